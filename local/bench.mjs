@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// `npm run bench`, `npm run bench:scale`, `npm run bench:console`, `npm run bench -- --hostile`, `--budget`, `--cells` or `--runs`: builds what is to be measured,
-// then runs the bench program.
+// `npm run bench`, `npm run bench:scale`, `npm run bench:console`, `npm run bench -- --hostile`, `--budget`, `--cells`
+// or `--runs`: builds the measured programs, then runs the bench.
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { build, requireNode, root, toolEnvironment } from './bootstrap.mjs';

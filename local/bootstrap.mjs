@@ -1,5 +1,5 @@
-// From a fresh clone to a built tree with nothing but Node and git: the pinned pnpm, the packages, the generated
-// clients, the build. Each part keeps a stamp of what it was made from and is skipped while that has not changed.
+// Turns a fresh clone into a built tree with only Node and git: the pinned pnpm, the packages, the generated clients,
+// the build. Each step stores a digest of its inputs, and is skipped while they are unchanged.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -23,7 +23,9 @@ export function requireNode(version = process.versions.node) {
   throw new Stop(`Node ${version} is too old: install Node 20.19 or newer (22.12 or newer of 22), then start again.`);
 }
 
-/** Brings the tree to the point where tests can run: packages installed, clients generated, the pinned Node chosen for what is started. */
+/**
+ * Prepares the tree for tests: installs packages, generates clients, and selects the pinned Node for child processes.
+ */
 export async function prepare() {
   requireNode();
   await install();
@@ -33,7 +35,7 @@ export async function prepare() {
   );
 }
 
-/** Brings the tree to the point where `npm start` can run. */
+/** Prepares the tree for `npm start`. */
 export async function build() {
   await prepare();
   const outputs = [
@@ -48,8 +50,8 @@ export async function build() {
 }
 
 /**
- * The Node that runs services and tests: `KEYSTEAD_NODE`, or the pinned one that is installed with the packages, or, where
- * that one does not run (another system, another C library), the one that runs this.
+ * The Node that runs services and tests: `KEYSTEAD_NODE`, or the pinned one from the packages, or, if that does not run
+ * here (another system or C library), the current one.
  */
 function chosenNode() {
   if (process.env.KEYSTEAD_NODE) return process.env.KEYSTEAD_NODE;
@@ -57,7 +59,7 @@ function chosenNode() {
   return spawnSync(pinned, ['--version']).status === 0 ? pinned : process.execPath;
 }
 
-/** Runs a script of every package that has it, as many at a time as there are processors: none needs what another makes. */
+/** Runs a script in every package that has it, one per processor at a time. The scripts do not depend on each other. */
 async function runEverywhere(name) {
   const folders = ['apps', 'packages'].flatMap((folder) =>
     readdirSync(path.join(root, folder)).map((entry) => path.join(root, folder, entry)),
@@ -69,7 +71,7 @@ async function runEverywhere(name) {
   });
   const worker = async () => {
     for (let next = waiting.shift(); next; next = waiting.shift()) {
-      // Straight from the shell: a package manager takes longer to start than most packages to be built.
+      // Through the shell: starting a package manager takes longer than building most packages.
       const bin = path.join(next.folder, 'node_modules', '.bin');
       await run('sh', ['-c', next.script], { PATH: `${bin}${path.delimiter}${toolEnvironment().PATH}` }, next.folder);
     }
@@ -77,7 +79,7 @@ async function runEverywhere(name) {
   await Promise.all(Array.from({ length: availableParallelism() }, worker));
 }
 
-/** Runs a program, in the project's folder unless told otherwise; what it said is shown only when it fails. */
+/** Runs a program, by default in the project's folder; its output is shown only if it fails. */
 export function run(command, args, extra = {}, cwd = root) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
@@ -103,7 +105,7 @@ export function run(command, args, extra = {}, cwd = root) {
   });
 }
 
-/** The environment of tools: the pinned pnpm first on PATH, and nothing that the calling npm left behind. */
+/** The environment of tools: the pinned pnpm first on PATH, and no variables of the calling npm. */
 export function toolEnvironment() {
   const kept = Object.entries(process.env).filter(([name]) => !/^npm_(package|lifecycle|command|execpath)/i.test(name));
   const env = Object.fromEntries(kept);
@@ -119,7 +121,7 @@ async function install() {
   await made('installed', [...inputs, ...manifests], ['node_modules/.pnpm', 'node_modules/.bin/turbo'], async () => {
     await step(`fetching pnpm ${pnpmVersion}`, fetchPnpm);
     await step('installing packages', () =>
-      // CI keeps pnpm from asking before it replaces a node_modules folder that something else made.
+      // With CI set, pnpm does not ask before it replaces a node_modules folder that another tool created.
       run(path.join(toolsBin, 'pnpm'), ['install', '--frozen-lockfile', '--reporter=append-only'], { CI: 'true' }),
     );
   });
@@ -142,7 +144,7 @@ function installedVersion() {
   }
 }
 
-/** The npm that started us, or the one that came with this Node, or the one on PATH. */
+/** The npm that started us, or the one bundled with this Node, or the one on PATH. */
 function besideNode(name) {
   const caller = process.env.npm_execpath ?? '';
   if (/npm-cli\.[cm]?js$/.test(caller) && existsSync(caller)) return { command: process.execPath, args: [caller] };
@@ -150,7 +152,7 @@ function besideNode(name) {
   return { command: existsSync(bundled) ? bundled : name, args: [] };
 }
 
-/** Runs `work` unless its outputs are there and were made from exactly these inputs on such a machine. */
+/** Runs `work` unless its outputs exist and were built from exactly these inputs on this kind of machine. */
 async function made(name, inputs, outputs, work) {
   const file = path.join(stamps, name);
   const stamp = stampOf(inputs);

@@ -1,8 +1,11 @@
-// The command line, to be called by its name from the project's folder: `./keystead`.
+// The command line as `./keystead` in the project's folder.
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
-/** Writes `keystead` into a project's folder. It can be linked into a folder of PATH; moving the folder means writing it again. */
+/**
+ * Writes `keystead` into a project's folder. It can be linked into a folder of PATH, and must be written again if the
+ * folder moves.
+ */
 export function writeCommand(root) {
   const program = path.join(root, 'apps', 'cli', 'dist', 'main.js');
   const text = `#!/bin/sh\n# Made by npm start.\nexec node '${program.replaceAll("'", "'\\''")}' "$@"\n`;

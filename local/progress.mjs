@@ -1,6 +1,6 @@
-// What a person sees while something takes a moment: one line per step, with the time it took.
+// Progress output: one line per step, with its duration.
 
-/** Runs one step and says how long it took; quick steps that did nothing worth telling return `false`. */
+/** Runs one step and prints its duration; a step that returns `false` is not shown. */
 export async function step(name, work) {
   const begin = Date.now();
   const seconds = () => `${((Date.now() - begin) / 1000).toFixed(1)} s`;
@@ -33,7 +33,7 @@ export class Stop extends Error {
   }
 }
 
-/** Ends the program with the one line that says what to do. */
+/** Prints an error, and ends the program with exit code 1. */
 export function giveUp(error) {
   if (error?.name === 'Stop') {
     if (error.details) process.stderr.write(`${error.details.trimEnd()}\n`);

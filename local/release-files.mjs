@@ -1,6 +1,7 @@
 #!/usr/bin/env node
-// `npm run release-files -- --into FOLDER [--tag v1.2.3] [--chart]`: the files of a release. The command line as one file and as
-// an npm package, the chart where it is asked for (helm packs it), and the digests of all. Needs dependencies, no build.
+// `npm run release-files -- --into FOLDER [--tag v1.2.3] [--chart]`: the files of a release. The command line as one
+// file and as
+// an npm package, the chart if requested (helm packs it), and the digests of all files. Needs dependencies, no build.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -22,7 +23,7 @@ import { giveUp, Stop } from './progress.mjs';
 const chart = path.join(root, 'docs', 'deploy', 'helm', 'keystead');
 const read = (...parts) => readFileSync(path.join(root, ...parts), 'utf8');
 
-/** The version of everything that is released; refused where its parts, or the tag, say different ones. */
+/** The version of the release. Throws if its parts or the tag have different versions. */
 function versionOf(tag) {
   const { version } = JSON.parse(read('package.json'));
   const others = {
@@ -40,7 +41,7 @@ function versionOf(tag) {
   return version;
 }
 
-/** The command line as a package that needs nothing but Node. */
+/** The command line as a package that only needs Node. */
 function pack(program, version, into) {
   const folder = mkdtempSync(path.join(tmpdir(), 'keystead-package-'));
   try {
@@ -53,7 +54,7 @@ function pack(program, version, into) {
     copyFileSync(path.join(root, 'LICENSE'), path.join(folder, 'LICENSE'));
     copyFileSync(path.join(root, 'docs', 'guides', 'command-line.md'), path.join(folder, 'README.md'));
     execFileSync('npm', ['pack', '--silent', '--ignore-scripts'], { cwd: folder, stdio: 'ignore' });
-    // The chart is packed under the very name that npm gives.
+    // npm and helm would give the package and the chart the same file name.
     copyFileSync(path.join(folder, `keystead-${version}.tgz`), path.join(into, `keystead-npm-${version}.tgz`));
   } finally {
     rmSync(folder, { recursive: true });

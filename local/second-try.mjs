@@ -1,14 +1,14 @@
-// Test files that failed run once more, by themselves: on a busy machine another program or the scheduler fails a test now
-// and then. What fails twice has failed; what fails once is named, so that it gets fixed.
+// Runs failed test files once more, without other load: on a busy machine a test sometimes fails because of other
+// programs. A file that fails twice has failed; one that fails once is reported, so that it gets fixed.
 import path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 
-/** More failing files than this are not chance: they are not run again. */
+/** If more files than this fail, it is not chance: they are not run again. */
 export const mostFiles = 3;
 
 /**
- * What a report of Jest counts. A suite that could not even be loaded has no tests to fail, and a crash leaves no report:
- * each counts as one.
+ * The counts of a Jest report. A suite that could not be loaded has no tests, and a crash leaves no report: each counts
+ * as one failure.
  */
 export function countsOf(report, code) {
   if (!report) return { passed: 0, failed: 1, skipped: 0 };
@@ -20,13 +20,13 @@ export function countsOf(report, code) {
   };
 }
 
-/** The failed files of a report, if they are few enough to be chance; a run that broke otherwise has none. */
+/** The failed files of a report, if they are few enough to be chance; none for a run that broke in another way. */
 export function worthASecondTry(report) {
   const files = (report?.testResults ?? []).filter(({ status }) => status === 'failed').map(({ name }) => name);
   return files.length <= mostFiles ? files : [];
 }
 
-/** The counts of both runs: a file that ran again counts as it ended then. */
+/** The counts of both runs: for a file that ran again, the second result counts. */
 export function together(first, second, secondCode) {
   const again = new Set(worthASecondTry(first));
   const once = first.testResults.filter(({ name }) => !again.has(name));
@@ -40,7 +40,7 @@ export function together(first, second, secondCode) {
   };
 }
 
-/** A line for each test that failed at first and then passed by itself. */
+/** A line for each test that failed at first and passed in the second run. */
 export function chances(first, second, root) {
   const passed = new Set(
     (second?.testResults ?? []).flatMap(({ name, assertionResults }) =>
@@ -57,7 +57,7 @@ export function chances(first, second, root) {
     );
 }
 
-/** A line for each test that failed, and for each file that could not be loaded, with the beginning of what it said. */
+/** A line for each failed test, and for each file that could not be loaded, with the beginning of the message. */
 export function failures(first, second, root) {
   const again = new Set(second ? worthASecondTry(first) : []);
   const once = (first?.testResults ?? []).filter(({ name }) => !again.has(name));

@@ -1,13 +1,14 @@
 #!/usr/bin/env node
-// `npm test`: types, lint, what is unused, then the Jest tests (architecture, schema drift, conformance and OpenAPI among them) in
+// `npm test`: types, lint, unused code, then the Jest tests (architecture, schema drift, conformance and OpenAPI among
+// them) in
 // parallel on a temporary PostgreSQL. Plain Node, so that it works before any package is installed.
-//   --thorough          instead: `*.thorough.test.ts`, which go over every operation, walk every guide, or kill processes
-//   --long              both, their long forms, and every mutant of the specifications' rows
-//   --interop           instead: sessions of real clients (apps/*/test/interop)
-//   --system-postgres   on the PostgreSQL installed on this machine, in a temporary folder; skipped when there is none
-//   --and-thorough=NAME|NAME  with the thorough ones, but for those so named; of walks what changed and a share of the rest
-//                     (packages/testing/src/slice.ts), since KEYSTEAD_CHANGED_SINCE where that names a commit
-//   --second-try      files that fail, if few, run once more by themselves; what passes then is named
+// --thorough only `*.thorough.test.ts`, which try every operation, run every guide, or kill processes
+//   --long              both, in their long forms, and every mutant of the specifications' rows
+//   --interop           only sessions of real clients (apps/*/test/interop)
+//   --system-postgres   uses the PostgreSQL installed on this machine, in a temporary folder; skipped if there is none
+// --and-thorough=NAME|NAME also the thorough ones, except these; walks run only changed items and a share of the rest
+// (packages/testing/src/slice.ts). KEYSTEAD_CHANGED_SINCE names the commit to compare with
+//   --second-try      if only a few files fail, runs them once more, and reports those that pass
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -25,7 +26,7 @@ const wants = (name) => args.includes(name);
 const [, leftOut] = args.map((arg) => /^--and-thorough=(.*)$/.exec(arg)).find(Boolean) ?? [];
 const forJest = args.filter((arg) => !own.includes(arg) && !arg.startsWith('--and-thorough='));
 
-/** A check that Jest does not do; it counts as one test. */
+/** Runs a check other than Jest, which counts as one test. */
 async function check(work) {
   try {
     await work();
@@ -37,14 +38,14 @@ async function check(work) {
   }
 }
 
-/** Runs Jest; answers its exit code and its report, which a crash leaves out. */
+/** Runs Jest; returns its exit code and its report, which is missing after a crash. */
 async function runJest(jestArgs, extra) {
   const box = mkdtempSync(path.join(tmpdir(), 'keystead-jest-'));
   const file = path.join(box, 'report.json');
-  // A test file spends much of its time waiting: for PostgreSQL, for processes it started, for a clock.
+  // Test files spend much of their time waiting: for PostgreSQL, for child processes, for a clock.
   const workers = Number(process.env.KEYSTEAD_TEST_WORKERS) || availableParallelism() + 2;
   const command = [
-    // The collector took a ninth of a worker's time: most of what tests make lives for one request.
+    // Otherwise garbage collection takes a ninth of a worker's time: most objects live for one request.
     '--max-semi-space-size=64',
     path.join(root, 'node_modules', 'jest', 'bin', 'jest.js'),
     `--maxWorkers=${workers}`,
@@ -55,7 +56,7 @@ async function runJest(jestArgs, extra) {
   ];
   try {
     const code = await new Promise((resolve, reject) => {
-      // With --json and a file the report goes to the file; what a person reads comes on the error stream.
+      // With --json and a file, the report goes to the file and the readable output to standard error.
       const child = spawn(process.execPath, command, {
         cwd: root,
         env: { ...toolEnvironment(), ...extra },
@@ -86,7 +87,7 @@ async function jest(jestArgs, extra) {
   return together(first.report, second.report, second.code);
 }
 
-/** Plays every mutant of the rows of the specifications; its last line has the counts. */
+/** Runs every mutant of the specifications' rows; the last line of the output has the counts. */
 function mutants() {
   const command = [...fromSource, path.join('docs', 'internals', 'mutants', 'run.ts')];
   return new Promise((resolve, reject) => {
@@ -106,12 +107,12 @@ function mutants() {
 }
 
 /**
- * The checks besides Jest, in two rows that need about as long: most of it keeps one processor busy. Tests run what is
- * built.
+ * The checks other than Jest, in two sequences of about the same duration, because most use one processor. Tests need
+ * the build.
  */
 function beforeTests() {
   const program = (name, ...given) => run(path.join(root, 'node_modules', '.bin', name), given);
-  // What runs in browsers has other types around it, some of them made from what the service says of itself.
+  // Browser code is compiled with other types, some of them generated from the service's OpenAPI document.
   const made = [...fromSource, path.join('apps', 'console', 'types.mjs'), '--check'];
   const consoleTypes = async () => {
     await run(process.execPath, made);
@@ -119,7 +120,7 @@ function beforeTests() {
   };
   return [
     [
-      // As one program: what packages share is read once.
+      // As one program, so that shared packages are read once.
       () => step('checking types', () => program('tsc', '-p', 'tsconfig.json')),
       () => step('checking types of the console', consoleTypes),
       () => step('checking style', () => program('biome', 'ci', '--colors=off', '.')),
@@ -128,14 +129,14 @@ function beforeTests() {
   ];
 }
 
-/** One check after the other; answers what each counts. */
+/** Runs checks one after the other; returns their counts. */
 async function inTurn(works) {
   const counts = [];
   for (const work of works) counts.push(await check(work));
   return counts;
 }
 
-/** Which of the two parts of the tests; named files run whichever part they belong to. */
+/** Jest's arguments for the fast or the thorough tests; explicitly named files always run. */
 function tier() {
   if (wants('--thorough')) return ['--testMatch', '**/*.thorough.test.ts', '--'];
   if (wants('--long') || forJest.length > 0) return [];

@@ -6,9 +6,9 @@ import { runsInTransaction, withClient } from '../packages/postgres/src/index';
 import { emptyDatabase } from '../packages/testing/src/index';
 import { readRelease, recordedVersions } from './released/release';
 
-// What this protects: no upgrade blocks reads or writes for minutes. A migration in one transaction keeps each lock
-// until its end, so one that locks a table against writers must not read it completely. PostgreSQL is asked what a
-// migration did: it counts scans and keeps locks whether or not there are rows.
+// An upgrade must not block reads or writes for minutes. A migration in one transaction holds each lock until its end,
+// so one that locks a table against writers must not read it completely. The test asks PostgreSQL about scans and
+// locks, which do not depend on the number of rows.
 
 type Service = 'secrets' | 'workspaces';
 

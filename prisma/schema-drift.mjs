@@ -11,8 +11,8 @@ import pg from 'pg';
 
 const [schemaFile, url] = process.argv.slice(2);
 
-// The engine reads the catalogue, whose types name, "char", oidvector and the like the adapter does not know: they
-// arrive as text, and "char" columns are marked as what the engine expects.
+// The engine reads the catalogue, whose types (name, "char", oidvector and others) the adapter does not know: they
+// arrive as text, and "char" columns get the type that the engine expects.
 const TEXT = 25;
 const CHAR = 18;
 const asText = { 18: TEXT, 19: TEXT, 22: TEXT, 24: TEXT, 28: TEXT, 194: TEXT, 1002: 1009, 1003: 1009, 2205: TEXT };

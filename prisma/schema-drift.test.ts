@@ -20,7 +20,7 @@ async function differences(url: string, schemaFile: string): Promise<string[]> {
   return statements.filter((text) => !beyond.has(/^DROP INDEX "(.+)"$/.exec(text)?.[1] ?? ''));
 }
 
-/** Indexes that Prisma cannot express, or that an installation may lack: only the migrations have them. */
+/** Indexes that Prisma cannot express, or that an installation may lack, exist only in the migrations. */
 async function beyondPrisma(url: string): Promise<Set<string>> {
   const { rows } = await withClient(url, (client) =>
     client.query(`SELECT relname FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid

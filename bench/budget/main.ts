@@ -31,7 +31,7 @@ Ends with 1 where a request costs more than bench/budget/budget.json allows.`;
 
 /** The cost of one request. */
 interface Cost {
-  /** Processor time of the main thread, in times of what bare node:http takes. */
+  /** Processor time of the main thread, as a multiple of bare node:http. */
   readonly bare: number;
   readonly kilobytes: number;
   readonly statements: number;
@@ -92,7 +92,7 @@ async function kilobytesPerRequest(
   throw new Error(`process ${pid} did not say what it allocated`);
 }
 
-/** Statements of a request, and what they take in PostgreSQL in µs. */
+/** Statements of a request, and their time in PostgreSQL in µs. */
 async function inPostgres(
   { prepare, run }: Scenario,
   url: string,

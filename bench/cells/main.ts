@@ -73,7 +73,7 @@ async function measure(ground: Ground, pinning: Pinning | undefined): Promise<Ma
     await forgetStatements(url);
     const before = [mainThread(node.pid), mainThread(other.pid)] as const;
     const { requests } = await generator.run(node.url, load, CONNECTIONS, SECONDS, 2e6);
-    // The work of other nodes on the last commits comes a little later.
+    // Other nodes process the last commits a little later.
     await sleep(1000);
     const own = mainThread(node.pid) - before[0];
     const others = mainThread(other.pid) - before[1] - idle * (SECONDS + 1);

@@ -1,6 +1,6 @@
 /**
- * How organizations are placed: by a digest of their id, or in the least used cell; then left there, or moved away from
- * a full cell.
+ * How organizations are placed: by a digest of their id, or in the least used cell; then they stay there, or move away
+ * from a full cell.
  */
 export type Placement = 'digest' | 'least used' | 'least used, then moved';
 

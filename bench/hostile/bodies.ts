@@ -1,7 +1,7 @@
 import type { Schema } from './document';
 import { type Hints, makeValue } from './worst-values';
 
-/** How much a sender may send. */
+/** The limits of a sender. */
 export interface Bounds {
   readonly bytes: number;
   /** Values of any kind, at any depth. */
@@ -11,7 +11,7 @@ export interface Bounds {
   readonly elements: number;
 }
 
-/** One body that a sender may send, and what is bad about it. */
+/** A body that a sender may send, and why it is expensive. */
 export interface Body {
   readonly kind: string;
   readonly media: string;

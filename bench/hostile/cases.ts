@@ -66,7 +66,7 @@ function pathOf({ template }: Operation, { prefix, parameters }: Dialect): strin
   return `${prefix}${filled}`;
 }
 
-/** Bodies that are made of everything alike; the others are made for one field, or for rights. */
+/** Bodies that treat all fields alike; the others target one field, or rights. */
 const general =
   /^(no body|list|long query|long texts|unicode|commas|escapes|lists|maps|keys|objects|depth|exact numbers|one text|not JSON|form .*)$/;
 

@@ -10,7 +10,7 @@ import { isTooLong, report } from './report';
 import { limits, type Outcome, runCase } from './run-case';
 import { LoopTurns, watchProgram, weightOf } from './turns';
 
-/** A server that works for 300 ms of processor time when it is asked for /block, without letting go. */
+/** A server whose /block uses 300 ms of processor time in one turn. */
 const program = `
 const server = require('node:http').createServer((req, res) => {
   const begin = process.cpuUsage();
@@ -50,7 +50,7 @@ describe('the hostile bench', () => {
       expect(blocked.status).toBe(200);
       expect(weightOf(blocked.turn)).toBeGreaterThan(250);
       expect(isTooLong(blocked)).toBe(true);
-      // A machine that is busy lengthens the wall time of a turn, hardly its processor time.
+      // A busy machine lengthens the wall time of a turn, but hardly its processor time.
       const free = await ask('/free');
       if (free.turn.cpuMs !== undefined) expect(free.turn.cpuMs).toBeLessThan(250);
     } finally {

@@ -65,7 +65,7 @@ async function attempt(target: Target, one: Case): Promise<{ status: number; tur
   return { status, turn: turn === undefined ? noTurn : turn };
 }
 
-/** The turn of the answer is over and recorded once another request was answered in a later turn. */
+/** The turn of the answer has been recorded once another request was answered in a later turn. */
 async function settled({ url }: Target): Promise<void> {
   for (let i = 0; i < 2; i++) {
     const status = await send(url, { method: 'GET', path: '/readyz', headers: {} });

@@ -152,7 +152,7 @@ runProgram(usage, (args) =>
     if (jobs[0]?.toolMs !== undefined) {
       row('of it without commands', median(jobs.map(({ ms, toolMs = 0 }) => ms - toolMs)), 'ms');
     }
-    // A service just started has no plans of its statements yet.
+    // A service that has just started has no prepared plans yet.
     for (const turn of ['cold', 'warm']) {
       await many({ ground, made, api, headers, runs, tool, env, finished, pid, service, turn });
     }
@@ -232,7 +232,7 @@ async function many(given: {
   const jobs = finished().slice(before);
   const parts = process.env.RUN_SPEED_PARTS === undefined ? 0 : 60;
   const { statements } = await statementsOf(ground.postgres.url('workspaces'), runs, parts);
-  // The same commands by hand, as many at a time, with nothing around them.
+  // The same commands run directly, with the same parallelism and no service around them.
   let next = 0;
   const byHandMs = performance.now();
   const ofHandMs = () => processorMs(process.pid) - processorMs(process.pid, false);

@@ -21,7 +21,7 @@ const PATIENCE_MS = 600_000;
 
 /**
  * Makes leases due with one statement and ends them at an upstream that counts, while the same load runs as before.
- * Load is measured in slices; what is compared is their median.
+ * Load is measured in slices, and their medians are compared.
  */
 export async function drain(
   node: ScaleNode,

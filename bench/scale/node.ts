@@ -15,7 +15,7 @@ export interface NodeSetting {
 /** A node as it runs in production: `node dist/main.js`. */
 export interface ScaleNode {
   readonly url: string;
-  /** From the start of the process until `/readyz` says yes. */
+  /** From the start of the process until `/readyz` answers 200. */
   readonly readyMs: number;
   /** Resident memory now, in MB. */
   residentMb(): number;

@@ -40,7 +40,7 @@ export async function readPagesOverDeleted(
   const from = Math.floor((Math.random() * keys) / 2);
   const headers = { 'X-Service-Token': token };
   let next = FIRST_KEY + from;
-  // A few more or fewer are deleted than requested, because the load is measured in seconds.
+  // Slightly more or fewer are deleted than requested, because the load is measured in seconds.
   while (next < FIRST_KEY + from + deleted) {
     const load = { method: 'DELETE', paths: ['/v1/cubbyhole/list/key-{n}'], headers };
     const { requestsPerSecond } = await generator.run(url, load, 32, 2, next);

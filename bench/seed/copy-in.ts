@@ -23,7 +23,7 @@ function copyIn(
     const pump = async (connection: CopyConnection): Promise<void> => {
       connection.sendCopyFromChunk(COPY_HEADER);
       for await (const chunk of rows) {
-        // The server has reported the error; the rest would be sent for nothing.
+        // The server has reported an error, so sending the rest is useless.
         if (failure) return;
         connection.sendCopyFromChunk(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length));
         if (connection.stream.writableNeedDrain) await once(connection.stream, 'drain');
@@ -52,8 +52,8 @@ function copyIn(
 }
 
 /**
- * Fills a table without its keys and indexes, which are made again when all rows are there: one sorted build instead of
- * millions of insertions at random places. All of it is one transaction, so a failure leaves the table as it was.
+ * Fills a table without its keys and indexes, and rebuilds those at the end: one sorted build instead of millions of
+ * random insertions. All of it is one transaction, so a failure leaves the table as it was.
  */
 export async function fillBare(
   url: string,

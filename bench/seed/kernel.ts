@@ -30,6 +30,6 @@ export function emptySet(): WriteSet {
   return source<{ newWriteSet(): WriteSet }>('kernel/storage/write-set').newWriteSet();
 }
 
-/** The seed is a tool of this repository and may look behind the front of the package. */
+/** The seed is a tool of this repository and may import internals of the package. */
 const require = createRequire(__filename);
 const source = <T>(module: string): T => require(`../../apps/secrets/src/${module}`) as T;

@@ -1,7 +1,7 @@
 import type { CopyRows } from './copy-rows';
 import { emptySet, type Kernel, type TokenRecord } from './kernel';
 
-/** What can be seeded. */
+/** The tables that can be seeded. */
 export type What = 'token' | 'lease' | 'entry';
 
 /** The owner and place of generated rows. */

@@ -10,7 +10,7 @@ const program = `require('tsx/cjs'); require(${JSON.stringify(path.join(__dirnam
 /** Queued portions per thread, so that it never waits for the database. */
 const AHEAD = 3;
 
-/** Threads that make rows. `rows` may be asked for one table at a time. */
+/** Threads that generate rows. `rows` may be called for one table at a time. */
 export class SealingThreads {
   private constructor(private readonly workers: readonly Worker[]) {}
 

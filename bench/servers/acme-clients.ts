@@ -9,7 +9,7 @@ const [directory, resolver, clients, seconds] = process.argv.slice(2) as [string
 const challengeAt = '_acme-challenge.';
 const proofs = new Map<string, string>();
 
-/** The clients order certificates and prove their names by dns-01; this program is their DNS server, too. */
+/** The clients order certificates and prove their names by dns-01; this program is also their DNS server. */
 async function main() {
   const dns = createSocket('udp4');
   dns.on('message', (query, { port, address }) => dns.send(answerTo(query), port, address));
@@ -41,7 +41,7 @@ class Client extends AcmeClient {
   }
 }
 
-/** A client of the account of a key; what it repeats is all from the order to the certificate. */
+/** A client for the account of a key; it repeats everything from the order to the certificate. */
 async function orderer(name: string, key: KeyObject): Promise<() => Promise<void>> {
   const client = await new Client(directory, key).start();
   const csr = execFileSync(
@@ -72,7 +72,7 @@ function answerTo(query: Buffer): Buffer {
   for (; query[at] !== 0; at += query[at]! + 1) labels.push(query.toString('latin1', at + 1, at + 1 + query[at]!));
   const text = proofs.get(labels.join('.').toLowerCase()) ?? '';
   const head = Buffer.from(query.subarray(0, 12));
-  // An answer, without error; one question, one record.
+  // Header of a successful answer with one question and one record.
   for (const [word, value] of [0x8180, 1, 1, 0, 0].entries()) head.writeUInt16BE(value, 2 + word * 2);
   // The name of the question, TXT, IN, no lifetime.
   const record = Buffer.from([0xc0, 12, 0, 16, 0, 1, 0, 0, 0, 0, 0, text.length + 1, text.length]);

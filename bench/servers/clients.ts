@@ -1,6 +1,6 @@
 import { type Figures, figuresOf } from '../src/figures';
 
-/** Lets clients work, each one thing after the other, until the time is over. Each works at least once. */
+/** Runs clients, each repeating its work until the time is over, and at least once. */
 export async function work(clients: readonly (() => Promise<unknown>)[], seconds: number): Promise<Figures> {
   const began = performance.now();
   const until = began + seconds * 1000;

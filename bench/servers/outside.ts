@@ -5,7 +5,7 @@ import { SchedulerStandIn } from '../../apps/secrets/test/stand-ins/scheduler';
 async function start(): Promise<object> {
   const scheduler = new SchedulerStandIn();
   const directory = new DirectoryStandIn();
-  // The calls are not needed, and an hour of load would fill memory with them.
+  // Recorded calls are not needed, and an hour of load would fill the memory with them.
   scheduler.calls.push = () => 0;
   directory.calls.push = () => 0;
   await Promise.all([scheduler.start(), directory.start()]);

@@ -13,7 +13,7 @@ const upsert = {
 };
 const select = { name: 'select', text: 'SELECT value FROM ceiling WHERE key = $1' };
 
-/** What a client repeats. */
+/** The statements that a client repeats. */
 const statements: Record<string, (client: pg.Client) => Promise<unknown>> = {
   upsert: (client) => client.query({ ...upsert, values: [key(), value] }),
   select: (client) => client.query({ ...select, values: [key()] }),

@@ -12,7 +12,7 @@ const readersOfEach = 2;
 const patienceMs = 10_000;
 /** The first requests may meet services that have just started. */
 const firstPatienceMs = 60_000;
-/** Values that cannot be read for this long after the end are reported as unread, which is neither lost nor kept. */
+/** Values that cannot be read for this long after the end are reported as unread, not as lost or kept. */
 const readBackMs = 600_000;
 /** A caller's pause between requests: this is not a measurement of speed. */
 const pauseMs = 20;
@@ -83,7 +83,7 @@ class Seen {
 
   constructor(private readonly side: Side) {}
 
-  /** The answer, or undefined where there is none or the service says that it cannot; anything but a success is counted. */
+  /** The answer; undefined if there is none or the service is unavailable. Everything but a success is counted. */
   async send(method: string, at: string, body?: object, timeoutMs = patienceMs): Promise<Answer | undefined> {
     this.requests++;
     try {

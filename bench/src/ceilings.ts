@@ -4,7 +4,7 @@ import type { Figures } from './figures';
 
 type Server = Awaited<ReturnType<typeof startEmbedded>>;
 
-/** What a ceiling repeats: one statement by key, or the transaction that makes a user. */
+/** The statements that a ceiling repeats: a read by key, or the transaction that creates a user. */
 export type Statement = 'upsert' | 'select' | 'user';
 
 /** Makes the table of 10,000 small rows that the ceilings are measured on, and returns its database's URL. */

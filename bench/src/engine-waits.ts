@@ -14,18 +14,18 @@ const usage = `npx tsx bench/src/engine-waits.ts [--only NAME]... [--short]
   --only NAME   only work whose name contains NAME; may be repeated
   --short       a fiftieth of it, to see that everything runs`;
 
-/** A service with its databases, to be given work. */
+/** A service with its databases, to measure under work. */
 interface World {
   readonly url: string;
   readonly postgres: Ground['postgres'];
   readonly headers: Record<string, string>;
-  /** The share of all work that is done, 0 to 1. */
+  /** The finished share of the work, 0 to 1. */
   readonly share: number;
   write<T>(at: string, body?: object): Promise<T>;
   read<T>(at: string): Promise<T>;
 }
 
-/** What a service does while reads go on: made ready first, then done, with a few words about it. */
+/** Work of a service during reads: prepared first, then done; returns a short description. */
 type Work = (world: World) => Promise<() => Promise<string>>;
 
 const works: Readonly<Record<string, Work>> = {
@@ -56,7 +56,7 @@ async function repeated({ share }: World, call: () => Promise<unknown>): Promise
   return `${good} by 8 callers, p50 ${p50Ms.toFixed(0)} ms, p99 ${p99Ms.toFixed(0)} ms; refused: ${bad}`;
 }
 
-/** The list of what is revoked, made again. */
+/** Rebuilds the CRL. */
 async function longList({ url, postgres, headers, share, write }: World): Promise<() => Promise<string>> {
   const count = 1_000_000 * share;
   await write('sys/mounts/pki', { type: 'pki' });
@@ -65,7 +65,7 @@ async function longList({ url, postgres, headers, share, write }: World): Promis
   const { serial_number } = await write<{ serial_number: string }>('pki/issue/any', { common_name: 'a.example.com' });
   await write('pki/revoke', { serial_number });
   await withClient(postgres.url('secrets'), async (client) => {
-    // A list is made from nothing but the names of entries, so that all may have the content of the first.
+    // A CRL is built from entry names only, so all entries may have the content of the first.
     await client.query(
       `INSERT INTO entry (mount_id, path, sealed)
        SELECT mount_id, format('revoked/%s %s %s', regexp_replace('01' || md5(n::text), '(..)(?!$)', '\\1:', 'g'),
@@ -86,8 +86,8 @@ async function longList({ url, postgres, headers, share, write }: World): Promis
 }
 
 /**
- * Roles whose passwords are each changed once within their period of 60 to 160 s. When that was, PostgreSQL knows: it is the
- * commit that wrote the user.
+ * Roles whose passwords are each changed once within their period of 60 to 160 s. PostgreSQL knows the time of the
+ * change: it is that of the commit that wrote the user.
  */
 async function manyStaticRoles({ postgres, share, write, read }: World): Promise<() => Promise<string>> {
   const count = 10_000 * share;
@@ -136,7 +136,7 @@ async function manyStaticRoles({ postgres, share, write, read }: World): Promise
       await sleep(5000);
       for (const { name, at } of await changes()) {
         const due = dueAtMs.get(name);
-        // One that was changed before it was due was so when the times were read.
+        // A password changed before it was due had already been changed when the times were read.
         if (due === undefined || at < due) continue;
         late.push((at - due) / 1000);
         dueAtMs.delete(name);
@@ -201,7 +201,7 @@ runProgram(usage, async (args) => {
     options: { only: { type: 'string', multiple: true, default: [] }, short: { type: 'boolean', default: false } },
   });
   const wanted = (name: string) => values.only.length === 0 || values.only.some((part) => name.includes(part));
-  // Before this program is on some cores only.
+  // Runs before this program is pinned to some cores.
   const pinning = choosePinning();
   pinProcess(pinning?.others, process.pid);
   const rows: string[][] = [];

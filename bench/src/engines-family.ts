@@ -114,12 +114,12 @@ async function connectDatabase({ postgres }: Setting, write: Write): Promise<voi
   });
 }
 
-/** Makes loads of valid codes. A code counts once, so there are more new keys than a run has requests. */
+/** Makes loads of valid codes. A code is valid once, so there are more keys than a run has requests. */
 function oneTimeCodes(url: string, headers: Record<string, string>) {
   let made = 0;
   let code = '';
   let paths: string[] = [];
-  // All have one key, and a period that is not over while they are used.
+  // All have one key, and a period that outlasts the run.
   const key = { key: 'JBSWY3DPEHPK3PXP', period: '87600h', issuer: 'bench', account_name: 'bench' };
   return {
     async make(connections: number, seconds: number): Promise<void> {

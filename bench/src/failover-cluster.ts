@@ -20,7 +20,7 @@ const programs = {
 export const missingPrograms = (): string[] =>
   Object.entries(programs).flatMap(([name, file]) => (existsSync(file) ? [] : [`${name} (${file})`]));
 
-/** How the primary dies: only its PostgreSQL, or everything on its machine. */
+/** How the primary fails: only its PostgreSQL, or everything on its machine. */
 export type Death = 'server' | 'machine';
 
 /** PostgreSQL on three "machines" of which one is primary and one a synchronous standby, behind one address. */
@@ -89,7 +89,7 @@ export async function startCluster(folder: string): Promise<Cluster> {
     writeFileSync(path.join(folder, `${node.name}.json`), JSON.stringify(patroniOf(node, client)));
   writeFileSync(path.join(folder, 'haproxy.cfg'), haproxyOf(nodes, front));
   const begin = (node: Node) => {
-    // Patroni reads YAML, of which JSON is a part.
+    // Patroni reads YAML, which includes JSON.
     node.patroni = run(node.name, programs.patroni, [path.join(folder, `${node.name}.json`)]);
   };
   const states = async () => {
@@ -98,7 +98,7 @@ export async function startCluster(folder: string): Promise<Cluster> {
         const answer = await fetch(`${here(node.rest)}/cluster`, { signal: AbortSignal.timeout(3000) });
         return ((await answer.json()) as { members: { name: string; role: string; state: string }[] }).members;
       } catch {
-        // Another one knows it as well.
+        // Ask another node.
       }
     }
     return [];

@@ -39,9 +39,9 @@ class Seen {
   readonly promised: Promised[] = [];
   readonly wrong: string[] = [];
   readonly tally = { asked: 0, unavailable: 0, unanswered: 0 };
-  /** When each service acknowledged a write last, before and after now. */
+  /** The time of each service's last acknowledged write, and of the first one after now. */
   readonly writes: Record<Service, number[]> = { secrets: [], workspaces: [] };
-  /** Longest time from the first try of a read until it was answered, since it was asked last. */
+  /** The longest time of a read from its first attempt to its answer, since the last call. */
   readonly readPauseMs: Record<Service, number> = { secrets: 0, workspaces: 0 };
 
   constructor(
@@ -108,7 +108,7 @@ async function writeWorkspaces(seen: Seen, n: string, locker: Locker): Promise<v
     const answer = await seen.send('workspaces', 'POST', `/api/v2/workspaces/${locker.id}/actions/${action}`, {});
     if (answer === undefined) locker.state = undefined;
     else if (answer.status === 200) locker.state = locked;
-    // Already so: an earlier call of unknown end was carried out.
+    // Already in this state: an earlier call of unknown outcome had succeeded.
     else if (answer.status === 409 && locker.state !== locked) locker.state = locked;
     else seen.wrong.push(`${action}: ${answer.status} though it was ${locker.state ? 'locked' : 'free'}`);
   }
@@ -156,7 +156,7 @@ async function killOnce(cluster: Cluster, seen: Seen, death: Death): Promise<Rou
   };
   const writeMs = { secrets: await firstAfter('secrets'), workspaces: await firstAfter('workspaces') };
   await cluster.ready();
-  // A read that still waits is counted when it is answered.
+  // A pending read is counted when it is answered.
   await sleep(1000);
   return { death, promotedMs: promotedMs - killedMs, writeMs, readPauseMs: { ...seen.readPauseMs } };
 }

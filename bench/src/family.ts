@@ -2,7 +2,7 @@ import type { startEmbedded } from '@keystead/postgres';
 import type { Generator, Load } from './load';
 import type { Scenario } from './scenario';
 
-/** What a service under load needs: its database, its cores, and its cleanup. */
+/** The environment of a service under load: its database, its cores, and its cleanup. */
 export interface Setting {
   readonly folder: string;
   readonly postgres: Awaited<ReturnType<typeof startEmbedded>>;

@@ -19,7 +19,7 @@ export function quantile(sorted: ArrayLike<number>, share: number): number {
   return sorted.length === 0 ? Number.NaN : sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]!;
 }
 
-/** The figures of works that took these times, in ms, of which all together took `elapsedMs`. */
+/** The figures of operations with these durations in ms, which took `elapsedMs` in total. */
 export function figuresOf(times: readonly number[], elapsedMs: number): Figures {
   const sorted = Float64Array.from(times).sort();
   return {

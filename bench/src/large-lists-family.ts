@@ -97,7 +97,7 @@ async function fill(
 
 type Client = Parameters<Parameters<typeof withClient>[1]>[0];
 
-/** Takes the creator out of the owners and into 50 teams: 100 workspaces each, one project of 500 workspaces each. */
+/** Moves the creator from the owners to 50 teams, each with access to 100 workspaces and to a project of 500. */
 async function grantInstead(client: Client, pattern: string): Promise<void> {
   await client.query(
     `INSERT INTO team (id, organization_id, name)

@@ -10,8 +10,8 @@ import { script } from './wrk-script';
 /**
  * The request that is sent again and again.
  *
- * `paths` are taken in turn. In paths and body, `{n}` is a number that grows with every request and is never
- * the same twice, so that what must be unique is.
+ * `paths` are used in turn. In paths and body, `{n}` is a number that grows with every request, for values that must be
+ * unique.
  */
 export interface Load {
   method: string;

@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import os from 'node:os';
 
-/** Which cores do what: the server under test has one for itself; load and PostgreSQL share the others. */
+/** The use of cores: the server under test has one for itself; load and PostgreSQL share the others. */
 export interface Pinning {
   server: string;
   others: string;
@@ -30,7 +30,7 @@ export function found(program: string, args: readonly string[] = ['--version']):
   return spawnSync(program, args, { stdio: 'ignore' }).error === undefined;
 }
 
-/** One line about where the figures come from. */
+/** One line about the machine behind the figures. */
 export function machine(): string {
   const cpu = os.cpus()[0]?.model.trim() ?? 'unknown processor';
   return `${os.cpus().length} × ${cpu}, ${os.type()} ${os.release()}, Node ${process.version}`;
@@ -62,8 +62,8 @@ export function residentKib(pid: number): number {
 const enough = 0.8;
 
 /**
- * Throws where this machine is so busy that its figures would say nothing: a program that only counts for `ms` gets less than
- * four fifths of a core.
+ * Throws if this machine is too busy for meaningful figures: a program that only counts for `ms` gets less than four
+ * fifths of a core.
  */
 export function requireIdleMachine(ms = 1000): void {
   const [begin, before] = [performance.now(), process.cpuUsage()];

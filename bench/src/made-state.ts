@@ -40,7 +40,7 @@ function incompressible(number: number): object {
   return { mode: 'managed', type: 'example_file', name: `file_${number}`, instances: [{ attributes: { content } }] };
 }
 
-/** A state as the tool writes it, about ten to one when compressed; with `noise`, hardly at all. */
+/** A state in the tool's format. It compresses about ten to one; with `noise`, hardly at all. */
 export function madeState(mebibytes: number, serial: number, kind: 'realistic' | 'noise' = 'realistic'): MadeState {
   const wanted = mebibytes * 1024 * 1024;
   const noise = (bytes: number) => randomBytes(bytes).toString('hex');

@@ -9,8 +9,8 @@ export interface Baselines {
 }
 
 /**
- * Runs every scenario in every round, each with its baselines measured right before or after it, so that a machine that is
- * busier for a while is so for both.
+ * Runs every scenario in every round, each with its baselines measured right before or after it, so that a temporarily
+ * busy machine affects both.
  */
 export async function measure(
   scenarios: readonly Scenario[],

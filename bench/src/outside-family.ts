@@ -7,7 +7,7 @@ import { ask, type Place, startServiceProcess } from './service';
 
 const names = ['secrets: login with a directory token', 'secrets: scheduler credentials'];
 
-/** Where the stand-ins of outside systems are, and who may use them. */
+/** The addresses of the stand-ins of outside systems, and credentials for them. */
 interface Outside {
   readonly scheduler: string;
   readonly management: string;
@@ -26,7 +26,10 @@ export interface OutsideService {
   readonly standIns: Child;
 }
 
-/** Starts stand-ins of outside systems and a secrets service that uses them; the scheduler thinks `thinkMs` when asked to. */
+/**
+ * Starts stand-ins of outside systems and a secrets service that uses them; the scheduler can delay its answers by
+ * `thinkMs`.
+ */
 export async function startOutside(setting: Place & Pick<Setting, 'folder'>, thinkMs = 0): Promise<OutsideService> {
   const standIns = await startChild(path.join(benchRoot, 'servers', 'outside.ts'), [String(thinkMs)]);
   setting.atEnd(() => standIns.stop());

@@ -9,11 +9,11 @@ import type { Pinning } from './machine';
 export interface Ground {
   readonly folder: string;
   readonly postgres: EmbeddedServer;
-  /** Called at the end, the last first, also when the program is interrupted. */
+  /** Called at the end, in reverse order, also when the program is interrupted. */
   atEnd(cleanup: () => unknown): void;
 }
 
-/** Runs `work` with what it needs, and removes everything after it; a folder that is given is kept. */
+/** Runs `work` with a folder and PostgreSQL, and removes everything afterwards; a given folder is kept. */
 export async function onGround<T>(
   settings: Readonly<Record<string, string>>,
   work: (ground: Ground) => Promise<T>,
@@ -38,7 +38,7 @@ export async function onGround<T>(
   }
 }
 
-/** What the figures were measured with, in a few words. */
+/** A short description of the measured setup. */
 export async function aboutPostgres(url: string, fsync: string): Promise<string> {
   const version = await serverVersion(url);
   return `PostgreSQL ${Math.floor(version / 10_000)}.${version % 10_000}${fsync}`;
@@ -47,7 +47,7 @@ export async function aboutPostgres(url: string, fsync: string): Promise<string>
 export const aboutPinning = (pinning: Pinning | undefined): string =>
   pinning ? `server on core ${pinning.server}, load and PostgreSQL on ${pinning.others}` : 'nothing pinned';
 
-/** Prints a result, and with `write` keeps it in `bench/results`, under its day and a name. */
+/** Prints a result, and with `write` stores it in `bench/results` under its date and name. */
 export function show(title: string, text: string, { write, name }: { write: boolean; name?: string }): void {
   process.stdout.write(`\n${text}\n`);
   if (!write) return;
@@ -58,7 +58,7 @@ export function show(title: string, text: string, { write, name }: { write: bool
   process.stdout.write(`\nwritten to ${path.relative(process.cwd(), file)}\n`);
 }
 
-/** Runs a program with its arguments, or tells how it is used. It has failed when it throws or answers false. */
+/** Runs a program with its arguments, or prints its usage. It fails if it throws or returns false. */
 export function runProgram(usage: string, run: (args: string[]) => Promise<unknown>): void {
   const args = process.argv.slice(2).filter((one) => one !== '--');
   if (args.includes('--help')) {

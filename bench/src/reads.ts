@@ -20,7 +20,7 @@ export async function reads(read: () => Promise<unknown>): Promise<number[]> {
   return times;
 }
 
-/** The same until `work` is done, and what the process that answers held at most. */
+/** The same until `work` is done, with the peak memory of the answering process. */
 export async function readsDuring(
   read: () => Promise<unknown>,
   pid: number,

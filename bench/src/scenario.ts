@@ -1,7 +1,7 @@
 import type { Statement } from './ceilings';
 import type { Figures } from './figures';
 
-/** One row of the table: something that can be put under load. */
+/** One row of the table: a request to put under load. */
 export interface Scenario {
   readonly name: string;
   /** The PostgreSQL ceiling it is compared with, besides bare `node:http`. */
@@ -10,7 +10,7 @@ export interface Scenario {
   readonly pid?: number;
   /** How long the answer of bare `node:http` is made for the comparison; a short one unless given. */
   readonly bareBytes?: number;
-  /** Makes what the next run uses up; called before each, and not measured. */
+  /** Prepares what the next run uses up; called before each run, and not measured. */
   prepare?(connections: number, seconds: number): Promise<void>;
   run(connections: number, seconds: number): Promise<Figures>;
 }

@@ -24,7 +24,8 @@ path "versions/*" { capabilities = ["create", "update", "read"] }`;
 
 /**
  * The secrets service with its file audit device on, used by an ordinary token: reads and writes of small secrets in
- * the token's own cubbyhole and of versions, token creation, logins, a look at oneself and at a document that has not changed.
+ * the token's own cubbyhole and of versions, token creation, logins, a lookup of the own token, and a document that has
+ * not changed.
  */
 export async function secretsFamily(setting: Setting): Promise<Scenario[]> {
   if (!names.some(setting.wanted)) return [];
@@ -82,7 +83,7 @@ export async function initialised(url: string): Promise<string> {
   return (await ask<{ root_token: string }>(`${url}/v1/sys/init`, 'PUT', {}, shares)).root_token;
 }
 
-/** Initialises the service and makes what the load is sent with: a token, the body of a login, the tag of the document. */
+/** Initialises the service and prepares the load: a token, the body of a login, the tag of the document. */
 async function prepare(url: string): Promise<{ token: string; approle: string; etag: string }> {
   const root = await initialised(url);
   const admin = { 'X-Service-Token': root };

@@ -6,7 +6,7 @@ import { ensureDatabase } from '@keystead/postgres';
 import { benchRoot, startChild } from './child';
 import type { Setting } from './family';
 
-/** Where a service is started: its cores, its PostgreSQL, and its cleanup. */
+/** The environment of a service: its cores, its PostgreSQL, and its cleanup. */
 export type Place = Pick<Setting, 'cores' | 'atEnd' | 'tree'> & { readonly postgres: Pick<Setting['postgres'], 'url'> };
 
 /** Starts the built main program of a service on a free port; returns its address and process once it answers. */
@@ -51,7 +51,7 @@ export async function startWorkspaces(
   return { ...started, token, sealKey };
 }
 
-/** Sends one request and returns the JSON it is answered with; throws when the answer is not a success. */
+/** Sends one request and returns the JSON of the answer; throws if it is not a success. */
 export async function ask<T>(url: string, method: string, headers: Record<string, string>, body?: unknown): Promise<T> {
   const response = await fetch(url, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
   const text = await response.text();
@@ -68,7 +68,7 @@ export async function times(count: number, work: (index: number) => Promise<unkn
   await Promise.all(Array.from({ length: 16 }, worker));
 }
 
-/** A port that was free a moment ago. */
+/** A free port. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();

@@ -48,7 +48,7 @@ async function main({ folder, postgres, atEnd }: Ground): Promise<void> {
   );
 }
 
-/** The program that calls for all, ready. */
+/** The started program that sends all calls. */
 async function startCrowd(): Promise<ChildProcess> {
   const file = path.join(benchRoot, 'servers', 'callers.ts');
   const child = fork(file, { cwd: benchRoot, execArgv: ['--import', 'tsx'] });

@@ -49,7 +49,7 @@ export class StateClient {
     await this.ask('GET', `workspaces/${this.id}`);
   }
 
-  /** Announces a state, and returns its links. */
+  /** Creates a state version, and returns its upload links. */
   async announce(state: MadeState, serial: number): Promise<{ raw: string; json: string; id: string }> {
     const { data } = await this.ask<Version>('POST', `workspaces/${this.id}/state-versions`, {
       data: { type: 'state-versions', attributes: { serial, md5: state.md5, force: true } },
@@ -82,7 +82,7 @@ export class StateClient {
     });
   }
 
-  /** Goes back to the state at hand, as a new version. */
+  /** Rolls back to the current state, as a new version. */
   async rollback(): Promise<void> {
     const { data } = await this.ask<Version>('GET', `workspaces/${this.id}/current-state-version`);
     const earlier = { data: { type: 'state-versions', id: data.id } };
@@ -91,7 +91,7 @@ export class StateClient {
     });
   }
 
-  /** Has a state refused that is not the announced one, and makes it current from its quarantine. */
+  /** Uploads a state with a wrong MD5, which is refused, and promotes it from quarantine. */
   async promoteRefused(state: MadeState, serial: number): Promise<void> {
     const { raw } = await this.announce({ ...state, md5: '0'.repeat(32) }, serial);
     await this.put(raw, state);
@@ -99,7 +99,7 @@ export class StateClient {
     await this.ask('POST', `quarantined-states/${data[0]!.id}/actions/promote`, {});
   }
 
-  /** What the tool asks for during a plan, in its order. */
+  /** The requests of the tool during a plan, in order. */
   async plan(): Promise<void> {
     const workspace = `organizations/${this.organization}/workspaces/${this.name}`;
     await this.ask('GET', 'ping');
@@ -128,7 +128,7 @@ export class StateClient {
         let bytes = 0;
         answer.on('data', (piece: Buffer) => {
           bytes += piece.length;
-          // Of a download only the length is wanted.
+          // Only the length of a download matters.
           if (!url.includes('/content/')) kept.push(piece);
         });
         answer.on('end', () => resolve({ status: answer.statusCode ?? 0, bytes, body: Buffer.concat(kept) }));

@@ -8,7 +8,7 @@ const mebibytes = 100;
 const warmUps = Number(process.argv[2] ?? 10);
 const mib = (kib: number) => (kib / 1024).toFixed(0);
 
-/** The most that a process held while something was done. */
+/** The peak memory of a process during some work. */
 async function peakWhile(pid: number, work: () => Promise<unknown>): Promise<number> {
   let peak = residentKib(pid);
   let done = false;

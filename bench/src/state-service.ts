@@ -10,7 +10,7 @@ export interface StateService {
   readonly postgres: EmbeddedServer;
 }
 
-/** A program on a separate workspace service, which is ended and removed after it. */
+/** Runs a program on a separate workspace service, which is removed afterwards. */
 export function runOnStateService(work: (service: StateService) => Promise<void>): void {
   runProgram('', () =>
     onGround({}, async (ground) => {

@@ -13,14 +13,14 @@ const seconds = Number(process.argv[2] ?? 5);
 const chunkBytes = 1024 * 1024;
 const plans = 100;
 
-/** A state whose bytes lie ready, so that making them is not measured. */
+/** A state in memory, so that generating it is not measured. */
 function ready(mebibytes: number, kind: 'realistic' | 'noise'): MadeState & { whole: Buffer } {
   const whole = Buffer.concat([...madeState(mebibytes, 1, kind).pieces()]);
   const md5 = createHash('md5').update(whole).digest('hex');
   return { bytes: whole.length, md5, whole, pieces: () => [whole] };
 }
 
-/** Does work on all clients at once for a while; answers how often a second. */
+/** Runs work on all clients for a while; returns the rate per second. */
 async function rate<T>(clients: readonly T[], work: (client: T) => Promise<unknown>): Promise<number> {
   const end = Date.now() + seconds * 1000;
   const start = Date.now();
@@ -99,7 +99,7 @@ async function measure(service: StateService): Promise<void> {
   }
 }
 
-/** What reads of a workspace take, one after the other, while states of 100 MiB come in at two others. */
+/** The latency of reads of a workspace, one at a time, while two others receive states of 100 MiB. */
 async function measureReads(clients: readonly StateClient[], pid: number): Promise<void> {
   const [reader, ...writers] = clients as [StateClient, ...StateClient[]];
   const state = madeState(100, 1);
@@ -130,13 +130,13 @@ async function measureReads(clients: readonly StateClient[], pid: number): Promi
   );
 }
 
-/** Where these shares of the times end. */
+/** The quantiles of the times. */
 function quantiles(times: number[], ...shares: number[]): string[] {
   times.sort((a, b) => a - b);
   return shares.map((share) => `${quantile(times, share).toFixed(1)} ms`);
 }
 
-/** What the calls of a plan take, one after the other as the tool makes them, against a state of such a size. */
+/** The time of a plan's calls, in the tool's order, with a state of this size. */
 async function measurePlans(planner: StateClient, mebibytes: number, pid: number): Promise<void> {
   await planner.act('lock');
   const state = ready(mebibytes, 'realistic');

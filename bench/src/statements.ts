@@ -15,8 +15,8 @@ export async function forgetStatements(url: string): Promise<void> {
 }
 
 /**
- * Statements since then in one database, a request, and what they took in PostgreSQL in µs. The dearest `shown` of them go
- * to the error stream.
+ * Statements per request since then in one database, and their time in PostgreSQL in µs. The `shown` most expensive
+ * ones are printed to standard error.
  */
 export async function statementsOf(
   url: string,

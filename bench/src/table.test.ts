@@ -23,7 +23,7 @@ describe('figures', () => {
 
 describe('measure', () => {
   it('measures the baselines with each run and shows the ratio of each round', async () => {
-    // Each round the machine is ten times slower; the ratio does not notice.
+    // Each round the machine is ten times slower; the ratio stays the same.
     let speed = 10_000;
     const baselines: Baselines = {
       bare: async (_connections, _seconds, bytes) => (bytes === undefined ? 100 : 50) * speed,

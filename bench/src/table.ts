@@ -3,7 +3,7 @@ import type { Measured, Row } from './scenario';
 
 const headings = ['what', 'connections', 'requests/s', 'p50 ms', 'p99 ms', '× bare node:http', '× PostgreSQL'];
 
-/** The rows as a Markdown table, padded so that it reads well in a terminal too. */
+/** The rows as a Markdown table, padded for reading in a terminal. */
 export const table = (rows: readonly Row[]): string => lined(headings, rows.map(cellsOf));
 
 /** A Markdown table whose first column is text and whose others are figures. */

@@ -15,7 +15,7 @@ interface Made {
 
 const api = (path: string): string => path.replaceAll('[', '%5B').replaceAll(']', '%5D');
 
-/** The lists, by the organization that they are of. */
+/** The lists, by organization. */
 const lists = (organization: string, last: number): Record<string, string> => {
   const of = `/organizations/${organization}/workspaces?page[size]=20`;
   return {
@@ -94,7 +94,7 @@ function row(name: string, { p50, p99 }: Times, small?: Times): void {
   process.stdout.write(`| ${name} | ${p50.toFixed(1)}, ${p99.toFixed(1)} | ${compared} |\n`);
 }
 
-/** What a request takes, one after the other: one that is slow by far is asked less often. */
+/** The latency of requests, one at a time; very slow ones are repeated less often. */
 async function timed(url: string, headers: Record<string, string>, requests: number): Promise<Times> {
   const times: number[] = [];
   const began = performance.now();

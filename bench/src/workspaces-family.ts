@@ -24,7 +24,8 @@ export async function workspacesFamily(setting: Setting): Promise<Scenario[]> {
   const { url, pid, token } = await startWorkspaces(setting);
   const headers = { Authorization: `Bearer ${token}`, 'Content-Type': mediaType };
   const ids = await prepare(url, headers);
-  // PostgreSQL does so by itself within a minute. Until then a search reads the whole organization: 10 ms instead of 0.1.
+  // PostgreSQL would do this itself within a minute. Until then a search reads the whole organization: 10 ms instead of
+  // 0.1.
   await withClient(setting.postgres.url('workspaces'), (client) => client.query('VACUUM ANALYZE'));
   const list = await (await fetch(`${url}${listPath(1)}`, { headers })).arrayBuffer();
   const paths = ids.slice(0, 1000).map((id) => `/api/v2/workspaces/${id}`);
@@ -68,7 +69,7 @@ function cycles(ids: readonly string[]): string[] {
   return ['lock', 'unlock'].flatMap((act) => ids.map((id) => `/api/v2/workspaces/${id}/actions/${act}`));
 }
 
-/** Every run begins with all workspaces unlocked, wherever the one before stopped. */
+/** Every run begins with all workspaces unlocked, wherever the previous run stopped. */
 function freedBefore(
   scenario: Scenario,
   url: string,

@@ -18,13 +18,13 @@ const code = files.filter(
     file !== 'docs/internals/names.test.ts',
 );
 
-/** Names of other systems and programs that pages mention and that we never write. */
+/** Names of other systems and programs that pages mention, and that do not occur in our sources. */
 const foreign = new Set(
   `SCHED_NONE SO_REUSEPORT GetCallerIdentity AWS_ GOOGLE_ AZURE_ ARM_ VAULT_ BAO_ stream-json HttpOnly
   NODE_COMPILE_CACHE target_session_attrs network.aws_subnet.this["a"]`.split(/\s+/),
 );
 
-/** Files and folders, with and without the ending of a source, by every way to shorten them from the front. */
+/** Files and folders by every suffix of their path, with and without the extension of a source. */
 const places = new Set(
   files.flatMap((file) => {
     const whole = [file, file.replace(/\.\w+$/, '')];
@@ -56,7 +56,7 @@ const declared = new Set([
   ...Object.getOwnPropertyNames(globalThis),
 ]);
 
-/** What is in back ticks, outside of blocks. */
+/** The text in backticks, outside of code blocks. */
 const namesIn = (page: string) => [
   ...new Set([...page.replace(/^```[\s\S]*?^```/gm, '').matchAll(/`([^`\n]+)`/g)].map(([, name]) => name!)),
 ];
@@ -64,7 +64,7 @@ const namesIn = (page: string) => [
 /** Settings that both services have are declared without the prefix of each. */
 const known = (word: string) => words.has(word) || words.has(word.replace(/^WORKSPACES_/, 'SECRETS_'));
 
-/** Whether a name that a page mentions is there: as a file, a folder, a declaration, or a word of the sources. */
+/** Whether a name on a page exists: as a file, a folder, a declaration, or a word in the sources. */
 function isThere(name: string): boolean {
   if (foreign.has(name) || places.has(name.replace(/\/$/, ''))) return true;
   const isSource = /^[\w./*-]+\.(tsx?|[cm]js|json|md)$/.test(name);

@@ -8,7 +8,7 @@ import { Stop } from './stop';
 export const serviceNames = ['secrets', 'workspaces'] as const;
 export type ServiceName = (typeof serviceNames)[number];
 
-/** What the local program itself must know about one service; the service reads everything else. */
+/** The settings of a service that the local program needs; the service reads everything else. */
 export interface ServiceConfig {
   name: ServiceName;
   host: string;
@@ -27,7 +27,7 @@ export interface ServiceConfig {
 
 export interface LocalConfig {
   dataDir: string;
-  /** Remote runs are carried out here. */
+  /** Whether remote runs are carried out here. */
   worker: boolean;
   /** The token that the worker sends to the workspace service; absent if this program generates it. */
   agentToken?: string;

@@ -48,7 +48,7 @@ export function lockDataFolder(dataDir: string): DataFolderLock {
   for (;;) {
     try {
       const own = { pid: process.pid, birth: birthOf(process.pid) ?? '-' };
-      // The rest is recorded again at once: this start may be killed as well.
+      // The remaining processes are recorded again at once, because this start may also be killed.
       write(file, 'wx', [own, ...leftOvers]);
       return {
         note: (pid) => write(file, 'a', [{ pid, birth: birthOf(pid) ?? '-' }]),

@@ -28,7 +28,7 @@ export function needsEmbedded(config: LocalConfig): boolean {
 }
 
 /**
- * Starts the embedded PostgreSQL or takes over the one that a killed start left behind; `before` is the one it
+ * Starts the embedded PostgreSQL, or takes over the one that a killed start left running; `before` is the one it
  * replaces. It has a socket that only its owner reaches, so a remote run cannot get near it. Throws `Stop`.
  */
 export async function startDatabase(dataDir: string, before?: EmbeddedServer): Promise<EmbeddedServer> {

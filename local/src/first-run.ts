@@ -9,7 +9,7 @@ const PART = 'first-run.part.json';
 const SHARES = 5;
 const THRESHOLD = 3;
 
-/** What the first start created and shows once. The keys are the names in the file. */
+/** The credentials that the first start created, shown once. The keys are the names in the file. */
 export interface FirstRun {
   secrets: { address: string; root_token: string; recovery_keys: string[] };
   workspaces: { address: string; username: string; password: string; token: string };
@@ -18,7 +18,7 @@ export interface FirstRun {
 /** The file of the first start, in the data folder. */
 export const firstRunFile = (dataDir: string) => path.join(dataDir, FILE);
 
-/** Reads what the first start wrote; `undefined` if the file is not there, or was moved away as advised. */
+/** Reads the file of the first start; `undefined` if it does not exist, or was moved away as advised. */
 export function readFirstRun(dataDir: string): FirstRun | undefined {
   return readJson<FirstRun>(firstRunFile(dataDir));
 }

@@ -38,7 +38,7 @@ export class Installation {
     private readonly events: Events,
   ) {}
 
-  /** Starts PostgreSQL, unless both services were given one, and returns where the databases are. */
+  /** Starts PostgreSQL, unless both services have an external one, and returns the addresses of the databases. */
   async startDatabase(): Promise<string> {
     if (!needsEmbedded(this.config)) return 'your own PostgreSQL';
     this.embedded = await startDatabase(this.config.dataDir);
@@ -163,7 +163,7 @@ function serviceEnvironment(
   const dropped = [/^(KEYSTEAD_|npm_)/, /^(\w+_)?DATABASE_URL(_FILE)?$/, other];
   const given = Object.entries(env).filter(([variable]) => !dropped.some((pattern) => pattern.test(variable)));
   return {
-    // Every request is audited unless the operator has set where to, or that it goes to stdout.
+    // Every request is audited to a file, unless the operator has configured another device or stdout.
     ...(name === 'secrets'
       ? { SECRETS_AUDIT_FILE: path.join(config.dataDir, 'audit.log'), SECRETS_AUDIT_TABLE: 'on' }
       : {}),
@@ -174,7 +174,7 @@ function serviceEnvironment(
       ? {
           WORKSPACES_PUBLIC_URL: service.address,
           WORKSPACES_SECRETS_PUBLIC_URL: config.services.secrets.address,
-          // It is not called before a workspace has a secrets-role.
+          // Only called for workspaces with a secrets-role.
           WORKSPACES_SECRETS_ADDR: config.services.secrets.address,
           ...(config.worker && config.agentToken === undefined
             ? { WORKSPACES_AGENT_TOKEN_FILE: agentTokenFile(config.dataDir) }

@@ -10,7 +10,7 @@ import { ensureSealKeys, makeAgentToken } from './seal-keys';
 import { DRAIN_SECONDS } from './service-process';
 import { Stop } from './stop';
 
-/** How the caller shows a step that takes a moment. */
+/** How the caller shows a step that takes time. */
 export type ShowStep = <T>(name: string, work: () => Promise<T>) => Promise<T>;
 
 // npm passes Ctrl-C on to us although the terminal already did: one keypress arrives twice.

@@ -5,7 +5,7 @@ import { type FirstRun, firstRunFile, readFirstRun } from './first-run';
 import { sealKeyFile } from './seal-keys';
 import type { WorkerMeans } from './worker-process';
 
-/** What the program prints once everything runs. */
+/** The data of the report that the program prints when everything runs. */
 export interface Ready {
   config: LocalConfig;
   database: string;
@@ -18,7 +18,9 @@ export interface Ready {
   seconds: string;
 }
 
-/** The text at the end of a start: what runs where, what was created, what to keep, three commands to try. */
+/**
+ * The text at the end of a start: running programs with addresses, created files, what to keep, three commands to try.
+ */
 export function readyText(ready: Ready): string {
   const { config, database, firstRun, newKeys, worker, seconds } = ready;
   const { secrets, workspaces } = config.services;
@@ -100,7 +102,7 @@ function warningText(config: LocalConfig): string[] {
 function tryText(config: LocalConfig): string[] {
   const { secrets, workspaces } = config.services;
   const trusted = secrets.certificateFile ? [`  export SERVICE_CACERT=${secrets.certificateFile}`] : [];
-  // Moved away, as it should be, or of another installation, whose backup was restored here.
+  // The file was moved away as advised, or belongs to another installation whose backup was restored here.
   if (!existsSync(firstRunFile(config.dataDir))) {
     return [`  export SERVICE_ADDR=${secrets.address}`, ...trusted, '  ./keystead status', '  ./keystead login'];
   }

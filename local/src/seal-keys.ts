@@ -6,7 +6,7 @@ import { type LocalConfig, type ServiceName, serviceNames } from './config';
 import { hasDatabase } from './databases';
 import { Stop } from './stop';
 
-/** Where this program keeps the seal key that it generated for a service. */
+/** The file for the seal key that this program generated for a service. */
 export const sealKeyFile = (dataDir: string, name: ServiceName) => path.join(dataDir, `${name}.key`);
 
 /**
@@ -27,10 +27,10 @@ export function ensureSealKeys(config: LocalConfig): ServiceName[] {
   return missing;
 }
 
-/** Where this program keeps the token with which its worker takes remote runs from the workspace service. */
+/** The file for the token with which its worker takes remote runs from the workspace service. */
 export const agentTokenFile = (dataDir: string) => path.join(dataDir, 'agent.token');
 
-/** Generates that token at each start: it need not be kept, so a stolen one works only until the next start. */
+/** Generates that token at each start, so a stolen one only works until the next start. */
 export function makeAgentToken(dataDir: string): void {
   writeFileSync(agentTokenFile(dataDir), `${randomBytes(32).toString('hex')}\n`, { mode: 0o600 });
 }

@@ -9,7 +9,7 @@ import { endProcess, hasEnded } from './end-process';
 import { firstRunFile } from './first-run';
 import { agentTokenFile } from './seal-keys';
 
-/** How the worker of remote runs is run here. */
+/** How to run the worker of remote runs. */
 export interface WorkerProcessOptions {
   /** The built main of the worker. */
   readonly program: string;
@@ -27,7 +27,7 @@ const CHECK_SECONDS = 60;
 const STEADY_MS = 10_000;
 const LONGEST_PAUSE_MS = 30_000;
 
-/** What a machine offers to remote runs: the lines to show, or why there is no worker. */
+/** Whether remote runs work on this machine: the lines to show, or why there is no worker. */
 export type WorkerMeans =
   | { readonly works: true; readonly said: string[] }
   | { readonly works: false; readonly why: string };
@@ -48,8 +48,8 @@ const notItsOwn =
   /^(KEYSTEAD|npm|SECRETS|CLOUDONE|CLOUDTWO|SCHEDULER|WORKSPACES(?!_WORKER)|AGENT|TFC)_|^(\w+_)?DATABASE_URL(_FILE)?$/;
 
 /**
- * How the worker is run: as an agent of the installation, without a database and without a key. `url`: what runs must
- * not reach.
+ * The environment of the worker, which is an agent of the installation without a database and without keys. `url`: the
+ * database that runs must not reach.
  */
 export function workerEnvironment(config: LocalConfig, url: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const { dataDir, agentToken } = config;
@@ -73,7 +73,7 @@ export function workerEnvironment(config: LocalConfig, url: string, env: NodeJS.
     ]
       .filter(Boolean)
       .join(),
-    // A test at the start checks that no run can read it.
+    // The worker tests at its start that no run can read it.
     WORKSPACES_FIRST_RUN_FILE: firstRunFile(dataDir),
     // The service is on this machine: no proxy is used.
     ...Object.fromEntries(['NO_PROXY', 'no_proxy'].map((name) => [name, [env[name], hostname].filter(Boolean).join()])),

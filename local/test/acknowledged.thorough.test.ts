@@ -5,14 +5,14 @@ import { createInstallation, type TestInstallation } from './installation';
 import { killAndRecover, type Victim, victims } from './kills';
 import { waitFor } from './start';
 
-// Always a short form; --long kills fifty times.
+// Normally a short form; --long kills fifty times.
 const rounds = process.env.KEYSTEAD_LONG ? 50 : victims.length;
 const WRITERS = 4;
 const BETWEEN_MS = 300;
 
 type Kind = 'secret' | 'token' | 'lease' | 'workspace';
 
-/** What was promised: a request, and its required answer. */
+/** A promise: a request, and its required answer. */
 interface Promised {
   kind: Kind;
   address: string;
@@ -50,7 +50,7 @@ describe('what was acknowledged', () => {
     expect(await send(api, workspacesHeaders, organization('kept'))).toMatchObject({ status: 201 });
 
     const promised: Promised[] = [];
-    /** The credentials of acknowledged leases, as the other system knows them. */
+    /** The credentials of acknowledged leases in the other system. */
     const credentials: string[] = [];
     const refused: number[] = [];
     let running = true;

@@ -16,12 +16,12 @@ import { lateSeconds, type Pushed, pushed, pushLoop } from './push-loop';
 import { type Ran, runLoop } from './run-loop';
 import { waitFor } from './start';
 
-// What this protects: no run hangs, no acknowledged state and no lock is lost; and no apply happens twice, no matter
-// which process is killed: applies are counted where they take effect.
+// After a kill of any process, no run may hang, no acknowledged state or lock may be lost, and no apply may happen
+// twice: applies are counted where they take effect.
 
 const rounds = Number(process.env.KEYSTEAD_KILLS ?? 200);
 const loops = 3;
-// Victims and pauses are random: the same ones for the same seed.
+// Victims and pauses are random, but the same for the same seed.
 const seed = process.env.KEYSTEAD_SEED || String(randomInt(1e9));
 const chance = (what: string): number =>
   createHash('sha256').update(`${seed} ${what}`).digest().readUInt32BE() / 2 ** 32;
@@ -108,7 +108,7 @@ type Runs = {
     const asked = document('authentication-tokens', { description: 'pier' });
     const answer = await call(`${api}/agent-pools/${pool}/authentication-tokens`, token, 'POST', asked);
     const secret = (answer!.body as { data: { attributes: { token: string } } }).data.attributes.token;
-    // No database, no keys: the address and the token are all it has.
+    // It has no database and no keys, only the address and the token.
     const settings = {
       AGENT_ADDRESS: origin,
       AGENT_TOKEN: secret,
@@ -207,7 +207,7 @@ type Runs = {
     };
     process.stderr.write(`${JSON.stringify({ ...table, lost, doubled, open, locked, late })}\n`);
     expect({ lost, doubled, open, locked, late }).toEqual({ lost: [], doubled: [], open: [], locked: [], late: [] });
-    // Each continues until one of its runs was applied: how many more there are depends on the machine.
+    // Each loop continues until one of its runs was applied; the total depends on the machine.
     expect(ended.applied).toBeGreaterThanOrEqual(loops);
   }, 3_600_000);
 
@@ -224,7 +224,7 @@ type Runs = {
     return data.relationships['oauth-tokens'].data[0]!.id;
   }
 
-  /** One process of the tool that plans or applies, as soon as there is one. */
+  /** Waits for a tool process that plans or applies, and returns it. */
   async function killTool(): Promise<void> {
     await waitFor(() => {
       const [pid] = toolsUnderWay(path.basename(binary));

@@ -26,8 +26,8 @@ export const noteOf = (workspace: string, serial: number): string =>
   `${workspace} ${serial} ${'x'.repeat(serial % 5000)}`;
 
 /**
- * Applies to one workspace over and over, with the calls and the patience of the real tool in local execution: lock,
- * announce, upload in both formats, unlock. Unanswered requests are repeated until there is an answer.
+ * Applies to one workspace repeatedly, with the calls and retries of the real tool in local execution: lock, create a
+ * state version, upload in both formats, unlock. Unanswered requests are repeated until there is an answer.
  */
 export async function applyLoop(
   origin: string,
@@ -46,7 +46,7 @@ export async function applyLoop(
     for (let again = false; ; ) {
       const answer = await call(url, key, method, body);
       if (answer && answer.status > 0 && answer.status < 500) return { ...answer, again };
-      // A request that reached no service has done nothing.
+      // A request that reached no service had no effect.
       if (answer?.status !== 0) {
         again = true;
         unanswered++;
@@ -64,7 +64,7 @@ export async function applyLoop(
 
   for (let serial = 1; goesOn(acknowledged.length); serial++) {
     const lock = await insist(`${at}/actions/lock`, token, 'POST', { reason: 'apply' });
-    // Only this loop locks here: a lock that is already held means that our own call had worked.
+    // Only this loop locks here: a lock that is already held means that our own lost call succeeded.
     expectStatus('lock', lock.status, lock.again ? [200, 409] : [200]);
     const { bytes, md5 } = smallState(serial, noteOf(workspace, serial));
     const body = document('state-versions', { serial, md5, lineage: 'one' });
@@ -77,7 +77,7 @@ export async function applyLoop(
         insist(links[name]!, undefined, 'PUT', bytes),
       ),
     );
-    // A link that is used up although we saw no answer was used up by us.
+    // If the link was used without an answer to us, our own lost request used it.
     for (const upload of uploads) expectStatus('upload', upload.status, upload.again ? [200, 409] : [200]);
     if (uploads[0]!.status === 200 || uploads[0]!.status === 409) acknowledged.push({ version: data.id, md5 });
     const unlock = await insist(`${at}/actions/unlock`, token, 'POST', undefined);

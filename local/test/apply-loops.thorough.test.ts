@@ -6,10 +6,10 @@ import { killAndRecover, type Victim } from './kills';
 import { makerOf } from './maker';
 
 const victims: readonly Victim[] = ['workspaces', 'postgres', 'workspaces', 'postgres', 'program'];
-// Always a short form; --long kills two hundred times.
+// Normally a short form; --long kills two hundred times.
 const rounds = process.env.KEYSTEAD_LONG ? 200 : victims.length;
 const loops = 3;
-// Even on a busy machine long enough for some calls to a service that has just started.
+// Long enough, even on a busy machine, for some calls to a service that has just started.
 const betweenMs = 1500;
 
 describe('applies that never stop', () => {

@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const ASKS_EVERY_MS = 500;
 
 /**
- * A TCP load balancer: it gives connections in turn to the nodes whose `/readyz` was positive at the last check, twice
- * a second, and never looks into them. A node that accepts no connection is skipped.
+ * A TCP load balancer: it distributes connections in turn to the nodes whose `/readyz` answered 200 at the last check,
+ * twice a second, and never parses them. A node that accepts no connection is skipped.
  */
 export class Balancer {
   private readonly ready = new Set<number>();

@@ -7,7 +7,7 @@ import { afterAll, describe, expect, it } from '@jest/globals';
 const box = mkdtempSync(path.join(tmpdir(), 'keystead-bootstrap-'));
 afterAll(() => rmSync(box, { recursive: true }));
 
-/** Runs a module of the local program in the real way: as plain Node, outside Jest. */
+/** Runs a module of the local program with plain Node, outside Jest. */
 function evaluate(module: string, expression: string): string {
   const file = path.resolve(__dirname, '..', module);
   const code = `import * as m from ${JSON.stringify(file)};

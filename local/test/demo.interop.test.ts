@@ -13,8 +13,8 @@ const it = giteaProgram ? test : test.skip;
 /** A user id that no one else has, if we may choose. */
 const uid = process.getuid?.() === 0 ? 58_000 + (process.pid % 1000) : undefined;
 
-// Replaces the tool and a provider: it reads the lines `crane "name" {}` of the configuration, and an address tells it
-// what exists and does the rest.
+// Replaces the tool and a provider: it reads the lines `crane "name" {}` of the configuration, and asks an address
+// which cranes exist and to change them.
 const tool = (outside: string) => `#!/bin/sh
 for last; do :; done
 state=$(echo ../state/*)/terraform.tfstate
@@ -232,7 +232,7 @@ describe('a change, from its push until it is undone by hand', () => {
     cranes.get('one')!.place = 'adrift';
     await api('PATCH', `workspaces/${workspace.id}`, document('workspaces', { 'assessments-enabled': true }));
     await withClient(await installation.databaseUrl('workspaces'), (client) =>
-      // It would come within ten minutes.
+      // The scheduled assessment would start within ten minutes.
       client.query('UPDATE workspace SET assessment_due_at = now() WHERE id = $1', [workspace.id]),
     );
     const found = await eventually(

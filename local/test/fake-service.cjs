@@ -1,5 +1,5 @@
-// A stand-in for a built service: it answers what the local program asks, keeps its "data" in a file next to its log,
-// and obeys a few orders, so that the program can be tested without the services.
+// A stand-in for a built service: it answers the local program's requests, stores its "data" in a file next to its log,
+// and follows a few commands, so that the program can be tested without the services.
 const http = require('node:http');
 const fs = require('node:fs');
 

@@ -23,7 +23,7 @@ export interface TestInstallation {
   pids(): Promise<Record<'secrets' | 'workspaces' | 'postgres', number>>;
   /** The process id of the worker of remote runs. */
   workerPid(): number;
-  /** The database of a service, for checks behind its back. */
+  /** The database of a service, for direct checks. */
   databaseUrl(service: 'secrets' | 'workspaces'): Promise<string>;
   /** Ends everything and removes the folder. */
   remove(): Promise<void>;

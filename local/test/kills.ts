@@ -3,7 +3,7 @@ import { waitFor } from './start';
 
 /** What can be killed: both services, their PostgreSQL, and the program that started them. */
 export const victims = ['secrets', 'postgres', 'workspaces', 'program'] as const;
-/** And the worker, if there is one. */
+/** The same, and the worker, if there is one. */
 export type Victim = (typeof victims)[number] | 'worker';
 
 /** Kills one process with SIGKILL and resolves when everything works again: by itself, or after a new start. */

@@ -17,7 +17,7 @@ for (const name of ['secrets.cjs', 'workspaces.cjs']) {
   writeFileSync(path.join(programs, name), `require(${JSON.stringify(path.join(__dirname, 'fake-service.cjs'))});`);
 }
 
-/** The result of a first start, once there was one: tests about something else can reuse it. */
+/** The result of the first start, for later tests. */
 const seed = path.join(box, 'seed');
 const copySeed = (to: string) => {
   if (existsSync(seed)) execFileSync('cp', ['-a', seed, to]);

@@ -1,6 +1,6 @@
 import { createServer, type Server, type Socket } from 'node:net';
 
-/** Starts a server that speaks just enough of PostgreSQL's protocol to be asked for its version. */
+/** Starts a server with just enough of PostgreSQL's protocol to report its version. */
 export function startOldPostgres(version: number): Promise<Server> {
   const server = createServer((socket) => greet(socket, version));
   return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));

@@ -5,7 +5,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { freePort, freshDatabase, fromSource, type TestDatabase } from '@keystead/testing';
 import { type Started, start, waitFor } from './start';
 
-// One service in several processes behind one port: clients notice neither which of them answers, nor that one was killed.
+// One service in several processes behind one port: clients do not notice which process answers, or that one was
+// killed.
 
 const root = path.resolve(__dirname, '../..');
 
@@ -111,7 +112,7 @@ describe.each([
     over = true;
     await Promise.all(callers);
     for (const agent of agents) agent.destroy();
-    // Connections go to the two in turn: those of the surviving one have not noticed, the others broke once.
+    // Connections alternate between the two: those of the surviving process were not affected, the others broke once.
     expect([...broken.values()].every((times) => times === 1)).toBe(true);
     expect(broken.size).toBeLessThanOrEqual(agents.length / 2 + 1);
     expect(program.output()).toContain('another takes its place');

@@ -4,9 +4,9 @@ import { type Clone, eventually } from '../../apps/workspaces/test/interop/gitea
 import type { Ran } from './run-loop';
 
 /**
- * How late a run may begin: its commit goes through all pauses for a host that is down (2.5, 5, 10, 20, 40, 60 s), two
- * workers die with it, each noticed after 45 s, a node dies during its check, noticed after 45 s, the host is down at
- * the next check, a minute before the one after; the work in between takes a moment.
+ * The latest start of a run: its commit waits for a host that is down (2.5, 5, 10, 20, 40, 60 s), two workers die with
+ * it (each noticed after 45 s), a node dies during its check (noticed after 45 s), and the host is down at the next
+ * check, a minute before the following one. The rest is for the work in between.
  */
 export const lateSeconds = 138 + 90 + 45 + 60 + 20;
 const patienceSeconds = 420;
@@ -16,7 +16,7 @@ type Runs = { data: { id: string; attributes: { status: string; message: string 
 type Configurations = { data: { attributes: { status: string; 'error-message': string | null } }[] };
 type Outputs = { data: { attributes: { name: string; value: unknown } }[] };
 
-/** What the loop pushes, with the number it is given. */
+/** The files of the push with this number. */
 export const pushed = (n: number) => ({ 'main.tf': `# n = ${n}\n` });
 
 /** The history of a loop of pushes. */
@@ -30,10 +30,9 @@ export interface Pushed extends Ran {
 }
 
 /**
- * Pushes to the repository of one workspace over and over, each time another number, and waits for its run. A push that
- * the host refuses is repeated; beginning its run is left to the service. A run may begin late while processes are
- * killed; it is lost if it has not begun, and stuck if it has not ended, within the time after `calmSince`, the last
- * kill.
+ * Pushes increasing numbers to the repository of one workspace, and waits for each run. A refused push is repeated;
+ * starting the run is up to the service. A run may begin late while processes are killed; it is lost if it has not
+ * begun, and stuck if it has not ended, within the time after `calmSince`, the last kill.
  */
 export async function pushLoop(
   api: string,
@@ -56,7 +55,7 @@ export async function pushLoop(
       },
       patienceSeconds,
     );
-  /** The outcome of the last commits that were seen. */
+  /** The outcomes of the last commits. */
   const configurations = async (): Promise<string> => {
     const { data } = await get<Configurations>(`workspaces/${workspace}/configuration-versions`);
     const said = data.slice(0, 3).map(({ attributes }) => [attributes.status, attributes['error-message']].join(' '));

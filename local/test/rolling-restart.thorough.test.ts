@@ -50,7 +50,7 @@ class Node {
     });
   }
 
-  /** Ends as an orchestrator ends it; returns the exit code. */
+  /** Stops it like an orchestrator; returns the exit code. */
   async stop(): Promise<number | null> {
     const { child } = this;
     if (!child || child.exitCode !== null || child.signalCode !== null) throw new Error(`ended early: ${this.said}`);

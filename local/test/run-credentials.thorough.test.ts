@@ -20,7 +20,7 @@ import { makeExecutor } from '../../apps/workspaces/test/worker-fixture';
 const issuer = 'https://workspaces.test';
 const audience = 'https://secrets.test';
 
-// Replaces the tool: a plan prints what it was given, and the answer of the secrets service.
+// Replaces the tool: a plan prints its environment, and the answer of the secrets service.
 const standIn = `#!/bin/sh
 case $1 in
   plan)
@@ -231,7 +231,7 @@ describe('a run with a role of the secrets service', () => {
     const found = await workspaces.anyone.get('/.well-known/openid-configuration').expect(200);
     expect(found.body).toMatchObject({ issuer, jwks_uri: `${issuer}/.well-known/jwks` });
     const { keys } = (await workspaces.anyone.get('/.well-known/jwks').expect(200)).body;
-    // The key that signs, and the one that will.
+    // The current key and the next one.
     const key = expect.objectContaining({ kty: 'RSA', alg: 'RS256', use: 'sig' });
     expect(keys).toEqual([key, key]);
     for (const one of keys) expect(one).not.toHaveProperty('d');

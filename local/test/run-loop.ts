@@ -4,9 +4,9 @@ import { call, document } from '@keystead/testing';
 /** The history of a loop of remote runs. */
 export interface Ran {
   readonly workspace: string;
-  /** How many runs ended in which way. */
+  /** The number of runs by outcome. */
   readonly ended: Readonly<Record<string, number>>;
-  /** Runs that reported `applied` whose state is not there. */
+  /** Runs that reported `applied` but whose state is missing. */
   readonly lost: readonly string[];
   /** Runs that did not end. */
   readonly stuck: readonly string[];
@@ -18,7 +18,7 @@ const finals = ['applied', 'errored', 'canceled', 'discarded', 'planned_and_fini
 type Document = { data: { id: string; attributes: Record<string, unknown>; relationships: Record<string, never> } };
 type Outputs = { data: { attributes: { name: string; value: unknown } }[] };
 
-/** The configuration that the loop applies, with the number it is given as its only output. */
+/** The configuration to apply: its only output is the given number. */
 export const numbered = `
 variable "n" { type = number }
 resource "terraform_data" "n" { input = var.n }
@@ -26,8 +26,8 @@ output "n" { value = terraform_data.n.output }
 `;
 
 /**
- * Applies to one workspace over and over with remote runs, each with another number. Unanswered requests are repeated:
- * a run that was created without our seeing it ends like any other, and then the next one is created.
+ * Applies increasing numbers to one workspace with remote runs. Unanswered requests are repeated: a run that was
+ * created without our seeing it ends like any other, and then the next one is created.
  */
 export async function runLoop(
   origin: string,
@@ -48,7 +48,7 @@ export async function runLoop(
       if (answer && answer.status >= 400 && answer.status < 500 && method !== 'PUT') {
         throw new Error(`${method} ${url}: ${answer.status} ${JSON.stringify(answer.body)}`);
       }
-      // A link that is used up although we saw no answer was used up by us.
+      // If the link was used without an answer to us, our own lost request used it.
       if (answer?.status === 409) return undefined as T;
       if (Date.now() > until) throw new Error(`${method} ${url} was not answered`);
       await sleep(100);

@@ -6,8 +6,7 @@ import { killAndRecover, type Victim } from './kills';
 import { makerOf } from './maker';
 import { numbered, runLoop } from './run-loop';
 
-// With the real tool, so only if it is installed, and only in the long form: killing applies that never stop is always
-// tested.
+// Needs the real tool, and runs only in the long form; another test always covers killed applies.
 const rounds = 60;
 const loops = 2;
 const victims: readonly Victim[] = ['worker', 'workspaces', 'postgres', 'worker', 'program'];

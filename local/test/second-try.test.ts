@@ -9,7 +9,7 @@ function evaluate(expression: string): unknown {
   return JSON.parse(execFileSync(process.execPath, ['--input-type=module', '--eval', code], { encoding: 'utf8' }));
 }
 
-/** A report as Jest writes it, of files whose tests ended as told. */
+/** A Jest report of files with these test results. */
 function report(files: Record<string, string[]>): string {
   const results = Object.entries(files).map(([name, ends]) => ({
     name,

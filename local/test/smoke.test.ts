@@ -45,7 +45,7 @@ describe('npm start', () => {
     expect(existsSync(path.join(installation.dataDir, 'postgres', 'postmaster.pid'))).toBe(false);
     const began = Date.now();
     await installation.start();
-    // The promise is for a machine with nothing else to do, which is not where tests run side by side.
+    // The promise is for an idle machine, but tests run in parallel.
     if (process.env.KEYSTEAD_LONG) expect((Date.now() - began) / 1000).toBeLessThan(5);
     expect(await (await fetch(address, { headers })).json()).toMatchObject({ data: { still: 'here' } });
     expect(installation.program().output()).not.toContain(secrets.root_token);

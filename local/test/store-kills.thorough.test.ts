@@ -8,7 +8,7 @@ import { createInstallation, type TestInstallation } from './installation';
 import { makerOf } from './maker';
 import { waitFor } from './start';
 
-// What this protects: no state is acknowledged before the store has it, and half a state never looks complete.
+// No state may be acknowledged before the store has it, and a partial state must never look complete.
 
 const rounds = process.env.KEYSTEAD_LONG ? 40 : 3;
 const loops = 3;

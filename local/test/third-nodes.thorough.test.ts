@@ -5,8 +5,7 @@ import { type Program, startProgram } from '../../prisma/released/programs';
 import { createInstallation, type TestInstallation } from './installation';
 import { waitFor } from './start';
 
-// What this protects: no write that the killed node had acknowledged is lost, and other nodes find everything that
-// exists.
+// No write that the killed node had acknowledged may be lost, and other nodes must find everything that exists.
 
 const rounds = 30;
 const writers = 3;
@@ -86,7 +85,7 @@ const names: readonly Name[] = ['secrets', 'workspaces'];
         else if (answer.status >= 400) wrong.push(`${what}: ${answer.status} ${JSON.stringify(answer.body)}`);
         return answer !== undefined && answer.status < 300;
       };
-      /** Writes on one node; another one has to know at once what that acknowledges. */
+      /** Writes on one node; another one must immediately see acknowledged writes. */
       const write = async (
         name: Name,
         at: string,

@@ -7,7 +7,7 @@ import { killAndRecover, victims } from './kills';
 
 const page = path.resolve(__dirname, '../../docs/try-it.md');
 
-// Usually the guides do the same.
+// The guides normally test the same.
 const long = process.env.KEYSTEAD_LONG === '1';
 
 describe.each([...(long ? [['undisturbed']] : []), ['with every process killed in the middle']])(

@@ -12,14 +12,14 @@ import { makerOf } from './maker';
 import { runLoop } from './run-loop';
 import { waitFor } from './start';
 
-// What this protects: the state of an apply whose worker died, a lock, and that every token of the secrets service is
+// When a worker is killed, the state of its apply and the lock must be kept, and every token of the secrets service
 // revoked.
 
 const rounds = 30;
 const loops = 3;
 const version = { root: path.resolve(__dirname, '../..'), built: true };
 
-// Replaces the tool: its state has the given number as output, and everything takes a moment.
+// Replaces the tool: its state has the given number as output, and every step takes some time.
 const tool = `#!/bin/sh
 case $1 in
   version) echo "Terraform v1.11.4" ;;

@@ -93,7 +93,7 @@ describe('the identities of runs', () => {
   const at = (server: { address(): AddressInfo | string | null }) =>
     `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
-  /** Checks a token like others do, with the published keys. Throws the reason of a refusal. */
+  /** Verifies a token like an outside system, with the published keys. Throws the reason of a refusal. */
   async function check(token: string, who: string): Promise<Claims> {
     const [head = '', body = '', signature = ''] = token.split('.');
     const { kid, alg } = JSON.parse(Buffer.from(head, 'base64url').toString());
@@ -345,7 +345,7 @@ describe('the identities of runs', () => {
     trusted.set('by-id', { audience: 'by-id', subject: new RegExp(`^${spelled}$`) });
     await start(id);
     expect((await carryNext()).said).toContain('TFC_WORKLOAD_IDENTITY_TOKEN: for by-id');
-    // Another organization cannot spell it with names.
+    // Another organization cannot produce this subject with its names.
     await workspaces.organization(organizationId, { 'default-execution-mode': 'remote' });
     const other = await workspaces.workspace(organizationId, id);
     const body = resource('vars', { key: 'TFC_WORKLOAD_IDENTITY_AUDIENCE', value: 'x', category: 'env' });

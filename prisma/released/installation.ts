@@ -16,7 +16,7 @@ export interface Settings {
   readonly workspaces: Readonly<Record<string, string>>;
 }
 
-/** Who may open a recording. */
+/** The users in a recording, with their secrets. */
 export interface Credentials {
   readonly secrets: SecretsCredentials;
   readonly workspaces: WorkspacesCredentials;
@@ -88,7 +88,7 @@ export class Installation {
     await Promise.all([this.stopWorker(signal), this.secrets.kill(signal), this.workspaces.kill(signal)]);
   }
 
-  /** Ends the worker, and reopens what it closed to the users of its runs. */
+  /** Ends the worker, and removes its network rules for the users of its runs. */
   async stopWorker(signal: NodeJS.Signals): Promise<void> {
     if (!this.worker) return;
     await this.worker.kill(signal);
@@ -102,7 +102,7 @@ function environmentOf(name: 'secrets' | 'workspaces', urls: Urls, given: Settin
   return { ...given[name], [`${name.toUpperCase()}_DATABASE_URL`]: urls[name] };
 }
 
-/** A version with something of every kind, and the stand-ins that its engines call. */
+/** A version with an object of every kind, and the stand-ins that its engines call. */
 export interface Furnished {
   readonly installation: Installation;
   readonly credentials: Credentials;
@@ -111,7 +111,7 @@ export interface Furnished {
   end(): Promise<void>;
 }
 
-/** Starts a version on two new databases and creates something of every kind. */
+/** Starts a version on two new databases and creates an object of every kind. */
 export async function furnish(version: Version, urls: Urls): Promise<Furnished> {
   const box = mkdtempSync(path.join(tmpdir(), 'keystead-furnish-'));
   const firstRun = path.join(box, 'first-run.json');

@@ -4,9 +4,9 @@ import { insist } from './ask';
 
 /** The name of nearly everything that is created, so that one value fits nearly every parameter. */
 export const kept = 'kept';
-/** The namespace that contains the same once more. */
+/** A child namespace with the same content. */
 export const below = 'below';
-/** Longer than any released version is kept: everything must still exist when it is upgraded. */
+/** Longer than any recording is kept: everything must still exist at the upgrade. */
 const lasting = '876000h';
 
 /** The credentials for what was created in the secrets service. */
@@ -25,7 +25,7 @@ export interface SecretsCredentials {
   readonly leaseId: string;
 }
 
-/** Where the stand-ins of outside systems are. */
+/** The addresses of the stand-ins of outside systems. */
 export interface Outside {
   readonly scheduler: { readonly address: string; readonly management: string };
   readonly cloud: { readonly address: string; readonly keyId: string; readonly secret: string };
@@ -38,7 +38,7 @@ type Make = (
   headers?: Readonly<Record<string, string>>,
 ) => Promise<Answer['body']>;
 
-/** Creates something of every kind in a new secrets service, over HTTP. */
+/** Creates an object of every kind in a new secrets service, over HTTP. */
 export async function makeSecrets(address: string, outside: Outside): Promise<SecretsCredentials> {
   const opened = await insist(address, {
     method: 'PUT',

@@ -72,7 +72,7 @@ export const stateOf = (serial: number, lineage = kept): Buffer =>
     }),
   );
 
-/** Creates something of every kind in a new workspace service with a worker, over HTTP, as its first administrator. */
+/** Creates an object of every kind in a new workspace service with a worker, over HTTP, as its first administrator. */
 export async function makeWorkspaces(
   address: string,
   admin: WorkspacesCredentials['admin'],

@@ -2,13 +2,13 @@ import { type Answer, type Asked, ask } from './ask';
 import type { Credentials, Installation } from './installation';
 import { below, kept } from './make-secrets';
 
-/** Something readable, with its answer. */
+/** A read, with its answer. */
 export interface Question {
   readonly service: 'secrets' | 'workspaces';
   /** With the query; if a link led here, the path of the answer that had the link. */
   readonly path: string;
   readonly namespace?: string;
-  /** The place of the link in that answer; it is followed without a token. */
+  /** The position of the link in that answer; it is followed without a token. */
   readonly link?: string;
   /** The answer to its owner. Parts that differed between two requests are replaced by `varies`. */
   readonly body: unknown;
@@ -77,8 +77,8 @@ interface Document {
 }
 
 /**
- * Everything that an installation with one of everything answers to reads, and the declared operations that were not
- * asked.
+ * The answers of an installation with one object of every kind to all reads, and the declared operations that were not
+ * requested.
  */
 export async function findQuestions(
   installation: Installation,
@@ -95,7 +95,7 @@ export async function findQuestions(
   return { questions: [...questions, ...found.questions], unheard: [...unheard, ...found.unheard] };
 }
 
-/** Asks everything that is declared, with all names from earlier answers, until no answer names anything new. */
+/** Requests all declared reads, with all names from earlier answers, until no answer contains a new name. */
 async function crawl(
   installation: Installation,
   credentials: Credentials,

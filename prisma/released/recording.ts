@@ -60,7 +60,10 @@ const silent: readonly (readonly [RegExp, string])[] = [
   [/\/ingress-attributes$/, 'of configurations that a provider sends'],
 ];
 
-/** Creates and asks everything, twice, and reads the databases; also lists what was not reached but should be. */
+/**
+ * Creates and reads everything, twice, and dumps the databases; also lists operations that were not reached but should
+ * be.
+ */
 export async function recording(
   version: Version,
   urls: Urls,

@@ -4,8 +4,8 @@ import path from 'node:path';
 /** The version that the stand-in reports. */
 const toolVersion = '1.11.4';
 
-// A plan always has changes. An apply writes a state whose output is the sensitive variable it was given, so the state
-// shows whether the variable could be read.
+// A plan always has changes. An apply writes a state whose output is the given sensitive variable, so the state shows
+// whether the variable could be read.
 const script = `#!/bin/sh
 case $1 in
   version) echo "Terraform v${toolVersion}" ;;

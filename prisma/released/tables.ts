@@ -60,12 +60,12 @@ export async function writeTables(url: string, { rows, sequences }: Tables): Pro
   });
 }
 
-/** After that, a recording is good for as long as it is kept. */
+/** Later times outlast any recording. */
 const SOON_MS = 365 * 24 * 3600_000;
 
 /**
- * The same rows as if they had been read now: what was to end soon after they were recorded has the same time left.
- * What is due or recorded stays as it is.
+ * The same rows, moved to the present: what was about to expire when it was recorded has the same time left. Past times
+ * stay as they are.
  */
 export function asOf(nowMs: number, recordedAtMs: number, tables: Tables): Tables {
   const moved = (text: string): string =>

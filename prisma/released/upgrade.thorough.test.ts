@@ -16,8 +16,8 @@ import { askAs, askers, lacking, linksIn, type Question } from './questions';
 import { readRelease, recordedVersions } from './release';
 import { asOf, readTables, type Tables, writeTables } from './tables';
 
-// What this protects: user data survives an upgrade. Each released version was recorded with something of every kind,
-// and its answers; this version must accept its tables and give the same answers.
+// User data must survive an upgrade. Each released version was recorded with an object of every kind, and its answers;
+// this version must accept its tables and give the same answers.
 
 const root = path.resolve(__dirname, '../..');
 type Name = 'secrets' | 'workspaces';

@@ -5,7 +5,7 @@ import { Output, type Streams, writerOf } from './output';
 import { Progress } from './progress';
 import { type CliSettings, type GlobalOptions, readSettings } from './settings';
 
-/** What every command gets. */
+/** The context that every command gets. */
 export interface Context {
   settings: CliSettings;
   client: Client;

@@ -85,7 +85,7 @@ export function asProblem(thrown: unknown): Problem {
   );
 }
 
-// Not by class: an error may come from another realm than this code.
+// Not by class: an error may come from another realm.
 const isTold = (error: unknown): error is ForeignError =>
   typeof error === 'object' && error !== null && 'message' in error && typeof error.message === 'string';
 

@@ -51,13 +51,13 @@ export class Output {
     else this.line(this.table(fields));
   }
 
-  /** A list of names, one a line. */
+  /** A list of names, one per line. */
   names(names: readonly string[]): void {
     if (this.forPrograms) this.value(names);
     else for (const name of names) this.line(visible(name));
   }
 
-  /** Records as rows below a head; for programs the whole. */
+  /** Records as rows below a header; for programs the complete records. */
   rows(whole: unknown, columns: readonly string[], rows: readonly (readonly unknown[])[]): void {
     if (this.forPrograms) {
       this.value(whole);
@@ -84,7 +84,7 @@ export class Output {
     this.streams.out(this.streams.terminal?.out ? `${text}\n` : text);
   }
 
-  /** Whole lines of streamed output. Colours stay on a terminal, where nothing else may command it. */
+  /** Whole lines of streamed output. On a terminal, colours stay and all other control sequences are removed. */
   piece(text: string): void {
     const onTerminal = this.streams.terminal?.out;
     const colored = onTerminal && !this.streams.env?.NO_COLOR;
@@ -140,7 +140,7 @@ function cell(value: unknown): string {
 
 const isPlain = (value: unknown): boolean => typeof value !== 'object' || value instanceof ExactNumber;
 
-/** Text that cannot command a terminal: stored values are untrusted. */
+/** Text without control characters, because stored values are untrusted. */
 function visible(text: string, lines = false): string {
   return text.replace(/\p{Cc}/gu, (sign) =>
     lines && (sign === '\n' || sign === '\t') ? sign : `\\x${sign.charCodeAt(0).toString(16).padStart(2, '0')}`,

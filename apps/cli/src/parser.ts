@@ -8,12 +8,12 @@ import { suggest } from './suggest';
 /** A parsed command line. */
 export interface Parsed {
   spec: CommandSpec;
-  /** Those of the command and of the program, by their names in camel case. */
+  /** The flags of the command and of the program, by camel-case name. */
   flags: Record<string, unknown>;
   args: string[];
 }
 
-/** Help was asked for, and this is it. */
+/** Help was requested; the message is the help text. */
 export class HelpWanted {
   constructor(readonly text: string) {}
 }
@@ -26,7 +26,7 @@ const globalFlags = Object.values(globalSettings).filter((setting: GlobalSetting
 export function parse({ commands: specs, groups, sections, elsewhere }: Vocabulary, typed: readonly string[]): Parsed {
   const [first = '', ...rest] = respell(typed, spellingOf(specs));
   const spelled = typed.length === 0 ? [] : [longNames.get(first) ?? first, ...rest];
-  // Of several words, the parsing library reads one.
+  // The parsing library reads only one of several words.
   const args = spelled[0] === 'help' && spelled.length > 2 ? [...spelled.slice(1), '--help'] : spelled;
   let parsed: Parsed | undefined;
   let outputText = '';
@@ -45,7 +45,7 @@ export function parse({ commands: specs, groups, sections, elsewhere }: Vocabula
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) throw new HelpWanted(outputText);
-    // Only a group: its commands are the best answer.
+    // Only a group: show its commands.
     if (error.code === 'commander.help') throw new Problem(outputText.trimEnd());
     const instead = error.code === 'commander.unknownCommand' && Object.hasOwn(elsewhere, args[0] ?? '');
     const advice = instead ? `instead: ${elsewhere[args[0] ?? '']}` : adviceOn(error, args, specs);
@@ -55,14 +55,14 @@ export function parse({ commands: specs, groups, sections, elsewhere }: Vocabula
   return parsed;
 }
 
-/** Groups by the words of other programs. */
+/** Groups by their names in other programs. */
 const longNames: ReadonlyMap<string, string> = new Map([
   ['workspace', 'ws'],
   ['organization', 'org'],
   ['variable', 'var'],
 ]);
 
-/** Shows what every command takes; the help of each command points there. */
+/** Shows the flags that every command has; the help of each command refers to this. */
 const globalHelp = 'help global';
 
 function describeGlobal(program: Command): string {
@@ -90,14 +90,14 @@ function describeCommands(program: Command, sections: Vocabulary['sections']): s
 
 const environmentText = (): string => `Environment, the first that is set:\n${describeVariables()}`;
 
-/** What groups of commands are for, by their words. */
+/** Descriptions of groups of commands, by their words. */
 export type Groups = Readonly<Record<string, string>>;
 
 /** Everything the program understands. */
 export interface Vocabulary {
   readonly commands: readonly CommandSpec[];
   readonly groups: Groups;
-  /** Names of commands and groups, by what they are for. */
+  /** Names of commands and groups, by purpose. */
   readonly sections: Readonly<Record<string, readonly string[]>>;
   /** Commands of other programs, and what to use instead. */
   readonly elsewhere: Readonly<Record<string, string>>;

@@ -38,7 +38,7 @@ export class Progress {
   at(done: number, what = this.what): void {
     this.options.check?.();
     const nowMs = this.now();
-    // New work is named at once, before there is a rate.
+    // New work is shown immediately, before there is a rate.
     const isDue = nowMs - this.shownMs >= EVERY_MS || (done === 0 && !this.isShown);
     if (!this.isSeen || !isDue) return;
     this.shownMs = nowMs;

@@ -11,9 +11,9 @@ export type Format = (typeof formats)[number];
 /** The settings of a command; flags take precedence over the environment. */
 export interface CliSettings {
   address: string;
-  /** Whether a flag or the environment gave it. */
+  /** Whether a flag or the environment set it. */
   addressIsSet: boolean;
-  /** Whether it was given as a flag: then it is also the address of the workspace service. */
+  /** Whether a flag set it: then it is also the address of the workspace service. */
   givenAddress?: string;
   namespace?: string;
   tls: TlsSettings;

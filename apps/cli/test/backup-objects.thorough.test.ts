@@ -18,7 +18,7 @@ const writers = long ? 3 : 2;
 const local = (url: string) => url.replace('https://workspaces.test', '');
 const md5Of = (bytes: Buffer) => createHash('md5').update(bytes).digest('hex');
 
-/** A state of one chunk or of several; none is like another. */
+/** A random state of one or several chunks. */
 function stateOf(serial: number): Buffer {
   const noise = randomBytes(serial % 2 === 0 ? 100 : 1_800_000).toString('base64');
   return Buffer.from(JSON.stringify({ version: 4, serial, lineage: 'l', outputs: {}, resources: [], noise }));
@@ -27,7 +27,7 @@ function stateOf(serial: number): Buffer {
 describe('backups of a workspace service whose states lie in an object store', () => {
   const states = new ObjectStoreStandIn();
   const env: Record<string, string> = {};
-  // The backups go to the same store, elsewhere in it.
+  // The backups go to another folder of the same store.
   const bucket = (name = '') => `s3://${states.bucket}/backups${name}?endpoint=${states.endpoint}&region=eu-test-1`;
   const given = {
     WORKSPACES_SEAL_KEY: SEAL_KEY,
@@ -45,10 +45,10 @@ describe('backups of a workspace service whose states lie in an object store', (
     for (const target of targets) await target.drop();
   });
 
-  /** Serials whose upload was answered by 200, by workspace, as they come. */
+  /** Serials whose upload was answered with 200, by workspace. */
   const acknowledged = new Map<string, number[]>();
 
-  /** The MD5 of each that was announced. */
+  /** The MD5 of each uploaded state. */
   const sent = new Map<string, string>();
 
   async function upload(id: string, serial: number): Promise<void> {
@@ -104,7 +104,7 @@ describe('backups of a workspace service whose states lie in an object store', (
     ];
     for (let n = 0; n < backups; n++) {
       const counts = [...acknowledged.values()].map((serials) => serials.length);
-      // Something has been saved and something is under way whenever one is made.
+      // Every backup starts while some states are stored and others are being uploaded.
       while ([...acknowledged.values()].some((serials, i) => serials.length < counts[i]! + 2)) {
         await new Promise((resolve) => setTimeout(resolve, 5));
       }

@@ -106,7 +106,7 @@ describe('a backup of the secrets service', () => {
     expect([wrong.code, wrong.said]).toEqual([2, 'this seal key does not decrypt the backup\n']);
   });
 
-  // What comes of a backup is put together again, with a digest that is right; what does not, is not.
+  // Rebuilds a changed backup with correct digests.
   const repack = (lines: string[]) => {
     const rest = lines.slice(0, -1);
     const digest = createHash('sha256')
@@ -208,7 +208,7 @@ describe('a backup of the secrets service', () => {
   it('leaves nothing when it cannot be loaded, and the good file is restored after that', async () => {
     const broken = join(folder, 'unloadable.backup');
     const lines = gunzipSync(readFileSync(file)).toString().trimEnd().split('\n');
-    // A row without its columns passes every check of the file, and none of the database.
+    // A row without its columns passes every check of the file, but the database refuses it.
     const unloadable = lines.map((line) => {
       const { batch } = JSON.parse(line);
       return batch?.table === 'policy'
@@ -237,7 +237,7 @@ describe('a backup of the secrets service', () => {
     await client.end();
     return rows;
   };
-  /** Other test files try backups, too, at the same moment; only one that is left behind stays. */
+  /** Other test files may run drills at the same time; only a leftover database would stay. */
   const noneIsLeft = () => until(async () => (await drillDatabases()).length === 0, 60_000);
 
   it('is tried in a separate database, which is gone afterwards; of a folder the newest that was named there', async () => {
@@ -338,7 +338,7 @@ describe('a backup of the secrets service', () => {
     } finally {
       await service.close();
     }
-    // Without its foreign keys and triggers a restored database would rot unnoticed.
+    // A restored database without foreign keys and triggers would silently become inconsistent.
     expect(await guards(url)).toEqual(await guards(secrets.database.url));
     const second = await keystead(
       ['backup', 'create', 'secrets', join(folder, 'second.backup'), '--database-url', url],

@@ -3,7 +3,10 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll } from '@jest/globals';
 import { startWorkspaces, type Workspaces } from '../../workspaces/test/start-workspaces';
 
-/** A service behind an address that is known before it starts, as its signed links need; can answer "not now". */
+/**
+ * A service behind an address that is known before it starts, which its signed links need; the proxy can answer "not
+ * now".
+ */
 export function behindProxy() {
   const env: Record<string, string> = {};
   let workspaces: Workspaces | undefined;

@@ -24,7 +24,7 @@ describe('the program as a single file', () => {
     rmSync(folder, { recursive: true, force: true });
     await target?.drop();
   });
-  /** In a folder that holds nothing else, with nothing in the environment but where Node is. */
+  /** In an otherwise empty folder, with an environment that only contains the path of Node. */
   const run = async (...args: string[]) => {
     const address = `http://127.0.0.1:${(secrets.server.address() as AddressInfo).port}`;
     const env = { PATH: process.env.PATH, HOME: folder, VAULT_ADDR: address, VAULT_TOKEN: secrets.rootToken };

@@ -7,7 +7,7 @@ import { type GlobalSetting, globalSettings } from '../src/global-settings';
 import { HelpWanted, parse } from '../src/parser';
 import { spellingOf } from '../src/spelling';
 
-/** The words of an example as a shell would hand them on. */
+/** The words of an example, split as a shell would. */
 const wordsOf = (example: string): string[] => example.split(' ');
 const globals = Object.values(globalSettings) as GlobalSetting[];
 
@@ -68,7 +68,7 @@ describe('the commands', () => {
     }
   });
 
-  // The spelling of flags is settled before it is known which command they belong to.
+  // Flags are normalized before the parser knows their command.
   it('mean the same by a flag wherever it stands: a switch or a value, a name or another name', () => {
     const flags = [
       ...globals.flatMap(({ flag, also }) => (flag ? [{ flag, also }] : [])),
@@ -93,7 +93,7 @@ describe('the commands', () => {
     expect([...spellingOf(commands).names.keys()].sort()).toEqual([...others.keys(), '--h'].sort());
   });
 
-  // A flag that takes several values would take the arguments behind it as well.
+  // A flag with several values would also consume the arguments after it.
   it('take several values after one flag only where no argument follows', () => {
     const greedy = commands.filter(
       ({ args = {}, flags = {} }) =>

@@ -60,7 +60,7 @@ describe('keystead doctor', () => {
     const said = findings.map(({ what }) => what);
     expect(said).toContain('your token is a root token: it may do everything, and never expires');
     expect(said).toContain('no login needs a second factor, not even those of administrators');
-    // Nothing could not be asked: each statement fits the tables.
+    // No check failed to run: each statement fits the tables.
     expect(findings.filter(({ severity }) => severity === 'unchecked').map(({ subject }) => subject)).toEqual([
       'workspaces',
     ]);
@@ -84,7 +84,7 @@ describe('keystead doctor', () => {
     );
     await sql(
       secrets.database.url,
-      // The service takes up what is due within a second: here it cannot.
+      // The service would process due rows within a second; here it is stopped.
       `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'`,
       `CREATE TRIGGER refuse BEFORE UPDATE ON intent FOR EACH ROW WHEN (OLD.kind = 'x') EXECUTE FUNCTION refuse()`,
       `INSERT INTO intent (id, mount_id, kind, created_at_ms, due_at_ms, sealed)

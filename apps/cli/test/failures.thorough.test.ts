@@ -19,10 +19,10 @@ symlinkSync('loop', join(home, 'loop'));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 const nothing = () => {};
-// What does nothing but print what the program knows cannot fail here.
+// Commands that only print static text cannot fail here.
 const all = commands.filter(({ name }) => !['version', 'completion', 'print token'].includes(name));
 
-/** Arguments that a command can be called with, its files being this one. */
+/** Arguments for a command; each file argument is this file. */
 function call({ name, args = {}, flags = {} }: CommandSpec, file: string): string[] {
   const argumentFor = (argument: string) =>
     argument === '<file>' ? file : argument === '<service>' ? 'secrets' : 'name';
@@ -52,7 +52,7 @@ function call({ name, args = {}, flags = {} }: CommandSpec, file: string): strin
 const documented = [exitCodes.usage, exitCodes.refused] as number[];
 const typed = Array.from({ length: 8 }, () => 'typed');
 
-/** What of a command's end is out of order; nothing if it ended with some sentences and a documented code. */
+/** Why a command's result is wrong; empty if it ended with a message and a documented exit code. */
 async function disorder(args: string[], env: Record<string, string>): Promise<string[]> {
   const { code, said } = await keystead(args, { HOME: home, ...env }, typed);
   const fine = documented.includes(code) || code === 0;

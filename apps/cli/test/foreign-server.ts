@@ -20,7 +20,7 @@ export interface ForeignWorkspace {
   current?: string;
 }
 
-/** What the other server holds. */
+/** The content of the other server. */
 export interface ForeignData {
   organization: Record<string, unknown>;
   teams: Record<string, unknown>[];
@@ -33,13 +33,13 @@ export interface ForeignData {
   workspaces: ForeignWorkspace[];
 }
 
-/** The other server, and how it behaves. */
+/** The other server and its behaviour. */
 export interface ForeignServer {
   address: string;
   token: string;
-  /** Paths asked for, in order. */
+  /** Requested paths, in order. */
   asked: string[];
-  /** Answers given before any other, first come first served. */
+  /** Answers to give first, in this order. */
   moods: Mood[];
   /** A store of bytes on another address, that refuses requests with a token; off unless set. */
   storesElsewhere: boolean;
@@ -69,9 +69,9 @@ export const broken: Mood = (response) => {
 };
 
 /**
- * A server of the same API that has less of it and does some things differently: what it does not know is a page of
- * text, lists come whole or ignore the requested page, unset settings are empty texts, sensitive
- * values too, states have neither lineage nor size and are downloaded from a path of the server itself.
+ * A server of the same API with fewer features and some differences: unknown paths answer with an HTML page, lists are
+ * not paged or ignore the requested page, unset settings and sensitive values are empty texts, and states have neither
+ * lineage nor size and are downloaded from a path of the server.
  */
 export async function startForeignServer(data: ForeignData): Promise<ForeignServer> {
   const token = 'token-of-the-other-server';
@@ -140,7 +140,7 @@ function route(data: ForeignData, path: string, query: URLSearchParams, store: s
   if (path === `${base}/workspaces`) return paged(data.workspaces.map(workspaceOf), query);
   if (path === 'state-versions') {
     const workspace = data.workspaces.find((one) => one.attributes.name === query.get('filter[workspace][name]'));
-    // The newest first, by the time they came.
+    // Newest first, by creation time.
     return workspace
       ? paged(
           [...(workspace.states ?? [])].reverse().map((state) => stateVersion(state, store)),
@@ -168,7 +168,7 @@ function partOf(
     return state ? [200, { data: stateVersion(state, store) }] : absent;
   }
   if (part !== 'relationships/tags') return undefined;
-  // Always the first page, though it says that there are more.
+  // Always the first page, although the answer lists more.
   const tags = (workspace.tags ?? []).map((name) => ({ id: `tag-${name}`, type: 'tags', attributes: { name } }));
   const pagination = { 'total-count': tags.length, 'total-pages': Math.ceil(tags.length / TAGS_A_PAGE) };
   return [200, { data: tags.slice(0, TAGS_A_PAGE), meta: { pagination } }];

@@ -7,7 +7,7 @@ import { newPublicKey } from '../../secrets/test/pgp-key';
 import { startSecrets } from '../../secrets/test/start-secrets';
 import { keystead } from './run-keystead';
 
-// Whole services start here, which takes its time on a busy machine.
+// Starting complete services is slow on a busy machine.
 jest.setTimeout(120_000);
 
 const home = mkdtempSync(join(tmpdir(), 'keystead-generate-root-'));
@@ -45,7 +45,7 @@ describe('keystead operator generate-root', () => {
     expect([walked.code, walked.said]).toEqual([0, expect.stringContaining('2 of 3 shares')]);
     const token = tokenIn(walked.printed);
     expect(await isRoot(token)).toBe(true);
-    // No share is shown again, and no one-time password is needed any more.
+    // No share is printed, and the one-time password is no longer needed.
     for (const share of shares()) expect(walked.said + walked.printed).not.toContain(share);
     expect((await generate(['--status'])).printed).toMatch(/^started +false$/m);
     const json = await run(['--format', 'json', 'operator', 'generate-root'], shares());
@@ -57,7 +57,7 @@ describe('keystead operator generate-root', () => {
     const nonce = fieldIn('nonce', begun.printed);
     const otp = fieldIn('one-time password', begun.printed);
     expect([begun.code, nonce, otp]).toEqual([0, expect.stringMatching(/^[0-9a-f-]{36}$/), expect.stringMatching(/./)]);
-    // Each gives one; input that ends leaves the attempt as it is, and says how it goes on.
+    // Each holder gives one share; when input ends, the attempt stays, and the output says how to continue.
     for (const share of shares().slice(0, 2)) {
       const given = await generate(['--nonce', nonce], [share]);
       expect([given.code, given.said]).toEqual([1, expect.stringContaining(`generate-root --nonce ${nonce}`)]);
@@ -95,7 +95,7 @@ describe('keystead operator generate-root', () => {
   it('encrypts the token to a key instead', async () => {
     const file = join(home, 'key.asc');
     writeFileSync(file, await newPublicKey());
-    // The attempt before has a share behind it: only who holds one can begin another.
+    // The previous attempt has a valid share, so only a holder of a share can start another.
     expect((await generate(['--cancel'])).code).not.toBe(0);
     const walked = await generate(['--replace', '--pgp-key', file], [shares()[0]!, ...shares()]);
     expect([walked.code, tokenIn(walked.printed)]).toEqual([0, '']);

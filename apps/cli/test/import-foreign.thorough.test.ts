@@ -118,7 +118,7 @@ describe('an import from a server that has less', () => {
 
   it('copies what this service will have, and names the rest', async () => {
     const { code, report, said } = await run();
-    // Something was refused, which the exit code says.
+    // Part of the import was refused, so the exit code is not 0.
     expect(code).toBe(2);
     expect(report.created).toEqual({
       organization: 1,
@@ -188,7 +188,7 @@ describe('an import from a server that has less', () => {
     const old = data.workspaces[1]!;
     old.states!.push({ id: 'sv-newest', serial: 9, content: next });
     old.current = 'sv-newest';
-    // This one is kept on another address, which is not shown the token.
+    // This one is stored at another address, which must not get the token.
     foreign.storesElsewhere = true;
     expect((await run()).report.created).toEqual({ 'state version': 1 });
     const current = await shown(`workspaces/${id}/current-state-version`);

@@ -16,7 +16,7 @@ import {
   type Write,
 } from './vault-scenario';
 
-// An import from a real server, where KEYSTEAD_REFERENCE_SERVER names its program (`bao` or `vault`).
+// An import from a real server, if KEYSTEAD_REFERENCE_SERVER names its program (`bao` or `vault`).
 
 const program = process.env.KEYSTEAD_REFERENCE_SERVER;
 const withServer = program ? describe : describe.skip;

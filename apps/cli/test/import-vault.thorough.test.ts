@@ -18,7 +18,7 @@ import {
 const addressOf = (server: http.Server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 type Mood = (response: ServerResponse, path: string) => boolean;
 
-/** A service of the same API behind a proxy that has its moods, and that knows no pages, like some servers. */
+/** A service of the same API behind an unreliable proxy without paging, like some servers. */
 function otherServer() {
   const secrets = startSecrets();
   const asked: string[] = [];
@@ -219,7 +219,7 @@ describe('an import of a server of secrets', () => {
   it('does nothing twice where two run at once', async () => {
     for (let n = 0; n < 6; n += 1) await other.secrets.root.write(`kv/data/both/${n}`, { data: { n } }).expect(200);
     const both = await Promise.all([run(), run()]);
-    // One of the two may find the number taken; then it says so.
+    // One of the two imports may find the version number taken, and then reports it.
     expect(both.every(({ code }) => code === 0 || code === 2)).toBe(true);
     for (let n = 0; n < 6; n += 1) {
       const { data } = (await here.root.read(`kv/metadata/both/${n}`).expect(200)).body;

@@ -11,7 +11,7 @@ describe('an import of organizations', () => {
   const source = behindProxy();
   const target = behindProxy();
   const lineage = randomUUID();
-  // The last is too large to go along with its announcement.
+  // The last state is too large to be sent in the creating request.
   const states = [stateOf(1, lineage), stateOf(2, lineage), stateOf(5, lineage, 5 * 1024 * 1024)];
 
   const settings = {
@@ -105,7 +105,7 @@ describe('an import of organizations', () => {
       },
     );
     await admin.post('organizations/harbour/varsets', set).expect(201);
-    // What the cranes do is read by the quays, and followed by a run of theirs.
+    // `quays` may read the state of `cranes`, and gets a run after its applies.
     const { id: quays } = await source.workspaces.workspace('harbour', 'quays');
     await admin
       .post(`workspaces/${id}/relationships/remote-state-consumers`, { data: [{ type: 'workspaces', id: quays }] })
@@ -178,7 +178,7 @@ describe('an import of organizations', () => {
     expect(current.body.data.attributes).toMatchObject({ serial: 5 });
     const download = new URL(current.body.data.attributes['hosted-state-download-url']);
     const bytes = await fetch(download, { headers: { Authorization: `Bearer ${admin.token}` } });
-    // Compared as a whole: the other way looks at each of its bytes.
+    // Compared as whole buffers: toEqual would compare each byte.
     expect(Buffer.from(await bytes.arrayBuffer()).equals(states[2]!)).toBe(true);
     const quays = (await admin.get('organizations/harbour/workspaces/quays').expect(200)).body.data.id;
     const names = async (path: string) =>

@@ -86,7 +86,7 @@ withKeycloak('sign-in to the secrets service at Keycloak', () => {
     const other = await begin();
     const crossed = new URL(one.location!);
     crossed.searchParams.set('state', other.state ?? new URL(other.auth_url).searchParams.get('state')!);
-    // Keycloak compares the verifier: the code was asked for with another one.
+    // Keycloak checks the PKCE verifier: the code was requested with another one.
     await finish(crossed.href).expect(400);
     await finish(one.location!).expect(400);
     const two = await keycloak.browse((await begin()).auth_url);

@@ -37,7 +37,7 @@ describe('login -method=oidc', () => {
     rmSync(home, { recursive: true, force: true });
   });
 
-  /** Runs the command; `browse` is what a person does at the address that is shown. */
+  /** Runs the command; `browse` acts as the person at the printed address. */
   async function login(args: string[], browse: (url: string) => Promise<void>) {
     let printed = '';
     let said = '';

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { asker } from '../src/ask';
 import { run } from '../src/program';
 
-/** What one command line did. */
+/** The result of a command line. */
 export interface Ran {
   code: number;
   printed: string;
@@ -25,7 +25,7 @@ export async function keystead(args: string[], env: Record<string, string>, type
     },
     ask: asker(input as unknown as NodeJS.ReadStream, () => {}),
   });
-  // The program leaves its code for the shell; a test run has its own.
+  // The program sets the exit code of the process, which belongs to the test run.
   process.exitCode = undefined;
   return { code, printed, said };
 }

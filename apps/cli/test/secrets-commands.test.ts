@@ -8,7 +8,7 @@ import { parse as parseYaml } from 'yaml';
 import { startSecrets } from '../../secrets/test/start-secrets';
 import { keystead, type Ran } from './run-keystead';
 
-// A whole service starts here, which takes its time on a busy machine.
+// Starting a complete service is slow on a busy machine.
 jest.setTimeout(120_000);
 
 const home = mkdtempSync(join(tmpdir(), 'keystead-commands-'));
@@ -279,7 +279,7 @@ describe('the commands people know, against a service', () => {
 
   it('looks leases up, renews and revokes them', async () => {
     const made = await json('token create -policy=default -ttl=1h');
-    // A batch of leases would need another system; a refusal comes from the service, which is what is tested here.
+    // Real leases would need an outside system; a refusal also proves that the command reaches the service.
     expect((await run('lease lookup auth/token/create/none')).code).toBe(2);
     expect((await run('lease renew -increment=1h auth/token/create/none')).code).toBe(2);
     expect((await run('lease revoke -force x')).code).toBe(1);

@@ -26,7 +26,7 @@ describe('keystead ssh', () => {
       default_user: 'deploy',
     };
     await secrets.root.write('team/roles/deploy', role).expect(204);
-    // In place of ssh: keeps what it was given.
+    // Replaces ssh: records its arguments.
     const lines = [
       '#!/bin/sh',
       `printf '%s\\n' "$@" > ${file('args')}`,

@@ -5,7 +5,7 @@ import { root as authority } from '../../secrets/test/stand-ins/authority';
 import type { Client } from '../../secrets/test/start-secrets';
 import type { Ran } from './run-keystead';
 
-/** Writes to the other server as its administrator, and gives what it answered. */
+/** Writes to the other server as its administrator; returns the answer. */
 export type Write = (path: string, body: object, namespace?: string, method?: string) => Promise<Answer>;
 type Answer = { readonly data?: Readonly<Record<string, unknown>> };
 
@@ -17,7 +17,7 @@ export const exact = '{"pin":12345678901234567890,"rate":1.50,"__proto__":{"a":1
 const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString();
 
-/** Fills a server with some of everything that is copied. `engine` is a type that is not. */
+/** Fills a server with every kind of content that is copied. `engine` is a type that is not copied. */
 export async function furnish(write: Write, read: (path: string) => Promise<Answer>, engine: string): Promise<void> {
   await write('sys/mounts/old', { type: 'kv', options: { version: '1' }, description: 'the first one' });
   await write('sys/mounts/kv', { type: 'kv', options: { version: '2' }, config: { max_lease_ttl: '48h' } });
@@ -101,7 +101,7 @@ async function furnishPeople(write: Write, read: (path: string) => Promise<Answe
   await write('sys/policies/acl/reader', { policy });
 }
 
-/** What must be here after an import of all of it. */
+/** Expects the complete import. */
 export async function expectAllHere(root: Client, team: Client): Promise<void> {
   const get = async (client: Client, path: string) => (await client.read(encodeURI(path)).expect(200)).body.data;
   expect(await get(root, 'old/plain')).toEqual({ password: confidential });
@@ -164,7 +164,7 @@ async function expectVersions(root: Client): Promise<void> {
   expect((await root.read('kv/config').expect(200)).body.data.max_versions).toBe(5);
 }
 
-/** What is not copied must be named. */
+/** Content that is not copied must be reported. */
 export function expectNamed(runs: readonly Ran[], engine: string): void {
   const left = runs.flatMap(({ printed }) => (JSON.parse(printed) as { left: string[] }).left);
   const named = [
@@ -257,7 +257,7 @@ export async function expectEnginesHere(root: Client, of: Awaited<ReturnType<typ
   expect(await read('kubernetes/roles/deploy')).toMatchObject({ service_account_name: 'deployer' });
 }
 
-/** What an import says of engines that cannot be copied whole. */
+/** The report about engines that cannot be copied completely. */
 export const ofEngines: readonly unknown[] = [
   'transit/keys/locked: there is no backup of it: set exportable and allow_plaintext_backup there, or encrypt again with a new key',
   'pki/issuer/root: its private key is not shown there: import it, or sign a new issuer',

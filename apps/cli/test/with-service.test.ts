@@ -8,7 +8,7 @@ import pg from 'pg';
 import { type Secrets, startSecrets } from '../../secrets/test/start-secrets';
 import { keystead } from './run-keystead';
 
-// Whole services start here, which takes its time on a busy machine.
+// Starting complete services is slow on a busy machine.
 jest.setTimeout(120_000);
 
 const home = mkdtempSync(join(tmpdir(), 'keystead-cli-'));
@@ -123,7 +123,8 @@ describe('the command line', () => {
     expect((await run(['list', 'cubbyhole/walk'], [], asRoot())).printed).toBe('a\n');
     expect((await run(['delete', 'cubbyhole/walk/a'], [], asRoot())).code).toBe(0);
     expect((await run(['list', 'cubbyhole/walk'], [], asRoot())).code).toBe(2);
-    // Otherwise a value that another user stored could command the reader's terminal. No name holds such signs.
+    // Otherwise a value stored by another user could control the reader's terminal. Names never contain such
+    // characters.
     await secrets.root.write('cubbyhole/odd/a%c2%9b2J', { note: 'x' }).expect(400);
     await secrets.root.write('cubbyhole/odd/a', { note: '\u001b[2J\u0007x\ny\u009b2J' }).expect(204);
     const odd = await run(['read', 'cubbyhole/odd/a'], [], asRoot());
@@ -166,7 +167,7 @@ describe('the command line', () => {
     expect([right.code, right.printed]).toEqual([0, expect.stringMatching(/^still right +true$/m)]);
     const args = ['rekey', '--shares', '2', '--threshold', '2'];
     const begun = await run(['--format', 'json', ...args], [one, two, three], asRoot());
-    // Standard input ended before the new shares were given back: the old ones still hold.
+    // Standard input ended before the new shares were verified: the old ones are still valid.
     expect(begun.code).toBe(1);
     const shown = json(begun.printed);
     expect(shown.keys).toHaveLength(2);

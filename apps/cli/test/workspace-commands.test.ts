@@ -8,7 +8,7 @@ import { readDotEnv, readVariableFile } from '../src/workspaces/variable-file';
 import { behindProxy } from './behind-proxy';
 import { keystead, type Ran } from './run-keystead';
 
-// A whole service starts here, which takes its time on a busy machine.
+// Starting a complete service is slow on a busy machine.
 jest.setTimeout(120_000);
 
 const home = mkdtempSync(join(tmpdir(), 'keystead-workspaces-'));

@@ -37,7 +37,7 @@ function readOrExit(): Config {
   }
 }
 
-/** The service itself: a process that only starts others never needs it. */
+/** Loads the service itself, which a process that only starts others never needs. */
 const loaded = () => Promise.all([import('./service.js'), import('./http/list-verb.js')]);
 
 async function run(config: Config): Promise<void> {

@@ -38,7 +38,7 @@ import type { TokenParts } from './system/token/parts';
 
 /** What backends get: clients of outside systems, and the kernel objects for those of `system`. */
 export interface Outside {
-  /** Where people reach the service, if it is set. */
+  /** The public address of the service, if it is set. */
   readonly publicUrl: string | undefined;
   readonly scheduler: Scheduler;
   readonly cloudone: CloudOneParts;

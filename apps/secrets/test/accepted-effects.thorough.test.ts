@@ -21,7 +21,7 @@ const unseen = (operations: readonly string[], fields: string, why: string) =>
   );
 const ofKey = 'exclude_cn_from_sans signature_bits use_pss not_before_duration private_key_format key_bits key_ref';
 
-/** Fields whose effect is not in an answer, and where it can be seen. */
+/** Fields whose effect no answer shows, and where it can be seen. */
 const elsewhere: Readonly<Record<string, string>> = {
   ...unseen(
     ['root/generate/:exported', 'issuers/generate/root/:exported', 'root/rotate/:exported'],

@@ -59,7 +59,7 @@ const farDatabase = {
   username: 'far',
   verify_connection: false,
 };
-/** An AWS role, bound without being looked up there. */
+/** An AWS role that is bound by ARN, without a lookup. */
 const principals = { bound_iam_principal_arn: 'arn:aws:iam::123456789012:user/a', resolve_aws_unique_ids: false };
 const readsOnly =
   (body: object = {}): Making =>

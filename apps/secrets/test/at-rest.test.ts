@@ -5,7 +5,7 @@ import { asSuperuser, testServer } from '@keystead/testing';
 import pg from 'pg';
 import { startSecrets } from './start-secrets';
 
-// This test keeps the promise that a copy of the database, or of its disk, is worthless.
+// A copy of the database, or of its disk, must not reveal any secret.
 describe('what is stored', () => {
   const secrets = startSecrets();
   const canary = (name: string) =>

@@ -6,8 +6,8 @@ const notThere = (wanted: 'auth' | 'secret', without: readonly string[]) =>
     .map(({ type }) => type)
     .filter((type) => !without.includes(type));
 
-/** The types of auth methods that are not mounted at first; tests over all operations mount each once. */
+/** The types of auth methods that are not mounted by default; tests over all operations mount each once. */
 export const authMethods: readonly string[] = notThere('auth', ['oidc', 'azure']);
 
-/** The same of secrets engines, without kv, which has two versions. */
+/** The same for secrets engines, without kv, which has two versions. */
 export const secretsEngines: readonly string[] = notThere('secret', ['kv', 'nomad', 'aws']);

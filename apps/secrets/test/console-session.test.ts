@@ -48,7 +48,7 @@ function browser(secrets: Secrets, url?: string) {
   };
 }
 
-/** All proofs are too old. */
+/** By now every step-up is too old. */
 async function forgetProofs(secrets: Secrets): Promise<void> {
   const client = new pg.Client(secrets.database.url);
   await client.connect();
@@ -530,7 +530,7 @@ describe('a session by passkey', () => {
     const again = { method: 'passkey', mount: 'people/', request };
     const at = browser(secrets);
     expect((await at.signIn({ ...again, code: code(Date.now()) })).body.name).toBe('ana');
-    // A login that began otherwise, even at another mount, does not become a session by passkey.
+    // A login that began in another way, or at another mount, cannot be finished as a passkey sign-in.
     const other = await secrets.anonymous.write('auth/people/login/ana', { password: 'right horse' }).expect(200);
     const waiting = `${other.body.auth.mfa_requirement.mfa_request_id}:${method_id}`;
     const crossed = { ...again, request: waiting, code: code(Date.now() + 30_000) };

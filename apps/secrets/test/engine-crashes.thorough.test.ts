@@ -10,8 +10,8 @@ import type { Answer, NodeProcess } from './nodes';
 import { startOpenSsl } from './openssl';
 
 // A node is killed before and after each commit while several callers issue and revoke certificates, rotate keys and
-// encrypt. Everything it answered before must hold: certificates are stored, revoked ones are good nowhere, ciphertexts
-// can be decrypted. Normally three kills, in the long form the whole matrix.
+// encrypt. All its earlier answers must stay true: certificates are stored, revoked ones are not reported as good,
+// ciphertexts can be decrypted. Normally three kills, in the long form the whole matrix.
 
 const crowd = 6;
 const many = <T>(make: (n: number) => Promise<T>) => Promise.all(Array.from({ length: crowd }, (_, n) => make(n)));

@@ -7,7 +7,7 @@ import { createService, type Service } from '../src/service';
 import { until } from './fresh-storage';
 import { startSecrets, testConfig } from './start-secrets';
 
-// Otherwise all callers of a node whose database is frozen, and those queued behind them, would hang for half a minute.
+// Otherwise all callers of a node with a frozen database, and those queued behind them, would wait for half a minute.
 
 /** Much less than the timeout of statements, and much more than a node needs to notice. */
 const SOON_MS = 20_000;

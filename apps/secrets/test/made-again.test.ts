@@ -27,7 +27,7 @@ describe('what was deleted and created again', () => {
 
   describe('as a token of the same id', () => {
     type Made = { id: string; accessor: string; parent: string };
-    // The uses of the token: one write, a read on each node, and the last.
+    // The uses of the token: one write, a read on each node, and a final one.
     const ways: Record<string, { more?: object; end(made: Made): PromiseLike<unknown> }> = {
       'revoked by another': { end: ({ id }) => write('auth/token/revoke', { token: id }) },
       'revoked by itself': { end: ({ id }) => write('auth/token/revoke-self', {}, id) },

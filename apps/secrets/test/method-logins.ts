@@ -65,7 +65,7 @@ export class MethodLogins {
     this.sts.signers.set('AKIAADA', ada);
   }
 
-  /** Started before the service, which reads some of the addresses from its environment. */
+  /** Started before the service, which reads some of their addresses from its environment. */
   async start(): Promise<void> {
     await Promise.all(this.standIns.map((one) => one.start()));
     const { address } = this.cloud;

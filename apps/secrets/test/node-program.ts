@@ -4,7 +4,7 @@ import { readConfig } from '../src/config';
 import { rescueList } from '../src/http/list-verb';
 import { createService } from '../src/service';
 
-// One node of the service as a separate process. Its parent sets where it dies, and can move its clock.
+// One node of the service as a separate process. Its parent sets where it exits, and can move its clock.
 
 let aheadMs = 0;
 const fault = faultPoints((order) => {

@@ -7,9 +7,10 @@ import { Kills } from './kills';
 import type { Answer, NodeProcess } from './nodes';
 import { readSshCertificate } from './ssh-certificate';
 
-// A node is killed before and after each commit while several callers make and use one-time passwords and codes, and
-// change the issuers of SSH certificates. No password or code counts twice, none that was shown is lost unless it may
-// have been used, and issuers and their keys stay together. Normally three kills, in the long form the whole matrix.
+// A node is killed before and after each commit while several callers create and use one-time passwords and codes, and
+// change the issuers of SSH certificates. No password or code may be accepted twice, none that was shown may be lost
+// unless it may have been used, and issuers must keep their keys. Normally three kills, in the long form the whole
+// matrix.
 
 const crowd = 4;
 const many = <T>(make: (n: number) => Promise<T>) => Promise.all(Array.from({ length: crowd }, (_, n) => make(n)));
@@ -17,13 +18,13 @@ const line = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGPKSUTyz1HwHReFVvD5obVsALAgJR
 const periodSeconds = 3600;
 const algorithm: Algorithm = 'SHA1';
 
-/** The code of a key now. */
+/** The current code of a key. */
 const codeNow = (key: Buffer): string =>
   codeFor({ key, algorithm, digits: 6, periodSeconds }, counterAt(Date.now(), periodSeconds));
 
 describe('a node killed while it makes and uses what counts once', () => {
   const kills = new Kills(/^(commit|lease):/);
-  /** What was answered since the last check: passwords that must still count, and those that must not. */
+  /** Answers since the last check: passwords that must still be valid, and those that must not. */
   const fresh: string[] = [];
   const used: string[] = [];
   /** Passwords that may have been used. */
@@ -80,7 +81,7 @@ describe('a node killed while it makes and uses what counts once', () => {
         return async (node) => {
           await Promise.all(
             made.flatMap((otp) =>
-              // Twice at the same moment.
+              // Two simultaneous uses.
               [1, 2].map(async () => {
                 const { status } = await node.ask('POST', 'ssh/verify', undefined, { otp });
                 (status === 200 ? used : unsure).push(otp);
@@ -158,7 +159,7 @@ describe('a node killed while it makes and uses what counts once', () => {
     },
   ];
 
-  /** What the surviving node contradicts; then its issuers are as at first. */
+  /** Answers that the surviving node contradicts. Afterwards the issuers are reset. */
   async function look(): Promise<object> {
     await kills.swept();
     const wrong: string[] = [];

@@ -6,7 +6,7 @@ import Ajv from 'ajv';
 import { startSecrets } from './start-secrets';
 import { everyVisit, mountEveryKind } from './visits';
 
-// biome-ignore lint/suspicious/noExplicitAny: a document is looked into by name, key by key.
+// biome-ignore lint/suspicious/noExplicitAny: documents are read by key.
 type Json = any;
 
 const at = 'sys/internal/specs/openapi';

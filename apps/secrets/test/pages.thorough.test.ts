@@ -45,7 +45,7 @@ describe('every list of the service', () => {
       if (String(paged.sort()) !== String(whole.sort())) wrong.push(`${list.name}: ${paged.length} of ${whole.length}`);
     }
     expect(wrong).toEqual([]);
-    // Each listing has two names, except those of releases, of users of a database, and below a name.
+    // Each listing has two names, except those of releases and of database users, and those below a name.
     const others = lists().filter(({ name, declared }) => !walked.has(name) && !declared.pattern.includes(':'));
     const here = others.map(({ name }) => name).filter((name) => !name.includes('/thing'));
     expect([...new Set(here)]).toEqual(['list sys/version-history', 'list database/static-roles']);

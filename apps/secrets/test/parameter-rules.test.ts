@@ -211,7 +211,7 @@ describe('rules about parameters', () => {
   it('treat null as an empty list or map', () => {
     const metaOf = ({ operation, name }: (typeof judged)[number]) => fieldMeta(operation.input!.shape[name]!);
     const several = judged.filter((one) => metaOf(one).several && metaOf(one).empty !== undefined);
-    // Only of a batch it says that there is none.
+    // Only in a batch does it say that there is none.
     const others = judged.filter((one) => metaOf(one).several && metaOf(one).empty === undefined);
     expect(new Set(others.map(({ name }) => name))).toEqual(new Set(['batch_input']));
     for (const one of several) {

@@ -1,6 +1,6 @@
 import * as client from 'openid-client';
 
-// A relying party from another maker, which trusts nothing: discovery, PKCE, state, nonce, signatures, at_hash.
+// A third-party relying party that checks everything: discovery, PKCE, state, nonce, signatures, at_hash.
 const { issuer, token, applications, redirect } = JSON.parse(process.argv[2]);
 const ways = {
   basic: (secret) => client.ClientSecretBasic(secret),
@@ -8,7 +8,7 @@ const ways = {
   none: () => client.None(),
 };
 
-/** What the console does for a person who is signed in. */
+/** The console's part of a sign-in, for a person with a session. */
 async function browse(url) {
   const at = new URL(url);
   at.pathname = at.pathname.replace('/ui/', '/v1/');

@@ -7,7 +7,7 @@ import { withClient } from '@keystead/postgres';
 import { freshDatabase, heapFlags, keptInHeap, type TestDatabase } from '@keystead/testing';
 import { type Answer, initialise, type NodeProcess, startNode } from './nodes';
 
-// This test keeps the promise that revoked tokens and deleted secrets can be found nowhere.
+// Revoked tokens and deleted secrets must not be found anywhere.
 describe('traces of a revoked token and of deleted secrets', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'traces-'));
   let database: TestDatabase;

@@ -26,7 +26,7 @@ describe('a parameter that an endpoint does not know', () => {
           // It returns the wrapped answer unchanged.
           if (pattern === 'wrapping/unwrap') continue;
           if ((operation.responseFormat ?? responseFormat) === 'raw') continue;
-          // Some examples need what this installation has switched off.
+          // Some examples need features that this installation has switched off.
           const example = await (async () => making(world))().catch(() => undefined);
           if (!example) continue;
           const { at = {}, token, body } = example;

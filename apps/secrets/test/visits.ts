@@ -29,7 +29,7 @@ function concrete(mount: LiveMount, declared: Path): string {
   return mount.path + below;
 }
 
-/** Mounts one of every kind that is not mounted at first. */
+/** Mounts one of every kind that is not mounted by default. */
 export async function mountEveryKind({ root }: Secrets): Promise<void> {
   await root.write('sys/mounts/one', { type: 'kv' }).expect(204);
   await root.write('sys/mounts/two', { type: 'kv', options: { version: '2' } }).expect(204);
@@ -55,7 +55,9 @@ export function everyVisit({ service }: Secrets): Visit[] {
   );
 }
 
-/** The text that declares an operation, for slices of a walk: by its path in what is always there, elsewhere by its engine. */
+/**
+ * The text that declares an operation, for slices of a walk: by its path in built-in mounts, by its engine elsewhere.
+ */
 export function declarationOf({ mount, declared }: { readonly mount: LiveMount; readonly declared: Path }): string {
   const { type } = mount.backend;
   return ['system', 'identity', 'token'].includes(type) ? `'${declared.pattern}'` : `type: '${type}'`;

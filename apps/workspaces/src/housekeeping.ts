@@ -46,7 +46,7 @@ interface Job {
   readonly everySeconds: number;
   /** It ends what has expired, so it is skipped while the clock cannot be trusted. */
   readonly byTime?: boolean;
-  /** It calls hosts of organizations, and does not wait for them. */
+  /** It calls hosts of organizations without waiting for slow ones. */
   readonly turns?: Turns;
   run(): Promise<unknown>;
 }

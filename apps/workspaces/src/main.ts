@@ -55,7 +55,7 @@ async function writeFirstRun(service: Service, file: string, log: Logger): Promi
   );
 }
 
-/** The service itself: a process that only starts others never needs it. */
+/** Loads the service itself, which a process that only starts others never needs. */
 const loaded = () => Promise.all([import('./service.js'), import('./housekeeping.js')]);
 
 async function run(config: Config): Promise<void> {

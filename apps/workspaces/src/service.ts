@@ -52,7 +52,7 @@ const TWO_WEEKS_IN_MINUTES = 20_160;
  */
 const QUICK_CONNECTIONS = 4;
 
-/** After a database has answered nothing for this long, requests do not wait for it. */
+/** After a database has not answered for this long, requests do not wait for it. */
 const SILENT_MS = 3000;
 
 /** Two states of any size at once; others wait, with their bytes still at the client. */
@@ -72,7 +72,7 @@ export interface Service {
   readonly db: Database;
   readonly env: Environment;
   readonly pool: Pool;
-  /** Everything that finds storage unavailable reports it here. */
+  /** Code that finds storage unavailable reports it here. */
   readonly outage: Outage;
   /** Why this node must not end anything by the clock; undefined if it may. */
   readonly clockTrouble: () => string | undefined;

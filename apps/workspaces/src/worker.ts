@@ -52,7 +52,7 @@ function startFetchingOf(
   return startFetching(databaseFetches({ ...shared, configurationBytes, fetcher }), log, 1000);
 }
 
-/** A plan that takes longer to judge delays only its own organization. */
+/** A plan that takes longer than this to judge delays only its own organization. */
 const judgingPatienceMs = 5000;
 
 /** Judges plans by policies, if there is an engine for that. */
@@ -72,7 +72,7 @@ function startJudgingOf(
   return { close: async () => void (await loop.close(), await turns.settled()) };
 }
 
-/** Adds new releases of vendors to the catalogue. Returns what was added, and what was not trusted. */
+/** Adds new releases of vendors to the catalogue. Returns the added and the untrusted ones. */
 export async function refreshCatalogue(
   { service, releases }: WorkerConfig,
   log: Logger,

@@ -13,7 +13,7 @@ const madeIn = async ({ root, fresh, organization }: World, type: string, more: 
   return ref(type, (await root('POST', `organizations/${organization}/${type}`, body)).id).data;
 };
 
-/** One thing of each type that a relationship may name. */
+/** One object of each type that a relationship may name. */
 const things: Readonly<Record<string, (world: World) => Promise<Json> | Json>> = {
   workspaces: (world) => madeIn(world, 'workspaces'),
   projects: (world) => madeIn(world, 'projects'),
@@ -33,7 +33,7 @@ const things: Readonly<Record<string, (world: World) => Promise<Json> | Json>> =
   },
 };
 
-/** Relationships that name things of the example itself. */
+/** Relationships that name objects of the example itself. */
 const told: Readonly<Record<string, (world: World, example: Example) => Promise<Json> | Json>> = {
   'runs configuration-version': async (world, { body }) => {
     const id = (body!(0) as Json).data.relationships.workspace.data.id;

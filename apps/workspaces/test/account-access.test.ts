@@ -21,7 +21,7 @@ const noDoors: Record<string, string> = {
   run_worker: 'is of the tokens of agents',
 };
 
-/** The ways into an account, with their number. */
+/** The credentials of an account, with their number. */
 const doors: Record<string, string> = {
   session: "SELECT FROM token WHERE user_id = $1 AND kind = 'session' AND id = $2",
   'API token': "SELECT FROM token WHERE user_id = $1 AND kind = 'user' AND id <> $2",
@@ -72,7 +72,7 @@ describe('the ways into an account', () => {
       code_verifier: verifier,
     });
 
-  /** A person with every way into their account. */
+  /** A person with every kind of credential. */
   const withDoors = async (): Promise<Person> => {
     const username = `person-${++count}`;
     const api = await workspaces.person(username);
@@ -107,7 +107,7 @@ describe('the ways into an account', () => {
 
   interface End {
     readonly happens: (person: Person) => Promise<unknown>;
-    /** What outlives it, and why. */
+    /** What survives, and why. */
     readonly keeps: Record<string, string>;
   }
   const othersStay = 'only what was signed out ends';

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import { rangeOf } from '../src/kernel/access/address-ranges';
 import { type Client, ref, resource, startWorkspaces } from './start-workspaces';
 
-// What this protects: without it, a stolen token could be used from anywhere, or owners could shut themselves out.
+// Otherwise a stolen token could be used from anywhere, or owners could lock themselves out.
 
 const here = '127.0.0.1';
 const elsewhere = '203.0.113.7';

@@ -327,7 +327,7 @@ describe('agents', () => {
     const before = await run(id);
     const taken: string[] = [];
     for (const { method, path } of agentResource.endpoints.filter((one) => one.path.includes(':job_id'))) {
-      // Returning something does no harm.
+      // Returning other work does no harm.
       if (path.endsWith('/release') || path.endsWith(':credential_id')) continue;
       const at = path.replace(prefix, '').replace(':agent_id', agent).replace(':job_id', job.id);
       const query = method === 'PUT' ? queryOf(path) : '';

@@ -16,12 +16,12 @@ interface Seen {
 type Schema = { properties?: Record<string, Schema>; additionalProperties?: unknown; not?: object };
 
 const most = 3000;
-/** Not announced by any operation: faults, which tests provoke, and headers that are too large. */
+/** Not documented for any operation: faults, which tests provoke, and headers that are too large. */
 const unannounced = [405, 431, 500];
 
 /**
- * Checks the answers that a test file saw against the OpenAPI document: each must have a status, a media type and a
- * shape that its operation announces, and no undeclared attribute.
+ * Checks the answers that a test file saw against the OpenAPI document: each must have a documented status, media type
+ * and shape, and no undeclared attribute.
  */
 export class AnswerSchemas {
   private readonly seen: Seen[] = [];

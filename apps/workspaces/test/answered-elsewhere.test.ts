@@ -19,7 +19,7 @@ interface Jar {
   readonly api: ReturnType<ReturnType<typeof startWorkspaces>['as']>;
 }
 
-/** The beginning of a flow: what the browser that began it has, and the address it was sent to. */
+/** The start of a flow: the cookies of the browser that started it, and the address it was sent to. */
 interface Begun {
   readonly cookie: string;
   readonly state: string;
@@ -30,7 +30,10 @@ interface Begun {
 /** A way in which the answer of another service comes through a browser. */
 interface Flow {
   begin(by: Jar): Promise<Begun>;
-  /** A person answers at the other service: where their browser, without the cookies of the other, is finally sent. */
+  /**
+   * A person answers at the other service; returns where their browser, which lacks the first browser's cookies, is
+   * finally sent.
+   */
   answer(begun: Begun): Promise<URLSearchParams>;
   /** Completes it with a cookie jar and the answer's parameters; returns the status. */
   finish(by: Jar & { cookie: string }, begun: Begun, brought: URLSearchParams): Promise<number>;

@@ -160,7 +160,7 @@ describe('a GitHub App that the host makes of a manifest', () => {
     const { id } = (await begin({}, 'other', pool).expect(201)).body.data;
     const { state } = await open(id);
     const before = conversions();
-    // There is no agent, and the code is not sent from here instead.
+    // Without an agent, the service must not send the code itself.
     const { body } = await end(id, agree(), state).expect(422);
     expect(body.errors[0].detail).toContain('no agent of the connection’s pool');
     expect(conversions()).toBe(before);

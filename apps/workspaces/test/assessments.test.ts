@@ -9,8 +9,7 @@ import { grant, team, teamToken } from './members';
 import { stateOf } from './run-fixture';
 import { type Client, resource, startWorkspaces } from './start-workspaces';
 
-// What this protects: without it, drift would be reported to no one, runs would wait for assessments, and readers would
-// see secrets in plans.
+// Otherwise drift would go unreported, runs would wait for assessments, and readers would see secrets in plans.
 
 const fine = {
   resourcesDrifted: 0,
@@ -125,7 +124,7 @@ describe('assessments', () => {
     const data = await shown();
     expect(data.attributes['last-assessment-result-at']).toBe(result.attributes['created-at']);
     expect(data.relationships['current-assessment-result'].data).toEqual({ type: 'assessment-results', id: result.id });
-    // It does not appear among the runs anywhere.
+    // It does not appear in any list of runs.
     const [{ id }] = await hidden();
     expect([data.relationships['current-run'].data, data.relationships['latest-run'].data]).toEqual([null, null]);
     expect(data.attributes['workspace-kpis-runs-count']).toBeNull();

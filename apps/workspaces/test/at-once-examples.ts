@@ -45,7 +45,7 @@ export interface World {
   upload(url: string): Promise<unknown>;
   /** An archive for an upload. */
   readonly archive: Buffer;
-  /** A run that waits for confirmation, or has a worker that reports nothing and may not stop. */
+  /** A run that waits for confirmation, or has a worker that sends no reports and may not stop. */
   run(how: 'planned' | 'planning' | 'canceled long ago'): Promise<{ id: string; workspaceId: string }>;
 }
 
@@ -69,7 +69,7 @@ export interface Example {
   readonly between?: () => Promise<unknown>;
 }
 
-/** Prepares an object and says how the operation is called; or why it is left out. */
+/** Prepares an object and returns the calls of the operation, or the reason why it is left out. */
 export type Making = ((world: World) => Promise<Example> | Example) | string;
 
 const hosted = 'is of the other edition';
@@ -135,7 +135,7 @@ const providerIn = async (world: World) => {
 };
 const testsPath =
   '/organizations/:organization_name/tests/registry-modules/:registry_name/:namespace/:module_name/:module_provider';
-/** A module that is tested, with a configuration to be tested. */
+/** A module with tests enabled, and a configuration to test. */
 const testedModule = async (world: World) => {
   const { at } = await moduleIn(world);
   const path = `organizations/${at.organization_name}/registry-modules/private/${at.namespace}/${at.module_name}/crane`;
@@ -164,7 +164,7 @@ const queryIn = async (world: World): Promise<Body> => {
 const tagged = (key: string, value: string) => ({
   'tag-bindings': { data: [{ type: 'tag-bindings', attributes: { key, value } }] },
 });
-/** Policies that are to judge one run. */
+/** A dry run of policies over one run. */
 const dryRunOf = async (world: World) => {
   await world.run('planned');
   const rule = { name: world.fresh(), kind: 'opa', query: 'data.x.deny', 'enforcement-level': 'advisory' };
@@ -230,7 +230,7 @@ const team = (world: World): Promise<Body> => makeIn(world, 'teams', 'teams');
 const set = (world: World): Promise<Body> => makeIn(world, 'varsets', 'varsets');
 const pool = (world: World): Promise<Body> => makeIn(world, 'agent-pools', 'agent-pools');
 const addresses = (world: World): Promise<Body> => makeIn(world, 'cidr-range-lists', 'cidr-range-lists');
-/** It lets everyone in. */
+/** A range that allows every address. */
 const anyAddress = (n: number) => resource('cidr-ranges', { range: '0.0.0.0/0', enabled: n % 2 === 0 });
 const addressRange = async (world: World): Promise<Body> => {
   const { id } = await addresses(world);
@@ -808,7 +808,7 @@ export const examples: Readonly<Record<string, Making>> = {
     at: await setVariable(world),
     ...once,
   }),
-  // Of all with the same serial one is stored, and the rest refused.
+  // Of all states with the same serial, one is stored and the rest are refused.
   'POST /workspaces/:workspace_id/state-versions': async (world) => ({
     at: { workspace_id: await lockedWorkspace(world) },
     body: (n) => stateBody(1 + Math.floor(n / 4)),

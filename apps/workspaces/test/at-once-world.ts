@@ -39,7 +39,7 @@ export function worldOf(workspaces: Workspaces, as: World['as']): World {
       return archive;
     },
     async run(how) {
-      // Jobs that other examples left behind are not for this one.
+      // Jobs left behind by other examples must not interfere.
       await workspaces.service.pool.query('DELETE FROM run; DELETE FROM run_worker');
       // The newest version may come from another example, and no worker has it.
       const pinned = { 'infra-version': '1.11.4' };

@@ -55,7 +55,7 @@ describe('every writing operation, called by many at once about one object', () 
           answer += chunk;
         });
         response.on('end', () => {
-          // A machine that stalls, or needs most of a minute, answers so; this test does not look for that.
+          // A stalled or very slow machine gives these answers; this test does not look for that.
           const isSlow = answer.includes('storage is unavailable') || performance.now() - sentMs > slowMs;
           const stoodStill = response.statusCode === 503 && isSlow;
           if (stoodStill) send(node, method, path, token, body, more).then(resolve, reject);

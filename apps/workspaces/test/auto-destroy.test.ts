@@ -5,7 +5,7 @@ import { configured } from './configurations';
 import { startRuns, stateOf } from './run-fixture';
 import { ref, resource } from './start-workspaces';
 
-// What this protects: without it, things would be destroyed without a request, twice, or before their time.
+// Otherwise resources would be destroyed without a request, twice, or too early.
 
 describe('automatic destruction', () => {
   const runs = startRuns();
@@ -105,7 +105,7 @@ describe('automatic destruction', () => {
     await manage(1);
     await set({ 'auto-destroy-at': inHours(1) }).expect(200);
     await pass(2);
-    // The first ends between taking the time and queuing the run: neither has happened.
+    // The first sweep crashes between clearing the time and queuing the run: neither has happened.
     const client = await workspaces.service.pool.connect();
     await client.query('BEGIN');
     await client.query('SELECT 1 FROM workspace WHERE id = $1 FOR UPDATE', [runs.workspace]);

@@ -44,7 +44,7 @@ interface Doing {
 describe('the background jobs of an installation with a past', () => {
   const host = new FakeGitea();
   let client: Client;
-  // Before the database is taken away.
+  // Before the database is dropped.
   afterAll(async () => {
     await client.end();
     await host.stop();
@@ -106,7 +106,7 @@ describe('the background jobs of an installation with a past', () => {
       SELECT 'nd-past', id, 'run:completed', now(), now(), now() FROM notification_configuration`);
   }
 
-  /** Copies every old row as often as wanted, each time for new runs and workspaces. */
+  /** Copies every old row a number of times, each time for new runs and workspaces. */
   async function repeated(): Promise<void> {
     const ids = new Set<string>();
     for (const table of Object.keys(past)) {
@@ -140,7 +140,7 @@ describe('the background jobs of an installation with a past', () => {
   /** Rows that `work` read, by table. */
   async function read(work: () => Promise<unknown>): Promise<Record<string, number>> {
     const counted = async () => {
-      // By itself a connection reports its counters once a second.
+      // By default, a connection reports its counters once a second.
       const { prisma } = workspaces.service.db;
       await Promise.all(
         Array.from({ length: 20 }, () => prisma.$queryRaw`SELECT 1 FROM pg_sleep(0.05), pg_stat_force_next_flush()`),
@@ -156,7 +156,7 @@ describe('the background jobs of an installation with a past', () => {
     return Object.fromEntries([...after].map(([table, rows]) => [table, rows - (before.get(table) ?? 0)]));
   }
 
-  /** Calls to hosts do not wait for slow ones: here the calls that have begun are included. */
+  /** Jobs do not wait for slow hosts, so wait for the calls that have started. */
   const whole = async ({ run, turns }: Doing): Promise<void> => {
     await run();
     await turns?.settled();
@@ -184,7 +184,7 @@ describe('the background jobs of an installation with a past', () => {
   it('read due work, not old rows', async () => {
     const jobs = everything();
     expect(jobs.length).toBeGreaterThan(25);
-    // Finished rows are marked the first time, and due work is done, including the look at the repository.
+    // The first run marks finished rows and does due work, including reading the repository.
     await client.query('UPDATE vcs_repository SET next_at = now()');
     for (const job of jobs) await whole(job);
     for (let rest = 1; rest > 0; ) {

@@ -177,7 +177,7 @@ describe('references', () => {
       expect([404, 422]).toContain(answer.status);
       answers.push(answer.body);
     }
-    // Something in another organization is no different from something that does not exist.
+    // An object of another organization gets the same answer as one that does not exist.
     expect(answers[1]).toEqual(answers[0]);
     const after = await admin.get(`workspaces/${own.workspace}`).expect(200);
     expect(after.body).toEqual(before.body);

@@ -16,7 +16,7 @@ import type { Workspaces } from './start-workspaces';
 
 const hourMs = 3_600_000;
 
-/** What a store of blobs does, regardless of where it stores them. `stored` counts its chunks. */
+/** The contract of a blob store, for any storage. `stored` counts its chunks. */
 export function keepsBlobs(workspaces: Workspaces, stored: () => Promise<number>): void {
   const db = () => workspaces.service.db;
   const keyring = () => workspaces.service.env.keyring;

@@ -4,8 +4,8 @@ import type { ClientRequest } from 'node:http';
 import type { Database } from '../src/kernel/database/database';
 
 /**
- * Calls to other systems within a transaction: it holds its connection and its locks for as long as the other system
- * likes, and a retry repeats the call.
+ * Detects calls to other systems within a transaction: the transaction would hold its connection and locks until the
+ * other system answers, and a retry would repeat the call.
  */
 export class CallsInTransactions {
   readonly found: string[] = [];

@@ -8,8 +8,7 @@ import { startHousekeeping } from '../src/housekeeping';
 import { createService, type Service } from '../src/service';
 import { resource, startWorkspaces } from './start-workspaces';
 
-// What this protects: without it, a node whose clock is weeks ahead would remove states for good that its organization
-// wants to keep.
+// Otherwise a node whose clock is weeks ahead would permanently remove states that its organization wants to keep.
 
 const DAY_MS = 86_400_000;
 

@@ -29,7 +29,7 @@ describe('configuration versions', () => {
     const { body } = await admin.post(`workspaces/${workspace}/configuration-versions`).expect(201);
     const { id, attributes } = body.data;
     const { pool } = workspaces.service;
-    // As if the service ended between the two.
+    // As if the service had stopped between the two.
     await pool.query(`CREATE FUNCTION no_run() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no run'; END $$;
       CREATE TRIGGER no_run BEFORE INSERT ON run FOR EACH ROW EXECUTE FUNCTION no_run()`);
     const archive = await archiveOf();
@@ -103,7 +103,7 @@ describe('configuration versions', () => {
   it('start a run when they are uploaded, unless told otherwise', async () => {
     const first = await configured(workspaces, workspace);
     expect(await runsOf()).toEqual([]);
-    // Announced and not uploaded yet: runs use the previous one.
+    // Created but not uploaded yet: runs use the previous one.
     expect((await currentOf()).id).toBe(first);
     const waiting = await announced(admin, workspace);
     expect((await currentOf()).id).toBe(waiting.id);

@@ -22,7 +22,7 @@ export async function archiveOf(
 
 const withoutHost = (url: string): string => url.replace(/^https?:\/\/[^/]+/, '');
 
-/** Reads what a signed link leads to, without a token. */
+/** Downloads from a signed link, without a token. */
 export function fetchUrl(workspaces: Pick<Spoken, 'server'>, url: string) {
   return request(workspaces.server)
     .get(withoutHost(url))
@@ -57,7 +57,7 @@ export async function configured(
   return id;
 }
 
-/** Asks for a run. */
+/** Creates a run. */
 export function startRun(client: Client, workspaceId: string, attributes: object = {}, configuration?: string) {
   const relationships = {
     workspace: ref('workspaces', workspaceId),

@@ -24,7 +24,7 @@ describe('the cost of a request', () => {
     port = (workspaces.server.address() as AddressInfo).port;
   });
 
-  /** The status that is answered after the headers: the announced body is never sent. */
+  /** The status of an answer to headers whose body is never sent. */
   function statusOfHead(endpoint: Endpoint, token: string | undefined, announced: number): Promise<number> {
     return new Promise((resolve, reject) => {
       const socket = net.connect(port, '127.0.0.1');

@@ -12,8 +12,8 @@ import { startJudging } from '../src/worker/policies/http-judging';
 import { fakeWorker } from './fake-worker';
 import { objectingEngine } from './objecting-engine';
 
-// One process that a test kills: a node of the service with its jobs, or, where it has the address of one, an agent that
-// judges. Its fault points are its commits, its calls to the service, and the moment after it judged.
+// A process that a test kills: a node of the service with its jobs, or, with the address of one, an agent that judges
+// plans. Its fault points are its commits, its calls to the service, and the moment after it has judged a plan.
 
 type Query = (...args: unknown[]) => unknown;
 
@@ -46,7 +46,7 @@ function watchCommits(fault: (name: string) => void): void {
 interface Orders {
   /** Runs a job of the service once. */
   readonly job?: string;
-  /** Judges, as a worker does that reaches the database. */
+  /** Judges plans like a worker with access to the database. */
   readonly judge?: true;
   /** Ends a plan as the worker that has its job. */
   readonly endPlan?: {

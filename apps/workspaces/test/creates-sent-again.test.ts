@@ -9,8 +9,8 @@ jest.setTimeout(300_000);
 
 const nameOf = ({ method, path }: Endpoint): string => `${method} ${path}`;
 
-// Every create that accepts an Idempotency-Key: a repetition is a way to read the created resource, and no way around a
-// right.
+// Every create that accepts an Idempotency-Key: a repetition only reads the created resource, and does not bypass
+// rights.
 describe('a create that is sent again with its key', () => {
   const workspaces = startWorkspaces();
   const creates = resources

@@ -97,7 +97,7 @@ describe('lists whose pages may begin after an item', () => {
       [`${all[0]}&page[number]=2`, 'page[number]'],
     ] as const) {
       const { status, body } = await admin.get(at(path, after));
-      // Anything in the format of a cursor is one, whether or not such a row ever existed.
+      // Any text in the format of a cursor is valid, even if there was never such a row.
       if (parameter === undefined) expect([200, 400]).toContain(status);
       else expect([status, body.errors[0].source.parameter]).toEqual([400, parameter]);
     }

@@ -1,6 +1,6 @@
 import { withClient } from '@keystead/postgres';
 
-/** Columns that mere reading changes: when a token was last used. */
+/** Columns that reads change, such as the last use of a token. */
 const moved: Readonly<Record<string, readonly string[]>> = { token: ['last_used_at', 'longest_rest_ms'] };
 
 /** Every row of a database, as text, by table: two of them are equal if nothing was changed in between. */

@@ -11,7 +11,7 @@ const wordOf = { GET: 'get', POST: 'post', PATCH: 'patch', PUT: 'put', DELETE: '
 const callers = 24;
 const rounds = process.env.KEYSTEAD_LONG === '1' ? 12 : 2;
 
-/** Every operation on things of a tenant that the tenant may call, with a body for each id that it may name. */
+/** Every operation that a tenant may call on its own objects, with a body for each id that a body may contain. */
 function callsAbout(mine: Tenant): ((client: Client) => Promise<{ what: string; status: number }>)[] {
   const endpoints = resources
     .flatMap((resource) => resource.endpoints)

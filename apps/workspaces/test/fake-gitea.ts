@@ -24,7 +24,7 @@ export class FakeGitea extends FakeHost {
   readonly hooks = new Map<string, { url: string; secret: string }>();
   /** Files that differ between two commits, by `base...head`; others cannot be compared. */
   readonly changed = new Map<string, readonly string[]>();
-  /** It answers only 503. */
+  /** Answers 503 to everything. */
   away = false;
 
   protected async respond(

@@ -26,7 +26,7 @@ export class FakeGithub extends FakeHost {
   minted = 0;
   /** Answers 500 to everything. */
   away = false;
-  /** It issues no tokens. */
+  /** Refuses to issue tokens. */
   refuses = false;
   /** Answers 403 to everything, with this message. */
   says = '';

@@ -4,7 +4,7 @@ import { archiveOf } from './worker-fixture';
 
 /** How commits are fetched: by default successfully, by a worker. */
 interface Fetching {
-  /** Why they cannot be. */
+  /** Why they cannot be fetched. */
   readonly fails?: string;
   readonly again?: boolean;
   readonly agentPoolId?: string;

@@ -33,7 +33,7 @@ export interface Taking {
   readonly making: Making;
 }
 
-/** What only the hosted edition has. */
+/** Attributes that only the hosted edition has. */
 const hostedExamples: Readonly<Record<string, Making>> = {
   'POST /admin/organizations/:organization_name/subscription': async (world) => {
     const name = world.fresh();
@@ -81,7 +81,7 @@ export function walkOf(workspaces: Workspaces) {
       if (path.startsWith('/scim/')) test.set('Content-Type', 'application/scim+json');
       for (const [name, value] of Object.entries(headers ?? {})) test.set(name, value);
       const answer = await test;
-      // A machine that stalls answers so; this test does not look for that.
+      // A stalled machine gives these answers; this test does not look for that.
       if (answer.status !== 503 || !answer.text.includes('storage is unavailable')) return answer;
     }
   };

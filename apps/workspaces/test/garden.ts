@@ -18,7 +18,7 @@ const tenantEveryMs = 5_000;
 const jobsAtOnce = 12;
 const patience = 400;
 
-/** Organizations with one of everything, created again while others delete them, and a worker for runs. */
+/** Organizations with one object of every kind, recreated while other requests delete them, and a worker for runs. */
 export interface Garden {
   /**
    * Works, and now and then creates another tenant and deletes the oldest; reports which exist and how to call them.
@@ -77,7 +77,7 @@ export async function startGarden(
   };
 }
 
-/** A worker that finds its own job among those of others, and ends theirs in any way. */
+/** A worker that claims jobs until it gets a certain one, and ends the others in random ways. */
 function patientWorker(worker: ReturnType<typeof fakeWorker>) {
   const endPlan = async (job: RunJob, result: Partial<PlanResult> = {}) => {
     await worker.start(job);

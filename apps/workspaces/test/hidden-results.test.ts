@@ -5,8 +5,8 @@ import { grant, team, teamToken } from './members';
 import { startRuns, stateOf } from './run-fixture';
 import { resource } from './start-workspaces';
 
-// What this protects: without it, what a plan shows could not be taken out of sight, would be out of sight for some
-// readers only, or could not be brought back.
+// Otherwise the results of a plan could not be hidden, would be hidden from some readers only, or could not be
+// restored.
 
 const plan = {
   jsonPlan: Buffer.from('{"of":"hush"}'),
@@ -67,7 +67,7 @@ describe('results and logs of plans and applies', () => {
       await act(path, 'permanently-delete').expect(204);
       await act(path, 'restore').expect(400);
     }
-    // What is left is the configuration of the run.
+    // Only the configuration of the run is left.
     expect(await blobs()).toBe(before + 1);
     await act(byHand.plan, 'soft-delete').expect(400);
     const { rows } = await pool().query('SELECT 1 FROM log_chunk WHERE phase_id = $1', [byHand.plan.slice(6)]);
@@ -114,7 +114,7 @@ describe('an assessment that someone asks for', () => {
   const runs = startRuns();
   const { admin, workspaces } = runs;
   const assess = (client = admin) => client.post(`workspaces/${runs.workspace}/actions/assess`);
-  /** A workspace with a state that manages something. */
+  /** A workspace whose state manages a resource. */
   const managing = async () => {
     await runs.started({ 'plan-only': true });
     await runs.worker.plan({ hasChanges: false });

@@ -101,7 +101,7 @@ describe('the host of one organization that hangs', () => {
 
   it.each(jobs)('is skipped by the jobs for %s until it has answered', async (...job) => {
     const [, , , , run] = job;
-    // An app without a key, as here, cannot be asked.
+    // This app has no key, so its host is not called.
     const go = (turns: Turns) => run(turns).catch((error: Error) => expect(error.message).toContain('DECODER'));
     await makeDue();
     const turns = new Turns(10);

@@ -43,7 +43,7 @@ const typeOf: Readonly<Record<string, string>> = {
 const others = ['key-id', 'sso-team-id', 'owners-team-saml-role-id', 'client-id'];
 
 let counter = 0;
-/** What must be there besides the id, so that it is checked. */
+/** Other values that a body needs for the id to be checked. */
 const needed = (path: string, method: string, slot: string): object => {
   const name = `new-${++counter}`;
   const isNew = method === 'POST' ? { name } : {};

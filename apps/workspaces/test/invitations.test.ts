@@ -185,7 +185,7 @@ describe('an address that anyone may enter', () => {
     const after = await admin.get(`notification-configurations/${configuration.id}`).expect(200);
     expect(after.body.data.relationships.users.data).toEqual([{ type: 'users', id: user.id }]);
     expect(await teamsOf('ida')).toEqual(['devs', 'strong']);
-    // What was given by hand stays when the group is removed.
+    // Memberships added by hand stay when the group is removed.
     await enter({ sub: 'ida', groups: [] });
     expect(await teamsOf('ida')).toEqual(['strong']);
   });

@@ -70,7 +70,7 @@ describe('an invitation whose membership got more rights from others', () => {
     await eve.post(linkIn(made)).expect(403);
     await accepts(linkIn(made)).expect(403);
     expect(await refusals(id)).toHaveLength(2);
-    // Someone who may give all of them invites again: only the new link works, and gives everything.
+    // A person who may grant all of them invites again: only the new link works, and grants everything.
     await invite(eve, email).expect(422);
     const again = await invite(admin, email).expect(201);
     expect(again.body.data.id).toBe(id);

@@ -7,7 +7,7 @@ import { type Client, PASSWORD, ref, resource } from './start-workspaces';
 
 type Held = Member & { readonly grantId: string; readonly teamId: string };
 
-// What this protects: without it, a right that was taken away would still work through earlier requests.
+// Otherwise a revoked right would still work through earlier requests.
 
 describe('a request from before a right was lost', () => {
   const runs = startRuns();
@@ -194,7 +194,7 @@ describe('a request from before a right was lost', () => {
     expect(await runs.statusOf(second)).toBe('applied');
   });
 
-  /** Whose right each background job uses. For a job that is missing here the question was not asked. */
+  /** Whose rights each background job uses. A new job must be added here, so that this is decided. */
   const jobs: Readonly<Record<string, readonly string[]>> = {
     'what is decided when a worker begins, or when the plan is done': [
       'start triggered runs',

@@ -188,7 +188,7 @@ describe('the lock of a workspace on two nodes', () => {
     const rounds = long ? 60 : 2;
     let calls = 0;
     let accepted = 0;
-    // Calls are random: a history without an accepted upload proves little, so another one follows then.
+    // Calls are random. A history without an accepted upload proves little, so then another one follows.
     for (let round = 0; round < rounds || (accepted === 0 && round < 20); round++) {
       const { id } = await workspaces.workspace('acme', `fought-${round}`);
       const clients = await lockClients(nodes[0]!, workspaces.admin.token!, 'acme', id, 4);

@@ -9,7 +9,7 @@ import { readWorkerConfig } from '../src/worker/config';
 import type { WorkerDeps } from '../src/worker/deps';
 import { resource, startWorkspaces } from './start-workspaces';
 
-// What this protects: without it, an older version would silently write to tables whose meaning it does not know.
+// Otherwise an older version would silently write to newer tables.
 
 describe('on a database that a newer version has migrated', () => {
   const workspaces = startWorkspaces();

@@ -306,7 +306,7 @@ describe('no-code modules', () => {
         ({ attributes }: { attributes: { value: string } }) => attributes.value,
       );
     expect(await values()).toEqual(['south']);
-    // One that cannot be planned changes nothing.
+    // An upgrade that cannot be planned changes nothing.
     const mode = (name: string) =>
       admin.patch(`workspaces/${workspace}`, resource('workspaces', { 'execution-mode': name })).expect(200);
     const { prisma } = workspaces.service.db;

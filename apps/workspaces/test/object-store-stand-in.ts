@@ -46,7 +46,10 @@ export class ObjectStoreStandIn {
     await new Promise((resolve) => this.server.close(resolve));
   }
 
-  /** Ends like a killed process: incomplete uploads are gone. Returns how it is started again, at the same address. */
+  /**
+   * Stops like a killed process: incomplete uploads are lost. Returns a function that starts it again at the same
+   * address.
+   */
   async kill(): Promise<() => Promise<void>> {
     const { port } = this.server.address() as AddressInfo;
     const ended = new Promise((resolve) => this.server.close(resolve));

@@ -1,6 +1,6 @@
 import { type PolicyEngine, unjudged } from '../src/resources/runs/policy-evaluations/perform';
 
-/** An engine in which policies whose names begin with `no` are against every plan. `judged` is called after each. */
+/** An engine in which policies whose names begin with `no` fail every plan. `judged` is called after each plan. */
 export const objectingEngine = (judged: () => void = () => undefined): PolicyEngine => ({
   async judge(sets, { plan }) {
     plan.resume();

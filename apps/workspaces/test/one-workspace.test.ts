@@ -16,7 +16,7 @@ describe('an administrator of one workspace', () => {
   let all: Tenant;
   let member: Client;
   let ownId = '';
-  /** What belongs to the other workspaces of the organization. */
+  /** Objects of the other workspaces of the organization. */
   let hidden: Record<string, string> = {};
 
   beforeAll(async () => {
@@ -31,7 +31,7 @@ describe('an administrator of one workspace', () => {
     await owner.post(`teams/${team.id}/relationships/users`, { data: [{ type: 'users', id: plain.id }] }).expect(204);
     member = plain;
     const web = params[':workspace_id']!;
-    // Everything that can connect two workspaces connects this one with the others.
+    // This workspace has every kind of connection with the others.
     const both = [ownId, web].map((id) => ref('workspaces', id).data);
     await owner.post(`varsets/${ids.varsets}/relationships/workspaces`, { data: both }).expect(204);
     const project = { data: [ref('projects', ids.projects!).data] };

@@ -1,4 +1,4 @@
-/** The tool's JSON of a plan: a sensitive variable goes to a module, whose resource passes it on unmarked. */
+/** The tool's JSON of a plan: a sensitive variable is passed to a module, whose resource outputs it unmarked. */
 export const planDocument = {
   format_version: '1.2',
   terraform_version: '1.11.4',

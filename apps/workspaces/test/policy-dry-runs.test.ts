@@ -27,7 +27,7 @@ describe('dry runs of policies', () => {
   const parts = () => ({ db: workspaces.service.db, keyring: workspaces.service.env.keyring });
   let asked: { run: string; sets: readonly JudgingSet[] }[] = [];
   let meanwhile: () => Promise<unknown> = async () => undefined;
-  /** Every policy is against plans in which its name is. */
+  /** Each policy fails plans that contain its name. */
   const engine = {
     async judge(sets: readonly JudgingSet[], { run, plan }: JudgedPlan) {
       const pieces: Buffer[] = [];
@@ -150,7 +150,7 @@ describe('dry runs of policies', () => {
     const about = { name: 'judge', version: '0.2.0', 'tool-versions': ['1.11.4'], isolation: 'own-user' };
     const agent = await register(client, { ...about, protocol: { oldest: 1, newest: 1 } });
     const log = { error: () => undefined, warn: () => undefined, info: () => undefined } as never;
-    // So long that the agent asks again meanwhile.
+    // Long enough for the agent to ask again in the meantime.
     meanwhile = () => sleep(50);
     const judging = startJudging(client, () => agent.id, engine, log);
     const dry = (await ask({ policies: [await policy('owner')] }).expect(201)).body.data;

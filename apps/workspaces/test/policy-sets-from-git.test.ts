@@ -250,7 +250,7 @@ describe('policy sets that follow a repository', () => {
     expect(await current(id)).toBe(first);
     const second = await move('Rules', ['rules/net/cost.rego']);
     expect(await current(id)).toBe(second);
-    // What a host cannot compare may be anything.
+    // If the host cannot compare commits, anything may have changed.
     const third = await move('Unknown');
     expect(await current(id)).toBe(third);
   });

@@ -30,7 +30,7 @@ const registration = {
 };
 const credential = 'canary-of-the-host';
 
-// No network is open to the service: an agent carried everything that reaches the host.
+// The service has no access to the host's network: every request that reaches the host came through an agent.
 describe('a connection that names an agent pool', () => {
   const host = new FakeGitea();
   const output: string[] = [];
@@ -331,7 +331,7 @@ describe('a connection that names an agent pool', () => {
     await answer(mine, token, '').expect(403);
     await answer(mine, token, given.lease, 'freq-other').expect(403);
     await fail(mine, token).expect(204);
-    // Once reported, it is final.
+    // After a report, the result is final.
     await answer(mine, token, given.lease).expect(409);
     await fail(mine, token).expect(409);
     expect(await asking).toContain('unreachable for the agent: forged');
@@ -482,7 +482,7 @@ describe('a connection that names an agent pool', () => {
       await connect('acme', 'apool-1234567812345678', more).expect(422);
       expect(await waiting()).toEqual([]);
       expect(app.calls).toEqual([]);
-      // It is asked through its own pool whether it accepts the key.
+      // The host is asked through the pool whether it accepts the key.
       await agent([app.origin]);
       const { body } = await connect('acme', pool, more).expect(201);
       expect(app.calls).toEqual(['GET /app']);

@@ -13,23 +13,23 @@ import { addKey, providerZip, type SigningKey, signatureOf, signingKey, sumOf, s
 import { resource, startWorkspaces } from './start-workspaces';
 
 // A node is killed before and after each commit while versions of modules, providers and policy sets are published, by
-// upload and from Git. What it answered must hold, nothing is offered without its archive, and who repeats what was not
-// answered gets one version, one record in the trail, and no bytes that nothing refers to. Normally a few kills; the long
-// form runs the whole matrix and prints its size.
+// upload and from Git. Its answers must stay true, no version is offered without its archive, and callers who repeat
+// unanswered requests get one version, one audit event, and no unreferenced blobs. Normally a few kills; the long form
+// runs the whole matrix and prints its size.
 
 const moduleFiles = { 'main.tf': 'output "x" { value = 1 }' };
 const policyFiles: [string, string][] = [
   ['policies.hcl', 'policy "cost" {\n query = "data.cost.deny"\n enforcement_level = "mandatory"\n}\n'],
   ['cost.rego', 'package cost'],
 ];
-/** What was sent so far, and what of it was answered. */
+/** The requests so far, and which of them were answered. */
 interface Published {
   readonly answered: Set<string>;
-  /** Repeats what was not answered, on the surviving node. */
+  /** Repeats unanswered requests on the surviving node. */
   finish(): Promise<unknown>;
-  /** What is wrong with what is offered. `whole`: everything must be. */
+  /** Problems of the offered versions. `whole`: all versions must be offered. */
   wrong(whole: boolean): Promise<string[]>;
-  /** How many blobs are kept at the end. */
+  /** The number of blobs at the end. */
   readonly blobs: number;
 }
 
@@ -48,7 +48,7 @@ describe.each(['database', 'object store'])('a node killed while it publishes, w
     () => workspaces,
     () => env,
   );
-  // Before the database is gone.
+  // Runs before the database is dropped.
   afterAll(() => kills.end());
   const workspaces = startWorkspaces({ env });
   const { admin } = workspaces;
@@ -179,7 +179,7 @@ describe.each(['database', 'object store'])('a node killed while it publishes, w
       finish: async () => {
         const living = { admin, server: workspaces.server as never, as: workspaces.as };
         for (const [step, take] of Object.entries(steps)) {
-          // Of what exists already, another one is refused.
+          // A second version with the same number is refused.
           if (!answered.has(step)) expect([200, 201, 422]).toContain(await take(living));
         }
       },
@@ -291,7 +291,7 @@ describe.each(['database', 'object store'])('a node killed while it publishes, w
     return (node: Victim) => node.order({ job: 'publish versions from repositories' }).catch(() => undefined);
   };
 
-  /** What is wrong, before and after the caller repeats what was not answered. */
+  /** Problems, before and after the caller repeats unanswered requests. */
   async function look(): Promise<object> {
     const wrong = await current.wrong(false);
     await current.finish();

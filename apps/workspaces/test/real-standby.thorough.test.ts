@@ -75,6 +75,6 @@ it('Without its primary it serves for as long as answers may be old, and continu
   await untilAnswered('first', 503);
   await servers.promote();
   await untilAnswered('first', 200);
-  // What a node may do is decided by its settings, not by the server it finds.
+  // The settings of a node decide what it may do, not its database server.
   await make(reads, 'fourth').expect(503);
 });

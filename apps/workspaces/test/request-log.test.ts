@@ -25,7 +25,7 @@ describe('the log of requests', () => {
         await (await fetch(serving.url + there, { method, headers, redirect: 'manual' })).arrayBuffer();
       }
     }
-    // A link that leads nowhere: it was copied without its last letter.
+    // An invalid link, copied without its last letter.
     await fetch(`${serving.url}/api/v2/one-time-link/${canary}`);
     await serving.close();
     const requests = lines.filter(({ msg }) => msg === 'request');

@@ -22,7 +22,7 @@ describe('run tasks', () => {
   let url = '';
   let asked: Asked[] = [];
   let status = 200;
-  /** Done before a request is answered. */
+  /** Runs before a request is answered. */
   let meanwhile: (body: Record<string, string>) => Promise<unknown> = async () => undefined;
 
   beforeAll(async () => {
@@ -86,7 +86,7 @@ describe('run tasks', () => {
     Object.fromEntries(Object.entries(await stagesOf(id)).map(([name, one]) => [name, one.attributes.status]));
   const makeDue = () =>
     workspaces.service.pool.query('UPDATE task_result SET next_at = now() WHERE next_at IS NOT NULL');
-  /** Sends what is due, and returns the last request. */
+  /** Sends due requests, and returns the last one. */
   const answered = async (attributes: object = { status: 'passed' }) => {
     await perform();
     await callBack(asked.at(-1)!, answerOf(attributes)).expect(200);
@@ -339,7 +339,7 @@ describe('run tasks', () => {
     await attach((await task()).id, ['pre_plan']);
     const id = await runs.started();
     status = 503;
-    // A round may find that the service itself is at it.
+    // The service may be delivering at the same time.
     while ((await runs.statusOf(id)) !== 'pre_plan_awaiting_decision') {
       await perform();
       await makeDue();

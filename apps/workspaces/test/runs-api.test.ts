@@ -36,7 +36,7 @@ describe('runs over the API', () => {
 
   it.each([
     [{ 'Terraform-Version': '1.11.4', 'X-Terraform-Integration': 'cloud' }, 'terraform+cloud', true],
-    // The older remote backend prints the log as it comes.
+    // The older remote backend prints the log as it arrives.
     [{ 'Terraform-Version': '1.11.4' }, 'terraform', false],
     [{}, 'tfe-api', true],
   ])('show their source, and log in the format that is read there: %j', async (headers, source, structuredOutput) => {

@@ -205,7 +205,7 @@ describe('runs', () => {
     await started({});
     const job = await runs.worker.take('plan');
     const at = `plans/${job.planId}/logs`;
-    // Sent at once, not when someone waits for it.
+    // Sent at once, not only when a worker waits for it.
     const read = (offset: number) =>
       admin
         .get(`${at}?offset=${offset}`)
@@ -400,7 +400,7 @@ describe('runs', () => {
     };
     await Promise.all(workers.map(work));
     expect(most).toBe(1);
-    // A claim that was given up too soon leaves work, never a lock.
+    // A claim released too early leaves a job, but no lock.
     await work(workers[0]!);
     for (const id of ids) expect(await statusOf(id)).toBe('applied');
     expect((await lockOf()).attributes.locked).toBe(false);

@@ -380,7 +380,7 @@ describe('a directory that speaks SCIM', () => {
       expect((await accountOf(id)).suspended).toBe(true);
       await patch(`Users/${id}`, { op: 'replace', path: 'active', value: true }).expect(200);
       expect((await accountOf(id)).suspended).toBe(false);
-      // What has ended does not come back.
+      // Revoked credentials do not come back.
       await them.get('account/details').expect(401);
     });
 
@@ -539,7 +539,7 @@ describe('a directory that speaks SCIM', () => {
     });
 
     it('with thousands of people at once', async () => {
-      // The long form takes as many as a body may name.
+      // The long form uses the maximum number of members in a body.
       const many = process.env.KEYSTEAD_LONG ? 10_000 : 1500;
       await rows(
         `INSERT INTO user_account (id, username, email)
@@ -663,11 +663,11 @@ describe('a directory that speaks SCIM', () => {
       await patch(`Users/${hal.id}`, { op: 'replace', path: 'active', value: false }).expect(200);
       const refused = await enter(claims);
       expect([refused.userId, refused.text]).toEqual([undefined, expect.stringContaining('suspended')]);
-      // Nor do they get a new account if they were removed before they ever came.
+      // People removed before their first sign-in get no account either.
       const ivy = await person('ivy', { externalId: 'sub-ivy' });
       await ask('delete', `Users/${ivy.id}`).expect(204);
       expect((await enter({ sub: 'sub-ivy' })).userId).toBeUndefined();
-      // A person who came before is the same person.
+      // A person who has signed in before keeps their account.
       const joe = await enter({ sub: 'sub-joe', preferred_username: 'joe' });
       const kept = await person('joe', { externalId: 'sub-joe' });
       expect((await accountOf(kept.id)).id).toBe(joe.userId);

@@ -104,12 +104,12 @@ const sent: Readonly<Record<string, string>> = {
     azure-client-secret azure-subscription-id azure-tenant-id`,
 };
 
-/** What is ignored, and why. `docs/not-built.md` lists it, too. */
+/** Ignored attributes, with the reason. `docs/not-built.md` also lists them. */
 const passedOver: Readonly<Record<string, string>> = {
   'stacks-enabled': 'sent with every organization that go-tfe makes for its tests',
 };
 
-/** Whether anything is read: with values of every type, some would be refused here. */
+/** Tests whether the value is read: of values of every type, some would be refused. */
 const isRead = ({ body }: Endpoint, name: string): boolean =>
   [7, -1, 'no such word\u0000', true, ['x'], [{}], { x: 1 }].some((value) => {
     const steps = name.replace('&', '').split('.');

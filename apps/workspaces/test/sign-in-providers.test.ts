@@ -206,7 +206,7 @@ describe('people who sign in at a provider', () => {
       await eve.get('account/details').expect(401);
       const byPassword = { method: 'password', username: 'eve', password: PASSWORD };
       await request(workspaces.server).post('/ui/session').set(ours).send(byPassword).expect(401);
-      // The address was given to another person since.
+      // The address has since been given to another person.
       expect((await session(await entered(verified('e-2', 'eve@example.com'))))['user-id']).not.toBe(eve.id);
       const root = await workspaces.person('root-like', { siteAdmin: true });
       expect((await session(await entered(verified('r-1', 'root-like@example.com'))))['user-id']).not.toBe(root.id);

@@ -139,7 +139,7 @@ describe.each(['self-hosted', 'hosted'] as const)('organizations as specified, %
     const dead: string[] = [];
     for (const link of links) {
       const { status } = await admin.get(link);
-      // Outputs exist as soon as a state does.
+      // Outputs exist as soon as a state exists.
       if (status !== 200 && !link.endsWith('/current-state-version-outputs')) dead.push(`${status} ${link}`);
     }
     expect(dead).toEqual([]);

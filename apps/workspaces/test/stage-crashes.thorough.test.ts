@@ -13,11 +13,11 @@ import { policiesOf } from './policy-sets';
 import { startRuns } from './run-fixture';
 import { ref, resource, WORKER_TOKEN } from './start-workspaces';
 
-// A node, or an agent that judges, is killed before and after each commit and each call while policies are evaluated and
-// run tasks are asked and answer. Every run must come to its end, with each evaluation, answer and override counted once.
-// Normally a few kills; the long form runs the whole matrix and prints its size.
+// A node, or an agent that judges plans, is killed before and after each commit and each call while policies are
+// evaluated and run tasks are called and answer. Every run must end, with each evaluation, answer and override counted
+// once. Normally a few kills; the long form runs the whole matrix and prints its size.
 
-/** What the survivors do after a kill, and what is wrong then. */
+/** The work of the survivors after a kill, and the problems that remain. */
 interface Course {
   readonly run?: string;
   finish(): Promise<unknown>;
@@ -31,7 +31,7 @@ describe('a process killed while a run waits for policies and tasks', () => {
     () => env,
   );
   const agents = new AgentKills(() => workspaces);
-  // Before the database is gone.
+  // Runs before the database is dropped.
   afterAll(() => Promise.all([nodes.end(), agents.end()]));
   const runs = startRuns({ env });
   const { admin, workspaces } = runs;
@@ -77,7 +77,7 @@ describe('a process killed while a run waits for policies and tasks', () => {
     await sql('DELETE FROM policy');
     await sql('DELETE FROM run_task');
     asked = [];
-    // The one before may be held by a run that waits.
+    // The previous workspace may be locked by a waiting run.
     ({ id: runs.workspace } = await workspaces.workspace('acme', `crash-${++count}`));
   };
   const judgedBy = async (name: string, kind = 'opa') =>
@@ -113,7 +113,7 @@ describe('a process killed while a run waits for policies and tasks', () => {
   const callBack = (status: string, by = workspaces.as(asked.at(-1)!.access_token!)) =>
     by.patch(new URL(asked.at(-1)!.task_result_callback_url!).pathname.replace('/api/v2/', ''), answer(status));
   const stageOf = async (id: string) => (await admin.get(`runs/${id}/task-stages`).expect(200)).body.data[0];
-  /** What a run does twice, or not to its end. */
+  /** Steps of a run that happened twice or did not finish. */
   const wrongOf = async (id: string, status: string): Promise<string[]> => {
     const is = await runs.statusOf(id);
     const { data } = (await admin.get(`runs/${id}/run-events`).expect(200)).body;
@@ -162,7 +162,7 @@ describe('a process killed while a run waits for policies and tasks', () => {
     await judge();
     await settleEvaluations(parts());
   };
-  /** A run whose only policy is against it. */
+  /** A run that fails its only policy. */
   const refused = async () => {
     await fresh();
     await judgedBy('no_way');
@@ -195,7 +195,7 @@ describe('a process killed while a run waits for policies and tasks', () => {
           ...current,
           finish: async () => {
             if (!isTaken) return finishJudging();
-            // Answered, so decided.
+            // Answered, so the decision is final.
             expect(await runs.statusOf(run)).toBe('post_plan_awaiting_decision');
           },
           wrong,
@@ -239,7 +239,7 @@ describe('a process killed while a run waits for policies and tasks', () => {
         current = {
           run,
           async finish() {
-            // The worker repeats a result that was not answered; one that was taken is refused.
+            // The worker repeats an unanswered result; one that was already accepted is refused.
             const planFile = Buffer.from('plan');
             await runs.worker.endPlan(job, { outcome: 'planned', hasChanges: true, additions: 1, planFile, jsonPlan });
             await finishJudging();
@@ -385,7 +385,7 @@ describe('a process killed while a run waits for policies and tasks', () => {
     },
   ];
 
-  /** What is wrong once the survivors have done their part. */
+  /** The problems after the survivors have finished their work. */
   async function look(): Promise<string[]> {
     await current.finish();
     return current.wrong();

@@ -30,7 +30,7 @@ describe('a service whose database is down', () => {
   const send = ({ method, path, outside }: Endpoint, token: string | undefined) => {
     const there = `${outside ? '' : '/api/v2'}${path.replace(/:\w+/g, 'x')}`;
     const word = method.toLowerCase() as 'get' | 'post' | 'patch' | 'put' | 'delete';
-    // Any body will do: no request gets far enough for it to be read.
+    // Any body is fine: no request gets far enough for it to be read.
     const body = word === 'get' ? undefined : {};
     return workspaces.as(token ?? '')[word](there, body);
   };
@@ -103,7 +103,7 @@ describe('a service whose database is down', () => {
     for (let n = 0; n < 5; n++) expect(await soon(state())).toBe(503);
     const { headers } = await workspaces.admin.get('organizations/acme').expect(503);
     expect(headers['retry-after']).toBe('1');
-    // Work that the previous test began may not have ended yet.
+    // Work of the previous test may not have finished yet.
     expect(lines.filter(({ msg }) => msg === 'storage is unavailable').length).toBeLessThanOrEqual(1);
     proxy.hold(undefined);
     await again();

@@ -65,7 +65,7 @@ describe('team access', () => {
     expect(given.data.attributes).toMatchObject({ access: 'custom', runs: 'read', 'policy-overrides': true });
     const change = (by: typeof delegate, attributes: object) =>
       by.patch(`team-workspaces/${given.data.id}`, resource('team-workspaces', attributes));
-    // An existing right may stay, and be taken away, but is not given again.
+    // An existing right may stay or be removed, but not granted again.
     await change(administrator, { access: 'custom', 'policy-overrides': true, runs: 'plan' }).expect(200);
     await change(administrator, { 'policy-overrides': false }).expect(200);
     await change(administrator, { 'policy-overrides': true }).expect(404);
@@ -265,7 +265,7 @@ describe('team access', () => {
       (await workspaces.admin.get(`workspaces/${workspace}/varsets`).expect(200)).body.data.length,
     ];
     expect(await reaches(inside)).toEqual([1, 1]);
-    // As it may have been stored before, or is left when a workspace or a project is deleted.
+    // Such rows may exist from earlier versions, or remain after a workspace or a project was deleted.
     await workspaces.admin.patch(
       `workspaces/${inside}`,
       resource('workspaces', {}, { project: ref('projects', there!) }),

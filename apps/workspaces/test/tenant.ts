@@ -7,13 +7,13 @@ import { stateWithOutput } from './run-fixture';
 import { addKey, publishProvider, signingKey } from './signed-provider';
 import { type Client, ref, resource, type Spoken } from './start-workspaces';
 
-/** An organization with one of everything. None of its names appears anywhere else. */
+/** An organization with one object of every kind. None of its names appears anywhere else. */
 export interface Tenant {
   readonly name: string;
   readonly owner: Client & { id: string; username: string };
   /** A member without any right. */
   readonly plain: Client & { id: string; username: string };
-  /** Of the organization, of a team with every right, and of an agent pool. */
+  /** Tokens of the organization, of a team with every right, and of an agent pool. */
   readonly tokens: Readonly<Record<'organization' | 'team' | 'agent', Client>>;
   /** Path parameters, by their name and the segment before: `workspaces/:workspace_id`. */
   readonly params: Readonly<Record<string, string>>;
@@ -221,7 +221,7 @@ export async function tenant(
     [system],
   );
 
-  // Off, since no service is there to answer; created after the runs, which have no stages for it.
+  // Disabled, since no service would answer; created after the runs, which have no stages for it.
   const check = { name: `${name}-task`, url: `https://tasks.${name}.test/`, category: 'task', enabled: false };
   const task = await makeIn('tasks', 'tasks', check);
   const level = { 'enforcement-level': 'advisory', stages: ['post_plan'] };

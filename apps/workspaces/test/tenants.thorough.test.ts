@@ -33,7 +33,8 @@ function parametersOf({ path }: Endpoint, params: Tenant['params']): { part: str
 }
 
 /**
- * What a member without rights reaches: the organization and its people, and lists of what they see, which are empty.
+ * Operations open to a member without rights: the organization and its people, and lists of what they may see, which
+ * are empty.
  */
 const ofMembers = [
   'GET /users/:user_id',
@@ -52,7 +53,7 @@ const ofMembers = [
   'GET /organizations/:organization_name/agent-pools',
   'GET /organizations/:organization_name/workspaces',
   'GET /organizations/:organization_name/tags',
-  // Everyone who sees a tag may ask; each workspace is checked separately.
+  // Everyone who sees a tag may send this; each workspace is checked separately.
   'POST /tags/:tag_id/relationships/workspaces: 422',
   'GET /organizations/:organization_name/reserved-tag-keys :reserved_tag_key_id',
   'GET /organizations/:organization_name/varsets',
@@ -101,7 +102,7 @@ const ofMembers = [
   'GET /organizations/:organization_name/explorer/export/csv: 400',
 ];
 
-/** What an owner's session still shows after it was idle for too long: that the organization exists. */
+/** After being idle for too long, an owner's session still shows that the organization exists. */
 const ofTheTired = [
   'GET /users/:user_id',
   'GET /organizations/:organization_name',
@@ -128,7 +129,7 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
   const workspaces = startWorkspaces({ now: () => nowMs, env: { WORKSPACES_EDITION: edition } });
   const operations = resources
     .flatMap(({ endpoints }) => endpoints)
-    // The same word for every organization.
+    // The same text for every organization.
     .map((endpoint) => ({
       ...endpoint,
       path: endpoint.path.replace(':registry_name', 'private'),
@@ -144,7 +145,7 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
   const onceOnly = isHosted ? it.skip : it;
   let mine: Tenant;
   let theirs: Tenant;
-  /** What no answer to me may contain, unless I sent it. */
+  /** Texts that no answer to `me` may contain, unless `me` sent them. */
   let canaries: string[] = [];
 
   beforeAll(async () => {
@@ -195,7 +196,7 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
     return { ...one, params, ids: { ...one.ids, 'github-app-installations': id } };
   };
 
-  /** As if a task had been asked in its run, without a service to ask. */
+  /** As if a task had been called in its run, without a service to call. */
   const withStage = async (one: Tenant): Promise<Tenant> => {
     const [stage, result] = [`ts-of-${one.name}`, `taskrs-of-${one.name}`];
     const [evaluation, outcome] = [`poleval-of-${one.name}`, `psout-of-${one.name}`];
@@ -228,7 +229,7 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
     return client[wordOf[method]](outside ? path : `/api/v2${path}`, body);
   };
 
-  // Any body will do: no request gets far enough for it to be read.
+  // Any body is fine: no request gets far enough for it to be read.
   const bodyOf = (endpoint: Endpoint) =>
     endpoint.body === undefined ? undefined : { data: { type: 'x', attributes: {} } };
   const withIds = operations.filter(
@@ -389,7 +390,7 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
       const path = `${ownPath(endpoint)}?${new URLSearchParams(query)}`;
       const { status, body } = await mine.owner.get(path);
       if (status >= 500) wrong.push(`${path}: ${status}`);
-      // Refusals and links repeat the request, and so does the answer about a name.
+      // Refusals, links and the answer about a name repeat the request.
       const shown = status === 200 ? JSON.stringify([body.data, body.included]) : '';
       const said = endpoint.path.endsWith('/validation') ? Object.values(query).join(' ') : '';
       wrong.push(...leaked(shown, said).map((canary) => `${path} says ${canary}`));
@@ -441,7 +442,7 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
   const declared = (ledger: readonly string[]) =>
     ledger.filter((line) => walked.some(({ method, path }) => new RegExp(`^${method} ${path}(:? |: |$)`).test(line)));
 
-  /** The operations that answer a caller who names theirs; none of them may change anything. */
+  /** The operations that answer `me` although the path names `theirs`; none of them may change anything. */
   async function reached(client: Client): Promise<string[]> {
     const before = await rowsButRefusals(workspaces.databaseUrl);
     const found: string[] = [];

@@ -13,7 +13,7 @@ describe('reminders of tokens that expire soon', () => {
   let refused: string | undefined;
   const mailer = {
     async send(to: readonly string[], mail: { subject: string; text: string }) {
-      // Others get their turn while a mail is under way.
+      // Other reminders are sent while a mail is being sent.
       await new Promise((resolve) => setTimeout(resolve, 20));
       if (away) return { taken: [], said: '', problem: 'away' };
       const taken = to.filter((address) => address !== refused);

@@ -17,7 +17,7 @@ interface Node {
   readonly log: string;
 }
 
-// What this protects: the promise that a revoked token, and a secret, cannot be found anywhere.
+// Revoked tokens and secrets must not be found anywhere.
 describe('the remains of revoked tokens and of secrets', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'traces-'));
   let database: TestDatabase;

@@ -7,7 +7,7 @@ import { configured } from './configurations';
 import { startRuns } from './run-fixture';
 import { ref, resource } from './start-workspaces';
 
-// What this protects: a run can be followed from the request that created it, and no token or value is recorded.
+// A trace must show a run from the request that created it, and contain no token or value.
 describe('traces of the workspace service', () => {
   const runs = startRuns();
 

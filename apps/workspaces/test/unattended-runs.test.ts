@@ -8,7 +8,7 @@ import { grant, member, team } from './members';
 import { startRuns, stateOf } from './run-fixture';
 import { type Client, ref, resource } from './start-workspaces';
 
-// What this protects: no code is applied without the consent of someone who may apply it.
+// No code may be applied without the consent of someone who may apply it.
 
 describe('runs that are confirmed by no person', () => {
   const runs = startRuns();
@@ -32,7 +32,7 @@ describe('runs that are confirmed by no person', () => {
       )
     ).rows[0].n;
 
-  /** What starts a run that applies without confirmation. */
+  /** Ways to start a run that applies without confirmation. */
   const starts = {
     'a run trigger': async () => {
       const { id: source } = await workspaces.workspace('acme', `source-${++count}`);
@@ -63,7 +63,7 @@ describe('runs that are confirmed by no person', () => {
     },
   } as const;
 
-  /** Whose configuration it works on, and whether it is applied. */
+  /** The origin of its configuration, and whether it is applied. */
   const configurations = {
     'of someone who may plan': { by: 'plan', applies: false },
     'of someone who may apply': { by: 'write', applies: true },
@@ -107,7 +107,10 @@ describe('runs that are confirmed by no person', () => {
     expect(await runs.statusOf(id)).toBe('apply_queued');
   });
 
-  /** Each attribute of a run that someone chooses: whether a confirmed run with it approves its configuration. */
+  /**
+   * The attributes of a run that its creator chooses, and whether a confirmed run with the attribute approves its
+   * configuration.
+   */
   const chosen: Record<string, { value?: unknown; vouches: boolean }> = {
     message: { value: 'looks good', vouches: true },
     'allow-config-generation': { value: true, vouches: true },

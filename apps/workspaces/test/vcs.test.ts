@@ -98,7 +98,7 @@ describe('workspaces that follow a repository', () => {
     const [first, second] = [await followed('waits'), await followed('arrives')];
     const { ingressAttributes, run } = means().db.prisma;
     expect(await fetchAll('the host is away', true)).toBe(2);
-    // However slow this machine is: neither is due.
+    // Neither is due, however slow this machine is.
     await ingressAttributes.updateMany({ data: { fetchAt: new Date(Date.now() + 3_600_000) } });
     expect(await fetchAll()).toBe(0);
     await ingressAttributes.updateMany({
@@ -157,7 +157,7 @@ describe('workspaces that follow a repository', () => {
     const configuration = first.relationships['configuration-version'].data.id;
     const ingress = await admin.get(`configuration-versions/${configuration}/ingress-attributes`).expect(200);
     expect(ingress.body.data.attributes['commit-sha']).toBe(newest);
-    // Neither another look nor another run fetches it twice.
+    // Neither another poll nor another run fetches it a second time.
     await look();
     const second = (await runOf(id).expect(201)).body.data;
     expect(second.relationships['configuration-version'].data.id).toBe(configuration);
@@ -170,7 +170,7 @@ describe('workspaces that follow a repository', () => {
     const third = (await runOf(id).expect(201)).body.data;
     await fetchAll('the commit needs more than 5 bytes');
     expect(await statusOf(third.id)).toMatchObject({ status: 'errored' });
-    // A host that is down does not keep people from running what was fetched.
+    // While the host is down, runs still use the fetched configuration.
     host.away = true;
     try {
       const fourth = (await runOf(id).expect(201)).body.data;
@@ -223,7 +223,7 @@ describe('workspaces that follow a repository', () => {
       attempt: 1,
     });
     await take(third).expect(204);
-    // A worker that asks for a commit has none: the answer with this one did not arrive.
+    // A worker that asks for a commit has none, so the earlier answer did not arrive.
     const { body: fetch } = await take(own).expect(200);
     expect(fetch).toMatchObject({ 'configuration-version-id': unheard['configuration-version-id'], attempt: 2 });
     const at = `/${own.id}/fetches/${fetch['configuration-version-id']}`;

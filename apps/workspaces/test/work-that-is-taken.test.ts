@@ -6,7 +6,7 @@ import { FakeGitea } from './fake-gitea';
 import { FakeGithub } from './fake-github';
 import { resource, startWorkspaces } from './start-workspaces';
 
-/** What happens while a host is asked, and whether it refuses then. */
+/** The event during a call to a host, and whether the host then refuses. */
 class Meanwhile {
   refuses = false;
   private act: (() => Promise<unknown>) | undefined;
@@ -138,7 +138,7 @@ describe('claimed work at Git hosts', () => {
         { is_due: boolean; at: string }[]
       >,
   });
-  /** Does one thing that is due, and something else while the host is asked. */
+  /** Processes one due row, and runs something else during the call to the host. */
   const run = async (name: string, refuses: boolean, act: (done: Done) => Promise<unknown>): Promise<Done> => {
     const work = works[name]!;
     if (work.make) await query(work.make);

@@ -101,7 +101,7 @@ function works(kind: IsolationKind, isolation: Isolation): boolean {
     const { file, args } = isolation.launch(place, '', { argv: ['/bin/sh', '-c', 'exit 0'], cwd: '.' });
     const { status, stderr } = spawnSync(file, args, { env: { PATH: cleanPath }, encoding: 'utf8' });
     if (status === 0) return true;
-    // If this machine refuses nothing else, the way itself is broken.
+    // If the machine supports everything else, this way itself is broken.
     const allowed =
       kind === 'private-root' && spawnSync('unshare', ['--mount', '--pid', '--fork', 'true']).status === 0;
     if (allowed) throw new Error(`${kind} does not work, though this machine makes namespaces: ${stderr}`);
@@ -259,7 +259,7 @@ export function processesWith(text: string): string[] {
   }
 }
 
-/** Undoes what a test had the machine close to runs. */
+/** Removes the network rules that a test added. */
 export function unblock(uids: Uids, place: { port: number; addresses: string[]; local: boolean }): void {
   for (const { program, rule } of firewallRules(uids, place)) spawnSync(program, ['-w', '-D', ...rule]);
   for (const { to: address } of cloudEndpoints) {

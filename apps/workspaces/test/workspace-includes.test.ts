@@ -12,7 +12,9 @@ const state = Buffer.from(
   }),
 );
 
-/** What can be included with a workspace, and the resulting type; none if there is nothing to show. */
+/**
+ * The relationships that can be included with a workspace, and the resulting types; none if there is nothing to show.
+ */
 const includes: [include: string, type: string | undefined][] = [
   ['organization', 'organizations'],
   ['project', 'projects'],

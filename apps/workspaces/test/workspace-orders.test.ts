@@ -95,7 +95,7 @@ describe('lists of workspaces', () => {
     expect(await names('admin/workspaces?q=removed')).toEqual([]);
   });
 
-  // The order by latest change is not for administrators.
+  // Ordering by latest change is not tested for administrators.
   it.each([
     ...orders.map((order) => ({ ...order, of: 'an organization' })),
     ...orders.filter(({ key }) => key !== 'latest-change-at').map((order) => ({ ...order, of: 'the installation' })),

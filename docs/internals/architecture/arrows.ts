@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Source } from './sources';
 
-/** Orders that docs/internals/architecture.md draws: what stands left may import what stands to its right. */
+/** Orders that docs/internals/architecture.md draws: a folder may import those to its right. */
 export interface Orders {
   /** Kernel modules of the secrets service, highest first. */
   kernel: readonly string[];
@@ -176,7 +176,7 @@ function wrongInside(app: string, zone: string, from: string, to: string, orders
     : `${own} stands below ${other} in docs/internals/architecture.md`;
 }
 
-/** Highest first; undefined if the files of a layer stand side by side. */
+/** Highest first; undefined if a layer has no order. */
 function orderOf(app: string, zone: string, orders: Orders): readonly string[] | undefined {
   if (zone === 'kernel') return app === 'secrets' ? orders.kernel : orders.rooms;
   return zone === 'resources' ? [...orders.resources].reverse() : undefined;

@@ -5,7 +5,7 @@ interface Node {
   [key: string]: unknown;
 }
 
-/** A promise that is kept in a variable and looked at only after the function has waited for something else. */
+/** A promise that is stored in a variable and awaited only after the function has awaited something else. */
 export interface LatePromise {
   /** The variable that holds it. */
   name: string;
@@ -14,8 +14,8 @@ export interface LatePromise {
 }
 
 /**
- * Finds promises whose rejection nothing handles at first: a variable gets the result of a call that is not awaited, the
- * function awaits something else, and only then the variable. If the promise is rejected meanwhile, Node reports an
+ * Finds promises whose rejection is unhandled for a while: a variable gets the result of a call without await, the
+ * function awaits something else, and only then the variable. If the promise is rejected in between, Node reports an
  * unhandled rejection. A `.catch` on the variable before, or `Promise.all` at once, makes it safe.
  */
 export function latePromises(text: string, tsx: boolean): LatePromise[] {
@@ -79,7 +79,9 @@ function awaits(statement: Node, name: string): boolean {
   });
 }
 
-/** Whether a node is `name.catch(…)`, `name.then(a, b)`, or hands the variable to a call, which then is responsible. */
+/**
+ * Whether a node is `name.catch(…)`, `name.then(a, b)`, or passes the variable to a call, which then is responsible.
+ */
 function handles(node: Node, name: string): boolean {
   if (node.type !== 'CallExpression') return false;
   const callee = node.callee as Node;
@@ -92,7 +94,7 @@ function handles(node: Node, name: string): boolean {
 
 const isName = (node: Node, name: string): boolean => node.type === 'Identifier' && node.value === name;
 
-/** Whether a predicate holds within a tree, functions that are only declared there left out. */
+/** Whether a predicate holds for any node of a tree, except inside nested functions. */
 function contains(tree: unknown, holds: (node: Node) => boolean): boolean {
   if (Array.isArray(tree)) return tree.some((one) => contains(one, holds));
   if (typeof tree !== 'object' || tree === null) return false;

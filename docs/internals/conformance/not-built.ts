@@ -1,5 +1,5 @@
 /**
- * Rows that name what is not built, among other things or not, and what that is: in the words of `docs/not-built.md`. Most
- * list what an interface got in one month.
+ * Rows that mention features that are not built, with the names of those features in `docs/not-built.md`. Most rows
+ * list a month's additions to an interface.
  */
 export const notBuilt: Readonly<Record<string, readonly string[]>> = {};

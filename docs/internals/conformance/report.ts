@@ -2,7 +2,7 @@ import { notBuilt } from './not-built';
 import { rowsOf, type Spec, type SpecRow, specs } from './rows';
 import { type TestTitle, testFiles, titlesOf } from './titles';
 
-/** What is proven: each specification's rows, the tests of each row, and ids that no specification has. */
+/** The proofs: each specification's rows, the tests of each row, and ids that no specification has. */
 export interface Conformance {
   specs: readonly { spec: Spec; rows: readonly SpecRow[] }[];
   tests: ReadonlyMap<string, readonly TestTitle[]>;
@@ -11,9 +11,9 @@ export interface Conformance {
 }
 
 const PARENTHESIS = /\(([ESW][^()]*)\)/g;
-/** Shown for items in which the specification says that it says nothing. */
+/** Shown for items in which the specification leaves something open. */
 const SILENT = 'nothing specified';
-/** Shown for rows that name what is not built, before its names. */
+/** Shown before the names, for rows that mention features that are not built. */
 const UNBUILT = 'not built: ';
 /** Most characters of a row's text. */
 const ROW_WIDTH = 20;
@@ -37,8 +37,8 @@ export function readConformance(root: string): Conformance {
 }
 
 /**
- * Ids that a title names in parentheses: `(S20.1)`, `(S20.1, S20.4)`, `(W3.1-W3.5)`.
- * A parenthesis that starts like an id but goes on otherwise is returned as it stands, so that it is reported.
+ * Ids that a title names in parentheses: `(S20.1)`, `(S20.1, S20.4)`, `(W3.1-W3.5)`. A parenthesis that starts like an
+ * id but is not one is returned unchanged, so that it is reported.
  */
 export function idsIn(title: string): string[] {
   return [...title.matchAll(PARENTHESIS)].flatMap((match) => {
@@ -55,10 +55,10 @@ function rangeOf(text: string): string[] {
   return Array.from({ length: to - from + 1 }, (_, index) => `${match[1]}.${from + index}`);
 }
 
-/** What became of the mutants of a row. */
+/** The result of the mutants of a row. */
 export interface Mutants {
   readonly planted: number;
-  /** Names of those that no test of the row notices; undefined while they have not been played. */
+  /** Names of the survivors, which no test of the row notices; undefined before the mutants have run. */
   readonly survivors: readonly string[] | undefined;
 }
 

@@ -12,9 +12,9 @@ export interface SpecRow {
   section: string;
   /** First cells of the row, or the beginning of the list item or sentence. */
   text: string;
-  /** Every cell of the row, whole; of a list item or a sentence its only one. */
+  /** All cells of the row in full; for a list item or a sentence, its text. */
   cells: readonly string[];
-  /** True if it only says that something is not specified, or what the document itself is about. */
+  /** True if it only says that something is not specified, or describes the document itself. */
   silent: boolean;
 }
 
@@ -103,7 +103,7 @@ export function sectionTitles(spec: Spec, root: string): Set<string> {
   return new Set([...text.matchAll(/^#{1,6} (.*)$/gm)].map((match) => (match[1] ?? '').trim()));
 }
 
-/** Sentences of a paragraph or list item; none if it only leads over to a table or a list. */
+/** Sentences of a paragraph or list item; none if it only introduces a table or a list. */
 function sentencesOf(line: string): string[] {
   const text = line.replace(/^\s*- /, '').trim();
   if (text === '' || (text.endsWith(':') && !/\bmust\b/.test(text))) return [];

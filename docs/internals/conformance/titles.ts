@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseSync } from '@swc/core';
 
-/** A test as the sources declare it: where it is and its title with those of the describes around it. */
+/** A test in the sources: its location, and its title with those of the enclosing describes. */
 export interface TestTitle {
   file: string;
   /** Enclosing describe titles, outermost first, then the test's own. */

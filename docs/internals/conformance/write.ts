@@ -3,7 +3,8 @@ import { join, resolve } from 'node:path';
 import { mutantsByRow } from '../mutants/results';
 import { provenIn, readConformance, renderConformance } from './report';
 
-// `pnpm conformance`: writes docs/internals/conformance.md. Rows that lose their proof stop it unless --allow-fewer says so.
+// `pnpm conformance`: writes docs/internals/conformance.md. Fails if rows have lost their proof, unless --allow-fewer
+// is given.
 const root = resolve(__dirname, '../../..');
 const target = join(root, 'docs/internals/conformance.md');
 const conformance = readConformance(root);

@@ -5,7 +5,7 @@ import { digestOf, type Results } from './results';
 /** The arguments of the command. */
 export interface Given {
   readonly rows: readonly string[];
-  /** Undefined: changed or not. */
+  /** Undefined for all rows. */
   readonly changedSince: string | undefined;
   readonly seconds: number;
   readonly workers: number;
@@ -36,7 +36,7 @@ export function readArguments(args: readonly string[]): Given {
   return { rows, changedSince, seconds, workers };
 }
 
-/** Files that differ from a commit; from the one before, where that commit is not there, as after a forced push. */
+/** Files that differ from a commit; if it does not exist, as after a forced push, from the previous one. */
 function changedFiles(root: string, asked: string): Set<string> {
   const git = (...args: string[]) => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).split('\n');
   const isThere = (commit: string) =>
@@ -46,7 +46,7 @@ function changedFiles(root: string, asked: string): Set<string> {
   return new Set([...git('diff', '--name-only', since), ...untracked].filter((name) => name !== ''));
 }
 
-/** The rows to play, those that were never played as they are planned now first. */
+/** The rows to run; those without a result for their current mutants first. */
 export function rowsToPlay(
   root: string,
   plan: readonly Planned[],

@@ -5,10 +5,10 @@ import { SILENCE_LIMIT_MS } from './limits';
 import type { Planned } from './plan';
 import type { Order, Said } from './worker';
 
-/** What became of a row: mutants that survived, or why it could not be played. */
+/** The outcome of a row: surviving mutants, or why they could not run. */
 export interface Outcome {
   readonly survivors: readonly { readonly name: string; readonly reached: boolean }[];
-  /** Its tests fail without a mutant, or what plays them broke. */
+  /** Why the run failed: the tests fail without a mutant, or the worker broke. */
   readonly failure?: string;
 }
 
@@ -19,8 +19,8 @@ interface Heard {
 }
 
 /**
- * A process that plays rows. One that falls silent is ended and followed by another: if a mutant was in force by then, the
- * tests, which had passed without it, did not end under it, and it counts as killed.
+ * A process that runs the mutants of rows. A silent process is killed and replaced: if a mutant was active, the tests,
+ * which passed without it, hang because of it, and it counts as killed.
  */
 export class Worker {
   private process: ChildProcess | undefined;
@@ -32,7 +32,7 @@ export class Worker {
     private readonly program = path.join(__dirname, 'worker.ts'),
   ) {}
 
-  /** Starts the process; answers in which file each declaration stands. */
+  /** Starts the process; returns the file of each declaration. */
   async start(): Promise<ReadonlyMap<string, string>> {
     const child = fork(this.program, {
       execArgv: [...fromSource],
@@ -50,7 +50,7 @@ export class Worker {
     return new Map(last.places);
   }
 
-  /** Plays a row. */
+  /** Runs the mutants of a row. */
   async play({ row, mutants }: Planned): Promise<Outcome> {
     const stuck: string[] = [];
     while (stuck.length <= mutants.length) {
@@ -78,7 +78,10 @@ export class Worker {
     clearTimeout(late);
   }
 
-  /** Until the process says one of these, is silent for too long, or ends; with the mutant in force by then. */
+  /**
+   * Waits until the process sends one of these messages, is silent for too long, or ends; returns the mutant that was
+   * active.
+   */
   private async listen(kinds: readonly Said['kind'][], silenceMs: number): Promise<Heard> {
     let mutant: string | undefined;
     let timer: NodeJS.Timeout | undefined;
@@ -107,7 +110,10 @@ export class Worker {
   }
 }
 
-/** Hands rows out: those of the files a worker has loaded and set up first, then of files that no worker has begun. */
+/**
+ * Distributes rows: first those of the files that a worker has loaded and set up, then those of files that no worker
+ * has started.
+ */
 export class Rows {
   private readonly groups = new Map<string, Planned[]>();
   private readonly begun = new Set<string>();
@@ -119,7 +125,7 @@ export class Rows {
     }
   }
 
-  /** The next row for the worker that played `last` before; undefined when all are taken. */
+  /** The next row for the worker whose previous one was `last`; undefined when all are taken. */
   next(last: Planned | undefined): Planned | undefined {
     const left = [...this.groups].filter(([, rows]) => rows.length > 0).sort(([, a], [, b]) => b.length - a.length);
     const own = left.find(([key]) => key === last?.files.join(' '));

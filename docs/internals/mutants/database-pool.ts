@@ -8,7 +8,7 @@ interface Client {
   end(): Promise<void>;
 }
 
-/** A database that can be put back to what it held. */
+/** A database that can be restored to a snapshot. */
 export interface Restorable {
   restore(): Promise<void>;
 }
@@ -26,7 +26,7 @@ async function contentsOf(client: Client): Promise<Contents> {
   return new Map(names.map((name, index) => [name, texts[index]!]));
 }
 
-/** Waits for no lock for long: what a test left open may hold one for ever. */
+/** Waits for locks only briefly: a transaction that a test left open may hold one forever. */
 const impatient = "SET lock_timeout = '20s'; SET statement_timeout = '40s';";
 
 async function restore(client: Client, contents: Contents): Promise<void> {
@@ -36,7 +36,7 @@ async function restore(client: Client, contents: Contents): Promise<void> {
       : `DELETE FROM ${name};
          INSERT INTO ${name} SELECT * FROM json_populate_recordset(NULL::${name}, '${rows.replaceAll("'", "''")}');`,
   );
-  // Without triggers and references, in any order.
+  // Triggers and foreign keys are off, so the order does not matter.
   await client.query(`${impatient} SET session_replication_role = replica; ${statements.join(' ')}`);
 }
 
@@ -47,8 +47,7 @@ interface InUse {
 const inUse = new Set<InUse>();
 
 /**
- * Remembers which databases are made from now on. The answer, called later, remembers what they hold by then: `restore` puts
- * them back to that.
+ * Records the databases created from now on. The returned function takes snapshots of them; `restore` restores those.
  */
 export function restorable(): (wanted: boolean) => Promise<Restorable[]> {
   const before = new Set(inUse);
@@ -64,7 +63,7 @@ export function restorable(): (wanted: boolean) => Promise<Restorable[]> {
   };
 }
 
-/** Hands out the databases of ended tests again, emptied: to create and to drop one costs more than most tests do. */
+/** Reuses the databases of finished tests after emptying them: creating and dropping one costs more than most tests. */
 export const poolDatabases: Wrapper = (exports) => {
   const { Client } = require('pg') as { Client: new (options: object) => Client };
   const make = exports.freshDatabase as Make;
@@ -91,7 +90,7 @@ export const poolDatabases: Wrapper = (exports) => {
           await restore(client, initial.get(service)!);
           free.push(database);
         } catch {
-          // Not to be handed out again; it goes with the server.
+          // Not reused; it is removed with the server.
         } finally {
           await client.end();
         }

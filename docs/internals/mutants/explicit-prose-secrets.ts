@@ -1,11 +1,11 @@
 import type { Mutant } from './mutant';
 
 const whole = (of: string, how: string): Mutant => ({ of, part: '', how });
-/** An expression of a source, and what replaces it. */
+/** An expression of a source file, with its replacement. */
 const text = (of: string, part: string, how: string): Mutant => ({ of, part, how });
 const ignored = (of: string, ...parts: string[]): Mutant[] =>
   parts.map((part) => ({ of: `input of ${of}`, part, how: 'ignored' }));
-/** What an answer shows, wrongly in one way. */
+/** An answer with one error. */
 const shown = (how: string, of: string, ...parts: string[]): Mutant[] =>
   parts.map((part) => ({ of: `answer of ${of}`, part, how }));
 const gone = (...of: string[]): Mutant[] => of.map((one) => whole(one, 'missing'));
@@ -30,7 +30,7 @@ const verify = 'sys rekey-recovery-key/verify';
 const backup = 'sys rekey/recovery-key-backup';
 const alias = 'identity group-alias';
 
-/** A prefix of another version is as good. */
+/** The prefix of another version is equally valid. */
 const prefixed = [text(`${src}/http/app.ts`, '!url.startsWith(prefix)', '!/^\\/v\\d\\//.test(url)')];
 const json = [
   text(response, 'extra === undefined ? fixedHeaders : withExtra(extra)', "['Content-Type', 'text/plain']"),
@@ -47,7 +47,7 @@ const detailed = [
   text(document, 'schemas[names.response] = operation.response', 'undefined'),
 ];
 
-/** Mutants of the sentences of the secrets service's specification that stand outside of tables. */
+/** Mutants of the sentences of the secrets service's specification outside tables. */
 export const proseOfSecrets: Readonly<Record<string, readonly Mutant[]>> = {
   'SP.3': json,
   'SP.4': [text(pathEntry, '`/${mount.path}${pattern}`', '`/${mount.type}/${pattern}`')],
@@ -199,7 +199,7 @@ export const proseOfSecrets: Readonly<Record<string, readonly Mutant[]>> = {
     text(cloudoneLogin, 'input.vm_name && !input.vmss_name', 'input.vm_name'),
   ],
   'SP.57': verified,
-  // That a second one is not stored is said twice, by a look before and by the database: a fault in only one is not noticed.
+  // A second one is prevented twice, by a check and by the database, so a fault in only one is not noticed.
   'SP.58': [
     text(`${src}/kernel/mfa/secrets.ts`, 'await this.exists(method.id, entityId)', 'true'),
     ...gone(`write ${totp}/admin-destroy`),

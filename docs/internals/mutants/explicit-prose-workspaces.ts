@@ -3,7 +3,7 @@ import type { Mutant } from './mutant';
 const organization = '/organizations/:organization_name';
 const workspace = '/workspaces/:workspace_id';
 const whole = (how: string, ...of: string[]): Mutant[] => of.map((one) => ({ of: one, part: '', how }));
-/** An expression of a source, and what replaces it. */
+/** An expression of a source file, with its replacement. */
 const text = (of: string, part: string, how: string): Mutant => ({ of, part, how });
 const each = (of: string, how: string, ...parts: string[]): Mutant[] => parts.map((part) => ({ of, part, how }));
 
@@ -16,7 +16,7 @@ const input = 'packages/jsonapi/src/input.ts';
 const paging = 'packages/jsonapi/src/paging.ts';
 const sshKeys = [`GET ${organization}/ssh-keys`, 'GET /ssh-keys/:ssh_key_id', `POST ${organization}/ssh-keys`];
 
-/** A prefix of another version is as good. */
+/** The prefix of another version is equally valid. */
 const prefixed = [text(app, 'path.startsWith(`${PREFIX}/`)', "path.startsWith('/api/')")];
 const typed = [text(input, '!allowed.includes(type)', 'false')];
 const booleans = [
@@ -29,7 +29,7 @@ const limits = [
   ...['policy-limit', 'policy-mandatory-enforcement-limit', 'versioned-policy-set-limit'],
 ];
 
-/** Mutants of the sentences of the workspace service's specification that stand outside of tables. */
+/** Mutants of the sentences of the workspace service's specification outside tables. */
 export const proseOfWorkspaces: Readonly<Record<string, readonly Mutant[]>> = {
   'WP.3': whole('for every edition', `GET ${organization}/relationships/module-producers`),
   'WP.4': [

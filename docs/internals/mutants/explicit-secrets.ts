@@ -1,7 +1,7 @@
 import type { Mutant } from './mutant';
 
 const whole = (of: string, how: string): Mutant => ({ of, part: '', how });
-/** An expression of a source, and what replaces it. */
+/** An expression of a source file, with its replacement. */
 const text = (of: string, part: string, how: string): Mutant => ({ of, part, how });
 
 const src = 'apps/secrets/src';
@@ -28,7 +28,7 @@ const tokenInLogin = ['policies', 'ttlSeconds', 'boundCidrs', 'numUses', 'type']
   how: 'missing',
 }));
 
-/** Mutants of rows of the secrets service whose words name no declaration by themselves: states, errors, limits. */
+/** Mutants of rows of the secrets service that name no declaration: states, errors, limits. */
 export const explicitOfSecrets: Readonly<Record<string, readonly Mutant[]>> = {
   'S2.1': [text(document, "'3.0.2'", "'2.0'")],
   'S2.2': [
@@ -72,7 +72,7 @@ export const explicitOfSecrets: Readonly<Record<string, readonly Mutant[]>> = {
   'S23.4': [text(userName, 'name === undefined || name.length > limit', 'false')],
   'S23.5': [text(methods, '{ has: lockedRow }', "{ has: '00000000-0000-0000-0000-000000000000' }")],
   'S23.6': [
-    // What is there already, for a key that was never made.
+    // Returns an existing record for a key that was never created.
     text(
       rotateRoot,
       'iam.send(new CreateAccessKeyCommand({ UserName }))',

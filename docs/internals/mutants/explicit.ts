@@ -31,7 +31,7 @@ const entitlementLimits = [
   'user-limit',
 ];
 
-/** Mutants of rows whose words name no declaration by themselves: errors, limits, rights, changes. */
+/** Mutants of rows that name no declaration: errors, limits, rights, changes. */
 export const explicit: Readonly<Record<string, readonly Mutant[]>> = {
   ...explicitOfSecrets,
   ...explicitOfTransit,
@@ -54,7 +54,8 @@ export const explicit: Readonly<Record<string, readonly Mutant[]>> = {
   ],
   'W9.5': entitlementLimits.map((part) => ({ of: 'attributes of entitlement-sets', part, how: 'missing' })),
   'WA.1': [whole('GET /organizations', 'without a token')],
-  // An organization token cannot make another organization even if the endpoint allows it: it is no person to be its owner.
+  // An organization token cannot create another organization even if the endpoint allows it, because the owner must be
+  // a person.
   'WA.2': [whole(`GET ${organization}/ssh-keys`, 'for every token'), whole(`PATCH ${organization}`, 'for everyone')],
   'WA.3': [whole(`GET ${organization}/ssh-keys`, 'for everyone')],
   'WA.4': [whole(`PATCH ${organization}`, 'for everyone')],
@@ -123,6 +124,6 @@ export const explicit: Readonly<Record<string, readonly Mutant[]>> = {
     ignored(`query of GET ${organization}/ssh-keys`, 'page[number]'),
     ignored('query of GET /organizations', 'page[number]'),
   ],
-  // Shown although there is none is the same: what is undefined is left out of the answer.
+  // Showing an undefined value changes nothing: it is left out of the answer.
   'WV.30': [{ of: configurationVersions, part: 'cv.uploadUrl === undefined', how: 'true' }],
 };

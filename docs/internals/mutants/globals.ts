@@ -1,11 +1,11 @@
-// What test files import as '@jest/globals' when mutants are played: Jest's own runner, matchers and spies, without Jest.
+// Replaces '@jest/globals' in test files when mutants run: Jest's own runner, matchers and spies, without Jest.
 import { ModuleMocker } from 'jest-mock';
 
 export { expect } from 'expect';
 export * from 'jest-circus';
 
 const mocker = new ModuleMocker(globalThis);
-/** Of `jest` only what the tests that prove rows use. */
+/** Only the parts of `jest` that tests of rows use. */
 export const jest = {
   setTimeout: () => jest,
   fn: mocker.fn.bind(mocker),

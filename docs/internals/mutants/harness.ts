@@ -9,7 +9,7 @@ type Test = State['currentlyRunningTest'] & object;
 type Block = State['rootDescribeBlock'];
 type Hook = 'beforeAll' | 'beforeEach' | 'afterEach' | 'afterAll';
 
-/** `by itself` runs the tests of the row and nothing else; `after others` also those before them, which they build upon. */
+/** `by itself` runs only the tests of the row; `after others` also the earlier tests that they depend on. */
 export type Manner = 'by itself' | 'after others';
 
 interface Placed {
@@ -30,13 +30,13 @@ async function hooks(blocks: readonly Block[], kind: Hook): Promise<void> {
   }
 }
 
-/** An outermost describe, or what stands outside of any. */
+/** An outermost describe, or the tests outside any describe. */
 interface Declared {
   readonly around: readonly Block[];
   readonly tests: readonly Placed[];
 }
 
-/** What is set up for tests failed, or putting it back did: which may be the fault of a mutant, and may not. */
+/** The set-up of tests failed, or restoring it. A mutant may or may not be the cause. */
 export class SetUpFailed extends Error {}
 
 const asSetUp = (error: unknown): never => {
@@ -44,8 +44,8 @@ const asSetUp = (error: unknown): never => {
 };
 
 /**
- * The tests of an outermost describe, with what is set up for them. The database is put back before each run, so that the
- * same tests run any number of times; where a service remembers more than its database, it is started again for each.
+ * The tests of an outermost describe with their set-up. The database is restored before each run, so that the tests can
+ * run any number of times; a service with more state than its database is restarted for each run.
  */
 export class Suite {
   private databases: readonly Restorable[] | undefined;
@@ -64,7 +64,7 @@ export class Suite {
     return this.tests.some(({ ids }) => ids.has(row));
   }
 
-  /** Sets up what runs share, or puts it back, while no mutant is in force. What does not go back is set up again. */
+  /** Sets up or restores the shared state while no mutant is active. If restoring fails, it is set up again. */
   async prepare(): Promise<void> {
     if (!this.reuses) return;
     try {
@@ -76,8 +76,8 @@ export class Suite {
   }
 
   /**
-   * Runs the tests that name a row until one fails; answers the failure. A mutant may keep a test waiting for ever: then
-   * it fails when the limit has passed, and all is set up again for the next, as what was left waiting may still act.
+   * Runs the tests that name a row until one fails; returns the failure. A mutant may make a test hang: then it fails
+   * at the time limit, and everything is set up again for the next run, because pending work may still act.
    */
   async run(row: string, manner: Manner, limitMs: number): Promise<Error | undefined> {
     let keep = this.reuses;
@@ -96,7 +96,7 @@ export class Suite {
     }
   }
 
-  /** Ends what was set up. */
+  /** Tears down the set-up. */
   async close(): Promise<void> {
     if (this.databases === undefined) return;
     this.databases = undefined;
@@ -105,7 +105,7 @@ export class Suite {
 
   private async open(): Promise<void> {
     const made = restorable();
-    // What the file remembers from test to test is forgotten, too.
+    // Reading the file again also resets its variables.
     ({ around: this.around, tests: this.tests } = this.read());
     try {
       await hooks(this.around, 'beforeAll');
@@ -150,7 +150,7 @@ function testsIn(block: Block, titles: readonly string[], inside: readonly Block
   });
 }
 
-/** Reads a test file again, with all other modules as they are loaded already. */
+/** Loads a test file again; all other modules stay loaded. */
 function declaredIn(file: string): Declared[] {
   const target = path.join(root, file);
   circus.resetState();

@@ -1,19 +1,22 @@
-/** How long setting up, ending, and putting a database back may take: far longer than they do, however busy the machine is. */
+/**
+ * The time limit for setting up, tearing down, and restoring a database: far longer than needed, even on a busy
+ * machine.
+ */
 export const STEP_LIMIT_MS = 60_000;
-/** A process that says nothing for so long is stuck where no timer reaches it. Longer than any step inside of it may take. */
+/** A process that is silent for this long is in an endless loop. Longer than any of its steps may take. */
 export const SILENCE_LIMIT_MS = 240_000;
 
-/** A step did not end in the time it was given. */
+/** A step exceeded its time limit. */
 export class TooLong extends Error {}
 
 const state: { beat: () => void } = { beat: () => undefined };
 
-/** From now on this is called whenever a step begins. */
+/** Sets a function to call whenever a step begins. */
 export function onStep(beat: () => void): void {
   state.beat = beat;
 }
 
-/** Runs a step, and stops waiting for it when its time is over; what it does afterwards does not count. */
+/** Runs a step, and stops waiting for it at its time limit; its later effects are ignored. */
 export async function within<T>(limitMs: number, what: string, step: () => T | Promise<T>): Promise<T> {
   state.beat();
   let timer: NodeJS.Timeout | undefined;

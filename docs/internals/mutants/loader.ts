@@ -4,7 +4,7 @@ import path from 'node:path';
 import { transformSync } from '@swc/core';
 import { type Mutant, nameOf } from './mutant';
 
-/** Changes what a module exports, when it is loaded. */
+/** Changes the exports of a module when it is loaded. */
 export type Wrapper = (exports: Record<string, unknown>) => Record<string, unknown>;
 
 interface Loadable extends NodeModule {
@@ -15,12 +15,12 @@ type Resolve = (request: string, ...rest: unknown[]) => string;
 const root = path.resolve(__dirname, '../../..');
 const loading: string[] = [];
 
-/** The file that is being loaded now, relative to the repository: where what is declared at this moment stands. */
+/** The file that is being loaded, relative to the repository: current declarations are in it. */
 export const declaredIn = (): string => loading.at(-1) ?? '';
 
 /**
- * From now on sources are loaded as Jest loads them, with every textual mutant among `mutants` compiled in next to the
- * expression it replaces, and with the exports of some files wrapped.
+ * Installs a loader that compiles sources like Jest, includes every textual mutant of `mutants` next to the expression
+ * it replaces, and wraps the exports of some files.
  */
 export function loadMutated(
   mutants: readonly Mutant[],
@@ -36,7 +36,7 @@ export function loadMutated(
   modules._resolveFilename = function (this: unknown, request, ...rest) {
     return replaced[request] ?? resolve.call(this, request, ...rest);
   };
-  // Test files are read many times.
+  // Test files are loaded many times.
   const compiled = new Map<string, string>();
   const compile = (file: string, name: string): string => {
     const source = withMutants(name, readFileSync(file, 'utf8'), texts.get(name) ?? []);
@@ -58,7 +58,7 @@ export function loadMutated(
   };
 }
 
-/** JavaScript of a source. Throws where it is none. */
+/** Compiles a source to JavaScript. Throws if it is invalid. */
 export function compiledFrom(file: string, source: string): string {
   return transformSync(source, {
     filename: file,
@@ -74,7 +74,7 @@ function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string
   return groups;
 }
 
-/** A source in which each expression that has mutants asks which of them is in force. */
+/** A source in which each expression with mutants checks which one is active. */
 export function withMutants(file: string, source: string, mutants: readonly Mutant[]): string {
   let text = source;
   for (const [part, variants] of groupBy(mutants, (mutant) => mutant.part)) {

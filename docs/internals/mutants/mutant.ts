@@ -1,6 +1,7 @@
 /**
- * One planted fault: `of` names the declaration (`attributes of organizations`), `part` what of it is wrong (`email`), `how`
- * in which way (`missing`). A fault in the text of a source has the file, the expression, and what replaces it.
+ * One planted fault: `of` names the declaration (`attributes of organizations`), `part` the wrong part (`email`), and
+ * `how` the kind of error (`missing`). A fault in the text of a source has the file, the expression, and what replaces
+ * it.
  */
 export interface Mutant {
   readonly of: string;
@@ -15,11 +16,11 @@ interface Play {
   mutant?: Mutant;
   /** The mutated declaration was used since `play`. */
   reached: boolean;
-  /** What a constant was at its first use. */
+  /** The first values of constants. */
   first?: { value: unknown };
 }
 
-// On the global object, because the mutated sources ask for it, too.
+// On the global object, because mutated sources also read it.
 const state = globalThis as typeof globalThis & { keysteadMutant?: Play; playsMutant?: (name: string) => boolean };
 state.keysteadMutant ??= { reached: false };
 const current = state.keysteadMutant;
@@ -29,22 +30,22 @@ state.playsMutant = (name) => {
   return true;
 };
 
-/** From now on this mutant is in force, and no other. */
+/** Activates this mutant and no other. */
 export function play(mutant: Mutant | undefined): void {
   current.mutant = mutant;
   current.reached = false;
   current.first = undefined;
 }
 
-/** Was what the mutant changes used at all since it was put in force? */
+/** Was the code of the mutant used since it was activated? */
 export const wasReached = (): boolean => current.reached;
 
-/** The mutant in force, if it changes this declaration. */
+/** The active mutant, if it changes this declaration. */
 export function playing(of: string): Mutant | undefined {
   return current.mutant?.of === of ? current.mutant : undefined;
 }
 
-/** Says that the mutant in force had its effect. */
+/** Records that the active mutant took effect. */
 export function reached(): void {
   current.reached = true;
 }
@@ -57,7 +58,7 @@ function otherThan(value: unknown): unknown {
   return value === null || value === undefined ? 'x' : {};
 }
 
-/** The value that replaces another; undefined where there is none. */
+/** The replacement of a value; undefined if there is none. */
 export function changed(value: unknown, how: string): unknown {
   switch (how) {
     case 'missing':
@@ -78,7 +79,7 @@ export function changed(value: unknown, how: string): unknown {
   }
 }
 
-/** Applies the mutant in force to an object that is about to be shown, if it changes this declaration. */
+/** Applies the active mutant to an object in an answer, if it changes this declaration. */
 export function change(of: string, holder: unknown): void {
   const mutant = playing(of);
   if (mutant === undefined) return;

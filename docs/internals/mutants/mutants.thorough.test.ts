@@ -65,7 +65,7 @@ const rowOf = (id: string, ...parts: string[]): Planned => ({
   mutants: parts.map(mutant),
 });
 
-/** Plays the rows of its orders, and is stuck, where no timer reaches it, in mutants of `stuck` and without any in `sick`. */
+/** Runs the rows of its orders; hangs in an endless loop in the mutants of `stuck`, and in `sick` without a mutant. */
 const worker = `
 const say = (said) => process.send(said);
 const spin = () => { for (;;); };

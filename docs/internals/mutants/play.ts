@@ -6,35 +6,36 @@ import type { Planned } from './plan';
 /** A mutant that no test of its row noticed. */
 export interface Survivor {
   readonly mutant: Mutant;
-  /** The tests used what it changes. */
+  /** Whether the tests used the mutated code. */
   readonly reached: boolean;
 }
 
-/** The workspace service decides only by its database; the secrets service remembers what it read. */
+/** The workspace service has no state outside its database; the secrets service has caches. */
 const decidesByDatabase = (file: string): boolean => file.startsWith('apps/workspaces/');
 
 interface Ready {
   readonly suite: Suite;
   readonly manner: Manner;
-  /** Far longer than the tests take where nothing is wrong, however busy the machine is. */
+  /** Far longer than the tests normally take, even on a busy machine. */
   readonly limitMs: number;
 }
 
 /**
- * Plays rows against their tests, with the services of the files in use kept running. Loaded by name, after the hooks.
+ * Runs the mutants of rows against their tests, and keeps the services of the current files running. Loaded by name,
+ * after the hooks.
  * @public
  */
 export class Player {
   private readonly open = new Map<string, Suite[]>();
-  /** How many mutants a suite has killed: those that kill most are asked first. */
+  /** How many mutants a suite has killed: those with the most kills run first. */
   private readonly kills = new Map<Suite, number>();
 
-  /** `inForce` is called with the name of the mutant that is in force; undefined where none is. */
+  /** `inForce` is called with the name of the active mutant; undefined if there is none. */
   constructor(private readonly inForce: (mutant: string | undefined) => void) {}
 
   /**
-   * Plays mutants of a row, each until a test fails; answers those that none failed for. Where the tests fail without any
-   * mutant afterwards, one left something behind: then all are played again, each with a fresh set-up.
+   * Runs the mutants of a row, each until a test fails; returns the survivors. If the tests then fail without a mutant,
+   * one of them left something behind: then all run again, each with a fresh set-up.
    */
   async play(planned: Planned, mutants: readonly Mutant[]): Promise<Survivor[]> {
     await this.closeAllBut(planned.files);
@@ -52,7 +53,7 @@ export class Player {
     return survivors;
   }
 
-  /** Ends everything that runs. */
+  /** Stops everything. */
   async close(): Promise<void> {
     await this.closeAllBut([]);
   }
@@ -76,7 +77,7 @@ export class Player {
         reached ||= wasReached();
         this.putInForce(undefined);
         if (failure === undefined) continue;
-        // Only a mutant fails what passes without it.
+        // It counts only if the tests pass without the mutant.
         if (failure instanceof SetUpFailed) await this.requireHealth(row, suite, manner, limitMs);
         killed = true;
         this.kills.set(suite, (this.kills.get(suite) ?? 0) + 1);
@@ -134,7 +135,7 @@ export class Player {
   }
 }
 
-/** How the tests of a row pass where nothing is wrong. */
+/** How the tests of a row pass without a mutant. */
 async function mannerOf(suite: Suite, row: string, file: string): Promise<Manner> {
   const run = async (manner: Manner) => {
     await suite.prepare();

@@ -6,18 +6,18 @@ import type { Outcome } from './crew';
 import { nameOf } from './mutant';
 import { type Planned, planOf } from './plan';
 
-/** What became of the mutants of one row. */
+/** The result of the mutants of one row. */
 export interface RowResult {
   readonly planted: number;
   readonly survivors: readonly string[];
-  /** Of the names of the mutants that were played. */
+  /** A digest of the mutants that ran. */
   readonly digest: string;
 }
 
 /** Results by row. */
 export type Results = Record<string, RowResult>;
 
-/** Where results are kept; another file may be named, so that a long run does not change the work tree. */
+/** The file of the results; a long run may use another one, to leave the work tree unchanged. */
 const fileIn = (root: string): string =>
   process.env.KEYSTEAD_MUTANTS_FILE ?? join(root, 'docs/internals/conformance/mutants.json');
 
@@ -42,14 +42,14 @@ export function readResults(root: string): Results {
 
 /** Records the result of one row among those of all rows that have mutants. */
 export function recordResult(root: string, plan: readonly Planned[], planned: Planned, outcome: Outcome): void {
-  // Another run may have recorded its own meanwhile.
+  // Another run may have recorded results in the meantime.
   const results = { ...readResults(root), [planned.row.id]: resultOf(planned, outcome.survivors) };
   const kept = plan.flatMap(({ row }) => (results[row.id] === undefined ? [] : [[row.id, results[row.id]]]));
   const lines = kept.map(([id, result]) => `  ${JSON.stringify(id)}: ${JSON.stringify(result)}`);
   writeFileSync(fileIn(root), `{\n${lines.join(',\n')}\n}\n`);
 }
 
-/** What the table of rows shows: results of mutants that are planned otherwise by now do not count. */
+/** The results that the table of rows shows; those of other mutants than the current ones are left out. */
 export function mutantsByRow(root: string, conformance: Conformance): MutantsByRow {
   const results = readResults(root);
   return new Map(

@@ -16,13 +16,13 @@ function operationOf(method: string, path: string): string {
 }
 
 interface Shape {
-  /** Operations that take the field. */
+  /** Operations that accept the field. */
   readonly writes: readonly string[];
   /** Operations that show it. */
   readonly reads: readonly string[];
   /** Fields that are never shown. */
   readonly hidden?: readonly string[];
-  /** Fields that stand under another name where they are shown. */
+  /** Fields that answers show under another name. */
   readonly shownAs?: Readonly<Record<string, string>>;
 }
 
@@ -57,7 +57,7 @@ const shapes: Readonly<Record<string, Shape>> = {
   },
 };
 
-/** What a token parameter of a role is called in the login that mints by it. */
+/** The name of a role's token parameter in the properties of a login. */
 const inLogin: Readonly<Record<string, string>> = {
   token_ttl: 'ttlSeconds',
   token_max_ttl: 'maxTtlSeconds',
@@ -70,11 +70,11 @@ const inLogin: Readonly<Record<string, string>> = {
   token_type: 'type',
 };
 
-/** Fields whose absence is refused by their declaration; that of all others is judged later, which is for explicit mutants. */
+/** Fields that their declaration requires; handlers check all others, for which there are explicit mutants. */
 const isRequired = ({ id, cells }: SpecRow): boolean =>
   !/^S(3|6|12|13)\./.test(id) && cells.slice(2).some((cell) => /^(yes|required)$/.test(cell));
 
-/** What could as well be the default, by the default that the specification gives. */
+/** A wrong default, by the specified default. */
 const otherDefault: Readonly<Record<string, string>> = {
   '0': '1',
   '1': '0',
@@ -89,7 +89,7 @@ const otherDefault: Readonly<Record<string, string>> = {
   '/': '"/x/"',
 };
 
-/** A field that operations take and show: ignored, not asked for, supposed, or shown wrongly. */
+/** Mutants of a field that operations accept and show: ignored, optional, with a wrong default, or shown wrongly. */
 function fieldRow({ writes, reads, hidden, shownAs }: Shape, row: SpecRow): Mutant[] {
   const { id, cells } = row;
   const part = (cells[0] ?? '').replace(/ \(legacy\)$/, '');
@@ -110,7 +110,7 @@ function fieldRow({ writes, reads, hidden, shownAs }: Shape, row: SpecRow): Muta
   return [...ignored, ...required, ...supposed, ...shown, ...effect];
 }
 
-/** Tables of what answers hold, with the operations that answer so. */
+/** Tables of answers, with the operations that give them. */
 const answers: Readonly<Record<string, { of: string; within?: string }[]>> = {
   S1: [{ of: 'envelope' }],
   S5: [{ of: 'envelope', within: 'auth.' }],
@@ -119,7 +119,7 @@ const answers: Readonly<Record<string, { of: string; within?: string }[]>> = {
   S9: [{ of: 'answer of write sys rekey-recovery-key/update' }],
 };
 
-/** Values that are the same wherever the table speaks of them: only another one is wrong. */
+/** Constant values: only another value is wrong. */
 const sameEverywhere = ['S1.4', 'S9.1'];
 
 function answerRow(places: readonly { of: string; within?: string }[], { id, cells }: SpecRow): Mutant[] {
@@ -128,7 +128,7 @@ function answerRow(places: readonly { of: string; within?: string }[], { id, cel
   return places.flatMap(({ of, within = '' }) => ways.map((how) => ({ of, part: within + name, how })));
 }
 
-/** The mutants that follow from the words of a row of the specification's tables. */
+/** The mutants of a row of the specification's tables, derived from its text. */
 export function mutantsOfSecrets(row: SpecRow): Mutant[] {
   const [table = ''] = row.id.split('.');
   const shape = shapes[table];

@@ -1,13 +1,13 @@
 import type { SpecRow } from '../conformance/rows';
 import type { Mutant } from './mutant';
 
-/** Attributes that are never anything but what they are: a constant is right, and another value wrong. */
+/** Attributes with one constant value: only another value is wrong. */
 const unvarying: Readonly<Record<string, readonly string[]>> = {
   organizations: [
     'saml-enabled',
     // Every reader of an organization may see it.
     'permissions.can-traverse',
-    // No one may do what is not built.
+    // Features that are not built are denied to everyone.
     'permissions.can-create-module',
     'permissions.can-manage-sso',
     'permissions.can-update-polengine',
@@ -31,7 +31,7 @@ const unvarying: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** The ways in which a shown value can be wrong; a test that notices these notices also that it is missing. */
+/** The ways in which a shown value can be wrong; a test that notices these also notices a missing one. */
 function shownWrongly(of: string, part: string, type: string, fixed: boolean): Mutant[] {
   const ways = fixed ? ['other'] : type.includes('boolean') ? ['true', 'false'] : ['null', 'constant'];
   return ways.map((how) => ({ of, part, how }));
@@ -52,7 +52,7 @@ function attributeRow(type: string, { cells: [names = '', kind = '', notes = '']
   });
 }
 
-/** What an attribute that is left out is taken for by mistake, from the default that the specification gives it. */
+/** A wrong default of an attribute, derived from the specified one. */
 function otherDefault(type: string, given: string): string | undefined {
   if (given.includes('required') || given === 'unchanged') return undefined;
   if (type === 'boolean') return given === 'false' ? 'true' : 'false';
@@ -63,10 +63,10 @@ function otherDefault(type: string, given: string): string | undefined {
   return undefined;
 }
 
-/** Attributes whose wrong values are refused alike by what comes later: no such pool; a repository without identifier. */
+/** Attributes whose wrong values are also refused by later checks: an unknown pool, a repository without identifier. */
 const refusedTwice = ['agent-pool-id', 'vcs-repo'];
 
-/** A row of a request's body: ignored, unchecked or supposed, on create and on update. */
+/** Mutants of a row of a request's body: ignored, unchecked, or with a wrong default, on create and on update. */
 function bodyRow(create: string, update: string, { cells }: SpecRow): Mutant[] {
   const [path = '', type = '', given = '', rules = ''] = cells;
   const part = path.replace(/^data\.(attributes|relationships)\./, '').replace(/\.data\.id$/, '');
@@ -80,7 +80,10 @@ function bodyRow(create: string, update: string, { cells }: SpecRow): Mutant[] {
   return [...ignored, ...unchecked, ...supposed];
 }
 
-/** A row of the table of endpoints: absent, answering otherwise, deaf to a parameter, or there in the wrong edition. */
+/**
+ * Mutants of a row of the table of endpoints: missing, with another answer, ignoring a parameter, or in the wrong
+ * edition.
+ */
 function endpointRow({ cells }: SpecRow): Mutant[] {
   const [method = '', path = '', request = '', success = ''] = cells;
   const of = `${method} ${path}`;
@@ -95,7 +98,7 @@ function endpointRow({ cells }: SpecRow): Mutant[] {
   ];
 }
 
-/** The mutants that follow from the words of a row of the specification's tables. */
+/** The mutants of a row of the specification's tables, derived from its text. */
 export function mutantsOfWorkspaces(row: SpecRow): Mutant[] {
   const [table = ''] = row.id.split('.');
   switch (table) {

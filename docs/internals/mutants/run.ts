@@ -5,11 +5,11 @@ import { type Outcome, Rows, Worker } from './crew';
 import { type Planned, planOf } from './plan';
 import { readResults, recordResult } from './results';
 
-// `npm run mutants`: plays every mutant of every row against the tests that name the row, and records what became of it.
-//   --changed [commit]   only rows whose declarations, tests or mutants differ from a commit; the one before, unless told
-//   --seconds N          begins no row after so long
-//   --workers N          processes that play; two unless told
-//   anything else        only these rows: W1.3, W1 for all of a table, or W
+// `npm run mutants`: runs every mutant of every row against the tests that name the row, and records the results.
+// --changed [commit] only rows whose declarations, tests or mutants differ from a commit (default: the previous one)
+//   --seconds N          starts no row after this time
+//   --workers N          number of processes; default two
+//   other arguments only these rows: W1.3, W1 for a whole table, or W
 
 const root = path.resolve(__dirname, '../../..');
 

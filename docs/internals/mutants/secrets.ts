@@ -7,7 +7,7 @@ import { change, playing, reached } from './mutant';
 type Fields = Record<string, unknown>;
 type Any = (...given: never[]) => unknown;
 
-/** Where each declaration stands: file by what mutants call it. */
+/** The file of each declaration, by its name in mutants. */
 export const placesOfSecrets = new Map<string, string>();
 
 interface ZodLike {
@@ -32,7 +32,7 @@ interface Reply extends Fields {
   readonly kind: string;
 }
 
-/** Where the object stands that a reply shows. */
+/** The path of the object that a reply shows. */
 const shownIn: Readonly<Record<string, string>> = { data: 'data', secret: 'data', raw: 'body', login: 'login' };
 
 function changedReply(of: string, reply: Reply): Reply {
@@ -65,7 +65,7 @@ interface Called {
   readonly input: Record<string, unknown>;
 }
 
-/** The field of an operation that is taken to be something where it is left out, if that is the mutant in force. */
+/** The field that gets a wrong default under the active mutant. */
 function supposedIn(of: string): { part: string; value: unknown } | undefined {
   const mutant = playing(`input of ${of}`);
   const how = 'left out means ';
@@ -75,7 +75,7 @@ function supposedIn(of: string): { part: string; value: unknown } | undefined {
 
 const isDefault = ({ defaults }: Operation, part: string): boolean => defaults !== undefined && part in defaults;
 
-/** Fills in what the mutant in force supposes, where the operation declares no default by which it could. */
+/** Fills in the wrong default of the active mutant if the operation declares no default to replace. */
 function suppose(of: string, operation: Operation, { input }: Called): void {
   const supposed = supposedIn(of);
   if (supposed === undefined || isDefault(operation, supposed.part) || input[supposed.part] !== undefined) return;
@@ -83,7 +83,7 @@ function suppose(of: string, operation: Operation, { input }: Called): void {
   input[supposed.part] = supposed.value;
 }
 
-/** An answer that something is there, where nothing is. */
+/** An answer for an existing object where there is none. */
 function instead(reply: Reply): Reply {
   if (reply.kind !== 'missing') return reply;
   reached();
@@ -129,7 +129,7 @@ const open: Readonly<Record<string, Fields>> = {
   'with a token': { auth: 'token' },
 };
 
-/** Backends that the specification calls otherwise, by where they are mounted. */
+/** Backends with another name in the specification, by mount path. */
 const mountedAt: Readonly<Record<string, string>> = { system: 'sys' };
 
 function mutablePath(type: string, path: Path): Path {
@@ -166,7 +166,7 @@ function mutableEnvelope(write: Any): Any {
   }) as Any;
 }
 
-/** What is wrapped where the secrets service is loaded. */
+/** The exports of the secrets service that are wrapped. */
 export const wrappersOfSecrets: Readonly<Record<string, Wrapper>> = {
   'apps/secrets/src/sdk/backend.ts': (exports) => ({
     ...exports,

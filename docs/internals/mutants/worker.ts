@@ -8,19 +8,19 @@ import { planOf } from './plan';
 import { placesOfSecrets, wrappersOfSecrets } from './secrets';
 import { forgetFragments, placesOfWorkspaces, wrappersOfWorkspaces } from './workspaces';
 
-// A process that loads both services once and plays the rows of its orders. What a mutant does to it (an endless loop, an
-// exit) ends this process, and not the run.
+// A process that loads both services once and runs the rows of its orders. A mutant that causes an endless loop or an
+// exit only ends this process, not the run.
 
-/** An order to the process: play this row, but for mutants that it was stuck in before. */
+/** An order to the process: run this row, except the mutants in which it hung before. */
 export interface Order {
   readonly row: string;
   readonly stuck: readonly string[];
 }
 
-/** What the process says. */
+/** A message from the process. */
 export type Said =
   | { readonly kind: 'ready'; readonly places: readonly (readonly [string, string])[] }
-  /** A step begins, under a mutant or none. */
+  /** A step begins, with or without a mutant. */
   | { readonly kind: 'step'; readonly mutant: string | undefined }
   | { readonly kind: 'played'; readonly survivors: readonly { name: string; reached: boolean }[] }
   | { readonly kind: 'failed'; readonly why: string };
@@ -40,13 +40,13 @@ async function main(): Promise<void> {
   };
   const mutants = plan.flatMap((planned) => planned.mutants);
   loadMutated(mutants, wrappers, { '@jest/globals': path.join(__dirname, 'globals.ts') });
-  // What a mutant breaks outside of a test must not end the run.
+  // An uncaught error caused by a mutant outside a test must not end the run.
   process.on('uncaughtException', () => undefined);
   process.on('unhandledRejection', () => undefined);
   const setup =
     require('../../../packages/testing/src/global-setup') as typeof import('../../../packages/testing/src/global-setup');
   await setup.default();
-  // What the services declare is known once it is loaded.
+  // The services' declarations are known after loading.
   for (const app of ['workspaces', 'secrets']) require(path.join(root, 'apps', app, 'src/service'));
   const { Player } = require('./play') as typeof import('./play');
   let mutant: string | undefined;
@@ -64,7 +64,7 @@ async function main(): Promise<void> {
       say({ kind: 'failed', why: String((error as Error).stack) });
     }
   });
-  // Its input is its life: the database server of this process ends with it.
+  // The database server ends when its input closes, with this process.
   process.once('disconnect', async () => {
     await setup.globalTeardown();
     process.exit(0);

@@ -10,7 +10,7 @@ type Spec = Record<string, unknown> & {
   type: string | ((item: unknown, view: unknown) => string);
 };
 
-/** Where each declaration stands: file by what mutants call it. */
+/** The file of each declaration, by its name in mutants. */
 export const placesOfWorkspaces = new Map<string, string>();
 
 const camel = (name: string): string => name.replace(/[-_]([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
@@ -73,7 +73,7 @@ function pointsAt(error: unknown, part: string): boolean {
   return issues.length > 0 && issues.every(({ path }) => (path ?? []).join('.').includes(part));
 }
 
-/** The body read as if one part of it were right: missing, or replaced by a valid name or address. */
+/** The body with one part removed or replaced by a valid name or address. */
 function takenUnchecked(body: Shape, part: string, raw: Document, options: unknown): { value: Fields } {
   const { [part]: given, ...attributes } = raw.data?.attributes ?? {};
   const tries = [attributes, ...['x', 'right', 'x@example.com'].map((right) => ({ ...attributes, [part]: right }))];
@@ -83,15 +83,15 @@ function takenUnchecked(body: Shape, part: string, raw: Document, options: unkno
       parsed.value[camel(part)] = given;
       return parsed;
     } catch {
-      // The next may be right.
+      // The next candidate may be valid.
     }
   }
   return body.parse(raw, options);
 }
 
 /**
- * A body of which one part may be `ignored`; taken `unchecked`, with any value; or, where it is left out,
- * taken to be something: `left out means false`.
+ * A body of which one part is `ignored`; accepted `unchecked`, with any value; or gets a wrong default: `left out means
+ * false`.
  */
 function mutableBody(of: string, body: Shape): Shape {
   return {
@@ -130,10 +130,10 @@ interface Declared extends Fields {
   visible?: unknown;
 }
 
-/** What each way of breaking an endpoint leaves out of its declaration. */
+/** The parts of an endpoint's declaration that each mutant removes. */
 const withoutRule: Readonly<Record<string, Fields>> = {
   'for every edition': { edition: undefined },
-  // Rules refuse kinds of tokens, too: as long as one of the two does, nothing is wrong.
+  // Rules also refuse kinds of tokens: one of the two checks is enough.
   'for every token': {
     tokens: ['user', 'team', 'organization', 'audit-trails'],
     rule: undefined,
@@ -172,7 +172,7 @@ function mutableWords(make: Any): Any {
     const wrap = (word: Any): Any => ((...args: never[]) => mutableEndpoint(word(...args) as Declared)) as Any;
     return Object.fromEntries(
       Object.entries(words).map(([name, word]) =>
-        // These two take the method first.
+        // The first argument of these two is the method.
         ['command', 'change', 'raw'].includes(name)
           ? [name, (method: never) => wrap(word(method) as Any)]
           : [name, wrap(word)],
@@ -186,7 +186,7 @@ interface Answer extends Fields {
   body?: string | Buffer;
 }
 
-/** Runs an endpoint that may be gone, may ignore a parameter, and may answer with another status or document. */
+/** Runs an endpoint that may be missing, ignore a parameter, or answer with another status or document. */
 function mutableRun(run: Any): Any {
   return (async (kernel: never, endpoint: Declared, request: { search: string }) => {
     const of = `${endpoint.method} ${endpoint.path}`;
@@ -243,7 +243,7 @@ const wrapping =
   (name: string, wrap: (make: Any) => Any): Wrapper =>
   (exports) => ({ ...exports, [name]: wrap(exports[name] as Any) });
 
-/** Texts made under one mutant must not be shown under the next: none is kept. */
+/** Texts rendered under one mutant must not be shown under the next, so none is cached. */
 export const forgetFragments: Wrapper = (exports) => {
   const Kept = exports.Fragments as new () => { get(): undefined; document(): undefined };
   class Fragments extends Kept {
@@ -257,7 +257,7 @@ export const forgetFragments: Wrapper = (exports) => {
   return { ...exports, Fragments };
 };
 
-/** What is wrapped where the workspace service is loaded. */
+/** The exports of the workspace service that are wrapped. */
 export const wrappersOfWorkspaces: Readonly<Record<string, Wrapper>> = {
   'packages/jsonapi/src/serializer.ts': wrapping('serializer', mutableSerializer),
   'apps/workspaces/src/kernel/endpoints/endpoint.ts': wrapping('endpoints', mutableWords),

@@ -5,7 +5,7 @@ export interface ServiceListener {
   /** The addresses that clients use. */
   readonly publicUrls: readonly string[];
   /**
-   * The service trusts every request from a trusted address as its proxy's, and runs have the addresses of their
+   * The service treats requests from a trusted address as its proxy's, and runs send from the addresses of their
    * machine.
    */
   readonly trustsAddresses: boolean;

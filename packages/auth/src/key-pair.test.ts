@@ -12,7 +12,7 @@ describe('a key pair that is made', () => {
 
   it('of RSA has the bits asked for, and leaves the threads free that files and logins to the database need', async () => {
     let made = 0;
-    // More than there are such threads.
+    // More than there are threads for keys.
     const keys = Array.from({ length: 5 }, async () => {
       const key = await makeRsaKey(3072);
       made += 1;

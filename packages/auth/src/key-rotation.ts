@@ -1,4 +1,4 @@
-/** The signing keys of an issuer, one after another; how a key is stored is up to the issuer. */
+/** The rotating signing keys of an issuer; the issuer decides how to store a key. */
 export interface RotatingKeys<Key extends object> {
   readonly current: Key;
   /** Already published, so that clients that cache our key set know it before it signs. */

@@ -24,7 +24,7 @@ const jwk = (pair: { publicKey: typeof rsa.publicKey }, more: object = {}) => ({
   ...more,
 });
 
-/** An issuer in memory: what it publishes by address, and who asked. */
+/** An in-memory issuer: its documents by address, and the requests it received. */
 function issuer(documents: Record<string, unknown>) {
   let nowMs = 1_000_000;
   const requests: string[] = [];

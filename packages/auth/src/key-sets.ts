@@ -8,7 +8,7 @@ export interface KeySource {
   readonly url: string;
   /** Certificates (PEM) to trust instead of the usual ones. */
   readonly ca?: string;
-  /** Identifies the configuration: what was fetched for another one is not used. */
+  /** Identifies the configuration: documents fetched for another one are not used. */
   readonly generation?: string;
 }
 
@@ -52,7 +52,7 @@ const staleMs = 24 * 60 * 60_000;
  */
 const mostMisses = 5;
 const missesWithinMs = 30_000;
-/** While an issuer does not answer, other callers neither ask it again nor wait for it. */
+/** While an issuer does not answer, other callers neither retry nor wait. */
 const failedForMs = 5_000;
 const maxSets = 500;
 const maxKeys = 200;
@@ -81,7 +81,7 @@ export class KeySets {
     this.failed.clear();
   }
 
-  /** The issuer that the tokens of a source name; undefined if it says none. Throws `upstream`. */
+  /** The issuer that tokens of a source name; undefined if it names none. Throws `upstream`. */
   async issuer(source: KeySource): Promise<string | undefined> {
     return (await this.set(source)).issuer;
   }

@@ -12,7 +12,7 @@ const endpoints = {
 };
 const client = { issuer, ca: 'a certificate', clientId: 'us & them', clientSecret: 'p+w:d %' };
 
-/** A provider in memory that gives one answer, and the requests it got. */
+/** An in-memory provider that gives one answer, and the requests it received. */
 function provider(answer: { status?: number; json?: unknown }, document: object = endpoints, registration = client) {
   const calls: Call[] = [];
   const openid = new OpenidProvider<typeof client>({

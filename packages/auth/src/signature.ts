@@ -23,7 +23,7 @@ export type Claims = Readonly<Record<string, unknown>>;
 export interface SignatureHeader {
   readonly algorithm: JwtAlgorithm;
   readonly kid: string | undefined;
-  /** None of the earlier keys made the signature: the issuer may have replaced a key and kept its id. */
+  /** None of the known keys made the signature: the issuer may have replaced a key under the same id. */
   readonly unverified?: boolean;
 }
 

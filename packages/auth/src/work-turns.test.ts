@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { WorkTurns } from './index';
 
-/** Work that ends when told to, and the names of what has begun. */
+/** Work that ends on command, and the names of the work that has started. */
 function pieces() {
   const begun: string[] = [];
   const ends = new Map<string, () => void>();

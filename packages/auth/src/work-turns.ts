@@ -1,6 +1,6 @@
 import { Refusal } from '@keystead/refusal';
 
-/** How much may run and wait at once, and how long. */
+/** Limits on running work, waiting work, and the wait. */
 interface TurnLimits {
   readonly atOnce: number;
   readonly waiting?: number;
@@ -8,8 +8,8 @@ interface TurnLimits {
 }
 
 /**
- * Lets a few pieces of work run at once; others wait, as they came. Where the line or the wait is too long, it throws
- * `limited`, with `what` in its message. For work that takes threads or connections that others need, too.
+ * Runs a few pieces of work at once; others wait in order of arrival. Throws `limited`, with `what` in its message, if
+ * the queue or the wait is too long. For work that takes threads or connections that others also need.
  */
 export class WorkTurns {
   private running = 0;
@@ -26,7 +26,7 @@ export class WorkTurns {
     try {
       return await work();
     } finally {
-      // The place of what ends is that of the next.
+      // Finished work passes its place to the next in line.
       const next = this.line.shift();
       if (next) next();
       else this.running -= 1;

@@ -119,7 +119,7 @@ describe('the host of the console', () => {
     for (const sent of ['short', `${id}A`, `!${id}`]) {
       expect(await idFor({ Cookie: `keystead-secrets=${sent}`, ...ownHeaders })).toBeNull();
     }
-    // A cookie without the prefix may have been set by a neighbour or on the way.
+    // A cookie without the prefix may have been set by a sibling domain or an attacker on the network.
     expect(await idFor({ Cookie, ...ownHeaders, 'X-Test-Secure': '1' })).toBeNull();
     expect(await idFor({ Cookie: `__Host-keystead-secrets=${id}`, ...ownHeaders, 'X-Test-Secure': '1' })).toBe(id);
   });
@@ -232,7 +232,7 @@ describe('the host of the console', () => {
       expect.stringMatching(/^keystead-secrets-sign-in=[\w-]{43}; Max-Age=600; Path=\/; HttpOnly; SameSite=Lax$/),
     ]);
     expect(calls.map(([what, provider]) => [what, provider])).toEqual([['leave', 'corp']]);
-    // Where a service has none, it is a page like any other.
+    // In a service without providers, the path is an ordinary page.
     await request(server).post('/ui/sign-in/corp').set('X-Test-Secure', '1').expect(405);
     expect(calls).toHaveLength(1);
   });

@@ -11,7 +11,7 @@ const policy = contentPolicy({
   'font-src': "'self'",
   'form-action': "'self'",
   'require-trusted-types-for': "'script'",
-  // Nor may an allowed script create a policy that gets around that.
+  // Allowed scripts may not create a policy that bypasses this.
   'trusted-types': "'none'",
 });
 

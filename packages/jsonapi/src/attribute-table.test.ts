@@ -69,17 +69,17 @@ describe('a table of attributes', () => {
   });
 
   it('is checked against the columns by the compiler', () => {
-    // @ts-expect-error a column that there is not
+    // @ts-expect-error no such column
     setting('keel', { type: text, takes: text, initial: '' });
-    // @ts-expect-error what is stored cannot be shown as it is declared
+    // @ts-expect-error the column's type does not match the shown type
     setting('note', { type: text, takes: text, initial: '' });
-    // @ts-expect-error what is taken cannot be stored
+    // @ts-expect-error the accepted type does not match the column's
     setting('name', { type: text, takes: text.nullable(), initial: '' });
     // @ts-expect-error a column of another type
     toggle('name', false);
-    // @ts-expect-error a new item cannot have this there
+    // @ts-expect-error the initial value does not match the column's type
     taken(text, { beam: 'wide' });
-    // @ts-expect-error shown otherwise than declared
+    // @ts-expect-error the value does not match the declared type
     shown(flag, ({ name }) => name);
   });
 });

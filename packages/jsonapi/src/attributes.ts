@@ -20,7 +20,8 @@ export const text = z.string();
  */
 export const credential = z.string().meta({ format: 'password' });
 /**
- * Sent and never shown under its name: a secret, or a value that is shown elsewhere. The OpenAPI document says so, too.
+ * Sent and never shown under its name: a secret, or a value that is shown elsewhere. The OpenAPI document marks it as
+ * write-only.
  */
 export const writeOnly = <T extends z.ZodType>(type: T): T => type.meta({ writeOnly: true });
 /**

@@ -1,7 +1,6 @@
 /**
  * An object with these properties, all null. Copies of it (`{ ...blank }`) are fast to fill, copy and read: an object
- * that gets more than about twenty properties one by one, with computed names, becomes a hash table of ten times its
- * size.
+ * that gets more than about twenty computed properties one by one becomes a hash table of ten times the size.
  */
 export function blankOf(names: readonly string[]): Readonly<Record<string, unknown>> {
   return JSON.parse(JSON.stringify(Object.fromEntries(names.map((name) => [name, null]))));

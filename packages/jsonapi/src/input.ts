@@ -212,7 +212,7 @@ type RelationshipValues<R extends Relationships> = {
   [K in keyof R as K extends string ? Camel<K> : K]: R[K] extends RelationshipShape<infer T> ? T : never;
 };
 
-/** What `document()` yields: attributes and relationships side by side, by the service's own names. */
+/** The result of `document()`: attributes and relationships in one object, by the service's own names. */
 export type DocumentValue<A extends z.ZodRawShape, R extends Relationships> = Camelised<z.output<z.ZodObject<A>>> &
   RelationshipValues<R>;
 
@@ -268,7 +268,7 @@ function relationshipIssues(name: string, shape: RelationshipShape<unknown>, sen
   return result.data;
 }
 
-/** False and empty values ask for nothing. */
+/** False and empty values request nothing. */
 const asksForNothing = (value: unknown): boolean =>
   value === undefined ||
   value === null ||

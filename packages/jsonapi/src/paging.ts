@@ -6,7 +6,9 @@ export interface Page {
   number: number;
   size: number;
   offset: number;
-  /** The page begins after this item, in the form of `cursorOf`; empty for the first page. `number` is then ignored. */
+  /**
+   * The page begins after this item, in the format of `cursorOf`; empty for the first page. Then `number` is ignored.
+   */
   after?: string;
 }
 

@@ -19,8 +19,8 @@ export interface Batching<Item> {
 
 /**
  * Sends the work of simultaneous callers together: reads that share a query, writes that share a commit. A batch is
- * sent once all callers of this turn of the event loop have asked, so a single caller does not wait. Nothing joins a
- * batch under way, so each answer is at least as new as its question.
+ * sent at the end of the current turn of the event loop, so a single caller does not wait. Nothing joins a running
+ * batch, so each answer is at least as new as its question.
  */
 export class BatchScheduler<Item> {
   private waiting: Item[] = [];
@@ -83,7 +83,7 @@ export class BatchScheduler<Item> {
   private isFull(): boolean {
     const { inFlight } = this.batching;
     if (this.underWay >= (typeof inFlight === 'number' ? inFlight : inFlight())) return true;
-    // While one is under way, only a batch of that size is sent: small ones cost each request more than they save in
+    // While a batch is running, only a batch of that size is sent: small ones cost each request more than they save in
     // waiting.
     return this.underWay > 0 && this.waiting.length < this.latest;
   }

@@ -1,5 +1,5 @@
-// Class 08, the shutdown codes, too many connections, a server that is not the primary (any more), and the codes of
-// Node's sockets when a server is gone.
+// Class 08, the shutdown codes, too many connections, a server that is not the primary, and the codes of Node's sockets
+// when a server is gone.
 const LOST = new Set([
   ...['57P01', '57P02', '57P03', '53300', '25006'],
   ...[

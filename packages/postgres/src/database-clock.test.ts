@@ -28,7 +28,7 @@ describe('the clock of the database', () => {
     databaseMs += ms;
     steadyMs += ms;
   };
-  /** Asks the database; its answer is taken after a third of the round trip. */
+  /** Asks the database, which takes its time after a third of the round trip. */
   const compare = (tookMs = 3) => {
     const finish = clock.compare();
     pass(tookMs / 3);

@@ -76,7 +76,7 @@ describe('a pool', () => {
     const client = await pool.connect();
     await client.query('SET default_transaction_read_only = on');
     await expect(client.query('INSERT INTO kept VALUES (1)')).rejects.toMatchObject({ code: '25006' });
-    // Like callers that take every error for one of the statement.
+    // Like callers that treat every error as an error of the statement.
     client.release();
     await pool.query('INSERT INTO kept VALUES (2)');
     expect((await pool.query('SELECT n FROM kept')).rows).toEqual([{ n: 2 }]);

@@ -82,7 +82,7 @@ describe('applying migrations', () => {
       await holder.query('BEGIN; SELECT * FROM t');
       const migrating = applyMigrations({ url, dir });
       while ((await rows('SELECT FROM pg_locks WHERE NOT granted')).length === 0) await sleep(20);
-      // Queued behind the waiter: it ends only when the waiter gives way.
+      // Queued behind the waiting migration: it ends only when the migration gives up.
       await rows('SELECT * FROM t');
       await holder.query('COMMIT');
       return migrating;

@@ -90,7 +90,7 @@ describe('silence', () => {
       }
     };
     pass(1000);
-    // What is in the table now is old from here on.
+    // From here on, the current rows of the table are old.
     collect();
     const before = oldBytes();
     pass(20_000);

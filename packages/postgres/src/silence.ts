@@ -57,7 +57,7 @@ export class Silence {
     };
   }
 
-  /** What `about` says of all current waiters, longest first, and the milliseconds until their time is over. */
+  /** The `about` of all current waiters, longest wait first, with the milliseconds until they time out. */
   waitingFor(): { about: unknown; leftMs: number }[] {
     const nowMs = this.steady();
     return [...this.waiting].map(({ about, untilMs }) => ({ about, leftMs: untilMs - nowMs }));

@@ -59,7 +59,7 @@ describe('the certificates in the header of a trusted proxy', () => {
       ],
       10,
     ],
-    // PEM has its chain in it.
+    // The PEM also contains the chain.
     [
       'PEM and a chain',
       [

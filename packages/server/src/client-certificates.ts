@@ -36,7 +36,7 @@ export function clientCertificates(req: IncomingMessage, rules: CertificateRules
 const cache = Symbol('certificates of the client');
 
 function ofConnection({ socket }: { readonly socket: Socket & { [cache]?: readonly Buffer[] } }): readonly Buffer[] {
-  // Read once: reading removes all but the first from the connection.
+  // Read only once: reading removes all but the first from the connection.
   const cached = socket[cache];
   if (cached !== undefined) return cached;
   const read = socket instanceof TLSSocket ? readConnection(socket) : [];
@@ -89,7 +89,7 @@ function fromBinary(text: string, name: string): Buffer {
     const { raw } = new X509Certificate(der);
     if (raw.equals(der)) return raw;
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw new BadClientCertificate(`${name} is not a certificate in the form of RFC 9440`);
 }

@@ -7,7 +7,7 @@ import { createApp } from './app';
 import { createServer, type Limits } from './create-server';
 import { listenOn } from './listen';
 
-/** A connection that remembers what was written, and whether it is open. */
+/** A connection that records what is written to it, and whether it is open. */
 function fakeSocket(more: object = {}) {
   const socket = {
     writable: true,

@@ -102,7 +102,7 @@ describe('a LineWriter at a pipe that is full', () => {
     }) as never);
     const writer = new LineWriter(99);
     const line = 'x'.repeat(1024 * 1024);
-    // One is at the pipe; the seventeenth that waits makes it too many.
+    // One chunk is being written; the seventeenth waiting chunk exceeds the limit.
     for (let i = 0; i < 30; i++) writer.write(line);
     isFull = false;
     writer.flushSync();

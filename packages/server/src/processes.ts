@@ -16,7 +16,7 @@ export interface ProcessesOptions {
   readonly metrics?: Listen;
 }
 
-/** A process that ends sooner is not replaced at once. */
+/** A process that ends sooner than this is not replaced at once. */
 const SOON_MS = 10_000;
 const LONGEST_WAIT_MS = 30_000;
 

@@ -84,7 +84,7 @@ describe('a peer at the address of a trusted proxy', () => {
     const { address, certificates, headers } = await ask(sends[what]);
     const isBelieved = believed[when].includes(what);
     expect([address, certificates]).toEqual(isBelieved ? ['203.0.113.5', 1] : ['127.0.0.1', 0]);
-    // Nothing that reads headers sees what was sent.
+    // Code that reads headers does not see the secret.
     expect(headers).not.toMatch(/of-the-proxies|that-the-proxies/);
     expect(headers).toContain('still here');
   });

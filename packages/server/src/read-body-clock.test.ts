@@ -18,7 +18,7 @@ const unannounced = { 'transfer-encoding': 'chunked' };
 const announced = (bytes: number) => ({ 'content-length': String(bytes) });
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** What has become of a promise so far. */
+/** The current state of a promise. */
 function outcome(promise: Promise<unknown>): { value: unknown } {
   const result = { value: 'pending' as unknown };
   promise.then(

@@ -122,7 +122,7 @@ describe('readBody', () => {
       return app;
     }
 
-    /** Sends heads and what follows them, and never the rest; answers what came back until the connection was closed. */
+    /** Sends headers and part of a body, never the rest; returns what came back until the connection was closed. */
     async function dribble(
       head: string,
       pieces: string,

@@ -4,10 +4,7 @@ import type { IncomingMessage } from 'node:http';
 const wellFormed = /^[A-Za-z0-9][A-Za-z0-9._:-]{7,127}$/;
 const ids = Symbol('request id');
 
-/**
- * The id of a request: the same at every call, in log lines and audit lines, and wherever an app shows it. Always
- * generated here.
- */
+/** The id of a request: the same at every call, and in log lines, audit lines and answers. Always generated here. */
 export function requestId(req: IncomingMessage & { [ids]?: string }): string {
   const existing = req[ids];
   if (existing !== undefined) return existing;

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { drainable } from './drain';
 import { type Receiver, SharedPort, shareOut } from './shared-port';
 
-/** A process that accepts the connections it receives, unless set to refuse. */
+/** A process that accepts the connections it receives, unless set to refuse them. */
 class FakeProcess implements Receiver {
   readonly handed: number[] = [];
   opened: { port?: number; error?: { code?: string } } | undefined;

@@ -21,7 +21,7 @@ type Message =
   | { readonly type: 'port:taken'; readonly id: number }
   | { readonly type: 'port:leave' };
 
-/** How many connections may wait while no process takes any. */
+/** How many connections may wait while no process accepts any. */
 const WAITING = 1000;
 const LAST_WORDS_MS = 50;
 

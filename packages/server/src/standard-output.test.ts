@@ -8,7 +8,8 @@ const folder = realpathSync(mkdtempSync(join(tmpdir(), 'keystead-output-')));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe('opening standard output', () => {
-  // Without this a service whose output is a pipe does not start on Node 22: its packages lie behind links.
+  // Otherwise a service whose output is a pipe would not start on Node 22, because its packages are behind symbolic
+  // links.
   it('that is a pipe does not break modules behind links', () => {
     mkdirSync(join(folder, 'real'));
     writeFileSync(join(folder, 'real/module.js'), 'module.exports = __filename;');

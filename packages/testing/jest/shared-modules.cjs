@@ -1,6 +1,6 @@
-// What all test files of a worker load once: installed packages, and our own sources, which keep no state but constants
-// (architecture.test.ts). They are compiled once, and after the first file they are as fast as in a service that has
-// run for a while.
+// The modules that all test files of a worker share: installed packages, and our own sources, which have no state
+// except constants (architecture.test.ts). They are compiled once, and after the first file they are as fast as in a
+// service that has run for a while.
 const { createRequire, isBuiltin } = require('node:module');
 const path = require('node:path');
 const { compileFunction } = require('node:vm');

@@ -1,4 +1,7 @@
-/** Tells a test run's processes where its PostgreSQL is; set by the global set-up, inherited by Jest's workers. */
+/**
+ * The environment variable that tells the processes of a test run where its PostgreSQL is; set by the global set-up and
+ * inherited by Jest's workers.
+ */
 export const BROKER_VARIABLE = 'KEYSTEAD_TEST_BROKER';
 
 export type Service = 'secrets' | 'workspaces';

@@ -1,6 +1,6 @@
-// For the program of a process that a test kills: it imports this file without the rest of the package, to start quickly.
+// Imported by programs that tests kill, without the rest of the package, so that they start quickly.
 
-/** What a test tells a process that it started; other orders are of the program itself. */
+/** The orders of a test to a process that it started; other orders are defined by the program. */
 interface Order {
   readonly dieAt?: string;
   readonly passes?: number;
@@ -8,8 +8,8 @@ interface Order {
 }
 
 /**
- * Obeys the orders of the test that started this process. Returns what the process calls at each of its fault points, by
- * name: at the one that was ordered, it kills itself. `more` takes orders of another kind; what it returns is the answer.
+ * Follows the orders of the test that started this process. Returns a function to call at each fault point, with its
+ * name: at the ordered one, the process kills itself. `more` handles other orders and returns the answers.
  */
 export function faultPoints(more?: (order: object) => unknown): (name: string) => void {
   let dieAt: string | undefined;
@@ -28,7 +28,7 @@ export function faultPoints(more?: (order: object) => unknown): (name: string) =
       process.send?.({ id, answer: await more?.(order) });
     }
   });
-  // A process without its parent ends.
+  // Ends with its parent.
   process.once('disconnect', () => process.exit(1));
   return (name) => {
     if (recording) passed.push(name);

@@ -5,7 +5,7 @@ export interface Flow<V extends Victim> {
   readonly name: string;
   /** Prepares on the survivor; returns the call for the dying process, which resolves in any case. */
   prepare(): Promise<(victim: V) => Promise<unknown>>;
-  /** The step at which the short form kills; without any it leaves the flow out. */
+  /** The step at which the short form kills; without one, the short form skips the flow. */
   readonly sample?: string;
 }
 

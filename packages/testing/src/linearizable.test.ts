@@ -92,7 +92,7 @@ describe('a history of locks', () => {
   });
 });
 
-/** The same by brute force: tries each possible next call, and leaves out each call without an answer. */
+/** A brute-force version: tries each possible next call, and may leave out each call without an answer. */
 function anyOrder(remaining: readonly Recorded<LockCall, LockAnswer>[], state: string): boolean {
   if (remaining.every(({ answer }) => answer === undefined)) return true;
   return remaining.some((one) => {

@@ -17,8 +17,8 @@ export type Model<Operation, Answer> = (
  * True if there is an order of the calls that agrees with time (a call that ended before another began comes first) and
  * gives every answer by the model. A call without an answer took effect at any time after it began, or never.
  * Depth-first search. Each call without an answer would double the orders, so: of equal ones the earliest comes first;
- * one is only taken if it leads to a state that is new since the last answer; and what failed with more of them left is
- * not tried with fewer.
+ * one is only taken if it leads to a state that is new since the last answer; and a state that failed with more of them
+ * left is not tried with fewer.
  */
 export function isLinearizable<Operation, Answer>(
   history: readonly Recorded<Operation, Answer>[],
@@ -38,7 +38,7 @@ export function isLinearizable<Operation, Answer>(
   const groups = [...kinds.values()];
   const takenCounts = groups.map(() => 0);
   const placed = complete.map(() => false);
-  /** How many of each kind of unanswered calls had been taken when the same calls in the same state led to no order. */
+  /** For each dead end (the same calls in the same state), how many unanswered calls of each kind had been taken. */
   const failed = new Map<string, number[][]>();
   const search = (state: string, remaining: number, since: readonly string[]): boolean => {
     if (remaining === 0) return true;

@@ -9,7 +9,7 @@ const SHARES = 12;
 const MOST = 8;
 const DAY_SECONDS = 86_400;
 
-/** What decides which slice of a walk is run. */
+/** The inputs that select the slice of a walk. */
 export interface Slicing {
   /** The text of sources in folders with changes. */
   readonly changed: readonly string[];
@@ -19,9 +19,9 @@ export interface Slicing {
 
 /**
  * The slice of a walk to run: items that are declared in folders with changes, found by the text that declares them,
- * and a share of all others, a different one each day. A change that touches more than an eighth of the items runs as many
- * of them, others each day: otherwise a renamed type would run the whole walk. Everything, unless KEYSTEAD_SLICE is set.
- * Only for walks whose items are independent.
+ * and a share of all others, a different one each day. A change that touches more than an eighth of the items runs only
+ * an eighth, different ones each day: otherwise a renamed type would run the whole walk. Everything, unless
+ * KEYSTEAD_SLICE is set. Only for walks whose items are independent.
  */
 export function slice<T>(
   items: readonly T[],

@@ -17,13 +17,13 @@ function cbor(value: number | string | Uint8Array | Map<number | string, unknown
   return Buffer.concat([head(5, value.size), ...pairs]);
 }
 
-/** How an answer differs from that of an honest authenticator and browser. */
+/** How an answer differs from a valid one. */
 export interface Lie {
   readonly origin?: string;
   readonly rpId?: string;
   readonly type?: string;
   readonly challenge?: string;
-  /** The device did not ask the person. */
+  /** The device did not verify the person. */
   readonly unverified?: true;
   readonly signedBy?: KeyObject;
 }
@@ -32,13 +32,13 @@ export interface Lie {
 export class SoftwareAuthenticator {
   readonly id = randomBytes(32);
   private readonly keys = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  /** 0 for one that does not count, like synchronised passkeys. */
+  /** 0 for an authenticator without a counter, like synchronised passkeys. */
   counter = 0;
 
   constructor(
     private readonly origin: string,
     private readonly counts = false,
-    /** What it says about itself, which is no more than a name. */
+    /** Its attestation, which contains only a name. */
     private readonly attestation = 'none',
   ) {}
 

@@ -5,13 +5,13 @@ import { fromSource } from './from-source';
 export interface Victim {
   readonly url: string;
   readonly pid: number;
-  /** Resolves when the process has ended, however. */
+  /** Resolves when the process has ended for any reason. */
   readonly ended: Promise<void>;
   /** The process kills itself at this fault point, after it has passed it the given number of times. */
   dieAt(name: string, passes?: number): Promise<void>;
   /** Starts to record the fault points that the process passes; returns those recorded before. */
   record(on: boolean): Promise<readonly string[]>;
-  /** An order that only this program knows; rejects if the process ends first. */
+  /** Sends an order that is specific to the program; rejects if the process ends first. */
   order<T>(order: object): Promise<T>;
   kill(): Promise<void>;
   stop(): Promise<void>;

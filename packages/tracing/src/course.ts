@@ -2,8 +2,8 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Attributes, TraceSpan } from './trace-span';
 
 /**
- * What the time of a request is spent on, apart from our own work: waiting for a turn, a connection or a batch; the
- * database; outside systems. `asked` is waiting that the caller asked for, such as a long poll.
+ * Phases of a request other than our own work: waiting for a turn, a connection or a batch; the database; outside
+ * systems. `asked` is waiting that the caller requested, such as a long poll.
  */
 export type TimeUse = 'waiting' | 'database' | 'outside' | 'asked';
 
@@ -95,15 +95,15 @@ export async function step<T>(name: string, attributes: Attributes | undefined, 
   }
 }
 
-/** The course that asked for work that is done later, and how long it has waited. */
+/** The course that requested work for later, and how long it has waited. */
 export interface Asked {
   readonly course: Course;
   readonly sinceMs: number;
 }
 
 /**
- * Does work that several have asked for at once. Each has waited until now, and each spends the time that it takes. The
- * first traced one gets the span with everything below it; the others get one that links to it.
+ * Does work for several courses at once. Each has waited until now, and the time of the work counts for each. The first
+ * traced one gets the span with everything below it; the others get one that links to it.
  */
 export async function together(name: string, askers: readonly Asked[], work: () => Promise<void>): Promise<void> {
   const now = performance.now();

@@ -29,7 +29,7 @@ const chosenPerSecond = 20;
 /**
  * Traces by the OpenTelemetry SDK, sent in batches. Failed batches are retried for a while and then lost; no request
  * waits for them. The sampling decision comes first, so that untraced requests cost nothing. The sampled share is
- * limited per second, so that a busy node does not spend its time on traces that no one reads.
+ * limited per second, so that a busy node does not waste its time on traces.
  */
 export class OpenTelemetry implements Tracing {
   private readonly provider: BasicTracerProvider;

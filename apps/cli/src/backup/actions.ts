@@ -177,7 +177,7 @@ async function save(
     let saved = 0;
     const writing = writeArchive(file, header, sealKey, snapshot(client, header), (rows) => {
       saved += rows;
-      // The database only has an estimate of their number.
+      // The database only has an estimate of the number of rows.
       saving.at(saved);
     });
     return writing

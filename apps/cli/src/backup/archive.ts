@@ -37,7 +37,7 @@ interface Footer {
 /** How the content of a backup is authenticated. */
 export interface Proof {
   readonly sealKey?: Uint8Array;
-  /** Accepts a backup that was made without the seal key; one with a wrong code is refused in any case. */
+  /** Accepts a backup that was made without the seal key; one with a wrong code is always refused. */
   readonly allowUnauthenticated?: boolean;
 }
 
@@ -204,7 +204,7 @@ function parse(file: string, text: string, number = 1): BackupLine {
   try {
     line = JSON.parse(text);
   } catch {
-    // Said below.
+    // Reported below.
   }
   if (typeof line !== 'object' || line === null) {
     throw damaged(

@@ -48,8 +48,8 @@ export async function findDatabase(service: ServiceName, where: Where, env: Node
 }
 
 /**
- * Works with the database to restore into. For a data folder it is created like `npm start` does, on a server that runs
- * meanwhile.
+ * Works with the database to restore into. For a data folder it is created as by `npm start`, on a server that runs in
+ * the meantime.
  */
 export async function withNewDatabase<T>(
   service: ServiceName,

@@ -29,7 +29,7 @@ import { variableCommands } from './variables';
 import { workspaceCommands } from './workspace';
 import { importCommands } from './workspaces';
 
-/** What the groups of commands are for. */
+/** Descriptions of the groups of commands. */
 export const groups: Groups = {
   address: 'From where an organization may be used.',
   audit: 'List and enable audit devices, and check the audit table.',
@@ -56,7 +56,7 @@ export const groups: Groups = {
   ws: 'Workspaces.',
 };
 
-/** The commands of `keystead --help`, by what they are for. */
+/** The commands of `keystead --help`, by purpose. */
 export const sections: Readonly<Record<string, readonly string[]>> = {
   'First steps': ['status', 'login', 'logout', 'doctor', 'version', 'completion', 'help'],
   Secrets: ['kv', 'secrets', 'transit', 'pki', 'ssh', 'lease'],
@@ -66,7 +66,7 @@ export const sections: Readonly<Record<string, readonly string[]>> = {
   Workspaces: ['org', 'ws', 'run', 'state', 'var', 'address', 'workspaces'],
 };
 
-/** Commands of other programs, and what does their work here. */
+/** Commands of other programs, and their equivalents here. */
 export const elsewhere: Readonly<Record<string, string>> = {
   agent: 'worker-main.js agent is that of runs (docs/guides/agents.md); there is no agent for secrets',
   debug: 'keystead doctor, /metrics and the log',

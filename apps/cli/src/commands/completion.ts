@@ -4,7 +4,7 @@ import { scripts, shells } from '../completion/scripts';
 import type { Groups } from '../parser';
 import { Problem } from '../problem';
 
-/** `completion`: what a shell reads to complete the commands that it is given. */
+/** `completion`: the script with which a shell completes our commands. */
 export function completionCommand(commands: () => readonly CommandSpec[], groups: Groups): CommandSpec {
   return {
     name: 'completion',

@@ -108,9 +108,7 @@ export const dataCommands: readonly CommandSpec[] = [
   },
 ];
 
-/**
- * Prints the names below a path. If there are none, programs still get something to read, and the exit code says so.
- */
+/** Prints the names below a path. If there are none, programs still get an empty list, and the exit code shows it. */
 export async function listNames(context: Context, path: string, deep = false): Promise<void> {
   const answer = await context.client.list(path, { accept: [404] }, deep);
   if (answer.status !== 404) {

@@ -11,7 +11,7 @@ interface DoctorFlags {
   data?: string;
 }
 
-/** `doctor`: what is wrong with an installation. */
+/** `doctor`: finds problems of an installation. */
 export const doctorCommands: readonly CommandSpec[] = [
   {
     name: 'doctor',
@@ -33,7 +33,7 @@ export const doctorCommands: readonly CommandSpec[] = [
       };
       const secrets = about('secrets');
       const { env } = context;
-      // In a container of the workspace service, the other one is where its settings say, if at all.
+      // In a container of the workspace service, its settings may name the address of the secrets service.
       const ofWorkspaces =
         !context.settings.addressIsSet && !isServiceHere(env, 'secrets') && isServiceHere(env, 'workspaces');
       const other = env.WORKSPACES_SECRETS_ADDR;

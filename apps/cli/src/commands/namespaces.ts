@@ -13,7 +13,7 @@ interface NamespaceFlags {
 const path = { '<path>': 'path below the current namespace, for example team' } as const;
 const remarks = { '--custom-metadata <name=value>': { help: 'a remark', repeatable: true as const } };
 
-/** `namespace …`: installations within the installation. */
+/** `namespace …`: isolated parts of the secrets service. */
 export const namespaceCommands: readonly CommandSpec[] = [
   {
     name: 'namespace list',

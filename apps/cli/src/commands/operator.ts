@@ -18,7 +18,10 @@ const ATTEMPT = 'sys/generate-root/attempt';
 const anonymous = { anonymous: true } as const;
 const command = 'keystead operator generate-root';
 
-/** `operator generate-root`: for the holders of shares together. Shares are prompted for, never arguments. */
+/**
+ * `operator generate-root`: generates a root token with the holders of shares. Shares are prompted for, never
+ * arguments.
+ */
 export const operatorCommands: readonly CommandSpec[] = [
   {
     name: 'operator generate-root',

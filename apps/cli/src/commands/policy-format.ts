@@ -22,7 +22,7 @@ const pieces = new RegExp(
 const kinds = ['comment', 'word', 'line', 'open', 'close', 'comma', 'assign'] as const;
 
 /**
- * A policy in its usual form: two spaces per level, one between neighbours, no two empty lines in a row. Line breaks
+ * A policy in its usual form: two spaces per level, one space between tokens, no two empty lines in a row. Line breaks
  * stay. Throws if the text is not a policy: an open string, or brackets that do not match.
  */
 export function formatPolicy(text: string): string {
@@ -46,7 +46,7 @@ export function formatPolicy(text: string): string {
   return `${lines.join('\n').trimEnd()}\n`;
 }
 
-/** The pieces of a text by its lines. */
+/** The tokens of a text, by line. */
 function rowsOf(text: string): PolicyToken[][] {
   const rows: PolicyToken[][] = [[]];
   pieces.lastIndex = 0;

@@ -27,7 +27,7 @@ interface ExplainedRule {
   places: { policy: string; line: number }[];
 }
 
-/** `policy …`: the rules that tokens carry. */
+/** `policy …`: the access rules of tokens. */
 export const policyCommands: readonly CommandSpec[] = [
   {
     name: 'policy list',

@@ -5,7 +5,7 @@ import { Problem } from '../problem';
 
 /** Prints an answer: its data or auth for people, all of it for programs. */
 export function print({ output }: Context, { body }: ServiceResponse): void {
-  // For programs they are in the answer.
+  // Programs find the warnings in the answer.
   if (!output.forPrograms) output.warnings(body?.warnings);
   output.show(withoutEmptyParts(body ?? {}), fieldsOf(body ?? {}));
 }

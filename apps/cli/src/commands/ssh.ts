@@ -41,7 +41,7 @@ export const sshCommands: readonly CommandSpec[] = [
     more: 'The exit code is that of ssh.',
     async run(context, flags: SshFlags, destination: string, ...command: string[]) {
       if (destination.startsWith('-')) throw new Problem(`${destination} is not a host`);
-      // The parser gives several words as one list.
+      // The parser passes several words as one list.
       const words = command.flat().filter((word) => typeof word === 'string');
       const folder = await mkdtemp(join(tmpdir(), 'keystead-ssh-'));
       try {

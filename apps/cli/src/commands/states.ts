@@ -161,7 +161,7 @@ function stateIn(bytes: Buffer, file: string): { serial: number | ExactNumber; l
   try {
     parsed = parseExact(bytes.toString());
   } catch {
-    // Said below.
+    // Reported below.
   }
   const { serial, lineage, version } = (parsed ?? {}) as Record<string, unknown>;
   const isSerial = typeof serial === 'number' || serial instanceof ExactNumber;

@@ -2,13 +2,13 @@ import { type CommandSpec, flagOf, longOf, namesOf } from '../command';
 import { type GlobalSetting, globalSettings } from '../global-settings';
 import type { Groups } from '../parser';
 
-/** A place in the tree of commands: what can be typed next. */
+/** A node in the tree of commands: what can be typed next. */
 export interface CommandNode {
-  /** The words that lead here; empty for the program itself. */
+  /** The words of this node; empty for the program itself. */
   readonly path: string;
-  /** The next words, and what they are for. */
+  /** The next words with their descriptions. */
   readonly below: readonly (readonly [string, string])[];
-  /** Flags without their values, what they are for, and whether a value follows. */
+  /** Flags with their descriptions, and whether a value follows. */
   readonly flags: readonly (readonly [flag: string, help: string, takesValue: boolean])[];
 }
 
@@ -16,7 +16,7 @@ const globalFlags = (Object.values(globalSettings) as GlobalSetting[]).flatMap((
   flag ? [[longOf(flag), help, flag.includes(' ')] as const] : [],
 );
 
-/** Every place in the tree of commands. */
+/** Every node in the tree of commands. */
 export function nodesOf(specs: readonly CommandSpec[], groups: Groups): CommandNode[] {
   const below = new Map<string, Map<string, string>>([['', new Map()]]);
   const flags = new Map<string, CommandNode['flags']>();

@@ -3,7 +3,7 @@ import type { CommandNode } from './nodes';
 /** The shells that there is completion for. */
 export const shells = ['bash', 'zsh', 'fish'] as const;
 
-/** What a shell reads to complete the commands of this program. */
+/** The script with which a shell completes our commands. */
 export const scripts: Readonly<Record<(typeof shells)[number], (nodes: readonly CommandNode[]) => string>> = {
   bash: forBash,
   zsh: forZsh,
@@ -78,7 +78,7 @@ function forFish(nodes: readonly CommandNode[]): string {
     const here = `complete -c keystead -n ${escaped(`__keystead_at ${escaped(path)}`)}`;
     return [
       ...below.map(([word, help]) => `${here} -f -a ${escaped(word)} -d ${escaped(help)}`),
-      // A place that is not a command has no flags but those of the program, which every command has.
+      // A node that is not a command only has the global flags, which every command has.
       ...flags.map(
         ([flag, help, takesValue]) =>
           `${here} -l ${escaped(flag.slice(2))}${takesValue ? ' -r' : ''} -d ${escaped(help)}`,

@@ -3,7 +3,7 @@ import type { Remote } from './remote';
 import type { Report } from './report';
 import type { RemoteResource } from './resource';
 
-/** One import: from, to, whether to write, with its outcome. */
+/** One import: source, target, options and report. */
 export interface Import {
   from: Remote;
   to: Remote;

@@ -19,7 +19,7 @@ const defaultNames = {
   teams: ['name', 'visibility', 'sso-team-id', 'organization-access', 'allow-member-token-management'],
 } as const;
 
-/** What every new organization here has. */
+/** The content of every new organization here. */
 const inborn = { projects: 'Default Project', teams: 'owners' };
 
 /** Copies an organization with its projects, teams, workspaces and their variables, tags, grants and states. */
@@ -91,7 +91,7 @@ async function copyNamed(job: Import, type: 'projects' | 'teams', base: string, 
   return ids;
 }
 
-/** What exists there but cannot be read, or needs its owner's consent. */
+/** Source content that cannot be read, or needs its owner's consent. */
 async function leaveToPeople(job: Import, name: string, base: string): Promise<void> {
   const kinds: [path: string, kind: string, sentence: string][] = [
     ['ssh-keys', 'SSH keys', 'SSH keys cannot be read elsewhere; store them again'],

@@ -21,7 +21,7 @@ export class Refused extends Problem {
     return reasonOf(this.objections);
   }
 
-  /** Whether every further call would be refused, too, so that continuing is useless. */
+  /** Whether every further call would also be refused, so that continuing is useless. */
   get isFinal(): boolean {
     return this.status === 401;
   }

@@ -9,7 +9,7 @@ import type { RemoteResource } from './resource';
 /** The visible part of a list. */
 export interface Listing {
   items: RemoteResource[];
-  /** There is no such list, or none for this token: it makes no difference on the wire. */
+  /** There is no such list, or the token may not see it: answers do not tell the two apart. */
   absent: boolean;
   /** The server has no such lists at all, for any owner. */
   unknown: boolean;
@@ -152,7 +152,7 @@ export class Remote {
     const body = data === undefined ? undefined : exactJson(data);
     const answer = await this.send(target, { method, body, type: MEDIA, accept: MEDIA, signed: true });
     const document = answer.bytes.length === 0 ? {} : documentIn(answer.bytes);
-    // Where the API looks for something and does not find it, it says so as an API does.
+    // If the API itself does not find something, it answers with an API error.
     if (absent.includes(answer.status)) return { unknown: answer.status !== 404 || document?.errors === undefined };
     if (answer.failed) throw this.refusal(method, path, answer);
     // Some servers answer an unknown path with a page for people.
@@ -164,7 +164,7 @@ export class Remote {
   private async send(target: URL, call: RemoteRequest): Promise<RemoteResponse> {
     const { method, body, type, accept, signed, timeout = CALL_TIMEOUT_MS } = call;
     const headers = {
-      // A kept connection may end at the moment it is used, and a write that met this is not sent again.
+      // A kept connection may close at the moment it is used, and then a write is not sent again.
       Connection: 'close',
       ...(accept ? { Accept: accept } : {}),
       ...(signed ? { Authorization: `Bearer ${this.token}` } : {}),
@@ -225,7 +225,7 @@ interface RemoteRequest {
   body?: string | Buffer;
   type?: string;
   accept?: string;
-  /** Whether the token goes along. */
+  /** Whether the token is sent. */
   signed: boolean;
   timeout?: number;
 }

@@ -11,7 +11,7 @@ export class Report {
   failedCount = 0;
   private readonly missed = new Map<string, boolean>();
 
-  /** `told` is called with every sentence as it comes. */
+  /** `told` is called with every sentence immediately. */
   constructor(private readonly print: (sentence: string) => void = () => {}) {}
 
   add(kind: string, count = 1): void {

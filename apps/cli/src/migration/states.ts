@@ -7,10 +7,10 @@ import type { RemoteResource } from './resource';
 
 /** The reason of our locks, by which a later run recognises the lock of an interrupted one. */
 const REASON = 'keystead import';
-/** What goes along with its announcement: in one step, and without the service's public address. */
+/** A state up to this size is sent in the request that creates it: one step, without the service's public address. */
 const INLINE_BYTES = 4 * 1024 * 1024;
 
-/** A workspace there and here; `made` is undefined while a plan has not made it. */
+/** A workspace on both servers; `made` is undefined if a plan has not created it. */
 interface Pair {
   organization: string;
   source: RemoteResource;
@@ -122,7 +122,7 @@ async function copyState(job: Import, label: string, { version, force }: StateCo
   const created = await job.to.create(`workspaces/${to}/state-versions`, {
     type: 'state-versions',
     attributes: {
-      // The file's own, if the two differ: a state names its lineage itself.
+      // The lineage in the file, if the two differ.
       serial: state.serial ?? serial,
       md5: createHash('md5').update(bytes).digest('hex'),
       ...(typeof state.lineage === 'string' && state.lineage !== '' ? { lineage: state.lineage } : {}),
@@ -131,7 +131,7 @@ async function copyState(job: Import, label: string, { version, force }: StateCo
     },
   });
   const target = created.attributes['hosted-state-upload-url'];
-  // None if it went along, or was uploaded before.
+  // None if the state was sent with the request, or uploaded before.
   if (typeof target === 'string') await job.to.upload(target, bytes);
   job.report.add('state version');
 }

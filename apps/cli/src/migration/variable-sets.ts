@@ -5,7 +5,7 @@ import { copyVariables } from './variables';
 const copiedAttributes = ['name', 'description', 'global', 'priority'];
 const targets = ['workspaces', 'projects'] as const;
 
-/** Copies the variable sets of an organization with their variables and what they are assigned to. */
+/** Copies the variable sets of an organization with their variables and assignments. */
 export async function copyVariableSets(
   job: Import,
   organization: string,
@@ -14,7 +14,7 @@ export async function copyVariableSets(
 ): Promise<void> {
   const here = new Map((await job.to.list(`${base}/varsets`)).map((set) => [text(set, 'name'), set]));
   for (const { id, ...listed } of await listOrReport(job, 'variable sets', organization, `${base}/varsets`)) {
-    // A list need not say what each set is assigned to.
+    // Some lists leave out the assignments of each set.
     const source = (await job.from.find(`varsets/${id}`)) ?? { id, ...listed };
     const label = `${organization}, variable set ${text(source, 'name')}`;
     job.progress.begin(label);
@@ -38,7 +38,7 @@ export async function copyVariableSets(
   }
 }
 
-/** The project here that a set is of; undefined for one of the organization. */
+/** The target project that owns a set; undefined for a set of the organization. */
 function ownerOf(source: RemoteResource, projects: Ids): Reference | 'missing' | undefined {
   const parent = source.relationships?.parent?.data;
   if (!parent || Array.isArray(parent) || parent.type !== 'projects') return undefined;

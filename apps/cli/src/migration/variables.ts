@@ -3,7 +3,7 @@ import { pick, type RemoteResource, text } from './resource';
 
 const copiedAttributes = ['key', 'description', 'category', 'hcl', 'sensitive'];
 
-/** Copies variables from one list to another; `to` is undefined while a plan has not made its owner. */
+/** Copies variables from one list to another; `to` is undefined if a plan has not created its owner. */
 export async function copyVariables(job: Import, label: string, from: string, to: string | undefined): Promise<void> {
   const keyOf = (variable: RemoteResource) => `${text(variable, 'category')} ${text(variable, 'key')}`;
   const before = new Map((to ? await job.to.list(to) : []).map((variable) => [keyOf(variable), variable]));

@@ -18,7 +18,7 @@ const apart = [
   'secrets-namespace',
 ];
 
-/** Where a workspace goes: `before` is what is there under its name. */
+/** The target of a workspace; `before` is the existing workspace with its name. */
 export interface ImportTarget {
   organization: string;
   before: RemoteResource | undefined;
@@ -26,7 +26,7 @@ export interface ImportTarget {
   teams: Ids;
 }
 
-/** Copies a workspace with everything that belongs to it; answers its id here, empty in a plan. */
+/** Copies a workspace with everything that belongs to it; returns its target id, empty in a plan. */
 export async function copyWorkspace(
   job: Import,
   label: string,
@@ -62,26 +62,26 @@ async function makeWorkspace(
   const overwrites = source.attributes['setting-overwrites'] as Record<string, unknown> | undefined;
   const inherits = overwrites?.['execution-mode'] === false && mode !== 'agent';
   if (inherits) delete attributes['execution-mode'];
-  // It shows what it inherits as if it were its own.
+  // Inherited settings are shown like the workspace's own.
   if (attributes['inherits-project-auto-destroy'] === true) delete attributes['auto-destroy-activity-duration'];
-  // Servers with the names of the tool's family call it so.
+  // The name of this attribute on other servers.
   const version = attributes['infra-version'] ?? source.attributes['terraform-version'] ?? undefined;
   delete attributes['terraform-version'];
   attributes['infra-version'] = version;
-  // The newest patch that is here is closest to one that is not.
+  // If a version is not here, the newest patch of its minor release is the closest.
   const [minor] = /^\d+\.\d+(?=\.\d+$)/.exec(String(version)) ?? [];
   const instead = minor === undefined ? {} : { 'infra-version': `~> ${minor}.0` };
   const project = projects.get(relation(source, 'project') ?? '');
   const relationships = project ? { project: { data: { type: 'projects', id: project } } } : {};
   const created = await make(job, label, path, { type: 'workspaces', attributes, relationships }, instead);
-  // What it would inherit here may be something else.
+  // The inherited value may be different here.
   if (inherits && mode !== created.attributes['execution-mode']) {
     await job.to.change(`workspaces/${created.id}`, { type: 'workspaces', attributes: { 'execution-mode': mode } });
   }
   return created;
 }
 
-/** What exists there but cannot be read, or needs its owner's consent. */
+/** Source content that cannot be read, or needs its owner's consent. */
 async function leaveToPeople(job: Import, label: string, source: RemoteResource): Promise<void> {
   const { attributes, id } = source;
   const leave = (sentence: string) => job.report.leave(`${label}: ${sentence}`);
@@ -96,7 +96,7 @@ async function leaveToPeople(job: Import, label: string, source: RemoteResource)
   if (notifications > 0) leave(`its notifications (${notifications}) have no counterpart here`);
 }
 
-/** Lets the workspaces that could read a workspace's state there read it here. */
+/** Copies which workspaces may read a workspace's state. */
 export async function copyConsumers(
   job: Import,
   organization: string,
@@ -118,7 +118,7 @@ export async function copyConsumers(
   job.report.add('remote state consumer', data.length);
 }
 
-/** Lets the applies that started runs of a workspace there start them here. */
+/** Copies the run triggers of a workspace. */
 export async function copyTriggers(
   job: Import,
   organization: string,

@@ -9,22 +9,22 @@ interface Structured {
   };
 }
 
-/** The log of a phase as people read it: of lines of JSON, what they say. Pieces may end anywhere, even within a letter. */
+/** The readable log of a phase: of JSON lines, their messages. Pieces may end anywhere, even within a character. */
 export class LogText {
   private readonly letters = new StringDecoder();
   private begun = '';
 
-  /** `raw`: as the tool wrote it. */
+  /** `raw`: unchanged. */
   constructor(private readonly raw = false) {}
 
-  /** The text of all lines that are whole by now. A log begins and ends with a mark, which is no part of it. */
+  /** The text of all complete lines. The marks at the start and end of a log are removed. */
   take(bytes: Buffer): string {
     const lines = (this.begun + this.letters.write(bytes).replace(/[\u0002\u0003]/g, '')).split('\n');
     this.begun = lines.pop() ?? '';
     return lines.map((line) => `${this.read(line)}\n`).join('');
   }
 
-  /** What is left when nothing more comes. */
+  /** The rest of the text, at the end of the log. */
   end(): string {
     const rest = this.begun;
     this.begun = '';

@@ -6,7 +6,7 @@ import type { RemoteResource } from '../migration/resource';
 import { exitCodes, Problem } from '../problem';
 import { findVariable } from '../settings';
 
-/** The flags of commands that work in an organization, or in a workspace of one. */
+/** The flags of commands that work in an organization, or in one of its workspaces. */
 export interface ServiceFlags {
   organization?: string;
   workspace?: string;

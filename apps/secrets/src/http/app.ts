@@ -14,7 +14,7 @@ import { readFields } from './read-fields';
 import { Detour, type RequestRules, readRequest, readTarget } from './request';
 import { send, sendOutcome, sendRefusal } from './response';
 
-/** What the HTTP edge is made of. */
+/** The parts of the HTTP edge. */
 export interface AppParts {
   readonly handle: (request: Request) => Promise<Outcome>;
   /** Reads a path whose doubled slashes are significant; undefined if they are not. */

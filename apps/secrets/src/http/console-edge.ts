@@ -6,7 +6,7 @@ import type { TrustedProxies } from '@keystead/settings';
 import type { Request } from '../pipeline/request';
 import type { PageSession } from './request';
 
-/** What the console's edge is made of. */
+/** The parts of the console's edge. */
 export interface ConsoleParts {
   readonly sessions: Sessions;
   /**

@@ -14,7 +14,7 @@ import type { BodyBounds, Request, RequestFields } from '../pipeline/request';
 import { isListing, type Verb } from '../sdk/call';
 import { pairFields } from './read-fields';
 
-/** What a request is read with. */
+/** What reading a request needs. */
 export interface RequestRules extends CertificateRules {
   /** Also understand the header names of the product family (`X-Vault-*`). */
   readonly familyHeaders: boolean;

@@ -9,7 +9,7 @@ const prefixes = new Map([
   ['system', 'sys'],
 ]);
 /**
- * Auth methods of clouds that also have a secrets engine: the names of their roles and settings say that they are for
+ * Auth methods that also exist as a secrets engine: the operation ids of their roles and settings say that they are for
  * logins.
  */
 const besideEngines = new Set(['aws', 'azure', 'cloudone', 'kubernetes']);

@@ -144,7 +144,7 @@ function operationEntry(
 
 function refusalsOf(mount: LiveMount, { operations }: Path, verb: Verb): RefusalStatus[] {
   const always: RefusalStatus[] = [400, 403, 404, 429, 503];
-  // One GET is documented for both, and `list` in the query may ask for one that is not there.
+  // One GET is documented for both, and `list` in the query may ask for the one that does not exist.
   if (isReading(verb) && !(operations.read && operations.list)) always.push(405);
   if (verb === 'write' || verb === 'patch') always.push(408, 413);
   if (verb === 'patch' || operations[verb]?.wholeBody?.only) always.push(415);
@@ -167,7 +167,7 @@ function asSent({ type }: JsonSchema, value: unknown): unknown {
   return type === 'string' && typeof value === 'number' ? String(value) : value;
 }
 
-/** A field that has to be one of some values has none of them by default if it is empty at first. */
+/** A default outside the field's enum, such as an empty text, is not documented. */
 const isDefault = ({ enum: values }: JsonSchema, value: unknown): boolean =>
   value !== undefined && (!Array.isArray(values) || values.includes(value));
 

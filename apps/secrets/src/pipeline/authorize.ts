@@ -88,7 +88,7 @@ function capabilityOf(request: Request): Capability {
   return request.verb === 'write' ? 'update' : request.verb;
 }
 
-/** There is no such path, and a warning says where to look instead: tools show the warning rather than the refusal. */
+/** The path does not exist, and a warning names the right one: tools show the warning rather than the refusal. */
 export class Misguided extends Refusal {
   constructor(
     message: string,

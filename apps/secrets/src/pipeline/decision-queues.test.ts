@@ -126,7 +126,7 @@ describe('decisions on two nodes', () => {
     const [writer, reader] = [storageOn(test.storage), storageOn(other)];
     await whileHearing(other, async () => {
       expect(await reader.get('remembered')).toBeUndefined();
-      // The other node receives no notices, as in the moment before one arrives.
+      // The other node gets no notices, as if they had not arrived yet.
       const { tell } = test.storage.changes;
       test.storage.changes.tell = async () => {};
       await count(writer, 'remembered').finally(() => {
@@ -142,7 +142,9 @@ describe('decisions on two nodes', () => {
     });
   });
 
-  /** What a node does while it believes that two entries are absent which another node has just written. */
+  /**
+   * Runs `work` on a node whose cache says that two entries are absent, although another node has just written them.
+   */
   const withOutdatedMemory = async (name: string, work: (outdated: Storage) => Promise<unknown>) => {
     const [writer, outdated] = [storageOn(test.storage), storageOn(other)];
     await whileHearing(other, async () => {
@@ -163,7 +165,7 @@ describe('decisions on two nodes', () => {
   it('remove nothing of another node along with earlier writes', async () => {
     await withOutdatedMemory('thing', (outdated) =>
       Promise.all([
-        // While this decision is made, the others arrive together.
+        // The others arrive together while this decision is being made.
         outdated.transaction('thing', async (tx) => tx.put('unrelated', '1')),
         outdated.transaction('thing', async (tx) => {
           tx.put('thing', `${await tx.get('thing')} and ours`);

@@ -10,7 +10,7 @@ const realNow = performance.now;
 
 let nowMs: number;
 let storedEntries: Map<string, Entry>;
-/** What was read, and whether in the database. */
+/** The keys that were read, and whether from the database. */
 let reads: string[];
 let commits: WriteSet[];
 /** Names of the decisions made in the database. */
@@ -130,7 +130,7 @@ describe('turns of decisions', () => {
       ['131'],
     ]);
     expect(reads).toEqual(Array(4).fill('here n'));
-    // The next begins at once.
+    // The next decision starts immediately.
     expect(await count()).toBe('132');
     expect(turns).toEqual([]);
   });

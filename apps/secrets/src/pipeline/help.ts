@@ -4,7 +4,7 @@ import type { Kernel } from './kernel';
 import type { Outcome } from './request';
 
 /**
- * The answer to `?help=1` for callers who may use a path: what it is, what it takes, and its part of the OpenAPI
+ * The answer to `?help=1` for callers who may use a path: its description, its parameters, and its part of the OpenAPI
  * document.
  */
 export function pathHelp(kernel: Kernel, mount: LiveMount, declared: Path): Outcome {
@@ -22,7 +22,7 @@ export function pathHelp(kernel: Kernel, mount: LiveMount, declared: Path): Outc
   return { status: 200, bare: { help, see_also: null, openapi: kernel.help(mount, [declared]) } };
 }
 
-/** The same for a mount: what it is, and its paths. */
+/** The same for a mount: its description and its paths. */
 export function mountHelp(kernel: Kernel, mount: LiveMount): Outcome {
   const { summary, paths } = mount.backend;
   const listed = paths.map((declared) => `    ${declared.pattern}\n        ${declared.summary}`);

@@ -10,7 +10,7 @@ import { lifetime } from '../sdk/lifetime';
 import type { Issue, Login } from '../sdk/reply';
 import type { Kernel } from './kernel';
 
-/** A token that was added to a write set, and what the answer says of it. */
+/** A token that was added to a write set, and its part of the answer. */
 export interface Issued {
   readonly auth: Auth;
   readonly warnings: readonly string[];

@@ -125,7 +125,7 @@ async function carryOut(kernel: Kernel, request: Request, advance: Advance, isOv
   const recorded = entry ? advance({ ...allowed, entry }) : allowed;
   const auditLine = entry && requestLine(kernel, entry);
   if (auditLine) await auditLine;
-  // A client that got the answer "timed out" must be able to rely on nothing beginning afterwards.
+  // After the answer "timed out", a client must be able to rely on nothing starting later.
   if (isOver()) throw timedOut();
   const chain = entry && kernel.chained ? new ChainedLine(kernel.audit, entry) : undefined;
   const set = newWriteSet();

@@ -44,7 +44,9 @@ export interface DueRecords<T> {
 
 const atOnce = 8;
 
-/** Keeps the index of some records below `prefix`, which ends in `/`; `turnOf` names the turn of changes to one. */
+/**
+ * Keeps the index of some records below `prefix`, which ends in `/`; `turnOf` returns the lock key for changes to one.
+ */
 export function dueRecords<T>(
   records: Collection<T>,
   prefix: string,

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { duration } from './fields';
 import { PageInput, pageOf } from './paging';
 
-/** The parameters of listings that can also be asked for what expires soon. */
+/** The parameters of listings that can also list what expires soon. */
 export const EndingInput = PageInput.extend({
   expires_within: duration()
     .optional()
@@ -29,10 +29,10 @@ export function endingOf(input: z.output<typeof EndingInput>, nowMs: number): En
 
 const digits = 12;
 
-/** A key that sorts by time: what ends first comes first. */
+/** A key that sorts by time, earliest first. */
 const endKey = (ms: number, name: string): string => `${String(Math.floor(ms / 1000)).padStart(digits, '0')} ${name}`;
 
-/** Where an engine keeps the index of all that it lists by expiry, which the metric of what expires soon counts. */
+/** The location of an engine's index by expiry, which the metric of soon-expiring items counts. */
 export const endFolder = 'ends/';
 export const endEntry = (ms: number, name: string): string => endFolder + endKey(ms, name);
 

@@ -33,7 +33,7 @@ const noBool = (text: string) =>
 const elements = (...texts: string[]) =>
   `refused: ${texts.length} error(s) decoding:\n\n${texts.map((text) => `* ${text}`).join('\n')}`;
 
-/** What each kind of field makes of JSON, as clients of this protocol have always known it. */
+/** How each kind of field parses JSON; existing clients rely on it. */
 const table: readonly [name: string, field: () => z.ZodType, cases: readonly [json: string, read: unknown][]][] = [
   [
     'a text',

@@ -26,11 +26,13 @@ export const rotationFields = recordFields({
 });
 type Terms = z.output<typeof rotationFields.input>;
 
-/** When a root credential is replaced next, and what came of the last try. */
+/** When a root credential is replaced next, and the result of the last attempt. */
 export const Plan = z.object({
   /** When it is due, by its settings. */
   dueAtMs: z.number(),
-  /** When it is tried next: when due, or some time after a failure; during an attempt, when others may try. */
+  /**
+   * The time of the next attempt: when due, or some time after a failure. During an attempt, when other nodes may try.
+   */
   tryAtMs: z.number(),
   failures: z.number(),
   lastError: z.string(),
@@ -69,27 +71,27 @@ function nextDue(terms: Terms, nowMs: number): number | undefined {
   return terms.rotation_schedule ? parseCron(terms.rotation_schedule)?.next(nowMs) : undefined;
 }
 
-/** A plan by terms that are new; undefined if nothing is to be replaced by itself. */
+/** A plan for new settings; undefined if the credential is not rotated automatically. */
 export function planned(terms: Terms, nowMs: number, rotatedAtMs?: number): Plan | undefined {
   const dueAtMs = nextDue(terms, nowMs);
   return dueAtMs === undefined ? undefined : { dueAtMs, tryAtMs: dueAtMs, failures: 0, lastError: '', rotatedAtMs };
 }
 
-/** No other node tries while one may still be at it. */
+/** No other node tries while an attempt may still be running. */
 const claimMs = 5 * 60_000;
 const firstPauseMs = 60_000;
 const longestPauseMs = 3_600_000;
 
-/** Where a plan is kept, together with its settings. Both are read and changed in one turn. */
+/** Storage for a plan and its settings, which are read and changed under one lock. */
 export interface PlanStore {
-  /** Stores what `change` makes of the plan, if there is one; undefined leaves it. */
+  /** Stores the result of `change` for the plan, if there is one; undefined leaves it unchanged. */
   change(change: (plan: Plan, terms: Terms) => Plan | undefined): Promise<unknown>;
 }
 
 /**
- * Replaces a root credential when that is due. Every node looks, and the first to move the time in the database does it; one
- * that dies at it is followed after some minutes. Failures are written down and tried again after a pause that doubles, within
- * the window where there is one.
+ * Replaces a root credential when it is due. Every node checks, and the first to move the due time in the database
+ * rotates; if it crashes, another node tries after some minutes. Failures are recorded and retried after a pause that
+ * doubles, within the rotation window if there is one.
  */
 export async function rotateAsPlanned(store: PlanStore, nowMs: number, rotate: () => Promise<unknown>): Promise<void> {
   let claimed: Plan | undefined;
@@ -102,13 +104,13 @@ export async function rotateAsPlanned(store: PlanStore, nowMs: number, rotate: (
       return claimed;
     }
     const dueAtMs = nextDue(terms, nowMs);
-    // The error stays to be read: this time the credential was not replaced.
+    // Keep the error visible: the credential was not replaced this time.
     const lastError = plan.lastError || 'the window passed without an attempt';
     return dueAtMs === undefined ? undefined : { ...plan, dueAtMs, tryAtMs: dueAtMs, lastError };
   });
   if (!claimed) return;
   const { tryAtMs, failures } = claimed;
-  // Unless the configuration was rewritten meanwhile: then the plan starts afresh.
+  // Unless the configuration was rewritten in the meantime: then there is a new plan.
   const conclude = (after: (plan: Plan, dueAtMs: number) => Plan) =>
     store.change((plan, terms) => {
       const dueAtMs = nextDue(terms, nowMs);

@@ -4,8 +4,8 @@ import { promisify } from 'node:util';
 import { WorkTurns } from '@keystead/auth';
 
 /**
- * What RSA private keys compute takes milliseconds in the threads that write files and log in to the database: one of
- * the four stays free, and there are never more than processors.
+ * RSA private-key operations take milliseconds in the thread pool that also writes files and logs in to the database.
+ * One of the four threads stays free, and there are never more operations than processors.
  */
 export const rsaTurns = new WorkTurns(
   { atOnce: Math.min(3, os.availableParallelism()), waiting: 1024, waitMs: 30_000 },

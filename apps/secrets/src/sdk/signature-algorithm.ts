@@ -82,7 +82,7 @@ const saltLength = (hash: string): number => Number(hash.slice(3)) / 8;
 
 const signAside = promisify<string | null, Buffer, Parameters<typeof sign>[2], Buffer>(sign);
 
-/** Signs: off the main thread, unless that takes longer than the 30 µs of the smallest curves. */
+/** Signs off the main thread, except on the smallest curves: those take 30 µs, less than the switch of threads. */
 export async function signWith(
   { hash, keyType, isPss }: SigningAlgorithm,
   key: KeyObject,
@@ -99,7 +99,7 @@ const paddingOf = (hash: string, isPss = false) =>
 /** The most that is copied in one turn of the event loop. */
 const shortBytes = 2 ** 20;
 
-/** Signs content that is in parts, and gives others a turn while it reads long content. */
+/** Signs content in parts; yields to other requests while it reads long content. */
 export async function signParts(
   algorithm: SigningAlgorithm,
   key: KeyObject,
@@ -108,7 +108,7 @@ export async function signParts(
   const { hash, isPss } = algorithm;
   const bytes = parts.reduce((sum, part) => sum + part.length, 0);
   if (bytes <= shortBytes) return signWith(algorithm, key, Buffer.concat(parts));
-  // Without a hash, the key signs the content as a whole, which it reads twice.
+  // Without a hash, the algorithm reads the whole content twice.
   if (hash === null) return signAside(hash, Buffer.concat(parts), key);
   const signature = createSign(hash);
   for (const part of parts) {

@@ -4,7 +4,7 @@ import { Background } from '../kernel/storage/background';
 import type { Modules } from './modules';
 import { runTicks } from './mount-ticks';
 
-/** Shorter than the time between two looks at all mounts. */
+/** Shorter than the interval at which all mounts are checked. */
 const soonMs = 3700;
 
 describe('the scheduled work of a mount', () => {
@@ -20,9 +20,9 @@ describe('the scheduled work of a mount', () => {
     const ended = new Promise<void>((resolve) => {
       end = resolve;
     });
-    // Timers of one process go off in their order, however busy it is.
+    // Timers of one process fire in order, however busy it is.
     const ticks: Record<string, () => number | undefined> = {
-      // Due all the time: only so often is it looked at.
+      // Always due, but only called at the minimum interval.
       due: () => Date.now() - 1000,
       later() {
         setTimeout(() => {

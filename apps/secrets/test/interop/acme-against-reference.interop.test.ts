@@ -5,8 +5,8 @@ import { startOpenSsl } from '../openssl';
 import { startSecrets } from '../start-secrets';
 import { type ReferenceServer, Speaker, startReferenceServer } from './reference-server';
 
-// ACME at this service and at a reference server, where KEYSTEAD_REFERENCE_SERVER names its program: directories, nonces,
-// accounts, bindings and orders, up to what needs a validation. What differs on purpose is decision 0261.
+// ACME at this service and at a reference server, if KEYSTEAD_REFERENCE_SERVER names its program: directories, nonces,
+// accounts, bindings and orders, except validations. Decision 0261 lists the intended differences.
 
 const program = process.env.KEYSTEAD_REFERENCE_SERVER;
 const compared = program ? it : it.skip;
@@ -18,11 +18,11 @@ interface Side {
   readonly base: string;
 }
 
-/** What both are told to do; `say` notes what is compared. */
+/** The steps on both servers; `say` records a value to compare. */
 type Scene = (side: Side, prefix: string, say: (what: string, shown: unknown) => void) => Promise<void>;
 
 const uuid = /[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}/g;
-/** Members that one of the two leaves out, or whose order is its own. */
+/** Members that one of the two leaves out or orders differently. */
 const unsaid = [
   'detail',
   'subproblems',
@@ -52,7 +52,9 @@ function shown(value: unknown, { base }: Side): unknown {
   return typeof value === 'string' ? value.replace(base, '«base»').replace(uuid, '«id»') : value;
 }
 
-/** An answer without what is random, and without what the texts of refusals say; some of those have no nonce there. */
+/**
+ * An answer without random parts and without the texts of refusals; the reference sends some refusals without a nonce.
+ */
 const plain = (side: Side, { status, body, headers }: AcmeReply) =>
   !String(body?.type).startsWith('urn:')
     ? {
@@ -284,25 +286,25 @@ const scenes: Readonly<Record<string, Scene>> = {
 
 const without = (text: string, member: RegExp) => text.replace(member, '');
 
-/** What differs on purpose. */
+/** Intended differences. */
 const meant: readonly ((what: string, here: string, there: string) => boolean)[] = [
-  // What a client sent wrongly is no fault of the service, and has the name that RFC 8555 gives it.
+  // Client errors are not answered as server errors, and have the type of RFC 8555.
   (_what, here, there) =>
     here.includes('"refused"') && /"refused":"(serverInternal|malformed|unauthorized)"|"errors":/.test(there),
-  // Only mail addresses are contacts, and they are shown again.
+  // Only email addresses are accepted as contacts, and accounts show them.
   (what, here) => /"contact":/.test(what) && /"(unsupported|invalid)Contact"/.test(here),
   (what, here, there) =>
     /^(read|given up) /.test(what) &&
     [here, there].map((one) => without(one, /"contact":\[[^\]]*\],/)).every((one, _at, all) => one === all[0]),
-  // States that do not exist are refused, and so is an order of nothing; an account reads only itself.
+  // Unknown states and empty orders are refused; an account can read only itself.
   (what, here) => /^another state|^order \[\]/.test(what) && here.includes('"malformed"'),
   (what, here) => what === 'of another' && here.includes('"unauthorized"'),
-  // Names of hosts are the same in capitals.
+  // Host names ignore case.
   (what, here) => what.includes('A.Example.com') && here.includes('"a.example.com"'),
-  // An authorization says when it ends also before it is proven; what was given up still says what there was.
+  // A pending authorization shows when it expires; a deactivated one still shows its challenges.
   (what, here, there) =>
     /^authorization /.test(what) && without(here, /"expires":"string",/) === without(there, /,"wildcard":false/),
-  // Addresses are proven by TLS, too (RFC 8738).
+  // IP addresses can also be validated by TLS (RFC 8738).
   (what, here) => /^(authorization|challenge) .*"ip"/.test(what) && here.includes('"tls-alpn-01"'),
   (what, here, there) =>
     /given up /.test(what) && [here, there].every((one) => /"status":"(deactivated|invalid)"/.test(one)),

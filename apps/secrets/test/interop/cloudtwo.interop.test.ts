@@ -39,7 +39,7 @@ interface Account {
   start(): Promise<{ endpoint: string; accessKeyId: string; secretAccessKey: string; stop(): Promise<void> }>;
   /** Called when all objects of the tests exist: from then on rights are checked. */
   enforce?(endpoint: string): Promise<void>;
-  /** In what this emulator differs from the provider. */
+  /** How this emulator differs from the provider. */
   readonly lacks: readonly ('enforcement' | 'boundary' | 'federation' | 'own user')[];
 }
 

@@ -6,8 +6,8 @@ import { runOf } from './generated-database';
 import { type ComparedServer, describeComparison } from './request-comparison';
 import type { Difference, Told } from './transit-differences';
 
-// Every path of database against a reference server, where KEYSTEAD_REFERENCE_SERVER names its program, over one PostgreSQL
-// with a manager and users for each. What differs on purpose is decision 0277.
+// Every path of database against a reference server, if KEYSTEAD_REFERENCE_SERVER names its program. Both use one
+// PostgreSQL, with separate managers and users. Decision 0277 lists the intended differences.
 
 const program = process.env.KEYSTEAD_REFERENCE_SERVER;
 const id = randomBytes(3).toString('hex');
@@ -49,7 +49,7 @@ function plainValue(field: string, value: unknown): unknown {
 function plain(told: Told): Told {
   return {
     ...told,
-    // Errors of the database are 502 here; there they are 500 or 400.
+    // We answer errors of the database with 502, the reference with 500 or 400.
     status: told.status === 502 ? 400 : told.status,
     data: plainValue('', told.data),
     errors: told.errors?.map((one) =>
@@ -77,7 +77,7 @@ const mistakes = [
   /^(invalid database version: |plugin not found|empty plugin name)/,
   /^(no password policy found|invalid credential_type|unsupported credential_type|plugin_version must be empty)/,
   /^empty creation statements|it has \d+ of \d+ characters$|^role ".*" already exists$|^(syntax error|invalid byte sequence)/,
-  // Parsed before the database is called here, and after it there.
+  // We parse this before calling the database, the reference after it.
   /password authentication failed for user|^SASL: |^(error verifying connection: |connection_url or username must)/,
   /username template: /,
 ];
@@ -201,7 +201,7 @@ describeComparison({
   perRun: 50,
   runOf,
   placed: ([ours, theirs]) => [placed('ours', ours), placed('theirs', theirs)],
-  // Two changes of one user's password at the same moment refuse each other.
+  // Two simultaneous changes of one user's password conflict.
   lanes: 1,
   kept: [],
   plain,

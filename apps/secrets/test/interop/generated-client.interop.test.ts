@@ -8,7 +8,7 @@ import { startSecrets } from '../start-secrets';
 
 const it = noPython() ? test.skip : test;
 
-// A client in another language, made by another generator than the TypeScript client of the ordinary tests.
+// A client in another language, from another generator than the TypeScript client of the ordinary tests.
 describe('a Python client generated from the OpenAPI document', () => {
   const secrets = startSecrets();
 

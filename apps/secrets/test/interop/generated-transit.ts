@@ -11,7 +11,7 @@ export interface TransitRequest {
   readonly body?: Readonly<Record<string, unknown>>;
 }
 
-/** Key material that is wrapped for each server by itself. */
+/** Key material that is wrapped separately for each server. */
 export interface WrappedKey {
   readonly wrap: string;
   readonly hash: string;

@@ -23,7 +23,7 @@ const rights = [
   },
 ];
 
-// The API server judges what the engine makes: its names, its bindings, its tokens, and what they may do.
+// The API server judges the engine's objects: names, bindings, tokens, and their rights.
 withCluster('accounts of a Kubernetes API server', () => {
   let aheadMs = 0;
   const secrets = startSecrets({ clock: { now: () => Date.now() + aheadMs } });
@@ -43,7 +43,7 @@ withCluster('accounts of a Kubernetes API server', () => {
     await secrets.root.write(`cluster/roles/${name}`, { allowed_kubernetes_namespaces: 'shop', ...fields }).expect(204);
     return (await secrets.root.write(`cluster/creds/${name}`, asked).expect(200)).body;
   };
-  /** Names of what the engine has made, wherever it is. */
+  /** Names of the objects that the engine has created, in any namespace. */
   const left = async (): Promise<string[]> => {
     const lists = [
       '/api/v1/serviceaccounts',
@@ -151,7 +151,7 @@ withCluster('accounts of a Kubernetes API server', () => {
       const { service_account_name: name, service_account_token: token } = data;
       const account = await api('GET', `/api/v1/namespaces/shop/serviceaccounts/${name}`);
       expect(account.metadata).toMatchObject({ labels: { team: 'x' }, annotations: { note: 'y' } });
-      // Bindings are looked up in what the server has cached, for a moment.
+      // The API server caches bindings for a moment.
       await until(async () => (await as(token, pods)) === 200);
       expect([await as(token, pods), await as(token, '/api/v1/namespaces/lab/pods')]).toEqual(may);
       expect(await as(token, '/api/v1/namespaces/shop/secrets')).toBe(403);

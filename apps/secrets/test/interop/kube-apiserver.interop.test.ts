@@ -132,7 +132,7 @@ withCluster('login by a Kubernetes API server', () => {
     const before = (await login(old, 'brief').expect(200)).body.auth.entity_id;
     await api('DELETE', '/api/v1/namespaces/shop/serviceaccounts/brief');
     await account('shop', 'brief');
-    // For a moment the server finds accounts in its cache.
+    // The API server caches accounts for a moment.
     for (let tries = 0; (await login(old, 'brief')).status !== 403; tries++) {
       if (tries > 150) throw new Error('the token of a deleted account is still taken');
       await sleep(100);
@@ -185,7 +185,7 @@ withCluster('login by a Kubernetes API server', () => {
         },
         subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: 'system:unauthenticated' }],
       });
-      // For a moment the server finds roles in its cache.
+      // The API server caches roles for a moment.
       for (let tries = 0; (await pods(sources()[0]![1])).status !== 204; tries++) {
         if (tries > 150) throw new Error('the cluster does not show its keys');
         await sleep(100);

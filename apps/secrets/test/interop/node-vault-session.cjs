@@ -24,7 +24,7 @@ async function session() {
   assert.equal((await vault.getPolicy({ name: 'nv-reader' })).name, 'nv-reader');
 
   const { auth } = await vault.tokenCreate({ policies: ['nv-reader'], ttl: '1h' });
-  // The client goes on with a token it was just given.
+  // The client continues with a token that it was just given.
   assert.equal(vault.token, auth.client_token);
   vault.token = token;
   assert.equal((await vault.tokenLookup({ token: auth.client_token })).data.display_name, 'token');

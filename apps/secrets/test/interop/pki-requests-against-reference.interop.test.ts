@@ -6,8 +6,8 @@ import { ocspQuestion, runOf } from './generated-pki';
 import { describeComparison, onlyDiffer } from './request-comparison';
 import type { Difference, Told } from './transit-differences';
 
-// Every path of pki against a reference server, where KEYSTEAD_REFERENCE_SERVER names its program. What differs on purpose is
-// decision 0260.
+// Every path of pki against a reference server, if KEYSTEAD_REFERENCE_SERVER names its program. Decision 0260 lists the
+// intended differences.
 
 /** Fields without a meaning here, or that only one of the services shows. */
 const unsaid = [

@@ -3,8 +3,8 @@ import { runOf } from './generated-ssh';
 import { describeComparison, onlyDiffer } from './request-comparison';
 import type { Difference, Told } from './transit-differences';
 
-// Every path of ssh against a reference server, where KEYSTEAD_REFERENCE_SERVER names its program. What differs on purpose is
-// decision 0266.
+// Every path of ssh against a reference server, if KEYSTEAD_REFERENCE_SERVER names its program. Decision 0266 lists the
+// intended differences.
 
 /** A certificate without its random parts and times. */
 function shown(line: string): unknown {

@@ -3,8 +3,8 @@ import { bodyOf, bool, number, often, one } from './generated-bodies';
 import { type ComparedRequest, describeComparison } from './request-comparison';
 import type { Difference, Told } from './transit-differences';
 
-// Every path of totp against a reference server, where KEYSTEAD_REFERENCE_SERVER names its program. What differs on purpose is
-// decision 0020.
+// Every path of totp against a reference server, if KEYSTEAD_REFERENCE_SERVER names its program. Decision 0020 lists
+// the intended differences.
 
 const name = often(one('a', 'b', 'c'), one('absent', '-x', 'x@y.z', 'a/b', 'ü')) as fc.Arbitrary<string>;
 const period = often(

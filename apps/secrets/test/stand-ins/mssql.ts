@@ -144,7 +144,7 @@ export class Session {
       if (type === TRANSACTION) throw new SqlError('transactions are begun by statements here');
       if (type !== BATCH) throw new SqlError(`no such request: ${type}`);
       const sql = body.toString('utf16le');
-      // What the client sets for its connection.
+      // The client's settings for its connection.
       if (/^set \w/.test(sql)) return done();
       this.server.batches.push(sql);
       return Buffer.concat([...this.rows(sql), done()]);

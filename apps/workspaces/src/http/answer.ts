@@ -11,7 +11,7 @@ import { plainTypeOf, typeAsAccepted } from '../kernel/endpoints/plain-types';
 import type { RateVerdict } from '../kernel/endpoints/rate-limit';
 import type { EndpointResponse } from '../kernel/endpoints/run-endpoint';
 
-/** Version of the interface that the service says it speaks. */
+/** The API version that the service reports. */
 const API_VERSION = '2.6';
 const RELEASE = 'v202404-2';
 const JSON_API = 'application/vnd.api+json; charset=utf-8';
@@ -20,7 +20,7 @@ const JSON_API = 'application/vnd.api+json; charset=utf-8';
 export function fixedHeaders(edition: string, aliases: boolean): readonly string[] {
   const headers = ['X-API-Version', API_VERSION, 'X-App-Name', edition === 'hosted' ? 'Keystead Cloud' : 'Keystead'];
   if (aliases) {
-    // Existing clients decide by these names what they offer.
+    // Existing clients choose their features by these names.
     headers.push('TFP-API-Version', API_VERSION);
     headers.push('TFP-AppName', edition === 'hosted' ? 'HCP Terraform' : 'Terraform Enterprise');
     if (edition === 'self-hosted') {

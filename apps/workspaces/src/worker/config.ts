@@ -158,7 +158,7 @@ export function readOwnConfig(environment: NodeJS.ProcessEnv) {
   const toolText = toolFile && readSettingFile('WORKSPACES_WORKER_TOOL_CONFIG_FILE', toolFile, problems);
   if (problems.length > 0) throw new BadConfig(problems);
   return {
-    /** What runs must not reach; undefined for an agent, which does not know it. */
+    /** The database that runs must not reach; undefined for an agent, which does not know it. */
     databaseUrl: undefined as string | undefined,
     /** Other places they must not reach: host:port or the path of a socket. */
     closed: settings.WORKSPACES_WORKER_CLOSED,

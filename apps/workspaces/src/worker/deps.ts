@@ -16,7 +16,7 @@ export class NoWorker extends Error {
   override readonly name = 'NoWorker';
 }
 
-/** What a machine offers to a worker. */
+/** What a machine offers a worker. */
 export interface WorkerDeps {
   readonly binaries: readonly Binary[];
   /** The OPA binaries, newest first; none: other workers judge policies. */

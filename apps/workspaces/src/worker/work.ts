@@ -21,7 +21,7 @@ export interface Work {
   close(): Promise<void>;
 }
 
-/** What a worker does, with any source of jobs. */
+/** The parts of a worker, for any source of jobs. */
 export async function startWork(options: {
   source: JobSource;
   config: OwnConfig;

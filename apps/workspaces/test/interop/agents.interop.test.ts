@@ -20,7 +20,7 @@ const root = path.resolve(__dirname, '../../../..');
 const firstUid = 90_000 + (process.pid % 400) * 100;
 let tool: Binary;
 
-// Replaces the tool in tests where something has to last: the file `held` in its box says how long.
+// Replaces the tool in tests that need a long run: it runs as long as the file `held` in its box exists.
 const standIn = (held: string) => `#!/bin/sh
 wait_for() { echo "began $1"; while [ -e ${held} ]; do sleep 0.1; done; }
 case $1 in
@@ -191,7 +191,7 @@ credentials "workspaces.test" { token = "${admin.token}" }`,
   }, 600_000);
 
   const file = path.join(box, 'terraform');
-  // What runs see of the machine's folders, regardless of where these are.
+  // The machine's folders that runs see.
   const shownFolder = mkdtempSync('/var/tmp/agents-shown-');
   const held = path.join(shownFolder, 'held');
   beforeAll(() => {
@@ -220,7 +220,7 @@ credentials "workspaces.test" { token = "${admin.token}" }`,
     return (await answer.text()).includes(`began ${kind}`);
   };
   const settle = async () => {
-    // What the service does by itself every ten seconds.
+    // The service does this itself every ten seconds.
     await settleAbandoned(workspaces.service.db, workspaces.service.env.keyring);
   };
 
@@ -245,7 +245,7 @@ credentials "workspaces.test" { token = "${admin.token}" }`,
     await admin.post(`runs/${id}/actions/apply`, {}).expect(202);
     await until(() => began(id, 'apply'));
     await stop('SIGKILL');
-    // Its successor on the same machine uploads what it left.
+    // The next agent on the same machine uploads the state that it left.
     await startAgent(quick);
     await until(async () => {
       await settle();
@@ -285,7 +285,7 @@ credentials "workspaces.test" { token = "${admin.token}" }`,
     expect(agent.said()).not.toContain(token);
   }, 300_000);
 
-  /** The stand-in, before the first run asks for it. */
+  /** Install the stand-in before the first run needs it. */
   async function binary(): Promise<string> {
     writeFileSync(file, standIn(held), { mode: 0o755 });
     return file;

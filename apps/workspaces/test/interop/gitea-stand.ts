@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { findProgram, freePort } from '@keystead/testing';
 
 const usualSeconds = 180;
-/** More than all waits of a test together need on a busy machine: each has its own limit, and names what it waited for. */
+/** Longer than all waits of a test on a busy machine: each has its own limit, and reports what it waited for. */
 export const longestTestMs = 20 * 60_000;
 const execute = (program: string, args: string[], options: { cwd?: string; env?: NodeJS.ProcessEnv } = {}) =>
   promisify(execFile)(program, args, { ...options, timeout: usualSeconds * 1000 });
@@ -14,7 +14,7 @@ const execute = (program: string, args: string[], options: { cwd?: string; env?:
 /** The Gitea binary, if there is one here. */
 export const giteaProgram = process.env.KEYSTEAD_GITEA || findProgram('gitea');
 
-/** Waits for something; prints every half minute what for. */
+/** Waits for a condition; prints every half minute what it waits for. */
 export async function eventually<T>(
   what: string,
   find: () => Promise<T | undefined | false>,
@@ -180,7 +180,7 @@ DISABLE_REGISTRATION = true
 const unescaped = (text: string): string =>
   text.replace(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code))).replace(/&amp;/g, '&');
 
-/** A clone in which someone works. */
+/** A clone to work in. */
 export class Clone {
   constructor(
     readonly folder: string,

@@ -222,7 +222,7 @@ describe('runs that follow a repository', () => {
       return (await workspaces.service.db.prisma.vcsDelivery.count({ where })) === 0;
     });
     expect(await runsOf(id)).toHaveLength(count);
-    // The rest of a delivery that is too large is not read.
+    // The service stops reading a delivery that is too large.
     const large = await deliver({ ...push, filler: 'x'.repeat(5 * 1024 * 1024) }).catch(() => ({ status: 413 }));
     expect(large.status).toBe(413);
     await admin.delete(`workspaces/${id}`).expect(204);

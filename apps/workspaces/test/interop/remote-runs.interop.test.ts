@@ -124,7 +124,7 @@ credentials "workspaces.test" { token = "${workspaces.admin.token}" }`,
     '%s: plans, applies with workspace variables, shows no change, and destroys (%s)',
     async (name, block) => {
       const worker = await startWorker();
-      // Which of the two depends on the machine; the executor's tests check that a run is stopped by it.
+      // Which of the two limits applies depends on the machine; the executor's tests check that the run is stopped.
       expect(worker.said()).toMatch(/the database is closed to runs|RUNS REACH the database|RUNS ARE NOT ISOLATED/);
       const run = folder(
         name,
@@ -324,7 +324,7 @@ credentials "workspaces.test" { token = "${workspaces.admin.token}" }`,
       }),
     );
     for (const output of outputs) expect(output).toContain('Apply complete! Resources: 1 added');
-    // The last of them may still be on its way when the tool has its answer.
+    // The last delivery may still be on its way when the tool gets its answer.
     const said = () => both.map((worker) => worker.said()).join('');
     const finished = () => said().match(/"msg":"finished"/g)?.length ?? 0;
     await until(() => finished() >= 6, said);

@@ -39,7 +39,7 @@ const cloud = `terraform {
 describe.each(isolationKinds)('the executor with %s', (kind) => {
   const absent = noTool ?? (kinds.includes(kind) ? undefined : `${kind} does not work here`);
   const it = absent ? test.skip : test;
-  // Without isolation there is nothing to show.
+  // Without isolation there is nothing to test.
   const itApart = kind === 'same-user' ? test.skip : it;
   let executor: Awaited<ReturnType<typeof makeExecutor>>;
   beforeAll(async () => {
@@ -429,7 +429,7 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
         dataDir: path.join(folder, 'postgres'),
         settings: { listen_addresses: '*', unix_socket_directories: path.join(folder, 'postgres'), fsync: 'off' },
       });
-      // The addresses that a run may reach show that it would have reached the others.
+      // The addresses that a run may reach prove that it would have reached the others.
       const open = createServer((connection) => connection.end()).listen(0, '127.0.0.1');
       await once(open, 'listening');
       const uids = { first: testUids.firstUid, last: testUids.firstUid + testUids.slots - 1 };

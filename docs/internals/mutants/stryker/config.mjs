@@ -8,15 +8,15 @@ export default {
   testRunner: 'in-process',
   testRunnerNodeArgs: ['--conditions=source'],
   coverageAnalysis: 'perTest',
-  // What runs only while a module is loaded cannot be altered afterwards.
+  // Code that runs only while a module is loaded cannot be mutated afterwards.
   ignoreStatic: true,
   disableTypeChecks: false,
-  // Packages find each other by links of pnpm, which a copy of the folder would follow back here.
+  // Packages find each other by pnpm's links, which in a copy of the folder would lead back to this one.
   inPlace: true,
   tempDirName: backup,
   mutate,
   concurrency,
-  // A mutant that runs for ever must not be taken for one that a busy machine is slow with.
+  // A slow run on a busy machine must not be mistaken for an endless loop.
   timeoutMS: 40_000,
   dryRunTimeoutMinutes: 60,
   reporters: ['survivors', 'progress-append-only', 'clear-text', 'json'],

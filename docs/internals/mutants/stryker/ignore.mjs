@@ -1,5 +1,5 @@
-// What is not altered, because it is no promise: the text of an error and the name of its class. A Refusal is no such error:
-// its text is an answer that callers read.
+// Code that is not mutated, because nothing depends on it: the texts of errors and the names of their classes. The text
+// of a Refusal is an answer to callers, so it is mutated.
 const texts = new Set(['StringLiteral', 'TemplateLiteral', 'TemplateElement']);
 const isError = (node) =>
   node.type === 'NewExpression' &&

@@ -5,7 +5,7 @@ import { parts } from './parts.mjs';
 const killed = new Set(['Killed', 'Timeout']);
 const left = new Set(['Survived', 'NoCoverage']);
 
-/** Counts a report of StrykerJS and lists what no test noticed: `file:line what, and what stood there instead`. */
+/** Counts the results in a report of StrykerJS, and lists the survivors as `file:line original, replacement`. */
 export function summarize(report) {
   const mutants = Object.entries(report.files).flatMap(([file, { mutants }]) =>
     mutants.map((mutant) => ({ ...mutant, file })),
@@ -26,7 +26,7 @@ export function nameOf({ file, location, mutatorName, replacement = '' }) {
   return `${file}:${location.start.line} ${mutatorName}: ${text.length > 80 ? `${text.slice(0, 80)}…` : text}`;
 }
 
-/** Keeps the result of a part and writes the page again. */
+/** Stores the result of a part, and writes the page again. */
 export function record(root, name, result) {
   const file = path.join(root, 'docs/internals/conformance/stryker.json');
   const kept = { ...(existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {}), [name]: result };

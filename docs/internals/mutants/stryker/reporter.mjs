@@ -1,4 +1,4 @@
-// Says what survived when it is found, so that one can write the test before the end.
+// Prints survivors immediately, so that you can write the test before the run ends.
 import path from 'node:path';
 import { nameOf } from './report.mjs';
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
-// `npm run stryker -- keyring auth`: StrykerJS alters the sources of these parts (parts.mjs) bit by bit and runs their tests;
-// what they notice is recorded in docs/internals/conformance/stryker.json and shown in stryker.md.
-//   --concurrency N   processes that run tests; half of the processors unless told
-// It is fetched when called, and alters the sources where they are, so it wants them committed and puts them back.
+// `npm run stryker -- keyring auth`: StrykerJS mutates the sources of these parts (parts.mjs) and runs their tests; the
+// results are recorded in docs/internals/conformance/stryker.json and shown in stryker.md.
+//   --concurrency N   number of test processes; default half of the processors
+// Downloads StrykerJS when called. It mutates the sources in place, so they must be committed, and are restored.
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ import { giveUp, Stop } from '../../../../local/progress.mjs';
 import { parts } from './parts.mjs';
 import { record, summarize } from './report.mjs';
 
-// The last line that runs on Node 20.
+// The last major version that supports Node 20.
 const version = '9.5.1';
 
 function readArguments(args) {
@@ -31,12 +31,12 @@ function git(...args) {
   return execFileSync('git', args, { cwd: root, encoding: 'utf8' });
 }
 
-/** Globs as git takes them. */
+/** Globs in git's syntax. */
 function pathspecs(globs) {
   return globs.map((glob) => (glob.startsWith('!') ? `:(exclude,glob)${glob.slice(1)}` : `:(glob)${glob}`));
 }
 
-/** Runs StrykerJS on one part; answers its report. */
+/** Runs StrykerJS on one part; returns its report. */
 async function alter(name, concurrency) {
   const box = mkdtempSync(path.join(tmpdir(), 'keystead-stryker-'));
   const given = {
@@ -70,7 +70,7 @@ async function alter(name, concurrency) {
 async function main() {
   const { names, concurrency } = readArguments(process.argv.slice(2));
   await prepare();
-  // Ctrl-C reaches StrykerJS as well, which puts back what it altered; this process waits for it.
+  // Ctrl-C also reaches StrykerJS, which restores the sources; this process waits for it.
   process.on('SIGINT', () => undefined);
   for (const name of names) {
     const sources = pathspecs(parts[name].mutate);

@@ -1,6 +1,6 @@
-// Runs the tests of a part in the process of StrykerJS, as docs/internals/mutants does with planted faults: what they test is loaded once,
-// which mutant is in force is a variable, and test files are read again for each. So a mutant costs what its tests cost: those that
-// noticed its neighbours come first, then those that are quick, because most mutants end there.
+// Runs the tests of a part in the process of StrykerJS, like docs/internals/mutants: the tested code is loaded once, a
+// variable selects the active mutant, and test files are loaded again for each. So a mutant costs only the time of its
+// tests. Tests that killed neighbouring mutants run first, then quick ones, because most mutants are killed by those.
 import { readFileSync, writeFileSync } from 'node:fs';
 import Module, { createRequire } from 'node:module';
 import path from 'node:path';
@@ -9,22 +9,25 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('../../../..', import.meta.url));
 const require = createRequire(import.meta.url);
 const given = JSON.parse(process.env.KEYSTEAD_STRYKER);
-// Less than StrykerJS waits, so that a test that waits for ever fails in place, and no process has to be replaced.
+// Shorter than StrykerJS's own limit, so that a hanging test fails in place, and no process has to be replaced.
 const limitMs = { least: 3_000, most: 30_000 };
 const quickMs = 15;
-// How many of the tests that noticed something last are asked first.
+// How many of the tests with the latest kills run first.
 const remembered = 5;
-// How many times as often as without it a mutant is run before it is said to run for ever.
+// A mutant that is executed this many times as often as without it counts as an endless loop.
 const patience = 100;
 const uncaught = ['uncaughtException', 'unhandledRejection'];
 
-/** What is tested may speak to its parent process; the one here understands only StrykerJS, which sends texts. */
+/**
+ * Tested code may send messages to its parent process. Here the parent is StrykerJS, which only understands its own
+ * messages, texts.
+ */
 function keepApart() {
   const send = process.send?.bind(process);
   if (send) process.send = (message, ...rest) => typeof message !== 'string' || send(message, ...rest);
 }
 
-/** Sources are loaded as Jest loads them. */
+/** Loads sources like Jest. */
 function loadTypeScript() {
   const { transformSync } = require('@swc/core');
   const { transform } = require('../../../../jest.preset.cjs');
@@ -46,7 +49,10 @@ function loadTypeScript() {
   };
 }
 
-/** What StrykerJS puts at the start of a file, in little: it counts in arrays, and only while hits are counted at all. */
+/**
+ * A smaller version of the code that StrykerJS adds to each file: it counts in arrays, and only while hits are
+ * recorded.
+ */
 const instruments = `
 const stryNs = globalThis.__stryker__;
 function stryCov_9fa48() {
@@ -60,7 +66,9 @@ function stryMutAct_9fa48(id) {
 }
 `;
 
-/** Its own counting, by name in objects, takes many times as long as what is counted. */
+/**
+ * Replaces StrykerJS's own counters, named properties of objects, which take many times as long as the counted code.
+ */
 function withoutOverhead(source) {
   if (!source.includes('function stryNS_9fa48')) return source;
   const [, code] = source.split(/^ {2}return isActive\(id\);\n\}\n/m);
@@ -85,7 +93,7 @@ function nameOf(test) {
 
 class InProcess {
   namespace = globalThis.__stryker__ ?? {};
-  /** Tests that noticed the mutants before, the last one first. */
+  /** Tests that killed the previous mutants, the latest first. */
   noticed = [];
 
   capabilities() {
@@ -101,7 +109,7 @@ class InProcess {
     this.Realm = require('../../../../packages/testing/jest/environment.cjs');
   }
 
-  /** Keeps what it learns of the tests for the processes that run mutants. */
+  /** Records facts about the tests for the processes that run mutants. */
   async dryRun() {
     const always = noHits();
     const perTest = {};
@@ -112,7 +120,7 @@ class InProcess {
         this.namespace.hits = noHits();
       },
       end: (id) => {
-        // Some tests share their name.
+        // Some tests have the same name.
         for (const [mutant, count] of counted(this.namespace.hits)) {
           perTest[id] ??= {};
           perTest[id][mutant] = (perTest[id][mutant] ?? 0) + count;
@@ -135,7 +143,7 @@ class InProcess {
     this.limit = Math.min(limitMs.most, Math.max(limitMs.least, 10 * this.facts.longest));
   }
 
-  /** The tests in the order in which they are asked, those that are asked together together. */
+  /** The tests in the order in which they run, in groups that run together. */
   partsOf(tests) {
     const { costs } = this.facts;
     const rest = tests.filter((test) => !this.noticed.includes(test));
@@ -160,7 +168,7 @@ class InProcess {
       if (hitCount > hitLimit) return { status: 'timeout', reason: `Hit limit reached (${hitCount}/${hitLimit})` };
       nrOfTests += tests.length;
       const failed = tests.filter((test) => test.status === 1);
-      // What fails outside tests, such as a server that cannot be closed after them, is noticed as well.
+      // Failures outside tests, such as a server that cannot be closed afterwards, also count.
       if (failed.length === 0 && errorMessage !== undefined) failed.push({ id: part[0], failureMessage: errorMessage });
       if (failed.length === 0) continue;
       const [{ id: first, failureMessage }] = failed;
@@ -172,8 +180,8 @@ class InProcess {
   }
 
   /**
-   * Throws where a test fails without a mutant, too; StrykerJS then asks a new process. What still comes to its end, as a
-   * connection without an answer, gets a moment for that.
+   * Throws if a test also fails without a mutant; then StrykerJS uses a new process. Pending work, such as a connection
+   * without an answer, gets some time to end.
    */
   async requireHealth(id) {
     for (let tries = 0; tries < 3; tries++) {
@@ -184,7 +192,7 @@ class InProcess {
     throw new Error(`${id} fails by what a mutant left behind`);
   }
 
-  /** Runs the tests of these names, or all. */
+  /** Runs the tests with these names, or all. */
   async run(names, { limit, bails = false, begin, end }) {
     const realm = new this.Realm({ projectConfig: { testEnvironmentOptions: {}, fakeTimers: {} } });
     const { circus } = this;
@@ -213,7 +221,7 @@ class InProcess {
       end?.(nameOf(test));
       if (bails && test.errors.length > 0) for (const other of all) other.mode = 'skip';
     };
-    // As in Jest, what is thrown outside of a test fails the one that runs.
+    // As in Jest, an uncaught error fails the running test.
     const fail = (error) => circus.getState().currentlyRunningTest?.errors.push([error, error]);
     for (const name of uncaught) process.on(name, fail);
     circus.addEventHandler(handle);

@@ -40,16 +40,16 @@
     return [`The service answered ${answer.status}`, ...reasons].join(': ');
   }
 
-  // The service's own answer decides what is listed; where it is reached is where this page came from.
+  // The document decides what is listed; the address of the service is that of this page.
   async function load(credential, inside) {
     const answer = await ask(address(source), { headers: headersFor(credential, inside) });
     if (!answer.ok) throw new Error(await reasonOf(answer));
     return { ...(await answer.json()), servers: [{ url: base }] };
   }
 
-  // Requests that are tried out go here and nowhere else; the token is added after the request has been shown.
+  // Requests that users try go to this service only; the token is added after the request has been shown.
   function prepare(request) {
-    // As the browser will read it: what looks like a name may be a way out of here.
+    // Parsed as the browser does: a parameter value may lead to another host or path.
     const { href, hash } = new URL(request.url, document.baseURI);
     if (hash !== '' || !`${href}/`.startsWith(`${base}/`)) throw new Error('Not an address of this service.');
     const sent = { ...headersFor(token, namespace) };
@@ -88,7 +88,7 @@
       0,
     );
 
-  // Only the last of several that were asked for is shown, and only a token that was taken is kept.
+  // Of several requested documents only the last is shown, and only an accepted token is kept.
   async function show(credential, inside) {
     asked += 1;
     const turn = asked;
@@ -117,7 +117,7 @@
     token = '';
     void show('', namespace);
   });
-  // A page that is left may be kept by the browser for the way back.
+  // The browser may keep a left page in its back/forward cache.
   window.addEventListener('pagehide', () => {
     token = '';
     operations.replaceChildren();

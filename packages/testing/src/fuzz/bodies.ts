@@ -12,8 +12,8 @@ export interface Taken {
 }
 
 /**
- * Accepted bodies by operation, to be sent again, there or elsewhere with other ids: a body that was right once is
- * nearly right.
+ * Accepted bodies by operation, to be sent again, there or elsewhere with other ids: a body that was valid once is
+ * nearly valid.
  */
 export class Bodies {
   private readonly byOperation = new Map<string, Taken[]>();
@@ -31,7 +31,7 @@ export class Bodies {
     else bodies[this.next++ % perOperation] = body;
   }
 
-  /** One of them: unchanged, or without its path and with other ids of the same types. */
+  /** A recorded body: unchanged, or without its path and with other ids of the same types. */
   pick(operation: string, random: Random): Taken | undefined {
     const bodies = this.byOperation.get(operation);
     if (bodies === undefined) return undefined;

@@ -16,7 +16,7 @@ export interface Place {
   readonly never: readonly string[];
 }
 
-/** Something that a service did wrong. */
+/** A fault of a service. */
 export interface Finding {
   /** The operation or the kind of case, and the fault: findings with the same text are the same. */
   readonly what: string;
@@ -26,7 +26,7 @@ export interface Finding {
   readonly evidence: string;
 }
 
-/** How an operation fared. */
+/** The results of an operation. */
 export interface Measured {
   sent: number;
   /** Answered 2xx. */
@@ -316,7 +316,7 @@ export class Caller {
     const finding = this.tally.findings.get(what);
     if (finding) finding.times++;
     else if (this.tally.findings.size < kindsKept) {
-      // Before it is examined, so that no other caller does the same meanwhile.
+      // Recorded before it is examined, so that no other caller examines the same one.
       this.tally.findings.set(what, { what, evidence: '', times: 1 });
       return true;
     }

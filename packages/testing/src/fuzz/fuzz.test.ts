@@ -173,7 +173,7 @@ describe('generated requests', () => {
 
   it('find answers without a request', async () => {
     const sound = soundService();
-    // Only one kind of raw request in many shows it.
+    // Only one of many kinds of raw requests shows it.
     const answer: Answer = (method, path, body) =>
       path === '/found' && method === 'GET' && body === '' ? { status: 204 } : sound(method, path, body);
     const { findings } = await found(answer, undefined, 2400);

@@ -25,7 +25,7 @@ export interface FuzzTarget {
 export interface FuzzPlan {
   readonly seed: string;
   readonly requests: number;
-  /** Nothing more is sent after this time. */
+  /** No request is sent after this time. */
   readonly minutes?: number;
   readonly programs: number;
   readonly callersEach: number;

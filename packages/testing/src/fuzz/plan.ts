@@ -19,7 +19,7 @@ export function fuzzPlan(service: string): FuzzPlan {
     requests: Number(requests ?? (long ? 1_000_000 : 3000)),
     minutes: minutes === undefined ? undefined : Number(minutes),
     programs: long ? 2 : 1,
-    // One in the short form: then each run sends the same, and a run that passed once passes again.
+    // One in the short form, so that every run sends the same requests and a run that passed once passes again.
     callersEach: long ? 12 : 2,
     details: details !== undefined,
   };

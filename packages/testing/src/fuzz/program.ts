@@ -16,7 +16,7 @@ export interface FuzzOrder {
   readonly requests: number;
   readonly callers: number;
   readonly examples: readonly Example[];
-  /** When it ends, however little it has sent. */
+  /** The time at which it ends, even if it has not sent everything. */
   readonly untilMs?: number;
 }
 

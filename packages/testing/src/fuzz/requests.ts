@@ -108,7 +108,7 @@ export class Requests {
     // A segment of dots leads to another path before the operation is known, and an empty one may name a list.
     if (/[^\w./~-]|(^|\/)\.\.?(\/|$)|\/\/|\/$/.test(path)) astray = true;
     const query = link === undefined ? this.query(operation) : [...new URLSearchParams(link.split('?')[1])];
-    // What is too large for a head is refused before the path is known.
+    // Headers that are too large are refused before the path is known.
     if (query.some((pair) => pair.some((text) => text.length > 1000))) astray = true;
     const headers: Record<string, string> = {};
     const secret = this.secret(token, operation);

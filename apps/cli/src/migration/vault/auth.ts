@@ -5,19 +5,19 @@ import type { CarriedMount } from './mounts';
 import type { Data } from './server';
 
 interface MethodConfig {
-  /** Where it is; otherwise at `config`. */
+  /** The path of the configuration; default `config`. */
   readonly path?: string;
-  /** By fields that are shown: the secret that belongs to them, and is not. */
+  /** Secrets that are never shown, by the visible field that they belong to. */
   readonly hidden: Readonly<Record<string, string>>;
   readonly besides?: Data;
-  /** What is shown and is not a setting here. */
+  /** Shown fields that are not settings here. */
   readonly ignored?: readonly string[];
   readonly isUnset?: (here: Data) => boolean;
   /** It cannot be written without its secret. */
   readonly needsHidden?: true;
 }
 
-/** What an auth method or an engine holds: lists of named settings, and its configurations. */
+/** The content of an auth method or an engine: lists of named settings, and its configurations. */
 export interface Held {
   readonly lists: readonly { readonly folder: string; readonly kind: string; readonly ignored?: readonly string[] }[];
   readonly configs?: readonly MethodConfig[];
@@ -29,7 +29,7 @@ const oidc: Held = {
   configs: [
     {
       hidden: { oidc_client_id: 'oidc_client_secret' },
-      // The issuer may be out of reach of this service for the moment.
+      // The issuer may be unreachable for this service at the moment.
       besides: { skip_jwks_validation: true },
       needsHidden: true,
     },
@@ -51,7 +51,7 @@ const methods: ReadonlyMap<string, Held> = new Map(
       configs: [
         {
           hidden: { binddn: 'bindpass', client_tls_cert: 'client_tls_key' },
-          // Before it is first written, it shows its defaults.
+          // An unwritten configuration shows its defaults.
           isUnset: ({ url, binddn, userdn }) => url === 'ldap://127.0.0.1' && !binddn && !userdn,
         },
       ],
@@ -67,12 +67,12 @@ const methods: ReadonlyMap<string, Held> = new Map(
       // The ids of bound principals are looked up again.
       lists: [{ ...role, ignored: ['role_id', 'bound_iam_principal_id'] }],
       configs: [
-        // The two go together.
+        // The access key is useless without its secret.
         { path: 'config/client', hidden: { access_key: 'secret_key of access_key' }, ignored: ['access_key'] },
         {
           path: 'config/identity',
           hidden: {},
-          // Of machines, which do not log in here.
+          // These are about EC2 logins, which are not built.
           ignored: ['ec2_alias', 'ec2_metadata'],
           isUnset: ({ iam_alias }) => iam_alias === 'role_id',
         },
@@ -81,7 +81,7 @@ const methods: ReadonlyMap<string, Held> = new Map(
   }),
 );
 
-/** Copies what an auth method holds. */
+/** Copies the content of an auth method. */
 export async function carryMethod(place: NamespacePair, { path, type }: CarriedMount): Promise<void> {
   const held = methods.get(type) ?? { lists: [] };
   const mount = `auth/${path}`;
@@ -97,7 +97,7 @@ export async function carryLists(place: NamespacePair, mount: string, { lists }:
       const at = `${mount}${folder}/${name}`;
       const there = await attempt(place.job, () => place.from.find(at));
       if (!there) continue;
-      // Users cannot be made without a password: this one is random and thrown away.
+      // Users cannot be created without a password: this one is random and not stored.
       const besides = type === 'userpass' ? { password: randomBytes(32).toString('base64url') } : undefined;
       const carried = await carry(place, { kind, path: at, there, besides, ignored });
       if (carried && besides) passwords += 1;
@@ -110,7 +110,7 @@ export async function carryLists(place: NamespacePair, mount: string, { lists }:
   }
 }
 
-/** Copies the roles by which tokens are made. */
+/** Copies token roles. */
 export async function carryTokenRoles(place: NamespacePair): Promise<void> {
   for await (const name of namesThere(place, 'auth/token/roles')) {
     const path = `auth/token/roles/${name}`;
@@ -119,7 +119,7 @@ export async function carryTokenRoles(place: NamespacePair): Promise<void> {
   }
 }
 
-/** Copies a configuration, and says which secrets it lacks. */
+/** Copies a configuration, and reports the secrets that are missing. */
 export async function carryConfig(
   place: NamespacePair,
   path: string,

@@ -2,7 +2,7 @@ import { ExactNumber } from '@keystead/envelope';
 import { attempt, findHere, labelOf, type NamespacePair } from './job';
 import type { Data } from './server';
 
-/** Settings to take over. */
+/** Settings to copy. */
 export interface Carried {
   /** Its kind in the report. */
   readonly kind: string;
@@ -13,7 +13,7 @@ export interface Carried {
   readonly ignored?: readonly string[];
   /** Additional fields to write. */
   readonly besides?: Data;
-  /** Settings here count as unset, like defaults. */
+  /** Whether the settings here count as unset, like defaults. */
   readonly isUnset?: (here: Data) => boolean;
 }
 
@@ -29,7 +29,7 @@ export async function carry(
   const label = labelOf(place, path);
   const settings = Object.entries(there).filter(([name]) => !ignored.includes(name) && !isOlderName(name, there));
   const nonEmpty = Object.fromEntries(settings.filter(([, value]) => normal(value) !== ''));
-  // Empty values are not sent, unless empty may not be the default here.
+  // Empty values are not sent, except false and 0, which may not be the default here.
   const quiet = Object.fromEntries(settings.filter(([, value]) => value === false || value === 0));
   const done = await attempt(job, async () => {
     const before = await findHere(place, path);
@@ -83,7 +83,7 @@ function normal(value: unknown): string {
   if (typeof value === 'string') return secondsIn(value) ?? normalList(value.split(','));
   if (Array.isArray(value)) return normalList(value);
   if (typeof value !== 'object') return String(value);
-  // In a map an empty text says something, as in the extensions of a certificate.
+  // In a map an empty text is meaningful, as in the extensions of a certificate.
   const entries = Object.entries(value).map(([name, item]) => [name, item === '' ? "''" : normal(item)] as const);
   const pairs = entries.filter(([, item]) => item !== '').sort(([a], [b]) => (a < b ? -1 : 1));
   return pairs.length === 0 ? '' : JSON.stringify(pairs);

@@ -9,7 +9,7 @@ import type { Data } from './server';
 interface Engine extends Held {
   /** Settings that are copied before anything else of the engine. */
   readonly first?: (place: NamespacePair, mount: string) => Promise<void>;
-  /** What no server shows: where its names are listed, and what to do about it. */
+  /** Content that no server shows: the folder that lists its names, and advice for the report. */
   readonly never?: readonly (readonly [folder: string, advice: string])[];
 }
 
@@ -18,7 +18,7 @@ const config = (path: string, isUnset: (here: Data) => boolean) => ({ path, hidd
 const isNone = (value: unknown) => !value || (Array.isArray(value) && value.length === 0);
 const roles = { folder: 'roles', kind: 'role' };
 
-/** What engines hold, besides kv. */
+/** The content of engines other than kv. */
 const engines: ReadonlyMap<string, Engine> = new Map(
   Object.entries<Engine>({
     transit: {
@@ -54,7 +54,7 @@ const engines: ReadonlyMap<string, Engine> = new Map(
   } satisfies Record<EngineType, Engine>),
 );
 
-/** Copies what an engine holds. */
+/** Copies the content of an engine. */
 export async function carryEngine(place: NamespacePair, { path, type }: CarriedMount): Promise<void> {
   const engine = engines.get(type);
   if (!engine) return;
@@ -70,7 +70,7 @@ async function tell(place: NamespacePair, folder: string, advice: string): Promi
   if (names.length > 0) place.job.report.leave(`${labelOf(place, folder)}: ${firstOf(names)}: ${advice}`);
 }
 
-/** Keys with all their versions, by the backup that the other server makes of them. */
+/** Copies keys with all versions, by backup and restore. */
 async function carryTransitKeys(place: NamespacePair, mount: string): Promise<void> {
   const { job, from, to } = place;
   for await (const name of namesThere(place, `${mount}keys`)) {
@@ -95,7 +95,7 @@ async function carryTransitKeys(place: NamespacePair, mount: string): Promise<vo
 
 const textOf = ({ certificate }: Data) => String(certificate).trim();
 
-/** Certificates of authorities, without their private keys; answers those of the other server. */
+/** Copies issuer certificates, without their private keys; returns those of the other server. */
 async function carryIssuers(place: NamespacePair, mount: string): Promise<ReadonlySet<string>> {
   const { job, from, to } = place;
   const all = new Set<string>();
@@ -120,7 +120,7 @@ async function carryIssuers(place: NamespacePair, mount: string): Promise<Readon
 
 const certificatesAtOnce = 100;
 
-/** Certificates that authorities issued, with their revocations: lists and answers about them go on. */
+/** Copies issued certificates with their revocations, so that CRLs and OCSP continue to cover them. */
 async function carryCertificates(place: NamespacePair, mount: string, issuers: ReadonlySet<string>): Promise<void> {
   const { job, from } = place;
   let batch: Data[] = [];
@@ -148,7 +148,7 @@ async function importCertificates(place: NamespacePair, mount: string, batch: re
     job.report.add('certificate', batch.length);
   } catch (error) {
     if (!(error instanceof Refused) || error.isFinal) throw error;
-    // One that is refused keeps none of the others back.
+    // A refused certificate must not prevent the import of the others.
     if (batch.length > 1) for (const one of batch) await importCertificates(place, mount, [one]);
     else job.report.leave(`${labelOf(place, `${mount}cert/${batch[0]!.serial}`)}: ${error.message}`);
   }

@@ -2,7 +2,7 @@ import { carry } from './carry';
 import { attempt, findHere, labelOf, type NamespacePair, namesThere } from './job';
 import type { Data } from './server';
 
-/** Ids remembered, so that members of groups need not be asked for again. */
+/** The most cached ids: members of groups need not be looked up again. */
 const REMEMBERED = 20_000;
 
 interface Alias extends Data {
@@ -16,7 +16,7 @@ interface Alias extends Data {
 export async function carryIdentity(place: NamespacePair): Promise<void> {
   for await (const id of namesThere(place, 'identity/entity/id')) await carryEntity(place, id);
   const remembered = new Map<string, string | undefined>();
-  // Groups may be members of one another: all are made before any becomes a member.
+  // Groups may be members of each other: create all before adding members.
   for await (const id of namesThere(place, 'identity/group/id')) await carryGroup(place, id, remembered);
   for await (const id of namesThere(place, 'identity/group/id')) await nestGroup(place, id);
 }
@@ -51,7 +51,7 @@ async function carryAlias(
   const kind = `${of} alias`;
   const accessor = job.renamed.get(String(alias.mount_accessor));
   const label = `${labelOf(place, `identity/${of}/name/${owner.name}`)}: alias ${alias.name}`;
-  // In a dry run the mounts of aliases are not made.
+  // In a dry run the mounts of aliases do not exist.
   if (!accessor && !job.dryRun) {
     return job.report.leave(`${label} belongs to ${alias.mount_path ?? 'a mount'}, which is not copied`);
   }
@@ -99,7 +99,7 @@ async function carryGroup(
   await attempt(job, () => carryAlias(place, 'group', { name, id: here?.id, known: aliases }, alias));
 }
 
-/** Puts groups into a group that was made in this run, or an earlier one. */
+/** Adds the member groups of a group that this run or an earlier one created. */
 async function nestGroup(place: NamespacePair, id: string): Promise<void> {
   const { job, to } = place;
   await attempt(job, async () => {
@@ -115,7 +115,7 @@ async function nestGroup(place: NamespacePair, id: string): Promise<void> {
   });
 }
 
-/** The id here of an entity there: by its name, the only thing that both know. */
+/** The target id of a source entity, found by its name, which is the same on both servers. */
 async function entityHere(
   place: NamespacePair,
   id: string,

@@ -3,40 +3,40 @@ import { Refused } from '../refused';
 import type { Report } from '../report';
 import type { Data, SecretsServer } from './server';
 
-/** One import of a server of secrets: from, to, whether to write, with its outcome. */
+/** One import from a secrets server: source, target, options and report. */
 export interface VaultImport {
   readonly from: SecretsServer;
   readonly to: SecretsServer;
   /** Write nothing; count what would be written. */
   readonly dryRun: boolean;
-  /** Secrets worked on at a time. */
+  /** The number of secrets copied in parallel. */
   readonly parallel: number;
-  /** Numbers of versions that are gone there, which are passed over here by writing and removing as many. */
+  /** The longest gap of deleted versions that is bridged here by writing and destroying empty versions. */
   readonly longestGap: number;
   readonly report: Report;
   readonly progress: ImportSteps;
-  /** Accessors and ids of groups here by those there: policies may name them. */
+  /** Target accessors and group ids by the source's: policies may name them. */
   readonly renamed: Map<string, string>;
 }
 
-/** One namespace there and its counterpart. */
+/** A source namespace and its target. */
 export interface NamespacePair {
   readonly job: VaultImport;
   readonly from: SecretsServer;
   readonly to: SecretsServer;
-  /** False in a dry run where the namespace is not here yet: then nothing in it is. */
+  /** False in a dry run if the target namespace does not exist yet. */
   readonly exists: boolean;
 }
 
-/** What a thing of a place is called in the report. */
+/** The name of an object in the report. */
 export const labelOf = ({ from }: NamespacePair, path: string): string =>
   from.namespace ? `${from.namespace}/${path}` : path;
 
-/** What is at a path here. */
+/** Reads a path of the target. */
 export const findHere = async ({ to, exists }: NamespacePair, path: string): Promise<Data | undefined> =>
   exists ? to.find(path) : undefined;
 
-/** Does one piece of work; when a server refuses it, the report says so and the rest goes on. */
+/** Does one piece of work; if a server refuses it, the report says so and the rest continues. */
 export async function attempt<T>({ report }: VaultImport, work: () => Promise<T>, label = ''): Promise<T | undefined> {
   try {
     return await work();
@@ -47,7 +47,7 @@ export async function attempt<T>({ report }: VaultImport, work: () => Promise<T>
   }
 }
 
-/** The names below a path; what may not be listed is reported. */
+/** The names below a source path; refused lists are reported. */
 export async function* namesThere(place: NamespacePair, path: string): AsyncGenerator<string> {
   const names = place.from.names(path);
   for (;;) {

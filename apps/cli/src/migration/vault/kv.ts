@@ -4,7 +4,7 @@ import { attempt, findHere, labelOf, type NamespacePair, namesThere } from './jo
 import { inParallel } from './pace';
 import type { Data, SecretsServer } from './server';
 
-/** The version facts of a secret, as kv engines tell them. */
+/** The version data of a secret, as kv engines return it. */
 interface Facts {
   readonly current_version: number;
   readonly versions: Readonly<Record<string, { deletion_time?: string; destroyed?: boolean }>>;
@@ -40,7 +40,7 @@ async function copyValue(place: NamespacePair, path: string): Promise<void> {
   const here = await findHere(place, path);
   if (job.dryRun) return here ? job.report.skip('secret') : job.report.add('secret');
   const value = await from.find(path);
-  // It was deleted since it was listed.
+  // It was deleted after it was listed.
   if (!value) return;
   if (here && !sameValue(here, value)) {
     return job.report.leave(`${labelOf(place, path)}: has another value here, which stays`);
@@ -96,7 +96,7 @@ async function whyNotOurs(place: NamespacePair, mount: string, path: string, the
   const valueAt = async (side: SecretsServer, version: string | number) =>
     (await side.find(`${mount}data/${path}`, { version: String(version) }))?.data;
   if (!there.versions[newest]) {
-    // An earlier run may have been interrupted while it passed over numbers: then everything that is here is empty.
+    // An earlier run may have been interrupted while it bridged a gap: then all versions here are empty.
     for (const number of Object.keys(targetFacts.versions)) {
       const own = await valueAt(place.to, number);
       if (!isEmpty(own))
@@ -112,7 +112,7 @@ async function whyNotOurs(place: NamespacePair, mount: string, path: string, the
 
 const isEmpty = (value: unknown): boolean => !value || Object.keys(value).length === 0;
 
-/** Writes the next version: that of the other server, or an empty one where that is gone or cannot be read. */
+/** Writes the next version: the source's, or an empty one if that is gone or cannot be read. */
 async function copyVersion(
   place: NamespacePair,
   mount: string,
@@ -185,7 +185,7 @@ function factsOf(data: Data): Facts {
   return { current_version: Number(data.current_version ?? 0), versions: (data.versions ?? {}) as Facts['versions'] };
 }
 
-/** Values are the same when their texts are, with names in order. */
+/** Values are equal if their JSON texts with sorted names are. */
 const sameValue = (one: unknown, other: unknown): boolean => jsonText(inOrder(one)) === jsonText(inOrder(other));
 
 function inOrder(value: unknown): unknown {

@@ -2,7 +2,7 @@ import { same } from './carry';
 import { attempt, labelOf, type NamespacePair } from './job';
 import type { Data } from './server';
 
-/** A mount that is on both sides, or would be. */
+/** A mount that exists on both servers, or would after a real run. */
 export interface CarriedMount {
   /** Ends in a slash. */
   readonly path: string;
@@ -21,7 +21,7 @@ interface MountEntry extends Data {
 const engineTypes = ['transit', 'pki', 'ssh', 'database', 'kubernetes', 'totp'] as const;
 export type EngineType = (typeof engineTypes)[number];
 
-/** The two tables of mounts: where they are, and what of them is taken over. */
+/** The two mount tables: their paths, and the settings that are copied. */
 const tables = {
   secret: {
     table: 'sys/mounts',
@@ -39,10 +39,10 @@ const tables = {
   },
 } as const;
 
-/** What says the same on every mount, or nothing to this service. */
+/** Settings that are the same on every mount, or have no effect here. */
 const unasked = ['force_no_cache', 'plugin_version', 'user_lockout_config', 'identity_token_key'];
 
-/** Enables the mounts of a place here, and gives those whose content is to be copied. */
+/** Enables the mounts of a namespace here, and returns those whose content will be copied. */
 export async function carryMounts(place: NamespacePair, of: keyof typeof tables): Promise<CarriedMount[]> {
   const { table, kind, builtIn, types } = tables[of];
   const { job, from, to, exists } = place;

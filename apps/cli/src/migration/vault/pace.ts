@@ -16,7 +16,10 @@ export class RequestPace {
   }
 }
 
-/** Works on the things of a list, at most `width` at a time. The first failure ends it, when what is under way is done. */
+/**
+ * Processes the items of a list, at most `width` in parallel. After the first failure it starts no more, waits for
+ * running work, and throws.
+ */
 export async function inParallel<T>(
   items: AsyncGenerator<T>,
   width: number,

@@ -2,7 +2,7 @@ import { Refused } from '../refused';
 import { labelOf, type NamespacePair } from './job';
 import type { Data } from './server';
 
-/** What is not copied: where it is listed, and its name. */
+/** Content that is not copied: its list, and its name in the report. */
 const lists: readonly (readonly [path: string, what: string])[] = [
   ['sys/quotas/rate-limit', 'rate limits'],
   ['sys/quotas/lease-count', 'lease counts'],
@@ -20,7 +20,7 @@ const lists: readonly (readonly [path: string, what: string])[] = [
 /** Created by every server itself. */
 const builtInNames = ['default'];
 
-/** Names what is not copied at all. */
+/** Reports content that is not copied at all. */
 export async function tellRest(place: NamespacePair): Promise<void> {
   const devices = await findShown(place, 'sys/audit', 'audit devices');
   const isDevice = (device: unknown) => typeof (device as { type?: unknown } | null)?.type === 'string';

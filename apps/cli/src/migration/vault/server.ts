@@ -26,20 +26,20 @@ export interface ServerSettings {
 /** The data of an answer; numbers keep their digits. */
 export type Data = Record<string, unknown>;
 
-/** The body of an answer as far as an import reads it. */
+/** The parts of an answer's body that an import reads. */
 interface Body {
   readonly data?: Data | null;
   readonly errors?: unknown;
   readonly warnings?: unknown;
 }
 
-/** A kept connection had ended when it was used: the request was not read. */
+/** A kept connection was already closed: the server did not read the request. */
 class Stale extends Error {}
 
 const CALL_TIMEOUT_MS = 120_000;
 const LONGEST_ANSWER = 256 * 1024 * 1024;
 const PAGE = 1_000;
-/** How servers say that there is nothing at a path, or no such path. */
+/** How servers answer for a path without content, or for an unknown path. */
 const ABSENT = [404, 405, 501];
 
 /** A client of the secrets API with retries: it waits out rate limits and transient failures. */
@@ -102,7 +102,7 @@ export class SecretsServer {
     const { address } = this.settings;
     const what = `${this.name}: ${method} ${this.namespace ? `${this.namespace}/` : ''}${path}`;
     const segments = path.split('/');
-    // A name that the other server made up must not lead to another path here.
+    // A name chosen by the other server must not lead to another path here.
     if (segments.includes('..') || segments.includes('.')) {
       throw new Refused(what, 400, [{ detail: 'a name that leads elsewhere is not followed' }]);
     }

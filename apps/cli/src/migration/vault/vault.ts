@@ -11,19 +11,19 @@ import { carryPolicies } from './policies';
 import { tellRest } from './rest';
 import type { SecretsServer } from './server';
 
-/** What of a place is filled after all places have their mounts. */
+/** The content of a namespace that is copied after all namespaces have their mounts. */
 interface Furnished {
   readonly place: NamespacePair;
   readonly engines: readonly CarriedMount[];
   readonly methods: readonly CarriedMount[];
 }
 
-/** Copies a server of secrets with everything below its namespace. Throws `Problem` if one of both cannot be used. */
+/** Copies a secrets server, with everything below its namespace. Throws `Problem` if either server cannot be used. */
 export async function importVault(job: VaultImport): Promise<void> {
   for (const side of [job.from, job.to]) await checkToken(side);
   const furnished: Furnished[] = [];
   await furnish({ job, from: job.from, to: job.to, exists: true }, furnished);
-  // Policies name mounts and groups of any place, so these come first.
+  // Policies may name mounts and groups of any namespace, so those come first.
   for (const { place } of furnished) await carryIdentity(place);
   for (const { place, engines, methods } of furnished) {
     job.progress.begin(`namespace ${place.from.namespace || 'root'}`);
@@ -46,7 +46,7 @@ async function furnish(place: NamespacePair, furnished: Furnished[]): Promise<vo
   }
 }
 
-/** The counterpart of a namespace, made if there is none. */
+/** The target of a namespace, created if it does not exist. */
 async function namespaceHere(place: NamespacePair, name: string): Promise<NamespacePair> {
   const { job, from, to } = place;
   const path = `sys/namespaces/${name}`;

@@ -132,7 +132,7 @@ describe('the engine kubernetes', () => {
         const answer = await write(`creds/${name}`);
         expect(answer.status).toBeGreaterThanOrEqual(400);
         cluster.instead = () => undefined;
-        // Long enough for what was recorded to be due, also the second look at it.
+        // The recorded intent is due by then, and so is its second check.
         aheadMs += 6 * 60_000;
         await until(async () => (await countIntents(secrets.database)) === 0);
         expect(kinds()).toEqual(['ServiceAccount']);

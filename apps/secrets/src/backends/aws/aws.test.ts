@@ -150,7 +150,7 @@ describe('login by a signed request', () => {
     });
     const entity = await secrets.root.read(`identity/entity/id/${body.auth.entity_id}`).expect(200);
     expect(entity.body.data.aliases[0].name).toBe(role_id);
-    // The role of AWS names the one here.
+    // Without a role in the request, the name of the AWS role selects it.
     expect((await login('ASIAWEB')).status).toBe(200);
   });
 
@@ -182,7 +182,7 @@ describe('login by a signed request', () => {
     await role('wild', { bound_iam_principal_arn: arn('role/services/*') }).expect(204);
     expect((await login('ASIAWEB', 'wild')).status).toBe(200);
     expect((await login('AKIAADA', 'wild')).status).toBe(403);
-    // Of the same name and elsewhere, while an old session lives.
+    // A recreated role with the same name but another path, while an old session lives.
     cloud.roles.set('web', { id: 'AROANEW', path: '/services/' });
     expect((await login('ASIAWEB', 'wild')).status).toBe(403);
   });
@@ -209,7 +209,7 @@ describe('login by a signed request', () => {
     const entity = await secrets.root.read(`identity/entity/id/${body.auth.entity_id}`).expect(200);
     expect(entity.body.data.aliases.map((alias: { name: string }) => alias.name)).toContain(name);
     await secrets.root.write('auth/aws/config/identity', { iam_alias: 'role_id', iam_metadata: 'default' }).expect(204);
-    // What Terraform’s provider writes and looks for, though no machines log in here.
+    // Terraform’s provider writes and reads it, although EC2 logins are not built.
     await secrets.root.write('auth/aws/config/identity', { ec2_alias: 'role_id' }).expect(204);
     const settings = await secrets.root.read('auth/aws/config/identity').expect(200);
     expect(settings.body.data).toMatchObject({ iam_alias: 'role_id', ec2_alias: 'role_id' });
@@ -282,7 +282,7 @@ describe('login by a signed request', () => {
     ])('%s is refused', async (_what, status, change) => {
       const before = cloud.calls.length;
       expect((await changed(change)).status).toBe(status);
-      // What is visibly wrong is not sent on.
+      // Visibly wrong requests are not forwarded.
       if (status === 400) expect(cloud.calls.length).toBe(before);
     });
 

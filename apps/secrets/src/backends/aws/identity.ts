@@ -22,10 +22,10 @@ export type AwsIdentity = z.output<typeof Identity>;
 const identity = single('config/identity', Identity);
 const none: AwsIdentity = { iam_alias: 'role_id', iam_metadata: usualFacts };
 
-/** What names aliases, and what is said of them. */
+/** The current alias name and metadata settings. */
 export const identityInForce = async (storage: Storage): Promise<AwsIdentity> => (await identity.find(storage)) ?? none;
 
-/** What names aliases, and what is said of them. */
+/** Alias name and metadata settings. */
 export const identityPath = path('config/identity', {
   summary: 'Names and metadata of the aliases of callers.',
   stored: ({ storage }) => identityInForce(storage),

@@ -337,7 +337,7 @@ describe('cloud identity login', () => {
         .write('identity/group-alias', { name: 'r-late', mount_accessor: accessor, canonical_id })
         .expect(200);
       expect((await renew()).identity_policies).toEqual(['late-policy']);
-      // Without this, the token of an older login would bring back what the directory has taken away.
+      // Otherwise the token of an older login would bring back groups that the directory has removed.
       await login({ ...body, role: 'renewing', jwt: sign(['r-1']) }).expect(200);
       expect((await renew()).identity_policies).toBeUndefined();
     });

@@ -32,7 +32,7 @@ describe('cloud provider engine', () => {
     max_retries: 0,
   });
   const configure = (more: object = {}) => secrets.root.write('cloudtwo/config/root', { ...rootConfig(), ...more });
-  /** Waits until what failed calls left behind has been undone; until then the provider is called at any moment. */
+  /** Waits until what failed calls left behind has been undone; until then the provider may be called at any moment. */
   const intentsAreGone = () => {
     aheadMs += 6 * 60_000;
     return until(async () => (await countIntents(secrets.database)) === 0);
@@ -393,7 +393,7 @@ describe('cloud provider engine', () => {
       cloud.users.delete(user!.name);
       cloud.keys.delete(key.id);
       await revoke(body.lease_id);
-      // The provider's memory catches up only now.
+      // The provider shows the user and its key only now.
       cloud.users.set(user!.name, user!);
       cloud.keys.set(key.id, key);
       aheadMs += 6 * 60_000;
@@ -624,7 +624,7 @@ describe('cloud provider engine', () => {
       cloud.keyDelayMs = 700;
       await configure().expect(204);
       const { body } = await secrets.root.write('cloudtwo/config/rotate-root').expect(200);
-      // The old key goes after the provider has learned the new one.
+      // The old key is deleted after the provider knows the new one.
       const lastAttempt = cloud.actions().lastIndexOf('GetCallerIdentity');
       expect(lastAttempt).toBeGreaterThan(cloud.actions().indexOf('CreateAccessKey'));
       expect(cloud.actions().indexOf('DeleteAccessKey')).toBeGreaterThan(lastAttempt);

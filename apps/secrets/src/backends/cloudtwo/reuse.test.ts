@@ -215,7 +215,7 @@ describe('waiting for a new key', () => {
     cloud.fail = (action) => (action === 'GetCallerIdentity' && unknown-- > 0 ? refusal : undefined);
     const { body } = await secrets.root.read('cloudtwo/creds/awaited').expect(200);
     expect(body.data.key_answers).toBe(true);
-    // Two pauses lay between the three questions.
+    // There are two pauses between the three attempts.
     expect(body.data.key_waited_ms).toBeGreaterThanOrEqual(500);
     expect(body.warnings).toBeNull();
     expect(identityCalls()).toBe(3);

@@ -29,7 +29,7 @@ export async function reuseKey(
 /** Returns credentials of an earlier call under their own lease. */
 export function replyWithExisting({ warn }: Pick<Call, 'warn'>, { data: given, ...rest }: ReusableSecret) {
   warn(`these are the credentials of an earlier request; ${rest.secondsLeft}s of their lease are left`);
-  // The wait belonged to the call that created them.
+  // Only the call that created them waited.
   const { key_answers: _answers, key_waited_ms: _waited, ...credentials } = given;
   const credentialsShown = 'ttl' in credentials ? { ...credentials, ttl: rest.secondsLeft } : credentials;
   return data(credentialsShown, { id: rest.leaseId, renewable: rest.renewable, durationSeconds: rest.secondsLeft });

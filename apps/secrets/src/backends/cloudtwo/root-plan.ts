@@ -5,7 +5,7 @@ import type { Storage } from '../../sdk/storage';
 /** When the root key is replaced next. */
 export const plan = single('config/root-rotation', Plan);
 
-/** Plans the next rotation, or none: after the terms or the key changed. */
+/** Plans the next rotation, if any, after the schedule or the key has changed. */
 export function replan(
   storage: Storage,
   terms: Parameters<typeof planned>[0],

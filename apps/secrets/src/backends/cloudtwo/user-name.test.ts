@@ -76,7 +76,7 @@ describe('user names of the cloud provider', () => {
   });
 
   it.each([
-    // Grew to gigabytes, and took the process with it.
+    // It grew to gigabytes and crashed the process.
     [
       'replacements of replacements',
       `{{ .DisplayName | replace "" "aaaaaaaa"${' | replace "a" "aaaaaaaaaaaaaaaaaaaa"'.repeat(6)} }}`,

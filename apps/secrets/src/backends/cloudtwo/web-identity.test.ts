@@ -23,7 +23,7 @@ describe('root credentials by web identity', () => {
       subject: /^plugin-identity:root:secret:cloudtwo_\w+$/,
       roleArn,
     },
-    // Behind the public address, as a proxy would send it on.
+    // Served under the public address, as behind a proxy.
     () => `http://127.0.0.1:${(secrets.server.address() as AddressInfo).port}/strip`,
   );
   beforeAll(() => {

@@ -108,7 +108,7 @@ describe('cubbyhole', () => {
   });
 });
 
-/** LIST by its own name, which no HTTP client library of the test can say. */
+/** The verb LIST, which no HTTP client library of the test can send. */
 function listVerb(server: Server, path: string, token: string): Promise<string> {
   const { port } = server.address() as AddressInfo;
   return new Promise((resolve, reject) => {

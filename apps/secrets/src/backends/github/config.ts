@@ -14,7 +14,7 @@ const fields = loginFields({
   organization_id: [int().describe('Its id; 0 asks GitHub for it, once.'), 0],
   base_url: [string().describe('Address of the API, if it is not GitHub’s own: https://github.example/api/v3/.'), ''],
 });
-/** Who is let in, as stored. */
+/** Who may log in, as stored. */
 export type GithubConfig = z.output<typeof fields.input>;
 const config = single('config', fields.input);
 

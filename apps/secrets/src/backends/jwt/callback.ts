@@ -18,7 +18,7 @@ const codeByForm = 'no_code';
 /** Real codes are shorter; callers without a token must not store more. */
 const longestCode = 4096;
 
-/** For the person whose browser was sent here. */
+/** The response for a person whose browser was redirected here. */
 const asPage = { media: ['application/json', 'text/html'], refusalMedia: 'text/html' } as const;
 
 const Input = z.object({

@@ -105,7 +105,7 @@ function checkBrowserLogin(nextConfig: JwtConfig): void {
   }
   const other = types.find((type) => type !== 'code');
   if (other === 'id_token') {
-    // A token in a URL or form of the browser: replaced by the code flow with PKCE.
+    // These would put a token into a URL or form of the browser; the code flow with PKCE replaced them.
     refuse("oidc_response_types must be 'code': the implicit flow with 'id_token' is not built");
   }
   if (other !== undefined) refuse(`invalid response_types ${JSON.stringify(types)}: 'code' is allowed`);

@@ -7,7 +7,7 @@ import { startSecrets } from '../../../test/start-secrets';
 
 const key = newKey('RS256');
 const base64 = (text: string) => Buffer.from(text).toString('base64url');
-/** A token whose claims are this text, so that its numbers have any digits. */
+/** A token whose claims are this text, so that numbers keep all their digits. */
 const tokenOf = (project: string) => {
   const now = Math.floor(Date.now() / 1000);
   const body = `${base64('{"alg":"RS256"}')}.${base64(`{"aud":"ks","sub":"s1","iat":${now},"exp":${now + 600},"project":${project}}`)}`;

@@ -95,7 +95,7 @@ describe('login with signed tokens', () => {
       issuer.published = [];
       issuer.further = [{ kty: 'oct', k: 'c2VjcmV0' }, { kty: 'RSA', n: 'x' }, 7, null];
       await configure({ jwks_url: issuer.keysAddress }).expect(400, /no key there can verify a signature/);
-      // A provider that has signed nothing yet is one all the same, and its keys are looked for when a token comes.
+      // A provider without keys is accepted: it may create its first key with its first token.
       await configure({ oidc_discovery_url: issuer.address }).expect(204);
       Object.assign(issuer, { published, further: [] });
     });
@@ -543,7 +543,7 @@ describe('login with signed tokens', () => {
       await login({ role: 'usual', jwt: issuer.sign({ exp: now() - 61 }) }).expect(400);
       await login({ role: 'usual', jwt: issuer.sign({ nbf: now() + 50, iat: now() + 50 }) }).expect(200);
       await login({ role: 'usual', jwt: issuer.sign({ nbf: now() + 61 }) }).expect(400);
-      // Without exp a token lasts 150 seconds from its making, and the clocks' 60 besides.
+      // Without exp, a token is valid for 150 seconds after it was issued, plus 60 seconds of clock skew.
       const undated = (ageSeconds: number) => issuer.sign({ exp: undefined, nbf: undefined, iat: now() - ageSeconds });
       await login({ role: 'usual', jwt: undated(200) }).expect(200);
       await login({ role: 'usual', jwt: undated(211) }).expect(400);

@@ -73,7 +73,7 @@ describe('sign-in at an OpenID provider', () => {
     Object.assign(provider, { down: false });
     if (bent) await fetchAnew();
   });
-  /** What was fetched counts for an hour, unless the configuration is written again. */
+  /** Fetched documents are cached for an hour; writing the configuration drops them. */
   const fetchAnew = () => configure().expect(204);
 
   describe('configuration', () => {
@@ -423,7 +423,7 @@ describe('sign-in at an OpenID provider', () => {
       .write('auth/oidc/oidc/callback', new URLSearchParams(fields).toString())
       .set('Content-Type', 'application/x-www-form-urlencoded')
       .set('Origin', 'https://provider.example');
-  /** The code that the page of a form holds: in a field, or as text to be read. */
+  /** The confirmation code in the form's page: in a field, or as visible text. */
   const proofIn = (page: string) => /(?:name="confirmation" value="|finish the login: )(\w{32})/.exec(page)?.[1] ?? '';
 
   describe('by form', () => {
@@ -456,7 +456,8 @@ describe('sign-in at an OpenID provider', () => {
       async ({ mode, by }) => {
         await configure({ oidc_response_mode: by }).expect(204);
         await role('lured', { callback_mode: mode }).expect(204);
-        // The one who began it knows address, state and nonce; the browser of another has the code, and what the page holds.
+        // The initiator knows the address, state and nonce; the other person's browser has the code and the content of
+        // the page.
         const started = await begin({ role: 'lured', client_nonce: 'of-who-began' });
         const sent = provider.signIn(started.auth_url, { sub: 'lured' });
         const page = by === 'form_post' ? (await post(sent).expect(200)).text : '';
@@ -467,7 +468,7 @@ describe('sign-in at an OpenID provider', () => {
           expect(body.errors).toEqual(['Keystead login failed. Expired or missing OAuth state.']);
         }
         if (mode === 'direct') await poll(fields).expect(400, /authorization_pending/);
-        // The person it is of goes on.
+        // The person whose browser it is continues.
         const rest =
           by === 'form_post' ? { code: 'no_code', confirmation: proofIn(page) } : { ...sent, confirmation: 'yes' };
         const finished = await callback({ ...fields, ...rest }).expect(200);
@@ -571,7 +572,7 @@ describe('sign-in at an OpenID provider', () => {
       expect(await policiesOf(token)).not.toEqual(['ops-policy']);
       await secrets.as(other).write('auth/token/renew-self', {}).expect(200);
       expect(await policiesOf(other)).not.toEqual(['ops-policy']);
-      // Some providers leave out the claim of who is in no group.
+      // Some providers leave out the claim for users without groups.
       for (const [key] of provider.sessions) provider.sessions.set(key, { sub: 'grace', groups: ['ops'] });
       await renew().expect(200);
       expect(await policiesOf(token)).toEqual(['ops-policy']);

@@ -35,7 +35,7 @@ describe('pending logins', () => {
     const honest: string[] = [];
     for (let i = 0; i < 50; i++) honest.push(await keep(storage, pendingFrom(`192.0.2.${i}`), nowMs));
     for (let i = 0; i < 12_000; i++) await keep(storage, pendingFrom(`2001:db8::${(i % 60_000).toString(16)}`), nowMs);
-    // Who comes now finds a place, too.
+    // Later logins also get a slot.
     for (let i = 50; i < 100; i++) honest.push(await keep(storage, pendingFrom(`192.0.2.${i}`), nowMs));
     const remaining = await Promise.all(honest.map((state) => isThere(storage, state)));
     expect(remaining.filter((there) => !there)).toEqual([]);

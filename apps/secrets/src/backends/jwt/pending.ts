@@ -19,7 +19,7 @@ export interface PendingLogin {
   readonly deviceCode?: string;
   /** The address of its initiator, for the confirmation page. */
   readonly address: string;
-  /** The form of the provider; only the browser that brought it has `proof`. */
+  /** The provider's form response; only the browser that delivered it has `proof`. */
   readonly byForm?: { readonly code: string; readonly proof: string };
   /** The code is being redeemed, or was. */
   readonly taken?: boolean;
@@ -38,11 +38,11 @@ const prefix = 'oidc/';
 const lifetimeSeconds = 600;
 const places = 8192;
 /**
- * How many slots are tried for a free one. Otherwise a login of the network with most of them is dropped: a flooding
- * network drops its own.
+ * How many slots are tried for a free one. If none is free, a login of the network with the most logins is dropped, so
+ * a flooding network only drops its own.
  */
 const looks = 8;
-/** Logins of earlier versions, whose keys begin with their end, are removed with new ones. */
+/** Keys of logins of earlier versions begin with their end time; they are removed together with new ones. */
 const sweptPerNew = 16;
 const stateForm = /^[0-9a-z]{8}\.[0-9A-Za-z]{32}$/;
 

@@ -93,7 +93,7 @@ const Output = fields.output.extend({
 /** Finds a role; names are compared without case. */
 export async function findRole(storage: Storage, name: string): Promise<JwtRole | undefined> {
   const found = await roles.find(storage, name.toLowerCase());
-  // Records of earlier versions lack later fields.
+  // Records of earlier versions lack newer fields.
   return found && { ...fields.defaults, ...found };
 }
 

@@ -61,7 +61,7 @@ export const changeKey = <T>(
   asStored = false,
 ): Promise<T> => storage.transaction(prefix + path, change, asStored);
 
-/** Stores the metadata of a secret; `before` is what is stored of it now. */
+/** Stores the metadata of a secret; `before` is what is stored now. */
 export function putKey(storage: Storage, path: string, key: KeyMetadata, before?: KeyMetadata): void {
   storage.put(prefix + path, JSON.stringify(key));
   const end = endOf(key);
@@ -71,7 +71,7 @@ export function putKey(storage: Storage, path: string, key: KeyMetadata, before?
   if (end !== undefined) storage.put(endEntry(end, path), 'true');
 }
 
-/** When the newest version will be deleted by the clock. */
+/** When the newest version will be deleted automatically. */
 function endOf({ versions, currentVersion, updatedAtMs }: KeyMetadata): number | undefined {
   const newest = versions[currentVersion];
   return newest && !newest.destroyed && newest.deletedAtMs > updatedAtMs ? newest.deletedAtMs : undefined;
@@ -127,7 +127,7 @@ export function newKey(nowMs: number): KeyMetadata {
   };
 }
 
-/** The key with one more version, and the versions that must go for it. */
+/** The metadata with one more version, and the versions that it pushes out. */
 export function withNextVersion(
   key: KeyMetadata,
   config: KvConfig,

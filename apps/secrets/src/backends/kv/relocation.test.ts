@@ -122,7 +122,7 @@ describe('moving and copying secrets', () => {
     expect((await names(`${at}/else/`)).length).toBe(200);
   });
 
-  // Every right that doing it by single requests would take: without one of them nothing happens.
+  // The rights that single requests would need; without any one of them nothing happens.
   const rights = (at: string): Readonly<Record<string, string>> => ({
     'kv/move': 'update',
     [`kv/data/${at}/from/a`]: 'read',

@@ -142,14 +142,14 @@ function placeOf(text: string | undefined, field: 'from' | 'to'): string {
   return place;
 }
 
-/** Checked even if there is nothing, so that the answer does not reveal that. */
+/** Checked even if there is no secret, so that the answer does not reveal that. */
 function requireSource({ requireRight }: Call, from: string, { whole, moves }: Wish): void {
   requireRight({ operation: 'read', path: `data/${from}` });
   if (whole) requireRight({ operation: 'read', path: `metadata/${from}` });
   if (moves) requireRight({ operation: 'delete', path: `metadata/${from}` });
 }
 
-/** Relocates one secret in the transaction of all. False if a copy would be empty. */
+/** Relocates one secret within the shared transaction. False if a copy would be empty. */
 async function carry(
   call: Call,
   tx: Storage,

@@ -4,7 +4,7 @@ import type { LdapConfig } from './config';
 import { DirectoryConnection } from './connection';
 
 it('gives up a directory whose answer is larger than 8 MiB', async () => {
-  // The head of a message of two gigabytes, then bytes for as long as they are taken.
+  // The header of a two-gigabyte message, then bytes for as long as the client reads.
   const server = net.createServer((socket) => {
     socket
       .on('error', () => {})

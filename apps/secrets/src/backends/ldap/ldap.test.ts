@@ -55,7 +55,7 @@ describe('login by a directory', () => {
     await login('ada', 'right').expect(400, /auth method not configured/);
   });
   beforeEach(async () => {
-    // What did not answer before is asked again.
+    // Directories that did not answer before are tried again.
     clock.advance(60_000);
     for (const one of [directory, secure]) {
       Object.assign(one, { entries: entries(), failure: undefined, silent: false, reference: undefined });
@@ -81,7 +81,7 @@ describe('login by a directory', () => {
       token_ttl: 1200,
     });
     expect(text).not.toContain('service-password');
-    // What Terraform’s provider writes if nothing is said.
+    // Terraform’s provider writes this by default.
     await configure({ max_page_size: -1 }).expect(204);
     expect((await secrets.root.read('auth/ldap/config').expect(200)).body.data.max_page_size).toBe(-1);
     await login('ada', 'right').expect(200);
@@ -270,7 +270,7 @@ describe('login by a directory', () => {
       const [service, ...others] = bindNames();
       expect([service, ...others]).toEqual([service, 'ada', service, service, 'bob', service]);
       expect(directory.binds.every(({ secure: encrypted }) => encrypted === 'starttls' in fields)).toBe(true);
-      // That the directory hung up meanwhile is not a failure.
+      // A connection that the directory has closed in the meantime is not a failure.
       directory.hangUp();
       await login('ada', 'right').expect(200);
       expect(directory.connections - before).toBe(2);

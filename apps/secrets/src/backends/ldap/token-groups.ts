@@ -21,7 +21,7 @@ export async function tokenGroups(client: Client, dn: string): Promise<string[]>
   return [...new Set(names)];
 }
 
-/** A security identifier as text: `S-1-5-21-…`. Bytes beyond its own count are ignored. */
+/** A security identifier as text: `S-1-5-21-…`. Bytes beyond its count are ignored. */
 export function sidText(sid: Buffer): string {
   const authority = sid.readUIntBE(2, 6);
   const count = Math.min(sid[1]!, Math.floor((sid.length - 8) / 4));

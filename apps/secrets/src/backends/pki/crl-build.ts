@@ -22,7 +22,7 @@ export interface CrlState {
 }
 
 const stateKey = (authority: string) => `crl/${authority}`;
-/** The name of the turn in which revocations are noted as listed, where there are many. */
+/** The lock key for marking many revocations as listed. */
 const listedKey = (authority: string) => `listed/${authority}`;
 const parse = JSON.parse as (text: string) => CrlState;
 

@@ -41,7 +41,7 @@ export function element(tag: number, content: readonly Uint8Array[]): Buffer {
   return Buffer.concat([head(tag, length), ...content]);
 }
 
-/** The content of the element that sound DER begins with, and the rest behind it. */
+/** The content of the first element of valid DER, and the bytes after it. */
 export function contentOf(der: Buffer): { readonly content: Buffer; readonly rest: Buffer } {
   const first = der[1]!;
   const more = first < 0x80 ? 0 : first & 0x7f;
@@ -94,7 +94,7 @@ export function nameElement(name: Name): Buffer {
   return der;
 }
 
-/** Notes the encoding of a name that is known without the library. */
+/** Caches the encoding of a name, so that the library is not needed. */
 export function noteName(name: Name, der: Buffer): Name {
   names.set(name, der);
   return name;

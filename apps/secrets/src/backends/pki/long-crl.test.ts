@@ -84,7 +84,7 @@ describe('a long list of revoked certificates', () => {
     await must('long/revoke', { serial_number });
     const query = <R extends object>(text: string) =>
       withClient(secrets.database.url, async (client) => (await client.query<R>(text)).rows);
-    // Lists are made from the names of entries only.
+    // CRLs are built from entry names only.
     await query(`INSERT INTO entry (mount_id, path, sealed)
       SELECT mount_id, format('revoked/%s %s %s', regexp_replace('01' || md5(n::text), '(..)(?!$)', '\\1:', 'g'),
                               1700000000 + n, split_part(path, ' ', 3)), sealed
@@ -117,7 +117,7 @@ describe('a long list of revoked certificates', () => {
     await must('long/crl/rotate');
     await must('long/crl/rotate');
     expect((await folders()).sort()).toEqual([4, 5]);
-    // A list that is short again has no parts.
+    // A CRL that is short again has no parts.
     await must('long/config/crl', { disable: true });
     await must('long/crl/rotate');
     expect(await folders()).toEqual([]);

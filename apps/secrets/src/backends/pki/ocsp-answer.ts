@@ -64,8 +64,8 @@ const hashes: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Names how the question is encoded, if that is as usual: responses repeat it, and clients may compare every byte, so
- * one response serves only questions that are encoded alike.
+ * Identifies the encoding of a request, if it is a usual one. Responses repeat the encoding and clients may compare
+ * every byte, so a cached response only serves requests with the same encoding.
  */
 export function usualForm({ id, serial }: AskedStatus): string | undefined {
   const { algorithm, parameters } = id.hashAlgorithm;

@@ -38,7 +38,7 @@ const keptAnswers = new WeakMap<StoredCertificate, Map<string, KeptAnswer>>();
 /** A parsed request, and the issuer that answers it. */
 interface DirectedRequest extends OcspQuestions {
   readonly issuer: Issuer | undefined;
-  /** Under which a response about its certificate is kept; undefined if none is. */
+  /** The cache key of a response about its certificate; undefined if it is not cached. */
   readonly form: string | undefined;
 }
 

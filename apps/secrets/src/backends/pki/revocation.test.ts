@@ -203,7 +203,7 @@ describe('revocation', () => {
     expect(shown.body.data).toMatchObject({ certificate: gone.certificate, revocation_time: seconds });
     expect((await secrets.root.list('after/certs/revoked').expect(200)).body.data.keys).toEqual([gone.serial_number]);
     expect((await list()).serials).toEqual([]);
-    // The CRL of the mount that has the issuer's key has them at once.
+    // The CRL of the mount with the issuer's key includes them immediately.
     expect((await write('before/certs/import', { certificates: items }).expect(200)).body.data.imported).toBe(1);
     const more = [{ certificate: later.certificate, revocation_time: seconds }];
     expect((await write('before/certs/import', { certificates: more }).expect(200)).body.data.imported).toBe(1);

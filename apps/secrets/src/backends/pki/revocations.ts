@@ -36,7 +36,7 @@ export const listAdded = (storage: Storage, authority: string): Promise<string[]
 export const hasAdded = async (storage: Storage, authority: string): Promise<boolean> =>
   (await storage.list(added(authority), { limit: 1 })).length > 0;
 
-/** How many are read, encoded or deleted at once; then others get a turn. */
+/** How many are read, encoded or deleted before yielding to other requests. */
 const pageSize = 1000;
 
 /** Records that a complete CRL includes the first of these; returns the rest, for the next time. */
@@ -45,7 +45,7 @@ export function noteListed(storage: Storage, authority: string, listed: readonly
   return listed.slice(pageSize);
 }
 
-/** Long lists in pages, with a turn for others after each. */
+/** Long lists in pages; yields to other requests after each. */
 export async function* inPages<T>(items: readonly T[]): AsyncGenerator<T[]> {
   for (let at = 0; at < items.length; at += pageSize) {
     yield items.slice(at, at + pageSize);
@@ -74,7 +74,7 @@ export async function listRevokedSerials(
   storage: Storage,
   { after, limit }: { readonly after?: string; readonly limit?: number },
 ): Promise<string[]> {
-  // Behind all names that begin with this serial number.
+  // Sorts after all names that begin with this serial number.
   const names = await storage.list(all, { after: after && `${after} ~`, limit });
   return names.map((name) => readName(name).serial);
 }

@@ -8,7 +8,7 @@ export type CrlKind = 'complete' | 'delta';
 /** A CRL as stored: with its DER, or in parts below `folder`. */
 type StoredCrl = { readonly der: string } | { readonly folder: string; readonly parts: number; readonly bytes: number };
 
-/** Whole lines of PEM and whole groups of base64; long enough not to be cached, which would push out everything else. */
+/** Whole lines of PEM and whole groups of base64. Too long to be cached: parts would evict everything else. */
 const partBytes = 48 * 16_384;
 
 const key = (authority: string, kind: CrlKind) => `crl-list/${authority}/${kind}`;
@@ -45,8 +45,8 @@ export async function findCrl(storage: Storage, authority: string, kind: CrlKind
 }
 
 /**
- * Stores a CRL within `tx`. The parts of a long one are stored before, each by itself: only with the commit of `tx` is it
- * the list of its CA. Returns the folder of the list that it replaces, if that has one.
+ * Stores a CRL within `tx`. The parts of a long one are stored first, separately; the commit of `tx` makes it the CRL
+ * of its CA. Returns the folder of the CRL that it replaces, if it has one.
  */
 export async function putCrl(
   storage: Storage,
@@ -62,7 +62,7 @@ export async function putCrl(
     tx.put(key(authority, kind), JSON.stringify({ der: Buffer.concat(der).toString('base64') } satisfies StoredCrl));
     return replaced;
   }
-  // The number is not used by one list only: several nodes may make the same one, of which one is stored.
+  // The CRL number is not unique: several nodes may build the same CRL, of which one is stored.
   const folder = `crl-part/${authority}/${kind}/${number} ${randomUUID()}/`;
   let parts = 0;
   for (const part of evenParts(der)) {
@@ -76,7 +76,7 @@ export async function putCrl(
 /** Deletes a CRL. */
 export const deleteCrl = (tx: Storage, authority: string, kind: CrlKind): void => tx.delete(key(authority, kind));
 
-/** Deletes the parts of CRLs before this number, but not those that were just replaced: they may still be being read. */
+/** Deletes the parts of CRLs before this number, but not of the one just replaced, which may still be read. */
 export async function forgetOldParts(
   storage: Storage,
   authority: string,

@@ -74,7 +74,7 @@ export interface Purposes {
 type Usages = Purposes & { readonly key_usage: readonly string[] };
 const extensionsOfRoles = new WeakMap<Usages, readonly Extension[]>();
 
-/** The key usage and extended key usage extensions of a role; kept, as a role stays the same object until it changes. */
+/** The key usage and extended key usage extensions of a role. Cached: a role stays the same object until it changes. */
 export function usageExtensions(role: Usages): readonly Extension[] {
   let extensions = extensionsOfRoles.get(role);
   if (!extensions) {

@@ -58,7 +58,7 @@ export interface SchedulerDeps {
   readonly parts: OutsideParts;
   readonly circuit: Circuit;
   readonly throttle: Throttle;
-  /** Keeps connections for the next call; without one every call makes its own. */
+  /** Keeps connections alive for the next call; without an agent, every call opens one. */
   readonly agent: http.Agent | false;
 }
 
@@ -258,7 +258,7 @@ export class SchedulerClient {
 function pauseBefore(error: unknown, { once }: SchedulerRequest, attempt: number, pauseMs: number): number | undefined {
   if (attempt >= attempts || isRefusal(error)) return undefined;
   const refused = error instanceof SchedulerRefused ? error : undefined;
-  // A throttled call was not done; any other failed call may have been.
+  // A throttled call was not carried out; any other failed call may have been.
   if (once ? refused?.status !== 429 : refused && !retryableStatuses.has(refused.status)) return undefined;
   const askedMs = (refused?.retryAfterSeconds ?? 0) * 1000;
   if (askedMs > longestPauseMs) return undefined;

@@ -15,7 +15,7 @@ import { nameLimitOf } from './token-name';
 interface SchedulerFacts {
   policies?: ReadonlySet<string>;
   nameLimit?: number;
-  /** Under way: callers with the same question share the answer. */
+  /** The pending request: callers with the same question share its answer. */
   asksPolicies?: Promise<ReadonlySet<string> | undefined>;
   asksVersion?: Promise<number>;
 }
@@ -58,7 +58,7 @@ export class Scheduler {
     return new SchedulerClient(access, { ...this.limits, ...reached, parts: this.parts, throttle: this.throttle });
   }
 
-  /** Await it where many may continue at once, for example after an answer that all of them waited for. */
+  /** Await it where many callers may continue at once, for example after an answer that all of them waited for. */
   turn(): Promise<void> | undefined {
     return this.throttle.take();
   }

@@ -81,7 +81,7 @@ export function readPublicKey(line: string, problem: string): SshPublicKey {
 
 const blobs = new WeakMap<KeyObject, Buffer>();
 
-/** The public key of a key in OpenSSH wire format; kept, as issuers add it to every certificate. */
+/** The public key of a key in OpenSSH wire format. Cached, as issuers add it to every certificate. */
 export function publicBlob(key: KeyObject): Buffer {
   const blob = blobs.get(key) ?? encodedBlob(key);
   blobs.set(key, blob);

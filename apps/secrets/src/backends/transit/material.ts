@@ -90,8 +90,8 @@ export class Material {
   }
 
   /**
-   * HKDF with SHA-256 and without salt (RFC 5869), of an Ed25519 key with both of its halves; the extracted key is kept.
-   * `hkdfSync` takes no context of more than 1,024 bytes, which clients send.
+   * HKDF with SHA-256 and without salt (RFC 5869); for an Ed25519 key, of both halves. The extracted key is cached.
+   * `hkdfSync` refuses contexts above 1,024 bytes, which clients send.
    */
   derive(context: Buffer, bytes: number): Buffer {
     this.extracted ??= createSecretKey(createHmac('sha256', Buffer.alloc(32)).update(this.bothHalves()).digest());

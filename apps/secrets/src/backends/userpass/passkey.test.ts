@@ -126,7 +126,7 @@ describe('passkeys of users', () => {
     expect((await register(as, undefined, { password: 'wrong' })).body.errors).toEqual([
       'invalid username or password',
     ]);
-    // The challenge of one user is nothing to another.
+    // The challenge of one user is not valid for another.
     const credential = new SoftwareAuthenticator(origin).make(await begin(as));
     const fields = { name: 'x', password: 'right', credential };
     expect((await other.as.write(`${mount}/passkey/register`, fields)).status).toBe(400);
@@ -154,11 +154,11 @@ describe('passkeys of users', () => {
     expect((await enter(key)).body).toEqual(unknown);
     const again = secrets.as((await logIn(name)).client_token);
     const { id } = (await register(again)).body.data;
-    // A token of the earlier user is not one of the later user.
+    // A token of the earlier user does not work for the later user.
     await as.write(`${mount}/passkey/register/begin`).expect(403);
     await as.list(`${mount}/passkeys`).expect(403);
     await as.delete(`${mount}/passkeys/${id}`).expect(403);
-    // Changing a user leaves their logins.
+    // Changing a user does not end their logins.
     await secrets.root.write(`${mount}/users/${name}`, { token_ttl: '1h' }).expect(204);
     await again.list(`${mount}/passkeys`).expect(200);
   });
@@ -257,7 +257,7 @@ describe('passkeys at two nodes', () => {
       headers: { 'X-Service-Token': token, 'Content-Type': 'application/json' },
       ...(method === 'POST' && { body: JSON.stringify(body) }),
     });
-  /** What a request of the first node waits with, while another runs at the second. */
+  /** Holds back a request of the first node while another runs at the second. */
   const during = async <T>(first: () => Promise<T>, second: () => Promise<unknown>): Promise<T> => {
     let release = () => {};
     hold = new Promise((resolve) => {

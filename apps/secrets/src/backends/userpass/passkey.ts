@@ -214,8 +214,8 @@ export function passkeyPaths(
 }
 
 /**
- * Whose token was sent: that of a login at this very mount, not one that was made with it, nor that of an earlier user
- * of the name. Throws `denied` for any other.
+ * The user whose token was sent. It must be the token of a login at this mount, not one created with it, and not of an
+ * earlier user with the same name. Throws `denied` otherwise.
  */
 async function ownLogin({ caller, mount, storage }: Call): Promise<{ username: string; binding: string }> {
   const token = caller.token?.mountId === mount.uuid ? caller.token : undefined;
@@ -229,7 +229,7 @@ async function ownLogin({ caller, mount, storage }: Call): Promise<{ username: s
 
 const loginBinding = (nonce = ''): string => JSON.stringify(['login', nonce]);
 
-/** The user whose passkey gave a right answer, which is accepted once. */
+/** The user whose passkey signed the challenge correctly; each answer is accepted once. */
 async function holderOfAnswer(
   { storage, nowMs }: Call,
   parts: PasskeyParts,
@@ -249,7 +249,7 @@ async function holderOfAnswer(
     const stored = (await passkeysOf.find(tx, username)) ?? [];
     const passkey = stored.find((one) => one.id === id);
     const isNewer = passkey && passkey.askedAtMs < askedAtMs;
-    // A counter that does not grow is that of a copied authenticator.
+    // A counter that does not grow means that the authenticator was copied.
     if (!isNewer || (counter > 0 ? passkey.counter >= counter : passkey.counter !== 0)) return undefined;
     const used = { ...passkey, counter, askedAtMs, usedAtMs: nowMs };
     passkeysOf.put(
@@ -267,13 +267,13 @@ async function storedOf(storage: Storage, username: string): Promise<readonly Us
   return (await passkeysOf.find(storage, username)) ?? [];
 }
 
-/** What authenticators know a user by: a second passkey of the user on the same device replaces the first. */
+/** The id by which authenticators know a user: a second passkey of the user on the same device replaces the first. */
 const handleOf = (mountUuid: string, username: string): Buffer =>
   createHash('sha256')
     .update(JSON.stringify([mountUuid, username]))
     .digest();
 
-/** A key that is not stored: before the first registration no answer can be right. */
+/** A temporary key that is not stored: before the first registration no answer can be valid. */
 const newKey = async (_storage: Storage) => ({ key: randomBytes(32).toString('base64') });
 
 const keepNewKey = (storage: Storage) =>

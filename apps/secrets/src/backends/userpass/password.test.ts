@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Passwords } from './password';
 
-// Elsewhere the tests keep passwords that cost nothing.
+// Other tests use password hashes that cost nothing.
 describe('a stored password', () => {
   const passwords = new Passwords();
 

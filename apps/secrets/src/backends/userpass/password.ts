@@ -20,7 +20,10 @@ const parallelization = 5;
 const hashBytes = 32;
 const deriveKey = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
 
-/** Hashes and checks passwords. Only a few run at once: each takes a thread that audit and other files need, too. */
+/**
+ * Hashes and checks passwords. Only a few run at once: each takes a thread that audit writes and other file operations
+ * also need.
+ */
 export class Passwords {
   private readonly turns = new WorkTurns({ atOnce: 2, waiting: 512 }, 'logins');
 

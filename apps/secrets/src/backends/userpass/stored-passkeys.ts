@@ -12,7 +12,7 @@ export interface UserPasskey {
   readonly publicKey: string;
   readonly counter: number;
   readonly transports: readonly string[];
-  /** When the newest challenge that it answered was made. */
+  /** When the newest challenge that it answered was created. */
   readonly askedAtMs: number;
   readonly createdAtMs: number;
   readonly usedAtMs?: number;
@@ -26,8 +26,8 @@ export const holders = collection('passkeys/holder/', z.object({ username: z.str
 export const holderOf = (credentialId: string): string => createHash('sha256').update(credentialId).digest('hex');
 
 /**
- * Decides about a user and their new passkeys, one node at a time: a passkey that is registered at one node while its
- * user is deleted at another must not be that of a later user of the name.
+ * Decides about a user and their new passkeys, one node at a time: a passkey registered at one node while its user is
+ * deleted at another must not go to a later user with the same name.
  */
 export const inTurnOf = <T>(storage: Storage, username: string, run: (tx: Storage) => Promise<T>): Promise<T> =>
   storage.transaction(`user/${username}`, run, true);

@@ -152,7 +152,7 @@ describe('userpass', () => {
     await login('ivy', 'right').expect(400);
     clock.advance(60_000);
     await login('ivy', 'right').expect(200);
-    // What clients leave out or send empty stays.
+    // Fields that clients omit or send empty keep their values.
     await tune({ lockout_threshold: '', lockout_disable: true }).expect(204);
     expect(await tuning()).toMatchObject({ user_lockout_threshold: 2, user_lockout_disable: true });
     for (let i = 0; i < 9; i += 1) await login('ivy', 'wrong').expect(400);

@@ -55,7 +55,7 @@ describe('guesses', () => {
     const locks = (await guess()).map((one) =>
       one.allowed && one.locksUntilMs > 0 ? one.locksUntilMs - clock.now() : 0,
     );
-    // Half of those that were wrong twice may be wrong a third time.
+    // Only some of the secrets with two wrong guesses may get a third.
     expect(locks).toEqual(all.map(({ rule }, n) => (n < 10 || rule.allowed > 2 ? 0 : rule.lockSeconds * 1000)));
   });
 

@@ -202,7 +202,7 @@ const cell = (key: Buffer) => ({ table: 'attempt', row: key.toString('hex'), col
 
 /**
  * $2 now; of each secret: $1 its key, $3 how many guesses are allowed, $4 lock, $5 longest lock, $6 how long it is
- * remembered; $7 the end of the lock that a first guess begins; $8 and $9 identify it. No row of those that are locked.
+ * remembered; $7 the end of the lock that a first guess begins; $8 and $9 identify it. Locked secrets return no row.
  * Rows are locked in order of their keys, so that statements of several nodes wait for each other in one direction.
  */
 const TAKE: Statement = {

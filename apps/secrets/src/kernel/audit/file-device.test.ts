@@ -54,7 +54,7 @@ describe('an audit file', () => {
     await expect(device.write(big)).rejects.toThrow('the sink does not take anything');
     clearInterval(timer);
     expect(beats.length).toBeGreaterThan(0);
-    // The pipe is drained, so that the write under way can end.
+    // The pipe is drained, so that the pending write can end.
     const bucket = Buffer.alloc(65_536);
     for (let read = 0; read < big.length; ) {
       try {
@@ -75,7 +75,7 @@ describe('an audit file on a disk that is sometimes full', () => {
   });
   afterAll(() => fs.rmSync(folder, { recursive: true }));
 
-  /** Takes this many more bytes, then nothing, until it is restored. */
+  /** Accepts this many more bytes, then none until it is restored. */
   function fullAfter(bytes: number): void {
     const { writeSync } = fs;
     let remaining = bytes;

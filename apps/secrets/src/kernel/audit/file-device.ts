@@ -118,7 +118,7 @@ export class FileDevice implements AuditDevice {
 /** Whether a file ends with a whole line; a killed process or a full disk may have left part of one. */
 async function endsLine(file: string, size: number): Promise<boolean> {
   if (size === 0) return true;
-  // A file that this process may not write was made by others.
+  // A file that this process may not write was created by another.
   const handle = await open(file, 'r').catch(() => undefined);
   if (!handle) return true;
   try {

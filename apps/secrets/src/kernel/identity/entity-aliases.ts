@@ -200,7 +200,7 @@ export class EntityAliases {
       equalMetadata(after.customMetadata, before.customMetadata);
     if (same) return { alias: before, outcome: 'unchanged' as const };
     if (after.entityId !== before.entityId) await this.requireEntity(tx, before.namespaceId, after.entityId);
-    // What an auth method said of a login is not valid for another name or mount.
+    // Data of an auth method about a login does not apply to another name or mount.
     const saved = await this.save(tx, login ? after : { ...after, groupNames: undefined });
     return { alias: saved, outcome: 'changed' as const };
   }

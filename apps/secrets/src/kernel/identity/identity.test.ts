@@ -155,7 +155,7 @@ describe('logins', () => {
     const ids = await Promise.all(people.map((n) => login(n, n)));
     const elsewhere = await Promise.all(people.map((n) => login(n, 7, other)));
     expect(new Set([...ids, ...elsewhere]).size).toBe(16);
-    // All change their groups at once: out of those they had, and into those they had not.
+    // All change their groups at once: they leave the groups they are in and join the others.
     expect(await Promise.all(people.map((n) => login(n, 7 - n)))).toEqual(ids);
     for (const n of people) {
       const joined = groups.filter((_, at) => ((7 - n) >> at) % 2 === 1).map(({ groupId }) => groupId);

@@ -43,7 +43,7 @@ export class Logins {
   /**
    * Updates the external groups of an entity when a token of its login is renewed: by the names that the auth method
    * gives now, or gave at the last login, for any token. If the login's alias is gone, for example after a merge, no
-   * provider decides its groups. Tokens of an earlier version do not know their alias.
+   * provider decides its groups. Tokens of earlier versions do not record their alias.
    */
   async rejoin(
     entityId: string,

@@ -6,7 +6,7 @@ import { idsAfter, readInPages } from './pages';
 fc.configureGlobal(propertySettings);
 
 const id = fc.uuid();
-/** Text near ids: a part of one, with something else behind it. */
+/** Text similar to ids: part of one, followed by something else. */
 const near = fc
   .tuple(id, fc.nat(40), fc.string({ unit: 'grapheme', maxLength: 3 }))
   .map(([one, n, more]) => one.slice(0, n) + more);

@@ -5,7 +5,7 @@ import { countLeases, RowCounts } from './counts';
 describe('counting rows', () => {
   let timeMs = 0;
   let calls = 0;
-  /** A database in which there are as many leases as it was asked, and counting takes so long. */
+  /** A fake database: the number of leases equals the number of queries, and each count takes this long. */
   const countsTaking = (tookMs: number, fails = false) => {
     timeMs = 0;
     calls = 0;

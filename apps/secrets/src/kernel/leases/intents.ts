@@ -68,7 +68,7 @@ export class IntentSweep {
   private async oneOfMount(row: IntentRow): Promise<void> {
     const count = (by: number) => this.running.set(row.mount_id, (this.running.get(row.mount_id) ?? 0) + by);
     count(1);
-    // An intent that cannot even be postponed belongs to this node until its claim ends.
+    // An intent that cannot even be postponed stays claimed by this node until the claim ends.
     await this.undo(row).catch((error) => this.storage.log?.warn({ err: error }, 'an intent could not be put off'));
     count(-1);
     if (this.running.get(row.mount_id) === 0) this.running.delete(row.mount_id);

@@ -13,7 +13,7 @@ import type { TokenRecord } from '../tokens/types';
 import { Leases } from './leases';
 import type { LeaseHosts } from './types';
 
-/** A system outside: what it was asked to end, and whether it refuses. */
+/** An outside system: what it was asked to revoke, and whether it refuses. */
 class Outside {
   readonly ended: string[] = [];
   readonly calls: string[] = [];
@@ -244,7 +244,7 @@ describe('an outside system that asks for a rest', () => {
       return Promise.reject(new Error('the connection was lost'));
     });
     time += 2000;
-    // Those that were under way together; the others are due, and nothing asks for them.
+    // The ones running at the same time; the others are due, but nothing claims them.
     await until(async () => (await resting()) > 0 && (await claimed()) === 0);
     expect(await resting()).toBeLessThanOrEqual(16);
     const callsBefore = outside.calls.length;
@@ -253,7 +253,7 @@ describe('an outside system that asks for a rest', () => {
     await until(() => other.ended.length === 1);
     expect(outside.calls.slice(callsBefore)).toEqual([]);
     time += 8000;
-    // Half as many as before. Leases of earlier tests may be due as well, and a node that was not heard of for seconds loses
+    // Half as many as before. Leases of earlier tests may be due as well, and a node that is silent for seconds loses
     // its claims and asks twice.
     await until(async () => (await resting()) > 0 && (await claimed()) === 0);
     const again = outside.calls.slice(callsBefore).filter((name) => name.startsWith('slow-'));

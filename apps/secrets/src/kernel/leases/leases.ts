@@ -156,7 +156,7 @@ export class Leases {
       maxTtlSeconds: secret.maxTtlSeconds ?? 0,
       capMs,
     };
-    // By creating a secret the system has answered.
+    // Creating a secret means that the system has answered.
     if (mount.backend.secrets[secret.type]?.revoke) this.noteAnswer(mount.uuid, now);
     const role = path.slice(path.lastIndexOf('/') + 1);
     const facts = { namespaceId: namespace.uuid, mountId: mount.uuid, path, role };
@@ -190,7 +190,7 @@ export class Leases {
     }
   }
 
-  /** The configuration of a mount's outside system was written: leases that rest because of it are tried again. */
+  /** The configuration of a mount's outside system was written: its resting leases are tried again. */
   reconfigured(mountId: string): void {
     this.sweep.endRest(mountId);
     this.rests.wroteConfig(mountId);

@@ -1,7 +1,7 @@
 import type { Statement } from '../storage/database';
 import type { StorageKernel } from '../storage/storage';
 
-/** How much later a call may fail that started before a configuration was written; then it postpones its lease. */
+/** How long after a configuration was written an earlier call may still fail and postpone its lease. */
 const OLD_CALLS_MS = 35_000;
 
 /**

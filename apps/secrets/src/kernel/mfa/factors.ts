@@ -61,7 +61,7 @@ export class Factors {
     const counter = matchCounter(schemeOf(secret), passcode, this.needs.clock.now(), secret.skew);
     if (counter === undefined) return incorrect;
     if (counter <= lastCounter) {
-      // It was right once, so it is not a guess.
+      // It was correct once, so it is not a guess.
       await this.needs.attempts.giveBack(attempt);
       return incorrect;
     }

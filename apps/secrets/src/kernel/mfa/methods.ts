@@ -90,7 +90,7 @@ export class Methods {
     if (elsewhere !== namespaceId) return false;
     await this.needs.committer.transaction(
       async (tx) => {
-        // Enforcements lock the methods they name, so none can start to use it meanwhile.
+        // Enforcements lock the methods they name, so none can start to use it in the meantime.
         const [lockedRow] = await lockRows(tx, 'mfa_method', numbered(namespaceId, id));
         if (lockedRow === undefined) return;
         const where = { methodIds: { has: lockedRow } };

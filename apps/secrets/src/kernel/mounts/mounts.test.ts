@@ -20,7 +20,7 @@ describe('a mount that another node has just created', () => {
     const { database, committer, changes, barrier, clock } = test.storage;
     const parts = { database, committer, changes, barrier, clock, catalog, ttls };
     const maker = new Mounts(parts);
-    // Word of what is made comes when it is asked for.
+    // Notices arrive only when `catchUp` is called.
     const late = (mustTell: boolean) => {
       const listeners: (() => void)[] = [];
       const catchUp = async () => {
@@ -35,7 +35,7 @@ describe('a mount that another node has just created', () => {
     expect(among.at(ROOT_NAMESPACE_ID, 'late/')).toBeUndefined();
     expect(await among.seek(ROOT_NAMESPACE_ID, 'late/')).toMatchObject({ path: 'late/' });
     expect(await among.seek(ROOT_NAMESPACE_ID, 'later/')).toBeUndefined();
-    // There is no other node that could have made one.
+    // A single node does not read again: no other node could have created a mount.
     expect(await single.seek(ROOT_NAMESPACE_ID, 'late/')).toBeUndefined();
   });
 

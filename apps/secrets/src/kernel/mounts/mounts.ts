@@ -190,7 +190,7 @@ export class Mounts {
     return true;
   }
 
-  /** From now on the mount does not answer; its path is not free yet. */
+  /** From now on the mount does not answer; its path stays reserved. */
   taint({ uuid }: LiveMount): Promise<boolean> {
     return this.update(`mount/${uuid}`, uuid, () => ({ tainted: true }));
   }

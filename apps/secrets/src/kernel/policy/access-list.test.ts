@@ -44,7 +44,7 @@ describe('a rule that matched and lost', () => {
     // Only the last character can be a wildcard.
     ['a*b/c*', 'a*b/cd*', 'a*b/cde', 'its first wildcard stands further left'],
     ['+/+/+/cd', '+/+/ab/+', 'x/y/ab/cd', 'it sorts before the winner'],
-    // A + inside a segment is none.
+    // A + inside a segment is an ordinary character.
     ['+/a+b*', '+/a+bc*', 'x/a+bc', 'it is shorter'],
     ['a+/+', 'a+/b*', 'a+/b', 'its first wildcard stands further left'],
     ['+/b+/+', '+/b+/c', 'a/b+/c', 'it has more + segments'],
@@ -64,7 +64,7 @@ describe('a rule that matched and lost', () => {
     expect(losers.map(({ lostBecause }) => lostBecause)).toEqual(['the path with its trailing slash wins']);
   });
 
-  // A list takes what matches its path with the slash, even where something else would rank higher.
+  // A list uses the rule that matches its path with the slash, even if another would rank higher without it.
   it.each([
     ['sec/+', 'sec/*', 'sec/a/'],
     ['+/+', '+/a*', 'sec/ab/'],
@@ -716,7 +716,7 @@ describe('rights on path templates', () => {
 
   it('knows the whole prefix below which something is granted', () => {
     const list = access(rules('ns1/kv/x read', '+/x/ list', 'sec/x deny'));
-    // What would be listed in sec/ is decided by the rule without the slash.
+    // Listing sec/ is decided by the rule without the slash.
     expect(['ns1/kv/', 'ns1/other/', 'sec/'].map((prefix) => list.grantsBelow(prefix))).toEqual([true, false, false]);
   });
 

@@ -10,8 +10,8 @@ import type { PathTemplate, Subject } from './types';
 fc.configureGlobal(propertySettings);
 
 /**
- * The rules of the language restated as plainly as possible: look at every block, no tree, no shared code.
- * If it went, a mistake in the compiled tree would show only as a wrong grant in production.
+ * The rules of the language restated as plainly as possible: look at every block, no tree, no shared code. Without this
+ * test, a mistake in the compiled tree would only show as a wrong grant in production.
  */
 interface Block {
   pattern: string;
@@ -123,7 +123,7 @@ function slowDecide(blocks: Block[], { path, operation, parameters, wrap }: Aske
 }
 
 const subject: Subject = { entity: { id: 'e', name: 'a', metadata: {}, aliases: [] }, groups: [] };
-/** As the text has it. */
+/** The pattern as written in the policy text. */
 const textOf = ({ pattern, templated }: Block) =>
   templated ? pattern.replace(/(^|\/)a(?=\/|$)/, '$1{{identity.entity.name}}') : pattern;
 
@@ -270,7 +270,7 @@ describe('the compiled access list', () => {
       ),
       { numRuns },
     );
-    // A comparison in which nothing is ever granted would prove nothing.
+    // If nothing were granted, the comparison would prove nothing.
     expect(allowed).toBeGreaterThan(numRuns / 50);
   }, 3_600_000);
 
@@ -283,7 +283,7 @@ describe('the compiled access list', () => {
       for (const segment of segments)
         paths = paths.flatMap((p) => (typeof segment === 'string' ? [segment] : names).map((n) => [...p, n]));
       if (open) {
-        // One segment more than the longest pattern has: a path may escape a refusing pattern just by its length.
+        // One segment longer than the longest pattern: a path may escape a denying pattern by its length.
         const tails = names.flatMap((n) => [
           [n],
           ...['', ...names].map((m) => [n, m]),

@@ -72,7 +72,7 @@ export class RuleAccess implements AccessList {
     const layers = this.layersFor(template.folding);
     const longest = layers.reduce((most, { longestPattern }) => Math.max(most, longestPattern), 0);
     const grants = ({ bits }: PatternRule) => (bits & bit) !== 0 && (!sudo || (bits & capabilityBits.sudo) !== 0);
-    // At least the rule that matches the path is found.
+    // The rule that matches the path is always found.
     const witness = (path: string) => grants(findRule(layers, path, listing)!);
     return layers.some(({ rules }) =>
       rules.some((rule) => grants(rule) && isTemplateWitnessed(template, rule.pattern, listing, longest, witness)),

@@ -10,7 +10,7 @@ import type { AccessList } from './types';
 
 type Stored = { text: string; expiresAtMs?: number; namespaceId?: string };
 
-/** A store in memory: what it holds, how often it was asked, and the changes since each version. */
+/** An in-memory store that counts reads and records changes by epoch. */
 class Policies {
   epoch = 1;
   reads = 0;
@@ -103,7 +103,7 @@ describe('the access of a caller', () => {
     const first = await access.of(query(names));
     expect(access.peek(query(names))).toBe(first);
     expect(await access.of(query(names))).toBe(first);
-    // Another token with the same names, in another order, reads nothing again.
+    // A different set of names needs a new list, but its policies are already cached.
     expect(access.peek(query(['reader']))).toBeUndefined();
     expect(may(await access.of(query(['reader'])), 'sec/a')).toBe(true);
     expect(policies.reads).toBe(1);
@@ -172,7 +172,7 @@ describe('the access of a caller', () => {
     expect([may(ofOne, 'home/one'), may(ofOne, 'home/other')]).toEqual([true, false]);
     expect([may(ofOther, 'home/one'), may(ofOther, 'home/other')]).toEqual([false, true]);
     expect(access.peek(query(names, { identity: one }))).toBe(ofOne);
-    // Something in the identity has changed: it is another object.
+    // A changed identity is a new object.
     expect(access.peek(query(names, { identity: identity('one') }))).toBeUndefined();
     const renewed = identity('one');
     expect(may(await access.of(query(names, { identity: renewed })), 'home/one')).toBe(true);
@@ -187,7 +187,7 @@ describe('the access of a caller', () => {
     const names = ['p0', 'p1', 'p2', 'p3', 'p4'];
     for (const name of names) policies.put(name, rule(name));
     expect(may(await access.of(query(names)), 'p4')).toBe(true);
-    // That is all: 50,000, with one rule more there is one too many.
+    // Exactly 50,000 rules are allowed; one more is refused.
     policies.put('p5', 'path "p5" { capabilities = ["read"] }');
     const refusal = new Refusal(
       'denied',
@@ -195,10 +195,10 @@ describe('the access of a caller', () => {
     );
     await expect(access.of(query([...names, 'p5']))).rejects.toEqual(refusal);
     await expect(access.of(query([...names, 'p5']))).rejects.toHaveProperty('kind', 'denied');
-    // What has expired does not count.
+    // Expired policies do not count.
     policies.put('p5', 'path "p5" { capabilities = ["read"] }', { expiresAtMs: policies.nowMs });
     expect(may(await access.of(query([...names, 'p5'])), 'p4')).toBe(true);
-    // As long as one may be, and as many as are then 16 MiB.
+    // Policies of maximum length, 16 MiB in total.
     policies.policies.clear();
     const text = 'path "x" { capabilities = ["read"] }'.padEnd(512 * 1024);
     const long = Array.from({ length: 32 }, (_, at) => `l${at}`);

@@ -25,7 +25,7 @@ export interface Identified {
 /** The caller: the token's own policies, and its identity, if any. */
 export interface AccessQuery {
   readonly namespaceId: string;
-  /** Look-ups are cheapest with the same array for every request of a token. */
+  /** Lookups are fastest if all requests of a token pass the same array. */
   readonly policies: readonly string[];
   readonly identity?: Identified;
 }

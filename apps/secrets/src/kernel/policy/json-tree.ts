@@ -2,8 +2,8 @@ import { maxDepth, syntaxError, type Tree, type TreeItem } from './policy-tree';
 import { isHexDigit, TextCursor } from './text-cursor';
 
 /**
- * Parses JSON policy text. Throws `PolicySyntaxError` with line and column. A parser of our own, because JSON.parse
- * gives no positions and rounds long numbers.
+ * Parses JSON policy text. Throws `PolicySyntaxError` with line and column. `JSON.parse` gives no positions and rounds
+ * long numbers.
  */
 export function parseJsonTree(text: string): Tree {
   const cursor = new TextCursor(text);

@@ -5,7 +5,7 @@ export type ListFilter = (path: string, key: string) => string | undefined;
 
 type FilterStep = (value: string) => string | undefined;
 
-/** The longest template, and the most pipe steps in it: it runs for every key of a listing. */
+/** The limits on a template's length and pipe steps, because it runs for every key of a listing. */
 const longestTemplate = 4096;
 const mostSteps = 16;
 /** Longest text at any step. */

@@ -19,12 +19,12 @@ const tooMuch = expect.objectContaining({
   message: 'too many or too long parameters to compare with the policies',
 });
 
-// One request must not hold up all others. It has 250 million steps.
+// One request must not block all others, so it has a budget of 250 million steps.
 describe('the parameters of a request', () => {
   it.each<[string, PolicyValue, number, unknown]>([
     ['texts', 'a', 1_000_000, 'b'],
     ['objects', { object: new Map([['k', 'a']]) }, 333_333, { k: 'b' }],
-    // A search may look at each of 1,009 characters once for each of 99.
+    // A search may compare each of 1,009 characters with each of 99.
     ['the inside of a text', `*${'a'.repeat(97)}*`, 500, 'b'.repeat(1_009)],
   ])('are compared with %s while that is fast', (_, listed, times, value) => {
     const rule = denying(Array(times).fill(listed));

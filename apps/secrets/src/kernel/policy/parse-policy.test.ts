@@ -8,7 +8,7 @@ import { maxPolicyBytes, parsePolicy } from './parse-policy';
 
 fc.configureGlobal(propertySettings);
 
-/** The message a text is refused with. */
+/** The message of the refusal of a text. */
 function refusal(text: string): string {
   try {
     parsePolicy(text);
@@ -315,11 +315,11 @@ describe('policy parser', () => {
     const block = 'path "sec/+/{{identity.entity.id}}/*" { capabilities = ["read"] }\n';
     const before = process.cpuUsage();
     expect(parsePolicy(block.repeat(Math.floor(maxPolicyBytes / block.length))).rules.length).toBeGreaterThan(7_000);
-    // A tenth of a second of processor time; anything quadratic would take minutes.
+    // This takes a tenth of a second of processor time; a quadratic parser would take minutes.
     expect(process.cpuUsage(before).user / 1e6).toBeLessThan(15);
   });
 
-  // If it went, a policy text that makes the parser fail would be a fault of the service instead of an answer.
+  // A policy text that makes the parser throw anything else would be answered as a fault of the service.
   it('answers any text with a policy or a refusal', () => {
     const scraps = [
       'path',

@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { PatternRule } from './rule';
 import { comparePatterns, hasWildcard, RuleTree } from './rule-tree';
 
-// So few letters that patterns and paths collide all the time.
+// A small alphabet, so that patterns and paths collide often.
 const segment = fc.constantFrom('a', 'ab', 'abc', 'b+', '+', '+', '');
 const patterns = fc
   .tuple(fc.array(segment, { minLength: 1, maxLength: 4 }), fc.boolean())
@@ -41,14 +41,14 @@ it('finds in a tree what trying every rule finds, the best one first', () => {
     }),
     { ...propertySettings, numRuns: 500 },
   );
-  // A comparison in which nothing ever matches would prove nothing.
+  // If nothing matched, the comparison would prove nothing.
   expect(found).toBeGreaterThan(200);
 });
 
 it.each([
-  // What a branch ends with is worse than what another has, what is further down in it better.
+  // The rule at a branch ranks lower than one of another branch, but a rule below it ranks higher.
   ['x/bb/c', '+/bb/+', ['+/+/c', '+/+/c/d']],
-  // A prefix wins over what is below a name.
+  // A prefix wins over a rule below a literal segment.
   ['x/b/y/z', '+/b*', ['+/b/+/*']],
   ['x/b/y', '+/b/*', ['+/b*']],
 ])('finds for %s %s rather than any of %j', (path, winner, others) => {

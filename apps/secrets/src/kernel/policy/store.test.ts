@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { ChangeNotices } from '../storage/types';
 import { PolicyStore, type PolicyStoreNeeds } from './store';
 
-/** A store over policies held in memory, and how often it asked for them. */
+/** A store over in-memory policies, with a count of its reads. */
 function storeOf(texts: Readonly<Record<string, string>>) {
   const requests: string[][] = [];
   const rowOf = (name: string) => {

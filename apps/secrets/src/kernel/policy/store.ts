@@ -68,7 +68,7 @@ const noOptions: PolicyOptions = {
   allowsWildcardsInTemplates: false,
   allowsSlashesInTemplates: false,
 };
-/** The only type there is. */
+/** The only policy type. */
 const ACL = 'acl';
 const cell = (row: string) => ({ table: 'policy', row, column: 'sealed' });
 const maxRemembered = 100_000;

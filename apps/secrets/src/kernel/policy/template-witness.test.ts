@@ -4,7 +4,7 @@ import type { PathTemplate } from './types';
 
 const free = { free: true } as const;
 
-/** The paths that are asked about where none passes; what no policy writes literally is shown as `?`. */
+/** The candidate paths if none is accepted; fresh segments are shown as `?`. */
 function witnesses(template: PathTemplate, pattern: string, listing = false, longestPattern = 3): string[] {
   const paths: string[] = [];
   const accepts = (path: string) => {
@@ -58,7 +58,7 @@ it.each<[string, PathTemplate['segments'], string[]]>([
   ['sec/a*', ['sec'], ['sec/a?', 'sec/a?/?', 'sec/a?/?/?']],
   ['*', ['sec'], ['sec/?', 'sec/?/?', 'sec/?/?/?']],
   ['sec/a/b*', ['sec'], ['sec/a/b?', 'sec/a/b?/?']],
-  // Longer than any pattern, so that one length covers all.
+  // Longer than any pattern, so one length is enough.
   ['*', ['a', free, 'c', 'd'], ['a/?/c/d/?']],
 ])('a path of each length for %s and the open template %j', (pattern, segments, expected) => {
   expect(witnesses({ segments, open: true }, pattern)).toEqual(expected);

@@ -32,7 +32,9 @@ export function isTemplateWitnessed(
   return false;
 }
 
-/** The segments of a pattern, fitted to a template; undefined if they do not fit, which the first ones mostly show. */
+/**
+ * The segments of a pattern, fitted to a template; undefined if they do not fit, which the first segments usually show.
+ */
 function fitSegments({ segments, open }: PathTemplate, pattern: string): string[] | undefined {
   const path: string[] = [];
   for (let from = 0; from <= pattern.length; ) {

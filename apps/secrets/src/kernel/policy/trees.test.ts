@@ -3,7 +3,7 @@ import { parseHcl } from './hcl';
 import { parseJsonTree } from './json-tree';
 import type { Tree } from './policy-tree';
 
-/** A tree in one line, each value after the place where it begins: `1:1{a=1:3"x"}`. */
+/** A tree as one line: each value is prefixed with its position, as in `1:1{a=1:3"x"}`. */
 function textOf(tree: Tree): string {
   const at = `${tree.at.line}:${tree.at.column}`;
   switch (tree.kind) {

@@ -47,7 +47,7 @@ export interface QuotaQuestion {
   readonly address: string;
 }
 
-/** Where a check puts the rate headers for the answer, if they are wanted. */
+/** Where a check puts the rate-limit headers of the answer, if they are enabled. */
 export interface RateNotes {
   rateHeaders?: Readonly<Record<string, string>>;
 }
@@ -73,9 +73,8 @@ interface QuotaSubject {
 }
 
 /**
- * Limits on requests and on leases. All of them are in memory; leases are counted by the statement that writes the
- * lease, so that no node can exceed the limit. Every matching quota counts: a narrower one does not replace a wider
- * one.
+ * Limits on requests and on leases, all held in memory. Leases are counted by the statement that writes the lease, so
+ * that no node can exceed the limit. Every matching quota counts: a narrower one does not replace a wider one.
  */
 export class Quotas {
   private rates: { quota: Quota; buckets: Buckets }[] = [];

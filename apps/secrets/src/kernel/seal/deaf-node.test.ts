@@ -35,7 +35,7 @@ describe('a node that receives no notices', () => {
     await first.seal.init({ shares: 1, threshold: 1 }, () => undefined);
     deaf = await node(proxy.url);
     await until(() => deaf.storage.changes.fresh);
-    // It neither hears nor asks.
+    // It neither receives notices nor polls.
     proxy.hold('listener');
     await deaf.storage.background.stop();
   });
@@ -50,7 +50,7 @@ describe('a node that receives no notices', () => {
     ['a transaction', (read) => deaf.storage.database.transaction(read)],
   ];
   it.each(ways)('decrypts what %s reads that was encrypted with a new key', async (name, way) => {
-    // Without this it would fail requests from a rotation elsewhere on, until it hears of it.
+    // Otherwise its requests would fail after a rotation on another node until it received the notice.
     await first.rotation.rotate();
     const { barrier } = first.storage;
     await first.storage.database.query(WRITE, [name, barrier.sealJson({ seen: name }, cell)]);
@@ -70,7 +70,7 @@ describe('a node that receives no notices', () => {
   });
 
   it('is sealed anyway when another one seals the service, because it polls', async () => {
-    // Without this it would go on answering from the database after an operator has sealed everything.
+    // Otherwise it would continue to answer from the database after an operator has sealed the service.
     const deafNode = await node(proxy.url);
     expect(deafNode.seal.sealed).toBe(false);
     await first.seal.seal();

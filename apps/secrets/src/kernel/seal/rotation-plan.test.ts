@@ -58,7 +58,7 @@ describe('automatic rotation', () => {
   it('adds one new key when the old one is too old, however many nodes notice', async () => {
     await two.rotation.plan.change((before) => ({ ...before, enabled: true }));
     await Promise.all([one, two, one, two].map(({ rotation }) => rotation.rotateIfDue()));
-    // Whichever node took the key, the other hears of it.
+    // One of the two nodes rotates the key, and the other is notified.
     await until(async () => (await term()) === 2);
     await waitForVersion(2);
     clock.advance(day * 1000 - 1);
@@ -85,7 +85,7 @@ describe('automatic rotation', () => {
     await two.rotation.rotateIfDue();
     const before = await term();
     await seal(one, 600);
-    // Keys that are read again do not make a node forget what it has not told yet.
+    // Reading the keys again does not drop the unreported count of a node.
     one.storage.barrier.unseal(one.storage.barrier.keys);
     await one.rotation.rotateIfDue();
     await one.rotation.rotateIfDue();
@@ -94,7 +94,8 @@ describe('automatic rotation', () => {
     await two.rotation.rotateIfDue();
     await until(async () => (await term()) === before + 1);
     await waitForVersion(before + 1);
-    // Resealing exceeded the rules by now, but it does not count as use of the new key. A job of an older rotation may do part of it.
+    // Resealing exceeds the limit, but it does not count as use of the new key. The job of an older rotation may do
+    // part of it.
     await until(async () => (await one.rotation.progress())?.running === false && (await sealedUnderOlder()) === 0);
     await one.rotation.rotateIfDue();
     await two.rotation.rotateIfDue();

@@ -15,7 +15,7 @@ import { sealedColumns } from './sealed-columns';
 
 const mountId = randomUUID();
 const key = (fill: number) => Buffer.alloc(32, fill);
-/** The share with another first byte. */
+/** The share with a different first byte. */
 const changed = (share: string) => `${share.startsWith('00') ? '11' : '00'}${share.slice(2)}`;
 let database: TestDatabase;
 let running: Node[] = [];
@@ -92,7 +92,7 @@ describe('an auto seal', () => {
   it('is sealed on all nodes within a second and unsealed with recovery shares at any', async () => {
     const [first, second] = running as [Node, Node];
     const generation = new Rekey(first.storage, first.seal, 'recovery');
-    // New shares, because those of the first test are not at hand here.
+    // New shares, because this test does not have those of the first test.
     await first.storage.committer.transaction(async () => {});
     expect(await generation.status()).toMatchObject({ started: false, required: 3 });
     await second.seal.seal();

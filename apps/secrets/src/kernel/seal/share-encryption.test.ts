@@ -5,7 +5,7 @@ import { encryptShare, readShareKeys } from './share-encryption';
 
 const refusal = (message: string) => ({ kind: 'invalid', message: expect.stringContaining(message) });
 
-/** A number of this many bytes as OpenPGP writes it. */
+/** A number of this many bytes in OpenPGP format. */
 function number(bytes: number): Buffer {
   const head = Buffer.alloc(2);
   head.writeUInt16BE(bytes * 8);
@@ -20,7 +20,10 @@ function packet(tag: number, body: Buffer): Buffer {
   return Buffer.concat([head, body]);
 }
 
-/** A key of any algorithm made of numbers, whose certification looks right until the numbers have been raised. */
+/**
+ * A key of any algorithm that consists of numbers. Its certification looks valid until the modular exponentiation is
+ * done.
+ */
 function costly(algorithm: number, numbers: readonly number[], signature: readonly number[]): string {
   const body = Buffer.concat([Buffer.from([4, 0x60, 0, 0, 0, algorithm]), ...numbers.map(number)]);
   const length = Buffer.alloc(2);
@@ -54,7 +57,7 @@ describe('keys that shares are encrypted to', () => {
     },
   );
 
-  // Verifying such a key's statements about itself would take seconds to hours, and hold up all other requests.
+  // Verifying the self-signatures of such a key would take seconds to hours and block all other requests.
   it.each([
     ['numbers for DSA', costly(17, [2048, 2047, 2046, 2046], [2040, 2040]), 'dsa keys are not supported'],
     ['numbers for ElGamal', costly(16, [2048, 2047, 2046], [2040, 2040]), 'elgamal keys are not supported'],

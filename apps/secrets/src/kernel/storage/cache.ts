@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Cache } from './types';
 
-/** A load or a write under way. If its key is forgotten meanwhile, the result is not cached. */
+/** A pending load or write. If its key is forgotten in the meantime, the result is not cached. */
 export interface Ticket {
   readonly key: string;
   readonly writes: boolean;
@@ -39,7 +39,7 @@ export class CoherentCache<V extends object> implements Cache<V> {
     const [maxSize, share] = maxBytes === undefined ? [maxEntries, 1] : [maxBytes, Math.ceil(maxBytes / maxEntries)];
     this.values = new LRUCache({
       maxSize,
-      // A few long values would push out all others.
+      // A few long values would evict all others.
       ...(maxBytes !== undefined && { maxEntrySize: maxBytes / 32 }),
       sizeCalculation: ({ value }, key) =>
         maxBytes === undefined ? 1 : Math.max(share, key.length + 64 + (value && sizeOf ? sizeOf(value) : 0)),

@@ -8,7 +8,7 @@ import { newWriteSet } from './write-set';
 
 const mountId = randomUUID();
 
-/** Without these bounds a token revoked on one node would go on working on another that is cut off. */
+/** Otherwise a token revoked on one node would still work on another that is cut off. */
 describe('a node serves no cached value a second after it changed elsewhere', () => {
   let test: TestStorage;
   let proxy: DatabaseProxy;

@@ -42,8 +42,8 @@ interface BeatRow extends SealRow {
 /** A node without a heartbeat for this long counts as gone. */
 const GONE_MS = 3000;
 /**
- * An older heartbeat no longer proves that notices arrive. Counted from its start: notices sent before it arrive before
- * it, however long either took.
+ * An older heartbeat no longer proves that notices arrive. Measured from the start of the heartbeat: notices sent
+ * before it arrive before it.
  */
 const STALE_MS = 900;
 /** After a shorter silence others cannot consider this node gone. */

@@ -3,7 +3,7 @@ import { prefixEnd } from './entries';
 import * as sql from './statements';
 import type { EntryKey, PrefixDelete } from './types';
 
-/** Fewer than this do not slow any listing. */
+/** Fewer deleted rows than this do not slow down a listing. */
 const WORTH_A_LOOK = 200;
 const AT_ONCE = 1000;
 /** If rows are deleted faster than they can be visited, the rest is left to listings and to VACUUM. */

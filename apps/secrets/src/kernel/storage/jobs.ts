@@ -56,7 +56,7 @@ interface JobRow {
 
 /** A node that has not recorded progress by then counts as dead. */
 const CLAIM_MS = 15_000;
-/** Afterwards another job has its turn. */
+/** After this time another job gets a turn. */
 const TURN_MS = 2000;
 const MAX_PAUSE_MS = 5 * 60_000;
 const COLUMNS = 'id, kind, key, state, done, total, attempts, claim, created_at_ms, updated_at_ms, sealed';

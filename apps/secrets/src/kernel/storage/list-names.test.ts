@@ -7,7 +7,7 @@ const mountId = randomUUID();
 const numbers = (count: number, text: (n: number) => string) => Array.from({ length: count }, (_, n) => text(n));
 const padded = (n: number) => String(n).padStart(4, '0');
 
-/** Entries in a row, folders that hold much, and many that hold some: every way a listing can go on. */
+/** Runs of entries, large folders, and many small folders: every case of continuing a listing. */
 const paths = [
   ...numbers(1300, (n) => `a/${padded(n)}`),
   ...numbers(1500, (n) => `a/0700-large/${padded(n)}`),
@@ -20,7 +20,7 @@ const paths = [
 
 const bytewise = (one: string, other: string) => Buffer.compare(Buffer.from(one), Buffer.from(other));
 
-/** What a listing must say, the slow way. */
+/** The expected listing, computed the slow way. */
 function namesUnder(folder: string): string[] {
   const names = new Set<string>();
   for (const path of paths) {

@@ -24,7 +24,7 @@ const namesWith = async (prefix: string) =>
     (row) => row.name,
   );
 
-/** Both ways to a table. */
+/** Both ways to access a table. */
 const ways = {
   prisma: {
     write: (tx: Tx, name: string): Promise<unknown> => tx.prisma.setting.create({ data: { name } }),
@@ -42,7 +42,7 @@ const raising = (code: string) => `DO $$ BEGIN RAISE EXCEPTION 'made up' USING E
 const both = ['prisma', 'sql'] as const;
 const way = fc.constantFrom(...both);
 
-/** What a promise fails with. */
+/** The error of a promise. */
 const failureOf = (work: Promise<unknown>): Promise<Record<string, unknown>> =>
   work.then(
     () => ({}),
@@ -63,7 +63,7 @@ describe('a transaction', () => {
               for (const [s, { write, see }] of steps.entries()) {
                 await ways[write].write(tx, nameOf(t, s));
                 expect(await ways[see].sees(tx, nameOf(t, s))).toBe(true);
-                // Asked at the same moment: two of one transaction, and those of the others.
+                // Simultaneous queries: two of this transaction, and those of the others.
                 const own = await Promise.all([0, s].map((at) => ways.prisma.sees(tx, nameOf(t, at))));
                 expect(own).toEqual([true, true]);
               }
@@ -196,7 +196,7 @@ describe('database errors', () => {
       const failure = await failureOf(database().transaction((tx) => fail(ways[by], tx)));
       expect(failure).toMatchObject(expected);
     }
-    // The one connection too few that would be lost otherwise.
+    // Uses every connection of the pool: it would hang if one had leaked.
     await Promise.all(Array.from({ length: 12 }, () => database().transaction((tx) => ways.prisma.sees(tx, 'x'))));
   });
 

@@ -49,7 +49,7 @@ describe('entries', () => {
   });
 
   it('expire', async () => {
-    // Ahead of all others, who would remove what has expired for them.
+    // Its clock is ahead of all other nodes, because they would delete expired entries.
     const clock = manualClock(Date.now() + 3_600_000);
     const node = await test.another({ clock });
     const short = async () => (await node.entries.read({ mountId, path: 'short' }))?.value.toString();
@@ -117,7 +117,7 @@ describe('a folder that was emptied', () => {
     for (const name of names) change(set, folder + name);
     await commit(set);
   };
-  /** Pages that PostgreSQL has to look at to find that nothing is there. */
+  /** The pages that PostgreSQL reads to find an empty folder. */
   const pagesOf = async (folder: string): Promise<number> => {
     const text = `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT revision FROM entry
       WHERE mount_id = '${mountId}' AND path >= '${folder}' AND path < '${folder.slice(0, -1)}0' ORDER BY path LIMIT 1000`;
@@ -143,13 +143,13 @@ describe('a folder that was emptied', () => {
       await test.byHand('SET enable_seqscan = off');
       await test.byHand('SET enable_bitmapscan = off');
       const value = Buffer.alloc(1500, 'v');
-      // A transaction that writes, in any database of the server, keeps all rows deleted after it began from being removed:
-      // wait for tests that hold one for long, and if one came in between, try the next folder.
+      // A writing transaction in any database of the server prevents the removal of rows deleted after it began. So
+      // wait for tests that hold one for long, and try the next folder if another one interfered.
       const superuserUrl = await asSuperuser(test.database.url);
       const oldWriters = async () => {
         const text = `SELECT count(*)::int AS n FROM pg_stat_activity
         WHERE backend_xid IS NOT NULL AND xact_start < clock_timestamp() - interval '300 ms'`;
-        // Only a superuser sees what all sessions do.
+        // Only a superuser sees all sessions.
         const { rows } = await withClient(superuserUrl, (client) => client.query<{ n: number }>(text));
         return rows[0]!.n;
       };
@@ -238,7 +238,7 @@ describe('a write set', () => {
 });
 
 describe('an entry changed by hand', () => {
-  // Without this, anyone who can write to the database could exchange or bring back secrets unnoticed.
+  // Otherwise anyone with write access to the database could swap or restore secrets unnoticed.
   const forget = () => test.storage.changes.applyAll();
 
   it('is noticed when two encrypted values are swapped', async () => {
@@ -300,7 +300,7 @@ describe('two nodes', () => {
   });
 
   it('can write and remove one entry at the same time, and always read what is left of it', async () => {
-    // A witness that outlived its entry would speak against the next one of that name.
+    // A witness that outlived its entry would contradict the next entry of that name.
     const other = await test.another();
     const nodes = [test.storage, other];
     for (let round = 0; round < 60; round++) {
@@ -349,7 +349,7 @@ describe('two nodes', () => {
     await until(() => test.storage.changes.others === 1 && other.changes.fresh);
     await commit(put('deaf', '1'));
     await other.entries.read({ mountId, path: 'deaf' });
-    // Cut every connection of the other node and keep cutting: it neither hears nor beats.
+    // Cut the listening connections: the other node gets no notices and sends no heartbeats.
     await test.byHand(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE '%listener' AND datname = current_database()`,
     );

@@ -25,14 +25,14 @@ describe('a table cached as a whole', () => {
       stored = to;
       tell();
     };
-    /** Lets readings end, those that begin meanwhile as well. */
+    /** Lets reads finish, including those that start in the meantime. */
     const finish = async () => {
       for (let turns = 0; turns < 20; turns++) {
         readings.shift()?.();
         await new Promise((resolve) => setImmediate(resolve));
       }
     };
-    /** What the one who asks now goes on with. */
+    /** The value that a caller gets now. */
     const ask = async () => {
       await cachedTable.refresh();
       return rendered.value;

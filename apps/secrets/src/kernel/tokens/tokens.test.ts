@@ -51,7 +51,7 @@ describe('a service token', () => {
   });
 
   it('is not in the database, nor is its accessor', async () => {
-    // Without this, a copy of the database would be a set of working tokens.
+    // Otherwise a copy of the database would contain usable tokens.
     const { token, record } = await mint();
     const rows = await test.byHand('SELECT t.*::text AS row FROM token t');
     const dump = JSON.stringify(rows);

@@ -32,7 +32,7 @@ const LIST_ACCESSORS: Statement = {
             AND (expires_at_ms IS NULL OR expires_at_ms > $4) ORDER BY accessor_hash LIMIT $3`,
 };
 
-/** Its conditions are those of the index `token_expiring`, which leaves out logins and short-lived tokens. */
+/** The conditions match the index `token_expiring`, which leaves out logins and short-lived tokens. */
 const LIST_EXPIRING: Statement = {
   name: 'token-expiring',
   text: `SELECT ${TOKEN_COLUMNS} FROM token WHERE namespace_id = $1 AND state = 0 AND path LIKE 'auth/token/%'

@@ -55,7 +55,7 @@ describe('a wrapped answer', () => {
   });
 
   it('is unwrapped once under simultaneous requests', async () => {
-    // Without this, anyone who watches the wire could take the answer as well, unnoticed.
+    // Otherwise anyone who intercepts the token could also read the answer, unnoticed.
     const { token } = await wrap();
     const tries = await Promise.allSettled(Array.from({ length: 12 }, () => wrapping.unwrap(ROOT_NAMESPACE_ID, token)));
     expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);

@@ -7,11 +7,11 @@ import type { From } from './trail';
 
 type Proof = ProviderSignIn | PasskeySignIn;
 
-/** For each method whose proof is used up by the login: the types of its mounts, and what logs in there. */
+/** For each sign-in method whose proof is used up by the login: the types of its mounts, and the path that logs in. */
 const ways: {
   readonly [M in Proof['method']]: {
     readonly types: readonly string[];
-    /** Said of a mount of another type. */
+    /** The refusal for a mount of another type. */
     readonly wrong: string;
     readonly verb: PlainRequest['verb'];
     readonly path: string;

@@ -282,7 +282,7 @@ const stepUpBy: Partial<Record<SignedInBy['method'], readonly string[]>> = {
   token: ['token'],
 };
 
-/** A login that waited for its code may be any: its session would be confirmed as that of another person. */
+/** A waiting login may belong to anyone, and could confirm the session as another person. */
 function requireOf(proof: ProviderSignIn | PasskeySignIn, { path }: TokenRecord): void {
   if (path !== loginPath(proof)) throw new Refusal('unauthenticated', 'this is the code of another sign-in');
 }

@@ -16,9 +16,8 @@ export interface PolicyWish {
 const internal = new Set(['response-wrapping', 'control-group']);
 
 /**
- * allows, else what was asked for where the parent may give it away. A token of another namespace gives none of its
- * policies away: the new token has only what was asked for. Throws `invalid`.
- * own: what was asked for is all there is. Throws `invalid`.
+ * The policies of a new token: those that its role allows, or else a subset of the parent's. A parent from another
+ * namespace passes on none of its policies: then the token gets only the requested ones. Throws `invalid`.
  */
 export function newTokenPolicies(wish: PolicyWish): string[] {
   const requested = clean(wish.requested);

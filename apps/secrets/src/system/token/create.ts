@@ -125,7 +125,7 @@ async function newToken(
   const life = lifetimeOf(call, role, root, parent.expiresAtMs !== null);
   for (const warning of life.warnings) call.warn(warning);
   const entityId = await entityOf(parts, call, role, orphan ? '' : parent.entityId);
-  // A role itself sets the addresses of its tokens.
+  // A role sets the addresses of its tokens itself.
   const boundCidrs = role ? role.token_bound_cidrs : orphan ? [] : parent.boundCidrs;
   for (const name of await parts.policies.missing(namespace.uuid, policies)) {
     call.warn(`Policy "${name}" does not exist`);

@@ -10,7 +10,8 @@ import {
 } from './capabilities';
 
 /**
- * Levels of a team's grant on one workspace. `custom` gives what its separate settings say, never administrator rights.
+ * Levels of a team's grant on one workspace. `custom` gives what its separate settings specify, never administrator
+ * rights.
  */
 export const workspaceLevels = ['read', 'plan', 'write', 'admin', 'custom'] as const;
 export type WorkspaceLevel = (typeof workspaceLevels)[number];

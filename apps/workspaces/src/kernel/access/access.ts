@@ -101,7 +101,7 @@ export class Access {
   /** The organizations of this snapshot. */
   readonly organizationIds: readonly string[];
   private readonly memberships: Pick<ReadonlyMap<string, OrganizationMembership>, 'get'>;
-  /** The workspace judged last: its twenty rules are checked one after the other. */
+  /** The workspace checked last: its twenty rules are checked one after the other. */
   private last: { workspace: WorkspaceTarget; mask: Mask } | undefined;
 
   constructor(
@@ -132,7 +132,7 @@ export class Access {
     return tooOld || (timeout !== null && restedMs > timeout * 60_000);
   }
 
-  /** Agents are limited by their pools, and runs come from where their workers are. */
+  /** Not for agents, which their pools limit, or for runs, which come from the addresses of their workers. */
   private isElsewhere({ onlyFrom }: OrganizationMembership): boolean {
     const { kind, address, siteAdmin } = this.principal;
     if (onlyFrom === undefined || address === undefined || siteAdmin) return false;

@@ -1,7 +1,10 @@
 import { isIP } from 'node:net';
 import { AddressRanges } from '@keystead/outside';
 
-/** A range as it is stored, `10.0.0.0/8`; undefined for a text that is none. A single address is a range, too. */
+/**
+ * A range in its stored form, such as `10.0.0.0/8`; undefined if the text is not a range. A single address counts as a
+ * range.
+ */
 export function rangeOf(text: string): string | undefined {
   const [, address = '', bits] = /^([0-9a-f.:]{2,45})(?:\/(\d{1,3}))?$/i.exec(text) ?? [];
   const version = isIP(address);
@@ -15,6 +18,6 @@ export function rangeOf(text: string): string | undefined {
 export const enabledRanges = (lists: string): string => `(SELECT json_agg(r.range ORDER BY r.id) FROM cidr_range_list l
           JOIN cidr_range r ON r.list_id = l.id AND r.enabled WHERE ${lists})`;
 
-/** The ranges that SQL found; undefined if nothing is limited. */
+/** The ranges from a query; undefined if there is no limit. */
 export const foundRanges = (ranges: readonly string[] | null): AddressRanges | undefined =>
   ranges === null ? undefined : new AddressRanges(ranges);

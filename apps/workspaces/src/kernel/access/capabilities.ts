@@ -62,7 +62,9 @@ export function namesOf(mask: Mask): Capability[] {
   return everyCapability.filter((name) => holds(mask, name));
 }
 
-/** A setting of a custom grant: its values from least to most, each with what it adds to the one before. */
+/**
+ * A setting of a custom grant: its values in increasing order, each with the capabilities it adds to the previous one.
+ */
 export interface Dial {
   readonly values: readonly (string | boolean)[];
   readonly adds: readonly (readonly Capability[])[];
@@ -117,7 +119,7 @@ export function dialMask(dial: Dial, value: string | boolean): Mask {
   return dial.adds.slice(0, index + 1).reduce((mask, names) => mask | maskOf(...names), 0);
 }
 
-/** The value of a setting in a mask: the highest one whose capabilities are all there. */
+/** The value of a setting in a mask: the highest one whose capabilities the mask contains. */
 export function dialValue(dial: Dial, mask: Mask): string | boolean {
   for (let index = dial.values.length - 1; index > 0; index--) {
     const names = dial.adds[index] ?? [];

@@ -23,11 +23,11 @@ export interface Principal {
   readonly siteAdmin: boolean;
   readonly twoFactor: boolean;
   /**
-   * Set when something that they asked for earlier takes effect now, without a token: how they signed in was checked
-   * then, what they may do is checked again.
+   * Set if an earlier request takes effect now, without a token: the sign-in was checked then, rights are checked
+   * again.
    */
   readonly asked?: 'earlier';
-  /** Where the request comes from; what takes effect later comes from nowhere. */
+  /** The address of the request; undefined for an effect of an earlier request. */
   readonly address?: string;
   /** Of an agent: the only addresses that it may come from. */
   readonly onlyFrom?: AddressRanges;

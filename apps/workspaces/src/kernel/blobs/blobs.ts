@@ -9,7 +9,7 @@ import { type Chunks, chunksFor, chunksIn } from './chunks';
 const chunkBytes = 1024 * 1024;
 /** Chunks being stored at once. */
 const inFlight = 2;
-/** A blob without a sign of life from its writer for this long was left behind by a process that is gone. */
+/** A blob without a heartbeat from its writer for this long was left behind by a process that is gone. */
 const abandonedMs = 60 * 60_000;
 
 /** More bytes arrived than allowed. */
@@ -22,7 +22,7 @@ export interface WrittenBlob {
   readonly id: string;
   /** Bytes before compression. */
   readonly size: number;
-  /** Everything is stored: a blob that still has a chunk to store is not finished. */
+  /** Everything is stored; a blob with a chunk still to store is not a finished one. */
   readonly sealed?: undefined;
 }
 
@@ -118,8 +118,8 @@ async function feed(
   source: AsyncIterable<Uint8Array>,
   seen: (piece: Uint8Array) => Promise<void> | undefined,
 ): Promise<void> {
-  // Two buffers in turn: one is filled while the other is compressed. A new buffer for each run would produce as much
-  // garbage as there are bytes.
+  // Two buffers in turn: one is filled while the other is compressed. A new buffer each time would produce as much
+  // garbage as there is data.
   const runs = [Buffer.allocUnsafe(runBytes), Buffer.allocUnsafe(runBytes)];
   let pressing = Promise.resolve();
   let turn = 0;

@@ -57,7 +57,7 @@ export interface Decision<Item, Result> {
 /** Decisions that share the lock of their subject. */
 export interface Decisions {
   decide<Item, Result>(kind: Decision<Item, Result>, key: string, item: Item): Promise<Result>;
-  /** Was another node, or another kind of write, faster a moment ago? Then trying without the lock would be useless. */
+  /** Has another node, or another kind of write, just won a race? Then an attempt without the lock would be useless. */
   isContested(key: string): boolean;
   /** Another request was faster. */
   lost(key: string): void;

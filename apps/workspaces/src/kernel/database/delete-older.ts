@@ -1,7 +1,7 @@
 import { Prisma } from '../../generated/prisma/client';
 import type { Database } from './database';
 
-/** Deletes rows of a table, but for the newest. `which`: SQL about the rows, as `t`, that are meant. */
+/** Deletes the rows of a table that match `which` (SQL about rows `t`), except the newest ones. */
 export async function deleteOlder({ prisma }: Database, table: string, which: Prisma.Sql, keep: number): Promise<void> {
   await prisma.$executeRaw`
     DELETE FROM ${Prisma.raw(table)} WHERE id IN (

@@ -21,7 +21,7 @@ export class LockedDecisions implements Decisions {
 
   constructor(private readonly transaction: Database['transaction']) {}
 
-  /** Was another node, or another kind of write, faster a moment ago? Then trying without the lock would be useless. */
+  /** Has another node, or another kind of write, just won a race? Then an attempt without the lock would be useless. */
   isContested(key: string): boolean {
     return this.contested.has(key);
   }

@@ -58,7 +58,7 @@ export function lostToMigration(error: unknown): boolean {
   return isStalePlan({ code: originalCode, message: originalMessage });
 }
 
-/** Did it lose to another transaction or to a migration, so that a second try may succeed? */
+/** Did it conflict with another transaction or a migration, so that another attempt may succeed? */
 function lostToAnother(error: unknown): boolean {
   const failure = driverErrorIn(error);
   if (lostToMigration(error)) return true;
@@ -75,8 +75,8 @@ function lostReference(error: unknown): boolean {
 }
 
 /**
- * Turns a database error that our own statement caused into the answer it means. Values that are taken, gone or in use
- * by now are refusals, as they would have been a moment later; everything else is a fault.
+ * Turns a database error that our own statement caused into the answer it means. A value that is now taken, gone or in
+ * use is a refusal, as it would be a moment later; everything else is a fault.
  */
 export function refusalOf(error: unknown): unknown {
   if (error instanceof TornRead) return new Refusal('missing', '', [], { cause: error });
@@ -96,7 +96,7 @@ export function refusalOf(error: unknown): unknown {
   return lostToAnother(error) ? tooMany(error) : error;
 }
 
-/** On a second try, deleted rows are simply not there and new rows are; if it fails again, the failure is final. */
+/** Another attempt sees which rows were deleted or added; if it keeps failing, the failure is final. */
 const REFERENCE_ATTEMPTS = 3;
 const LONGEST_PAUSE_MS = 100;
 
@@ -109,7 +109,7 @@ export async function untilWon<T>(run: () => Promise<T>, longestMs = patienceMs)
     } catch (error) {
       const again = lostToAnother(error) || (lostReference(error) && attempt < REFERENCE_ATTEMPTS);
       if (!again || performance.now() > untilMs) throw refusalOf(error);
-      // A random pause, so that those who lost to each other do not collide again at once.
+      // A random pause, so that conflicting transactions do not collide again at once.
       await sleep(Math.random() * Math.min(2 ** attempt, LONGEST_PAUSE_MS));
     }
   }

@@ -1,6 +1,6 @@
 import type { Database } from './database';
 
-/** The channel on which the database announces queued work, so that waiters need not poll. */
+/** The channel on which the database announces queued work, so that waiting requests need not poll. */
 export const queuedChannel = 'keystead_job_queued';
 
 /** Tells all nodes that there is work; in a transaction, once it is committed. */

@@ -62,7 +62,7 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
   const keyedReads = new KeyedReads(quickPool);
   const writes = new BatchedWrites(quickPool);
   const ofOne = new Map<string, string>();
-  /** The text of a read of one key, built once: it is long, and such reads begin most writes. */
+  /** The text of a read of one key, built once: it is long, and most writes start with such a read. */
   const textOfOne = ({ name, text }: KeyedRead): string => {
     let made = ofOne.get(name);
     if (made === undefined) {

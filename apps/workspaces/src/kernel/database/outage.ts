@@ -5,8 +5,8 @@ export interface OutageLog {
 }
 
 /**
- * How long nothing may fail before an outage counts as over: while it begins and ends, some calls succeed and others
- * fail.
+ * How long there must be no failure before an outage counts as over: at its start and end, some calls succeed and
+ * others fail.
  */
 const QUIET_MS = 1000;
 

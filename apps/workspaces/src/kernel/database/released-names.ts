@@ -4,11 +4,11 @@ import type { Database } from './database';
 /** Kinds of names that are unique beyond an organization. */
 export type ReservedName = 'organization' | 'user';
 
-/** Who asks for a name. */
+/** The account or resource that requests a name. */
 export interface NameTaker {
-  /** The resource that is to have the name, if it already exists. */
+  /** The resource that will have the name, if it already exists. */
   readonly id?: string;
-  /** The account that asks for it. */
+  /** The account that requests it. */
   readonly userId?: string;
   readonly siteAdmin?: boolean;
 }

@@ -1,6 +1,6 @@
 import type { Refusal } from '@keystead/refusal';
 
-/** Another standard than JSON:API that the endpoints below a path follow: the bodies they take, and how they refuse. */
+/** A standard other than JSON:API that the endpoints below a path follow: its bodies and its refusals. */
 export interface Dialect {
   /** The path prefix, with a slash at the end: `/scim/v2/`. */
   readonly prefix: string;

@@ -230,7 +230,7 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   /** The one id that a document of a change may name, if it is neither that of the target nor in the path. */
   names?: (lookup: Lookup<P>, target: Target) => Promise<string | undefined> | string;
   /**
-   * What a create asks other systems before it writes anything; `run` gets the result as `asked`. It runs outside the
+   * Calls to other systems before a create writes anything; `run` gets the result as `asked`. It runs outside the
    * transaction of a create with an `Idempotency-Key`, and not at all if the key was used before.
    */
   asks?: (call: Call<P, Body, Target>) => Promise<unknown>;
@@ -241,7 +241,7 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   loadsEarly?: boolean;
   /**
    * For changes that cannot be undone, and for credentials that outlive the session: a person at the console must have
-   * proved minutes ago who they are. A function decides by the body. Does not apply to tokens.
+   * confirmed their identity in the last few minutes. A function decides by the body. Does not apply to tokens.
    */
   stepUp?: true | ((body: Body) => boolean);
   /** Contents whose recipients the audit trail records. */
@@ -472,7 +472,7 @@ export interface Resource {
   readonly includable?: Readonly<Record<string, Includable>>;
 }
 
-/** States the item type of an includable, which the registry does not keep. */
+/** Checks the item type of an includable, and then drops it for the registry. */
 export function includable<T>(described: Includable<T>): Includable {
   return described;
 }

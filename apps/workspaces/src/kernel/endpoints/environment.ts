@@ -42,7 +42,7 @@ export interface AuthenticatedCaller {
   readonly settings: SiteSettings;
 }
 
-/** Where runs log in at the secrets service, and which issuer it trusts. */
+/** Where runs log in to the secrets service, and the issuer that it trusts. */
 export interface SecretsPlace {
   readonly address: string;
   readonly mount: string;
@@ -93,7 +93,7 @@ export interface Environment {
   readonly watches: Watches;
   /** The waiting requests. */
   readonly waiting: Waiting;
-  /** Rung when a job was queued, on any node. */
+  /** Notified when any node has queued a job. */
   readonly queuedBell: Bell;
   /** The secrets service as agents reach it, if runs get credentials; undefined if there is none. */
   readonly secretsService: SecretsPlace | undefined;

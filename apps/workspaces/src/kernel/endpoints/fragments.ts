@@ -7,8 +7,7 @@ const OPEN = '{"data":';
  * Serialized resources, cached by everything that their text depends on: type, id, revisions, what the caller may do.
  * Each is stored as the bytes of a document that shows only this resource.
  *
- * Nothing is ever removed for being stale: a change raises a revision, and the old text is simply never looked up
- * again.
+ * Stale texts need no removal: a change raises a revision, so the old text is never looked up again.
  */
 export class Fragments {
   private readonly documents = new LRUCache<string, Buffer>({

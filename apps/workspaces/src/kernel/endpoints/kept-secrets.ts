@@ -4,8 +4,8 @@ import type { Endpoint } from './endpoint';
 type Sent = Readonly<Record<string, unknown>>;
 
 /**
- * The update as it is applied. A stored secret stays tied to the addresses that it was entered for: a new address without its secret
- * throws `invalid`, and an unchanged address is dropped, so that a change made at the same moment wins.
+ * The update to apply. A stored secret is bound to the addresses that it was entered for: a new address without its
+ * secret throws `invalid`. An unchanged address is left out, so that a concurrent change of it wins.
  */
 export function withKeptSecrets({ method, body: shape }: Endpoint, target: unknown, sent: unknown): unknown {
   if (method !== 'PATCH' || shape?.secrets === undefined) return sent;

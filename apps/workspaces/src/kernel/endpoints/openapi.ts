@@ -57,7 +57,8 @@ function parametersOf(endpoint: Endpoint): Json[] {
   );
   const spelled = new Set<string>();
   for (const [name, description] of Object.entries(query)) {
-    // A second spelling of a parameter is accepted but not described: generators would make one argument of both.
+    // A second spelling of a parameter is accepted but not described, because generators would merge both into one
+    // argument.
     const spelling = name.replaceAll('_', '-');
     if (!spelled.has(spelling)) found.push(parameter('query', name, description, text));
     spelled.add(spelling);

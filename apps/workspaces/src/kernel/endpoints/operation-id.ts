@@ -3,7 +3,7 @@ import type { Endpoint } from './endpoint';
 const ofModule = '/organizations/:organization_name/registry-modules/:registry_name/:namespace/:module_name';
 const oldDelete = '/registry-modules/actions/delete/:organization_name/:module_name';
 
-/** Operations whose derived name would be wrong or taken; all others follow the rule. */
+/** Operations whose derived name would be wrong or is taken. */
 const exceptions: ReadonlyMap<string, string> = new Map(
   Object.entries({
     'GET /ping': 'ping',
@@ -30,7 +30,7 @@ const exceptions: ReadonlyMap<string, string> = new Map(
     'GET /runs/:run_id/stream': 'runs_stream',
     'GET /workspaces/:workspace_id/runs/stream': 'workspaces_runs_stream',
     'GET /organizations/:organization_name/runs/stream': 'organizations_runs_stream',
-    // By name and by id, as a whole and in parts, and the older form of each.
+    // Variants by name and by id, of a whole module or a version, and their older forms.
     [`GET ${ofModule}/:module_provider`]: 'registry_modules_read_named',
     'POST /registry-modules': 'registry_modules_create_from_connection',
     [`PATCH ${ofModule}/:module_provider/:module_version`]: 'registry_modules_update_version',
@@ -48,14 +48,13 @@ const exceptions: ReadonlyMap<string, string> = new Map(
 
 const isPlural = (word: string): boolean => word.endsWith('s') && !word.endsWith('ss');
 
-/** Second ways to the same endpoint: by a name instead of an id, by the secret of a link instead of a token. */
+/** Alternative paths to the same endpoint: by name instead of id, or by the secret of a link instead of a token. */
 const ways = ['name', 'signature'];
 
 /**
  * The name that generated clients give an operation: its subject, then what it does (`workspaces_read`). It depends
- * only on the path, the verb and the resource shown, so no other operation can change it. What belongs to an
- * organization is named without the organization, as all lists are; a thing that each organization has once is named
- * with it.
+ * only on the path, the verb and the resource shown, so no other operation can change it. Resources of an organization
+ * are named without it, like all lists; a resource that each organization has only once is named with it.
  */
 export function operationId({ method, path, shows, streams }: Pick<Endpoint, 'method' | 'path' | 'shows' | 'streams'>) {
   const exception = exceptions.get(`${method} ${path}`);
@@ -78,7 +77,7 @@ export function operationId({ method, path, shows, streams }: Pick<Endpoint, 'me
 
 function verbOf(method: Endpoint['method'], shows: Endpoint['shows'], streams: boolean, isMembership: boolean): string {
   if (method === 'GET') return shows === 'many' ? 'list' : 'read';
-  // References that come and go; the resources they refer to stay.
+  // These add or remove references; the referenced resources stay.
   if (isMembership && shows === 'nothing')
     return { POST: 'add', DELETE: 'remove', PATCH: 'replace', PUT: 'replace' }[method];
   return { POST: 'create', PATCH: 'update', PUT: streams ? 'upload' : 'replace', DELETE: 'delete' }[method];

@@ -3,7 +3,7 @@ import { during } from '@keystead/tracing';
 
 const perNode = 5_000;
 
-/** Requests of this node that wait for something to happen: the newest of each caller. */
+/** Requests of this node that wait for an event: the newest one of each caller. */
 export class Waiting {
   private readonly newest = new Map<string, symbol>();
   private ending = false;

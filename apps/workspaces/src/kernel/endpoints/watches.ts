@@ -2,13 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../database/database';
 
-/** What watched things are read with. */
+/** What reading watched things needs. */
 export interface WatchParts {
   readonly db: Database;
   readonly keyring: Keyring;
 }
 
-/** Something that many may watch while it changes: how all watched ones are read at once. */
+/** A kind of thing that clients watch for changes, and how all watched ones are read at once. */
 export interface Watched<T> {
   readonly name: string;
   readonly everyMs: number;
@@ -24,7 +24,10 @@ interface Watching {
   values: ReadonlyMap<string, unknown>;
 }
 
-/** Reads things for everyone who watches them on this node: one read of a kind at a time, however many watch. */
+/**
+ * Reads things for all clients of this node that watch them: one read of a kind at a time, however many clients there
+ * are.
+ */
 export class Watches {
   private readonly kinds = new Map<Watched<never>, Watching>();
   private closed = false;

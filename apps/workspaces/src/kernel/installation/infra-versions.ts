@@ -33,7 +33,7 @@ export const shippedVersions: readonly string[] = Object.entries(minors).flatMap
 export const releaseUrl = (version: string): string =>
   `https://releases.hashicorp.com/terraform/${version}/terraform_${version}_linux_amd64.zip`;
 
-/** A worker without a sign of life for this long counts as gone, together with its versions of the tool. */
+/** A worker without a heartbeat for this long counts as gone, together with its versions of the tool. */
 export const workerSilenceSeconds = 45;
 
 /** The word for "always the newest stable version". */
@@ -108,6 +108,6 @@ export function newest(versions: readonly string[], allowed: Test = () => true):
 export function allowsAtLeast(text: string, oldest: string): boolean {
   if (text === LATEST) return true;
   const chosen = isExact(text) ? text : newest(shippedVersions, parseConstraint(text));
-  // A constraint that allows none of the known versions is about newer ones.
+  // A constraint that allows no known version refers to newer ones.
   return chosen === undefined || semver.gte(chosen, oldest);
 }

@@ -1,2 +1,2 @@
-/** Of this program, as its console shows it. */
+/** The version of this program, which the console shows. */
 export const version = '0.2.0';

@@ -59,7 +59,7 @@ const query = {
   'page[size]': `How many, at most ${LARGEST}.`,
 };
 
-/** Actions of what was refused end like this: `request.refuse`, `account.refuse-sign-in`. */
+/** Actions of refusals contain `refuse`: `request.refuse`, `account.refuse-sign-in`. */
 const refusal = { action: { contains: '.refuse' } };
 
 function outcomeOf(text: string | undefined) {

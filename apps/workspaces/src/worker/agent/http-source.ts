@@ -28,11 +28,11 @@ export interface RegisteredAgent {
   readonly id: string;
   readonly pool: string;
   readonly installation: string;
-  /** It also fetches commits. */
+  /** Whether it also fetches commits. */
   readonly fetches: boolean;
-  /** It carries out requests to Git hosts. */
+  /** Whether it carries out requests to Git hosts. */
   readonly forwards: boolean;
-  /** It judges plans. */
+  /** Whether it judges plans. */
   readonly judges: boolean;
 }
 

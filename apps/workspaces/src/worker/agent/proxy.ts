@@ -35,7 +35,7 @@ export function connectionsTo(address: URL, proxy: URL | undefined, trust: Serve
   return new Tunnels(options, address, proxy, trust);
 }
 
-/** The way in which Node accepts a connection that is made later. */
+/** Node's way to accept a connection that is opened later. */
 type Connected = (error: Error | null, socket?: Socket) => void;
 
 class Tunnels extends http.Agent {

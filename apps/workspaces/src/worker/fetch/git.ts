@@ -12,7 +12,7 @@ export class FetchFailed extends Error {
   override readonly name = 'FetchFailed';
   constructor(
     message: string,
-    /** It may work later. */
+    /** Another attempt may succeed. */
     readonly again: boolean,
   ) {
     super(message);
@@ -75,7 +75,7 @@ export async function placeOf(cloneUrl: string, reach: Reach): Promise<{ origin:
 
 const bracketed = (address: string): string => (isIP(address) === 6 ? `[${address}]` : address);
 
-/** What a fetch may call, besides its repository. */
+/** The hosts that a fetch may call besides its repository's. */
 interface Given {
   readonly place: { readonly origin: string; readonly pinned: string | undefined };
   readonly proxies: Readonly<Record<string, string>>;

@@ -12,7 +12,7 @@ import { folderInside, layRoot, privateRootScript, toolInside } from './private-
  * `user-namespace`: the same namespaces, created without root. `own-user`: only another uid. `same-user`: not at all.
  */
 export const isolationKinds = ['private-root', 'user-namespace', 'own-user', 'same-user'] as const;
-/** One of them. */
+/** A way of isolation. */
 export type IsolationKind = (typeof isolationKinds)[number];
 
 /** A command of a job, to be run in the job's folder. */
@@ -39,7 +39,7 @@ export interface JobFolder {
   readonly cgroupProcsFiles?: readonly string[];
 }
 
-/** What is fixed for all jobs of a worker. */
+/** The settings that all jobs of a worker share. */
 export interface IsolationOptions {
   readonly network: 'host' | 'none';
   /** Further paths that jobs may read. */

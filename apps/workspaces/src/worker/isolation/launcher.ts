@@ -139,17 +139,17 @@ call 'prctl', 22, 2, $program, 0, 0;
 exec { $ARGV[0] } @ARGV or die "$ARGV[0]: $!\\n";
 `;
 
-/** What isolates a command, regardless of the programs that do it. */
+/** The isolation of a command, independent of the programs that apply it. */
 export interface Apart {
-  /** To join, before anything else. */
+  /** Control groups to join first. */
   readonly cgroupProcsFiles: readonly string[];
-  /** Undefined: those of the machine. */
+  /** Undefined: the namespaces of the machine. */
   readonly namespaces: { readonly user: boolean; readonly net: boolean } | undefined;
   /** Where its root is mounted, and the list of what is mounted there; only with namespaces. */
   readonly root: { readonly mountPoint: string; readonly mounts: string } | undefined;
   /** Undefined for the worker's own user. */
   readonly owner: Owner | undefined;
-  /** It may have the rights of its user. */
+  /** Whether it keeps the rights of its user. */
   readonly keepsRights: boolean;
   readonly limits: readonly ProcessLimit[];
 }

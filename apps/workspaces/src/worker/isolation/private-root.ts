@@ -32,7 +32,7 @@ const shown: readonly string[] = [
  * Shell text that makes a private root, inside new mount and process namespaces, and runs the rest of its arguments
  * there: root, the list of what is mounted in it, both laid by `layRoot`, and the command.
  *
- * What is shown is read-only; only the job's folder can be written. The old root is gone, not hidden. The command's
+ * Everything else is read-only; only the job's folder can be written. The old root is gone, not hidden. The command's
  * root is not that of its mount namespace, so that the kernel makes it no user namespace (user_namespaces(7), EPERM).
  */
 export const privateRootScript = `

@@ -1,6 +1,6 @@
 /** Processors with known numbers of system calls. */
 export const processors = ['x64', 'arm64'] as const;
-/** One of them, by Node's name. */
+/** A processor, by Node's name. */
 export type Processor = (typeof processors)[number];
 
 /** The number of a system call on each; undefined if the processor has none. */

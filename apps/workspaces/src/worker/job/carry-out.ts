@@ -24,7 +24,7 @@ export interface WorkerParts {
   readonly graceSeconds: number;
   readonly logBytes: number;
   readonly tracing?: Tracing;
-  /** The credentials for a job's logins elsewhere, as its environment asks. Throws NoCredentials. */
+  /** The credentials for a job's logins elsewhere, as its environment requests. Throws NoCredentials. */
   credentials(job: RunJob, environment: JobInputs['environment']): Promise<JobCredentials>;
   /** Called after each answer to a claim or a heartbeat. */
   heard?(): void;

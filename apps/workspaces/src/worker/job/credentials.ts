@@ -15,7 +15,7 @@ export interface JobCredentials {
   readonly identity?: IdentityFiles;
   /** Texts that must not appear in the log; more may be added. */
   readonly secrets: string[];
-  /** For the person who started the run. */
+  /** Warnings for the person who started the run. */
   readonly remark?: string;
   /** The job has ended: the tokens and everything made with them end. */
   end(): Promise<void>;
@@ -42,7 +42,7 @@ const attempts = 3;
 /** Tokens in files are replaced long before they expire. */
 const renewEveryMs = 20 * 60_000;
 
-/** Everything that has begun and ends with the job, even if a later step failed. */
+/** Everything that was started and ends with the job, even if a later step failed. */
 class Endings {
   private readonly all: (() => Promise<unknown>)[] = [];
 

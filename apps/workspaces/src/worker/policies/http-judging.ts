@@ -30,7 +30,7 @@ export function startJudging(
   const loop = startLoop(
     async (signal) => {
       while (underWay.size >= mostAtOnce) await Promise.race(underWay.values());
-      // The organizations that are busy now may have more to judge before a long wait is over.
+      // Busy organizations may have more plans before a long wait is over.
       const isIdle = underWay.size === 0;
       const id = agentId();
       const json = { 'wait-seconds': isIdle ? waitSeconds : 0, busy: [...underWay.keys()] };

@@ -25,7 +25,7 @@ interface OpaParts {
 }
 
 const secondsOfCall = 20;
-/** Additional time of a call, for starting and printing. */
+/** Additional time per call, for starting and printing. */
 const graceSeconds = 10;
 const tooLong = `The policies took longer than ${secondsOfCall} seconds`;
 const secondsOfSet = 120;

@@ -8,7 +8,7 @@ export interface ReleasedVersion {
   readonly archs: readonly { readonly os: string; readonly arch: string; readonly url: string; readonly sha: string }[];
 }
 
-/** What was found, and what was not trusted: one sentence each. */
+/** The new versions, and a sentence for each untrusted one. */
 export interface Found {
   readonly versions: readonly ReleasedVersion[];
   readonly problems: readonly string[];

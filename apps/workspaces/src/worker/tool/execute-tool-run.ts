@@ -4,14 +4,17 @@ import type { Binary } from './binaries';
 import { type Executor, Failed, inSlot, type RunningJob } from './execute';
 import { files } from './job-files';
 
-/** The first versions of Terraform with a command or an option; OpenTofu has no queries, and no limit of what a test does at once. */
+/**
+ * The first versions of Terraform with a command or an option; OpenTofu has no queries, and no option for the
+ * parallelism of tests.
+ */
 const since = { query: '1.14.0', parallelism: '1.12.0' } as const;
 const usualParallelism = 10;
 
 const has = ({ product, version }: Binary, what: keyof typeof since): boolean =>
   product === 'Terraform' && gte(coerce(version) ?? '0.0.0', since[what]);
 
-/** Tests a module, or queries what there is. Tests that fail have finished all the same: what they say is in the log. */
+/** Tests a module, or runs a query. Failed tests count as finished; the log has the details. */
 export async function executeToolRun(executor: Executor, running: RunningJob): Promise<ToolRunResult> {
   return inSlot(executor, running, async (work) => {
     const { job, log, inputs } = running;

@@ -34,7 +34,7 @@ import { type ProviderSchemas, type SchemaCache, SchemaReader } from './provider
 import type { RunLog } from './run-log';
 import type { Stopwatch } from './stopwatch';
 
-/** What a worker executes all its jobs with. */
+/** What a worker needs to execute its jobs. */
 export interface Executor {
   /** Recorded with each apply, so that its state can be handed in if this worker is killed. */
   readonly workerId: string;

@@ -39,12 +39,12 @@ const Configured: z.ZodType<ConfiguredModule> = z.looseObject({
     .optional(),
 });
 
-/** A module of the configuration, where it is, and the call that it comes from. */
+/** A module of the configuration, its address, and the call that it comes from. */
 interface Placed {
   readonly at: string;
   readonly module: ConfiguredModule;
   readonly parent?: Placed;
-  /** What the call passes to it. */
+  /** The inputs that the call passes. */
   readonly given?: unknown;
   readonly children: Map<string, Placed>;
 }
@@ -52,7 +52,7 @@ interface Placed {
 function place(value: unknown, at: string, parent?: Placed, given?: unknown): Placed {
   const placed: Placed = {
     at,
-    // What the tool describes in another way is left out: a plan does not fail for its picture.
+    // Anything unexpected in the tool's output is left out: a plan must not fail because of its graph.
     module: Configured.safeParse(value).data ?? {},
     ...(parent ? { parent, given } : {}),
     children: new Map(),
@@ -63,7 +63,7 @@ function place(value: unknown, at: string, parent?: Placed, given?: unknown): Pl
   return placed;
 }
 
-/** Everything that an expression, or what is nested in it, refers to. */
+/** All references in an expression, nested ones included. */
 function referencesIn(expression: unknown): string[] {
   if (typeof expression !== 'object' || expression === null) return [];
   const own = Expression.safeParse(expression);
@@ -88,7 +88,7 @@ export function dependenciesOf(configuration: unknown): Record<string, string[]>
     const key = `${placed.at} ${reference}`;
     const before = known.get(key);
     if (before !== undefined) return before;
-    // What refers to itself in a circle adds nothing.
+    // Circular references add nothing.
     known.set(key, []);
     const found = [...new Set(look(placed, reference.split(/[.[]/)))];
     known.set(key, found);

@@ -126,8 +126,11 @@ export function wantedSchemas(plan: PlanDocument): WantedSchemas {
   };
 }
 
-/** The form in which the tool renders the plan of a remote run: changes without sensitive values, and the schemas
- * of the resource types they are of. Of the configuration it only says what refers to what; variables and prior state are left out. */
+/**
+ * The form in which the tool renders the plan of a remote run: changes without sensitive values, and the schemas of
+ * their resource types. Of the configuration it contains only the references between resources; variables and prior
+ * state are left out.
+ */
 export function redactPlan(plan: PlanDocument, schemas: ProviderSchemas): object {
   const resources = (list: PlanDocument['resource_changes'] = []) =>
     list.map((resource) => ({ ...resource, change: redactChange(resource.change) }));

@@ -15,7 +15,7 @@ import { findBinaries } from './binaries';
 import { findReleased } from './catalogue';
 import { fetchTool, type Releases, wantedTool } from './releases';
 
-// What is at risk: an unverified program would run with the credentials of every workspace.
+// An unverified program would run with the credentials of every workspace.
 
 const program = (product: string, version: string) => `#!/bin/sh\necho '${product} v${version}'\n`;
 const platform = `linux_${process.arch === 'x64' ? 'amd64' : process.arch}`;

@@ -30,7 +30,7 @@ async function keysAt(path = 'identity/oidc/.well-known/keys'): Promise<(JsonWeb
   return (await secrets.anonymous.read(path).expect(200)).body.keys;
 }
 
-/** The claims of a token whose signature a published key made. */
+/** The claims of a token, after verifying its signature with a published key. */
 async function verified(token: string, path?: string) {
   const published = await keysAt(path);
   return verifySignature(token, {
@@ -140,7 +140,7 @@ describe('keys', () => {
     const after = await tokenOf(as, name);
     expect(headerOf(after).kid).not.toBe(headerOf(before).kid);
     expect(published).toContain(headerOf(after).kid);
-    // What it signed can be verified for the verification_ttl, and no longer.
+    // Its signatures can be verified for the verification_ttl, and no longer.
     clock.advance(2 * 3600_000 - 1000);
     await verified(before);
     clock.advance(1000);
@@ -315,7 +315,7 @@ describe('another namespace', () => {
     await expect(verified(token)).rejects.toThrow('no such key');
     expect(await isActive(token)).toMatchObject({ active: false });
     await as.read(`identity/oidc/token/${here}`).expect(400);
-    // An issuer that is set says scheme, host and port: the path stays its own.
+    // A configured issuer sets scheme, host and port; the path is that of the namespace.
     await team.write('identity/oidc/config', { issuer: publicUrl }).expect(200);
     const again = (await as.read('identity/oidc/token/mine').expect(200)).body.data.token;
     expect(await verified(again, 'team/identity/oidc/.well-known/keys')).toMatchObject({

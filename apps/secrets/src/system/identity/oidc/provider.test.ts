@@ -62,7 +62,7 @@ const authorize = (of: App, more: object = {}, who: Person = ada, provider = 'de
 const codeFor = async (of: App, more: object = {}, who: Person = ada, provider = 'default'): Promise<string> =>
   (await authorize(of, more, who, provider).expect(200)).body.code;
 
-/** As relying parties do: a form, the secret in the header. */
+/** Like a relying party: a form, with the secret in a header. */
 function redeem(of: App, form: Record<string, string>, provider = 'default', basic = true) {
   const call = request(secrets.server).post(`/v1/identity/oidc/provider/${provider}/token`).type('form');
   if (basic && of.client_secret) call.auth(of.client_id, of.client_secret);
@@ -233,7 +233,7 @@ describe('a sign-in', () => {
     expect((await userinfo(tokens.access_token, 'signin').expect(200)).body).toEqual(said);
     const posted = request(secrets.server).post('/v1/identity/oidc/provider/signin/userinfo');
     expect((await posted.auth(tokens.access_token, { type: 'bearer' }).expect(200)).body).toEqual(said);
-    // It opens this one door and no other, and only as long as it lives.
+    // The access token works at this provider's userinfo only, and only until it expires.
     await secrets.as(tokens.access_token).read('auth/token/lookup-self').expect(403);
     await userinfo(tokens.access_token, 'default').expect(401, /invalid_token/);
     clock.advance(600_000);
@@ -272,7 +272,7 @@ describe('a sign-in', () => {
     const { body } = await authorize(client, more).expect(400);
     expect(body.error).toBe(error);
     expect(body.error_description).toEqual(expect.any(String));
-    // It may be brought to the application only where that is known to be one.
+    // An error may only be sent to a known redirect address.
     const known = (asked(client, more) as Record<string, string>).redirect_uri === redirect;
     const isUnsent = !known || /_id$/.test(error) || 'state' in more;
     expect(body.redirect_uri).toBe(isUnsent ? undefined : redirect);
@@ -454,7 +454,7 @@ describe('a code', () => {
     const code = await codeFor(of, {}, who);
     expect((await losses[loss]!(of, who)).status).toBe(204);
     expect((await redeem(of, { code }).expect(400)).body.error).toBe('invalid_grant');
-    // Where the person was sent says nothing about an application that has proven itself since.
+    // Removing the redirect address does not matter for an application that has authenticated since.
     expect((await userinfo(access_token)).status).toBe(loss === 'the address it was sent to' ? 200 : 403);
   });
 
@@ -514,7 +514,7 @@ describe('another namespace', () => {
     const document = (await secrets.anonymous.read(`${discovery}/openid-configuration`).expect(200)).body;
     expect(document.issuer).toBe(`${publicUrl}/v1/team/identity/oidc/provider/default`);
     expect(document.authorization_endpoint).toBe(`${publicUrl}/ui/team/identity/oidc/provider/default/authorize`);
-    // Neither codes nor clients of one are known in the other.
+    // Codes and clients of one namespace are unknown in the other.
     expect((await authorize(theirs).expect(400)).body.error).toBe('invalid_client_id');
     const code = await codeFor(client);
     const there = request(secrets.server).post('/v1/team/identity/oidc/provider/default/token').type('form');

@@ -26,7 +26,7 @@ describe('the document of a caller with many rules', () => {
     };
     setImmediate(count);
     const looks = new Map<number, number>();
-    // To look through fifty thousand rules takes longer than any share of a turn.
+    // Checking fifty thousand rules takes longer than one slice.
     const grantsSome = () => {
       looks.set(turn, (looks.get(turn) ?? 0) + 1);
       for (const untilMs = performance.now() + 12; performance.now() < untilMs; );

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { StorageKernel } from '../../../kernel/storage/storage';
 import { Origins } from './origins';
 
-/** A storage that a test can take away, and a sender of notices. */
+/** A storage that a test can make unavailable, and a sender of notices. */
 function standIn() {
   const listeners: (() => void)[] = [];
   const tasks: (() => Promise<unknown>)[] = [];

@@ -135,7 +135,7 @@ type Arch = z.infer<typeof arch>;
 
 /**
  * The address of a version is stored twice: by platform, and by itself for the first platform. A change in one place is
- * made in the other; the addresses of other platforms belong to another file then, and are deleted.
+ * made in the other; the addresses of other platforms then belong to another file, and are deleted.
  */
 function inStep<I extends VersionInput>(input: I, before?: Row): I & { archs?: Arch[] } {
   const isFirst = ({ os, arch: kind }: Arch) => os === platform.os && kind === platform.arch;

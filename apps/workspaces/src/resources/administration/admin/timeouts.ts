@@ -12,7 +12,7 @@ type TimeoutName = 'build-worker-plan-timeout' | 'build-worker-apply-timeout' | 
 
 type TimeoutsOf<T> = { [Name in TimeoutName]: T };
 
-/** One shape for each of the names. */
+/** The same shape under each of the names. */
 export const timeoutsOf = <T extends z.ZodType>(shape: T): TimeoutsOf<T> => ({
   'build-worker-plan-timeout': shape,
   'build-worker-apply-timeout': shape,

@@ -6,7 +6,7 @@ import type { Database } from '../../../kernel/database/database';
 import { containing } from '../../../kernel/database/like';
 import { allFields, type ExplorerView, type ExplorerViewName, type FieldKind, views } from './views';
 
-/** What requests may contain besides paging. */
+/** Query parameters besides paging. */
 export const explorerParameters = {
   type: `What the rows are: ${Object.keys(views).join(', ')}.`,
   'filter[i][field][operator][i]':
@@ -108,7 +108,7 @@ const FILTER = /^filter\[\d+\]\[([a-z_-]+)\]\[([a-z_]+)\]\[\d+\]$/;
 function conditions(view: ExplorerView, query: Query): Prisma.Sql[] {
   return [...query.entries].flatMap(([parameter, value]) => {
     const [, name, operator] = FILTER.exec(parameter) ?? [];
-    // Something that only resembles a filter has other words where the numbers belong.
+    // Parameters that only resemble a filter have words in place of the numbers.
     if (name === undefined || operator === undefined || parameter in explorerParameters) return [];
     const field = name.replaceAll('-', '_');
     const kind = requireField(view, field, parameter);

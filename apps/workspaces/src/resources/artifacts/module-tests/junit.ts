@@ -1,4 +1,4 @@
-/** What a line of the log of tests may say. */
+/** The parts of a line of a test log that the report uses. */
 interface Line {
   readonly type?: string;
   readonly '@testfile'?: string;
@@ -43,7 +43,7 @@ function read(line: string): Line | undefined {
   }
 }
 
-/** What the lines of the log of tests say, as a report that CI systems read. */
+/** Converts the lines of a test log to the JUnit format that CI systems read. */
 export async function junitOf(name: string, lines: AsyncIterable<string>): Promise<string> {
   const cases = new Map<string, Case>();
   const caseOf = (file: string, run: string): Case | undefined => {

@@ -158,7 +158,7 @@ const variableEndpoints = [
   }),
 ];
 
-/** Tests of modules: with which configuration, with which variables, and what came of them. */
+/** Tests of modules: their configurations, their variables and their results. */
 export const moduleTestResource: Resource = {
   name: 'test-runs',
   endpoints: [index, create, configure, show, ...stops, report, ...logs, ...variableEndpoints],

@@ -2,7 +2,7 @@ import { document, one, type ParsedDocument, requiredOne } from '@keystead/jsona
 import { z } from 'zod';
 import { runVariables } from '../../runs/runs/schema';
 
-// They become arguments of the tool.
+// The paths become arguments of the tool.
 const path = z
   .string()
   .max(512)

@@ -6,12 +6,12 @@ import type { ToolRun } from '../../runs/runs/tool-runs/tool-run';
 import { variableAttributes } from '../../workspaces/variables/attributes';
 import type { Variable } from '../../workspaces/variables/variable';
 
-/** Tests of a module, with where their log is read. */
+/** A module's tests, with the link to their log. */
 export interface TestRun extends ToolRun {
   readonly logUrl: string;
 }
 
-/** Tests of a module, and what came of them. */
+/** A module's tests and their results. */
 export const testRunSerializer = serializerOf<TestRun>()({
   type: 'test-runs',
   shape: {

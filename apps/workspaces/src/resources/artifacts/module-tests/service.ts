@@ -18,7 +18,10 @@ const aboutOf = ({ id: moduleId, organizationId, name }: RegistryModule) => ({
   infraVersion: null,
 });
 
-/** Queues tests of a module. Throws `invalid` for a module that is not tested, and for a configuration that is not its own. */
+/**
+ * Queues tests of a module. Throws `invalid` if the module is not tested, or the configuration belongs to another
+ * module.
+ */
 export async function queueTests(
   db: Database,
   keyring: Keyring,
@@ -54,7 +57,7 @@ export async function queueTests(
   );
 }
 
-/** Queues tests of a version that came from a branch, where its module is tested, once. */
+/** Queues tests of a version from a branch, once, if its module is tested. */
 export async function testVersion(db: Database, keyring: Keyring, { id, module }: ModuleVersion): Promise<void> {
   if (!module.testsEnabled || module.vcsBranch === null) return;
   const files = { moduleVersionId: id };
@@ -66,10 +69,10 @@ export async function testVersion(db: Database, keyring: Keyring, { id, module }
 }
 
 const pieceBytes = 256 * 1024;
-/** What is longer is no line that says what became of a test. */
+/** Longer lines are not test results. */
 const longestLine = 1024 * 1024;
 
-/** The lines of a log, one piece after the other. */
+/** The lines of a log, read in pieces. */
 export async function* linesOf(db: Database, keyring: Keyring, { id, logSize }: ToolRun): AsyncGenerator<string> {
   let rest = Buffer.alloc(0);
   for (let from = 0; from < Number(logSize); from += pieceBytes) {

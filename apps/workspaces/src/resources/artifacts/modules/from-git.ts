@@ -13,12 +13,12 @@ import { versionText } from './names';
 import { mostVersions, versionChange } from './service';
 import { upload } from './upload';
 
-/** A commit that is to become a version. */
+/** A commit that will become a version. */
 interface SeenVersion {
   readonly version: string;
   readonly commitSha: string;
   readonly tag: string | null;
-  /** Where it was seen. */
+  /** Where the commit was found. */
   readonly ref: string;
 }
 

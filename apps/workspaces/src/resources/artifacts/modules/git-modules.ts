@@ -41,7 +41,7 @@ function sourceAfter(before: Following, sent: NonNullable<ModuleChanges['vcsRepo
   };
 }
 
-/** A module that is to follow a repository which its host knows. */
+/** A module to create for a repository that its host has confirmed. */
 export interface NewFollower extends Following {
   readonly organization: Organization;
   readonly name: string;
@@ -55,8 +55,8 @@ export interface NewFollower extends Following {
 }
 
 /**
- * Asks the host for the repository that a new module is to follow. The connection must be open to the whole
- * organization; without a given organization, the answer says which that is. Throws `invalid`. Call it outside any
+ * Asks the host for the repository that a new module will follow. The connection must be open to the whole
+ * organization; if the request names no organization, the result does. Throws `invalid`. Call it outside any
  * transaction.
  */
 export async function askForFollower(

@@ -65,7 +65,7 @@ const include = {
   noCodeModule: { select: { id: true, enabled: true } },
 } as const;
 
-/** Modules by id, in the order of the ids; `readers` as given. */
+/** Modules by id, in the order of the ids; `readers` are copied from the ids. */
 export async function findMany(
   db: Database,
   ids: readonly string[],

@@ -2,7 +2,7 @@ import type { LookupBy } from '../../../kernel/endpoints/endpoint';
 import * as organizations from '../../organizations/organizations/service';
 import { findNamed, findPublic, type RegistryModule } from './module';
 
-/** Where the modules of an organization are. */
+/** The path of an organization's modules. */
 export const inOrganization = '/organizations/:organization_name/registry-modules' as const;
 /** The organization that a path names. */
 export const loadOrganization = ({ db, env, params }: LookupBy<'organization_name'>) =>
@@ -10,7 +10,7 @@ export const loadOrganization = ({ db, env, params }: LookupBy<'organization_nam
 
 type NameParts = 'organization_name' | 'module_name';
 type SomeParts = Partial<Record<'registry_name' | 'namespace' | 'module_provider' | 'module_version', string>>;
-/** What a path says of the modules that it names. */
+/** The names in the path of a module. */
 export type Naming = LookupBy<NameParts> & { readonly params: SomeParts };
 
 /** The modules that a path names. */
@@ -22,7 +22,7 @@ async function loadNamed(lookup: Naming): Promise<RegistryModule[]> {
   return findNamed(db, principal, organization, { registryName, namespace, name, provider });
 }
 
-/** The same where the path names no registry: those of the private one, or else of the public one. */
+/** The same for paths that name no registry: those of the private one, or else of the public one. */
 export async function loadAnywhere(lookup: Naming): Promise<RegistryModule[]> {
   const found = await loadNamed(lookup);
   if (found.length > 0 || lookup.params.registry_name !== undefined) return found;
@@ -38,7 +38,7 @@ export const loadModule = async (lookup: Naming): Promise<RegistryModule | undef
 export const byName = `${inOrganization}/:registry_name/:namespace/:module_name` as const;
 export const byProvider = `${byName}/:module_provider` as const;
 
-/** The module that a path names, where its versions are kept here. */
+/** The module that a path names, if its versions are stored here. */
 export const loadPrivate = async (lookup: Naming): Promise<RegistryModule | undefined> => {
   const found = await loadModule(lookup);
   return found?.registryName === 'private' ? found : undefined;

@@ -5,7 +5,7 @@ const readMs = 20_000;
 /**
  * Reads texts in a separate thread, since a third-party parser cannot be interrupted. `file` is the file of the thread
  * without its extension; `what` is named in the error if it takes too long or too much memory. A thread answers with an
- * object, or with why there is none.
+ * object, or with the reason why there is none.
  */
 export async function readInThread<T extends object>(
   file: string,

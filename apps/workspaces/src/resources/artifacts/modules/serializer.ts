@@ -41,7 +41,7 @@ function statusOf({ versions, oauthTokenId, vcsBranch, lookedAt }: RegistryModul
 
 const deprecationShown = z.object({ 'deprecated-status': text, reason: text.nullable(), link: text.nullable() });
 
-/** What users of a deprecated version are told. */
+/** The message for users of a deprecated version. */
 const deprecationOf = ({ deprecatedAt, deprecationReason: reason, deprecationLink: link }: ListedVersion) =>
   deprecatedAt === null ? undefined : { 'deprecated-status': 'Deprecated', reason, link };
 

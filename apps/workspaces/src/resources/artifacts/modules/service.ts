@@ -101,7 +101,7 @@ export async function addModule(
   });
 }
 
-/** Announces a version. Throws `invalid` for an existing one: what was published under a number never changes. */
+/** Adds a version without files. Throws `invalid` if it exists: a published version never changes. */
 export async function createVersion(
   db: Database,
   actor: Actor,

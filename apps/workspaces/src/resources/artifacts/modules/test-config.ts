@@ -3,10 +3,10 @@ import type { Database } from '../../../kernel/database/database';
 import type { RegistryModule } from './module';
 import type { ModuleChanges } from './schema';
 
-/** Whether a module is tested, and who carries its tests out. */
+/** Whether a module is tested, and what runs its tests. */
 export type TestColumns = Pick<RegistryModule, 'testsEnabled' | 'testExecutionMode' | 'testAgentPoolId'>;
 
-/** Of a new module. */
+/** The settings of a new module. */
 export const untested: TestColumns = { testsEnabled: false, testExecutionMode: null, testAgentPoolId: null };
 
 const place = (name: string) => ['testConfig', name];

@@ -87,7 +87,7 @@ export const usageIncluded = includable<Usage>({
  */
 export async function noteUsage(db: Database, principal: Principal, { id: versionId }: ModuleVersion): Promise<void> {
   if (principal.kind !== 'run') return;
-  // Its name is the id of the run.
+  // The principal's name is the id of the run.
   await db.prisma.$executeRaw`
     WITH using_run AS (SELECT id, workspace_id FROM run WHERE id = ${principal.name} AND NOT plan_only AND NOT is_assessment),
          left_behind AS (

@@ -33,7 +33,7 @@ export interface NoCodeInput {
   readonly variableOptions?: readonly VariableOption[];
 }
 
-/** Those with these ids, in no order; unknown ones are left out. */
+/** No-code modules by id, in no order; unknown ones are left out. */
 export async function findMany(db: Database, ids: readonly string[]): Promise<NoCodeModule[]> {
   const rows = await db.prisma.noCodeModule.findMany({ where: { id: { in: [...ids] } } });
   const modules = new Map(
@@ -51,7 +51,7 @@ export async function findMany(db: Database, ids: readonly string[]): Promise<No
   });
 }
 
-/** The one with an id, as the caller sees it. */
+/** The no-code module with an id, as the caller sees it. */
 export async function find(db: Database, principal: Principal, id: string): Promise<NoCodeModule | undefined> {
   const [found] = await findMany(db, [id]);
   return found && { ...found, readers: await readersOf(db, principal, found.organizationId, 'modules') };

@@ -194,7 +194,7 @@ async function globalKeys({ prisma }: Database, organizationId: string): Promise
   return new Set((await prisma.variable.findMany({ where, select: { key: true } })).map(({ key }) => key));
 }
 
-/** A module, and the organization that is to get a workspace from it. */
+/** A module, and the organization that will get a workspace from it. */
 interface Provisioning extends NoCodeModule {
   readonly base: WorkspaceBase;
 }
@@ -220,7 +220,7 @@ const createWorkspace = endpoints({} as Record<never, never>, workspaceSerialize
     const { vars, ...rest } = body;
     const given = variablesIn(vars);
     requireOptions(target, given);
-    // Before anything is written.
+    // Checked before anything is written.
     const root = await requireRoot(db, env.keyring, target);
     const actor = actorOf(call);
     const caller = {

@@ -28,7 +28,7 @@ export const CreateNoCode = document('no-code-modules', {
   relationships: { 'registry-module': requiredOne('registry-modules'), 'variable-options': many(sentOptions) },
 });
 
-/** What is to change; the module stays the same. */
+/** The settings to change; the module stays the same. */
 export const UpdateNoCode = document('no-code-modules', {
   attributes,
   relationships: { 'registry-module': one('registry-modules'), 'variable-options': many(sentOptions) },

@@ -23,7 +23,7 @@ interface SentRepository {
 }
 
 /**
- * Asks the host for the repository that a set is to follow; settings that a request omits stay. Null: none any more;
+ * Asks the host for the repository that a set will follow; omitted settings stay. Null: it follows none from now on;
  * undefined: unchanged. Throws `invalid`. Call it outside any transaction.
  */
 export async function askForSource(

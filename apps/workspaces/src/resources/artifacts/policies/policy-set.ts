@@ -221,7 +221,8 @@ async function requireToolVersion({ prisma }: Database, tool: string, version: s
 }
 
 /**
- * Makes a set follow a repository, another folder of it, or none any more. Existing versions stay. Throws `invalid`.
+ * Makes a set follow a repository or another folder of it, or stop following one. Existing versions stay. Throws
+ * `invalid`.
  */
 async function followFromNow(
   tx: Database,

@@ -180,7 +180,7 @@ const relationships = {
   projects: many('projects'),
   'project-exclusions': many('projects'),
 };
-/** A repository that a set is to follow. */
+/** The repository that a set will follow. */
 const repository = {
   'display-identifier': z.string().max(512).nullish(),
   'oauth-token-id': z.string().nullish(),

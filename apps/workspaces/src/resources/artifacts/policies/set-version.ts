@@ -54,7 +54,7 @@ export async function listVersions(db: Database, set: PolicySet, { offset, size 
   return { items, total: await db.prisma.policySetVersion.count({ where }) };
 }
 
-/** Announces a version. Throws `invalid` for a set whose policies are managed individually. */
+/** Adds a version without files. Throws `invalid` for a set whose policies are managed individually. */
 export async function createVersion(db: Database, actor: Actor, { id: policySetId }: PolicySet): Promise<SetVersion> {
   const id = newId('polsetver');
   return db.transaction(async (tx) => {

@@ -182,7 +182,7 @@ const said = endpoints(policyPolicy, resultSerializer, {
   },
 });
 
-/** Policies that judge earlier plans, without effect: what would they have stopped? */
+/** Dry runs: policies judge earlier plans without effect, to show what they would have stopped. */
 export const policyDryRunResource: Resource = {
   name: 'policy-dry-runs',
   endpoints: [create, index, show, canceling, said],

@@ -9,14 +9,14 @@ import { lockRow } from '../../../kernel/database/lock-row';
 import type { DryRunOutcome } from '../../runs/policy-evaluations/dry-run';
 import { beginDryRun } from '../../runs/runs/stages/policies';
 
-/** Of an organization at a time. */
+/** The most running dry runs of an organization. */
 const mostRunning = 3;
-/** Those that are over, of an organization: older ones are deleted. */
+/** The most finished dry runs of an organization; older ones are deleted. */
 const mostKept = 20;
-/** Judged at most, and unless told. */
+/** The most runs that a dry run judges, and the default number. */
 export const mostRuns = 1000;
 
-/** Policies that judge plans of earlier runs, with how far they are. */
+/** A dry run: policies judge the plans of earlier runs. Includes its progress. */
 export interface DryRun extends Row {
   readonly runs: number;
   readonly passed: number;
@@ -26,7 +26,7 @@ export interface DryRun extends Row {
   readonly stopped: number;
 }
 
-/** What is said of one earlier run. */
+/** The result for one earlier run. */
 export interface DryRunResult {
   readonly id: string;
   readonly organizationId: string;
@@ -38,7 +38,7 @@ export interface DryRunResult {
   readonly outcomes: readonly DryRunOutcome[];
 }
 
-/** What is to judge, and what. */
+/** The policies of a dry run, and the runs that they judge. */
 export interface DryRunInput {
   readonly runs: number;
   readonly policies: readonly string[];
@@ -64,14 +64,14 @@ async function countedWhere(db: Database, where: Prisma.Sql, page: Prisma.Sql = 
 export const findMany = (db: Database, ids: readonly string[]): Promise<DryRun[]> =>
   countedWhere(db, Prisma.sql`d.id = ANY(${[...ids]})`);
 
-/** A page of those of an organization, newest first. */
+/** A page of the dry runs of an organization, newest first. */
 export async function list(db: Database, organizationId: string, { offset, size }: Page) {
   const page = Prisma.sql`LIMIT ${size} OFFSET ${offset}`;
   const items = await countedWhere(db, Prisma.sql`d.organization_id = ${organizationId}`, page);
   return { items, total: await db.prisma.policyDryRun.count({ where: { organizationId } }) };
 }
 
-/** Chooses the newest runs with a plan; answers how many there are. Who manages policies sees all runs. */
+/** Selects the newest runs with a plan; returns their number. Callers who manage policies see all runs. */
 function chooseRuns(tx: Database, organizationId: string, id: string, input: DryRunInput): Promise<number> {
   const among = input.workspaces.length === 0 ? Prisma.sql`true` : Prisma.sql`w.id = ANY(${[...input.workspaces]})`;
   return tx.prisma.$executeRaw`
@@ -83,7 +83,7 @@ function chooseRuns(tx: Database, organizationId: string, id: string, input: Dry
        ORDER BY r.number DESC LIMIT ${input.runs}) f`;
 }
 
-/** The policies that are named. Throws `invalid` for those that are not there, or not of OPA. */
+/** The named policies. Throws `invalid` for unknown ones, and for those that are not OPA policies. */
 async function requirePolicies(tx: Database, organizationId: string, ids: readonly string[]) {
   const found = await tx.prisma.policy.findMany({ where: { id: { in: [...ids] }, organizationId, kind: 'opa' } });
   if (found.length < new Set(ids).size) throw invalid('policies', 'were not all found, or are not of kind opa');
@@ -97,8 +97,8 @@ async function requirePolicies(tx: Database, organizationId: string, ids: readon
 }
 
 /**
- * Has policies, as they are now, judge plans of earlier runs. Throws `invalid` for nothing to judge by or to judge, and `conflict` while
- * too many are under way.
+ * Starts a dry run with the current policies. Throws `invalid` if there is no policy or no run, and `conflict` while
+ * too many are running.
  */
 export async function create(db: Database, actor: Actor, organizationId: string, input: DryRunInput): Promise<DryRun> {
   const { policies, policySets, workspaces } = input;
@@ -131,7 +131,7 @@ export async function create(db: Database, actor: Actor, organizationId: string,
   });
 }
 
-/** A page of what was said, in the order of judging. */
+/** A page of results, in the order of judging. */
 export async function results(
   { prisma }: Database,
   { id }: DryRun,

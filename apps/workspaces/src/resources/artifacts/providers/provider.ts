@@ -48,7 +48,7 @@ const include = {
   versions: { select: { id: true }, orderBy: [{ createdAt: 'asc' }, { id: 'asc' }] },
 } satisfies Prisma.RegistryProviderInclude;
 
-/** Providers by id, in the order of the ids; `readers` as given. */
+/** Providers by id, in the order of the ids; `readers` are copied from the ids. */
 export async function findMany(
   db: Database,
   ids: readonly string[],

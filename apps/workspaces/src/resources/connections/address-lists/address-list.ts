@@ -8,7 +8,7 @@ import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
 
-/** Who must come from the addresses of a list: everyone who uses the organization, its agents, or those of some pools. */
+/** Whom a list limits: everyone who uses the organization, its agents, or the agents of some pools. */
 export const scopes = ['organization', 'all_agent_pools', 'selected_agent_pools'] as const;
 export type Scope = (typeof scopes)[number];
 
@@ -26,7 +26,7 @@ export type AddressList = Omit<Prisma.CidrRangeListGetPayload<{ include: typeof 
 /** A range of a list. */
 export type AddressRange = Omit<Prisma.CidrRangeGetPayload<object>, 'organization'> & { readonly organization: string };
 
-/** The most lists of an organization, and the most ranges of a list. */
+/** Limits on the lists of an organization and the ranges of a list. */
 const mostLists = 50;
 const mostRanges = 100;
 
@@ -73,13 +73,13 @@ export const pageOfRanges = async (db: Database, listId: string, page: Page) => 
   total: await db.prisma.cidrRange.count({ where: { listId } }),
 });
 
-/** Who changes a list, and from where. */
+/** The caller who changes a list, with their address. */
 export interface Changer {
   readonly actor: Actor;
   readonly principal: Principal;
 }
 
-/** Changes lists one after the other. Throws `invalid` for a change that would leave out the one who makes it. */
+/** Changes lists one at a time. Throws `invalid` for a change that would lock out its caller. */
 async function changing<T>(
   db: Database,
   { principal }: Changer,
@@ -159,7 +159,7 @@ export function updateList(db: Database, by: Changer, list: AddressList, { poolI
   });
 }
 
-/** Adds a list to pools, or takes it from them. */
+/** Adds a list to pools, or removes it from them. */
 export function changePools(
   db: Database,
   by: Changer,
@@ -242,7 +242,7 @@ export function updateRange(db: Database, by: Changer, { id, organizationId }: A
   });
 }
 
-/** Takes a range out of its list. */
+/** Removes a range from its list. */
 export function removeRange(db: Database, by: Changer, range: AddressRange): Promise<void> {
   return changing(db, by, range.organizationId, async (tx) => {
     const { count } = await tx.prisma.cidrRange.deleteMany({ where: { id: range.id } });

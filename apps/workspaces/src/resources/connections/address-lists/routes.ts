@@ -114,7 +114,7 @@ const loadRange = async ({ db, params }: LookupBy<'cidr_range_id'>) =>
   (await lists.findRanges(db, [params.cidr_range_id]))[0];
 
 const idsOf = (sent: readonly SentReference[] | undefined) => sent?.map(({ id }) => id ?? '');
-/** By a person or a team. */
+/** Only for people and teams. */
 const manages = { requires: 'can-manage', tokens: ['user', 'team'] } as const;
 const changer = (call: { principal: Principal; request: { id: string; address: string } }): Changer => ({
   actor: actorOf(call),

@@ -31,7 +31,7 @@ export interface AgentPool {
 export interface PoolInput {
   readonly name?: string;
   readonly organizationScoped?: boolean;
-  /** The workspaces that use it; they choose it themselves, so a request may only repeat what is true already. */
+  /** The workspaces that use it. They choose the pool themselves, so a request may only repeat the current ones. */
   readonly workspaces?: readonly SentReference[];
   readonly allowedWorkspaces?: readonly SentReference[];
   readonly excludedWorkspaces?: readonly SentReference[];

@@ -12,7 +12,7 @@ export interface CallDeps {
   readonly reach: Reach;
 }
 
-/** The parts of a connection that say how its host is called. */
+/** The parts of a connection that determine how its host is called. */
 export interface HostPlace {
   readonly apiUrl: string;
   /** Undefined if the connection is gone. */

@@ -62,9 +62,9 @@ export async function poolsThatForward(db: Database, poolIds: readonly string[])
 export const noForwarder = 'no agent of the connection’s pool that forwards requests is connected';
 
 /**
- * Makes an agent of a pool send a request, and waits for the answer; each request is handed out once. Throws `upstream`
- * if there is no agent, if none answers in time, or if the host does not answer, although it may have received the
- * request. Call it outside any transaction.
+ * Makes an agent of a pool send a request, and waits for the answer. Each request is given to one agent only. Throws
+ * `upstream` if there is no agent, if none answers in time, or if the host does not answer, although it may have
+ * received the request. Call it outside any transaction.
  */
 export async function forward(
   { db, keyring }: Deps,
@@ -124,7 +124,7 @@ function read(plain: Buffer): OutsideResponse {
   try {
     json = JSON.parse(bytes.toString('utf8'));
   } catch {
-    // Not JSON, so there is nothing to read.
+    // Not JSON, so there is no message to read.
   }
   return { status: plain.readUInt32BE(0), retryAfterSeconds: plain.readUInt32BE(4), bytes, json };
 }

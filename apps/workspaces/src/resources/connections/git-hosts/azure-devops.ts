@@ -209,7 +209,7 @@ export const azureDevops: GitHost = {
         made.push(textAt(await api.call('POST', hooks(at), subscription), 'id'));
       }
     } catch (error) {
-      // All or none: otherwise the next attempt would repeat a part.
+      // All or none: otherwise the next attempt would create some of them twice.
       for (const id of made) await api.remove(hooks(at, `/${part(id)}`)).catch(() => undefined);
       throw error;
     }

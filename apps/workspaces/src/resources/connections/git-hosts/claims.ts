@@ -2,9 +2,7 @@ import { Prisma } from '../../../generated/prisma/client';
 import type { Database } from '../../../kernel/database/database';
 import type { OwnedWork } from './turns';
 
-/**
- * SQL: how long rows are claimed whose claim is extended while the work goes on; if a node dies, others take over soon.
- */
+/** SQL: the duration of claims that are extended while the work continues; if a node dies, others take over soon. */
 export const keptFor = "interval '45 seconds'";
 
 /** A table of work: which column makes a row due, and how long a claim lasts. */

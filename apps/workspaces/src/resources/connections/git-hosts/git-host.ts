@@ -1,7 +1,7 @@
 import type { HostApi } from './host-api';
 import type { DeliveryHeaders } from './reading';
 
-/** A repository as its host knows it. */
+/** A repository, as its host describes it. */
 export interface HostRepository {
   /** The host's own id; stays when the repository is renamed. */
   readonly id: string;
@@ -86,7 +86,7 @@ export interface OauthFlow {
 
 /** The API of one kind of Git host. `at` is a repository's identifier. */
 export interface GitHost {
-  /** Undefined for hosts to which people give their own token. */
+  /** Undefined for hosts where people use their own token. */
   readonly oauth?: OauthFlow;
   /** Headers that carry a token to the API. */
   authorization(token: string): Readonly<Record<string, string>>;

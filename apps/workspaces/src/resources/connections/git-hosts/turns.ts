@@ -28,7 +28,7 @@ export class Turns {
 
   /**
    * Carries out what is due, up to a number of items. `take` returns one item or none, and is given the organizations
-   * to skip; `keep` extends its claim. Throws the first error at its end, once all that is due has had its turn.
+   * to skip; `keep` extends its claim. Throws the first error at the end, after everything due has had its turn.
    */
   async each<T extends OwnedWork>(
     most: number,

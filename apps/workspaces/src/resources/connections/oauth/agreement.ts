@@ -17,7 +17,7 @@ import { callbackUrl, type OauthClient } from './oauth-client';
 import { type Granted, grantColumns } from './token-columns';
 import { find as findToken, type OauthToken } from './tokens';
 
-/** A consent at a host that has begun. */
+/** A pending consent at a host. */
 export interface Leaving {
   /** The address for the browser. */
   readonly url: string;
@@ -115,8 +115,8 @@ async function comeBack(
 }
 
 /**
- * Completes what `leave` began: the code is exchanged at the host, and the connection then has a token, under the same
- * id as any token before. Throws `invalid` for a wrong state or code. Call it outside any transaction.
+ * Completes what `leave` began: exchanges the code at the host. The connection then has a token, with the same id as
+ * its previous token, if any. Throws `invalid` for a wrong state or code. Call it outside any transaction.
  */
 export async function agree(
   deps: CallDeps & { readonly publicUrl: string },

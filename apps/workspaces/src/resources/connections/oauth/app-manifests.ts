@@ -13,7 +13,7 @@ import * as clients from './clients';
 import { appWebhookUrl, type OauthClient } from './oauth-client';
 import type { NewClient } from './schema';
 
-/** A person on the way to a host that is to create an app from our manifest. */
+/** A pending creation of an app: a person was sent to a host with our manifest. */
 export interface AppManifest {
   readonly id: string;
   readonly organizationId: string;
@@ -25,7 +25,7 @@ export interface ManifestInput {
   readonly name?: string | null;
   readonly httpUrl: string;
   readonly apiUrl: string;
-  /** The account at the host that is to own the app; empty for the person's own. */
+  /** The account at the host that will own the app; empty for the person's own. */
   readonly account?: string | null;
   readonly organizationScoped?: boolean | null;
   readonly agentPool?: string | null;
@@ -93,8 +93,8 @@ export async function organizationOf(db: Database, id: string): Promise<string |
 }
 
 /**
- * What is posted to the host; undefined after the first minutes, so that an address found later is useless. Reading
- * it does not use it up.
+ * The form that is posted to the host; undefined after the first minutes, so that an address found later is useless.
+ * Reading it does not use it up.
  */
 export async function findPage(
   db: Database,

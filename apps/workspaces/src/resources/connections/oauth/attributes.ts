@@ -53,7 +53,7 @@ export const clientAttributes = table({
   secret: ruled({ type: text.nullable(), takes: sentTo(longText, 'http-url'), show: () => null }),
   'rsa-public-key': setting('rsaPublicKey', kept),
   'oauth-token-string': taken(sentTo(token, 'http-url', 'api-url')),
-  // Only for apps: where the host is to send events.
+  // Only for apps: where the host sends events.
   'webhook-url': shown(text.nullable(), ({ id, serviceProvider }, { publicUrl }) =>
     serviceProvider === 'github_app' ? appWebhookUrl(publicUrl, id) : null,
   ),

@@ -33,7 +33,7 @@ export const NewToken = document('oauth-tokens', {
   attributes: { code: writeOnly(z.string().min(1).max(4096)), state: writeOnly(z.string().min(1).max(64)) },
 });
 
-/** The settings of an app that a host is to create from a manifest. */
+/** The settings of an app to create from a manifest. */
 export const NewManifest = document('github-app-manifests', {
   attributes: {
     name: create.name,

@@ -58,7 +58,7 @@ export const tokenSerializer = serializerOf<OauthToken>()({
   }),
 });
 
-/** A person on the way to a host that is to create an app. */
+/** A pending creation of an app. */
 export const manifestSerializer = serializerOf<AppManifest>()({
   type: 'github-app-manifests',
   shape: { 'page-url': credential, 'expired-at': instant },
@@ -69,7 +69,7 @@ export const manifestSerializer = serializerOf<AppManifest>()({
   }),
 });
 
-/** A person on the way to a host. */
+/** A pending consent at a host. */
 export const leavingSerializer = serializerOf<Leaving>()({
   type: 'oauth-authorizations',
   shape: { 'authorize-url': credential, 'expired-at': instant },

@@ -12,7 +12,7 @@ interface SentConnection {
   readonly vcshostAppInstallationId?: string | null;
 }
 
-/** A repository that something follows, by the columns that name it. */
+/** A followed repository, by the columns that identify it. */
 interface Followed {
   readonly oauthTokenId: string | null;
   readonly vcsIdentifier: string | null;
@@ -100,7 +100,7 @@ export async function followedBy(
     found.find((one) => one.oauthTokenId === oauthTokenId && one.identifier === vcsIdentifier);
 }
 
-/** What everything that follows a repository shows of it. */
+/** The part of a followed repository that answers show. */
 export const followedShape = {
   branch: text.nullable(),
   'display-identifier': text,

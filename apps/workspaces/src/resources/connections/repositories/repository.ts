@@ -25,7 +25,7 @@ const secretCell = (id: string) => ({ table: 'vcs_repository', row: id, column: 
 const sealed = (keyring: Keyring, text: string, cell: Parameters<Keyring['seal']>[1]) =>
   new Uint8Array(keyring.seal(Buffer.from(text, 'utf8'), cell));
 
-/** Where the host is to send deliveries. */
+/** Where the host sends deliveries. */
 export const webhookUrl = (publicUrl: string, id: string): string => `${publicUrl}/webhooks/vcs/${id}`;
 
 /** The secret that proves deliveries of a repository. */
@@ -38,7 +38,7 @@ export async function tokenText(db: Database, keyring: Keyring, id: string): Pro
   return row ? keyring.open(row.value, { table: 'oauth_token', row: id, column: 'value' }).toString('utf8') : undefined;
 }
 
-/** How a repository is reached: through its connection, or for cleaning up, as the connection said last. */
+/** How a repository is reached: through its connection, or, for cleaning up, by the connection's last settings. */
 interface RepositoryAccess extends HostPlace {
   readonly credential: string;
 }

@@ -15,7 +15,7 @@ export const CreateOrganization = document('organizations', { attributes: create
 /** Body of an update: fields left out keep their values. Spec: Organizations */
 export const UpdateOrganization = document('organizations', { attributes: update, relationships, editions, unserved });
 
-/** What a create says. */
+/** The content of a create. */
 export type NewOrganization = ParsedDocument<typeof CreateOrganization>;
-/** What an update says. */
+/** The content of an update. */
 export type OrganizationChanges = ParsedDocument<typeof UpdateOrganization>;

@@ -6,15 +6,15 @@ import * as teams from '../teams/service';
 import type { OneTimeLink } from '../users/links';
 
 /**
- * May the inviter still invite, into every team that the membership has by now? Others may have added teams since, and
- * the inviter has the link. Check this when the invitation is accepted, while the membership is locked.
+ * May the inviter still invite people, and into every team that the membership now has? Others may have added teams
+ * since, and the inviter has the link. Check this when the invitation is accepted, while the membership is locked.
  */
 export async function mayStillInvite(
   tx: Database,
   { createdByType: type, createdById: id }: OneTimeLink,
   { organizationId, teams: given }: { organizationId: string; teams: readonly { id: string }[] },
 ): Promise<boolean> {
-  // Made by an earlier version, or by the service.
+  // Created by an earlier version, or by the service.
   if (type === null || type === system.type) return true;
   const access = await accessNow(tx, { type, id }, organizationId);
   if (access?.can(organizationId, 'manage-membership') !== true) return false;

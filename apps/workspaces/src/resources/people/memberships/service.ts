@@ -105,7 +105,8 @@ export async function invite(
 }
 
 /**
- * May this inviter replace the former one: has no working link yet, and may give everything that the invitation gives?
+ * May this inviter replace the earlier one? They must not have a working link already, and must be allowed to grant
+ * everything in the invitation.
  */
 async function mayReplace(
   tx: Database,

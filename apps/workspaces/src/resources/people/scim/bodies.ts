@@ -7,7 +7,7 @@ const text = { type: 'string', maxLength: 1024 };
 
 function schemaOf({ kind, parts = [] }: ScimAttribute): Record<string, unknown> {
   const properties = Object.fromEntries(
-    // Validators take a property of this name for a reference.
+    // Validators would treat a property with this name as a reference.
     parts
       .filter((part) => part !== '$ref')
       .map((part) => [part, part === 'primary' ? { type: 'boolean' } : part === 'manager' ? {} : text]),

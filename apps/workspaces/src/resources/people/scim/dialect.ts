@@ -2,7 +2,7 @@ import { statusOf } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import type { Dialect } from '../../../kernel/endpoints/dialect';
 
-/** Why a request is refused, in the words that clients look for (RFC 7644, 3.12). */
+/** The reasons of refusals, with the keywords that clients expect (RFC 7644, 3.12). */
 export type ScimType =
   | 'invalidFilter'
   | 'uniqueness'
@@ -12,7 +12,7 @@ export type ScimType =
   | 'noTarget'
   | 'invalidValue';
 
-/** A refusal with the word for its reason. */
+/** A refusal with the keyword of its reason. */
 export class ScimRefusal extends Refusal {
   constructor(
     readonly scimType: ScimType,
@@ -43,7 +43,7 @@ function said(refusal: Refusal | undefined): { status: number; scimType?: ScimTy
   return { status: statusOf(refusal.kind), scimType, detail };
 }
 
-/** SCIM 2.0, as directories speak it. */
+/** The SCIM 2.0 dialect. */
 export const scim: Dialect = {
   prefix: '/scim/v2/',
   mediaTypes: ['application/scim+json', 'application/json'],

@@ -134,7 +134,7 @@ function applyToList(
   const isMeant = (one: ScimValues) =>
     filter === undefined || String(one[filter.part] ?? '').toLowerCase() === filter.value.toLowerCase();
   const put = (list: ScimValues[]) => {
-    // Now, and not at the end: many operations could make the list long.
+    // Checked now, not at the end: many operations could make the list long.
     if (list.length > mostValues) throw new ScimRefusal('invalidValue', `${name} has more than ${mostValues} values.`);
     setOrDelete(values, name, list.length === 0 ? undefined : list);
   };

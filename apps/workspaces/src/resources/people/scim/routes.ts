@@ -32,7 +32,7 @@ const done = { 204: { description: 'Done.' } };
 
 type AnyCall = Call<string, unknown, unknown>;
 
-/** What a change needs, if the directory may make one now. */
+/** What a change needs. Throws unless the directory may change something now. */
 async function keepingOf({ db, env, principal, request }: Pick<AnyCall, 'db' | 'env' | 'principal' | 'request'>) {
   const actor = actorOf({ principal, request });
   return { db, actor, settings: await settings.requireOn(db), userLimit: userLimitOf(env), nowMs: env.now() };
@@ -137,7 +137,7 @@ function patched({ userName, externalId, active, attributes }: users.ScimUser, o
   return readValues(values, userAttributes);
 }
 
-/** A group as the query wants it: members are only looked up if they are requested. */
+/** A group as the query requests it: members are only looked up if they are requested. */
 async function shownGroup(db: Database, env: Environment, one: groups.ScimGroup, query: AnyCall['query']) {
   const members = isAsked(query, 'members') ? await membersOf(db, [one.id]) : undefined;
   return showGroup(one, members, env.publicUrl);

@@ -97,7 +97,7 @@ export async function create(keeping: Keeping, values: ScimValues): Promise<Scim
   const { db, actor, settings, userLimit, nowMs } = keeping;
   const { userName, externalId, active = true, attributes } = split(values);
   const provider = settings.signInProviderId;
-  // A first sign-in waits in the same queue, so that only one of the two creates the account.
+  // A first sign-in takes the same lock, so that only one of the two creates the account.
   const turn = `sign-in ${provider ?? 'nowhere'} ${externalId ?? userName}`;
   const id = await db.inTurn(turn).transaction(async (tx) => {
     await requireFree(tx, userName, externalId);
@@ -193,7 +193,7 @@ export async function remove({ db, actor, userLimit, nowMs }: Keeping, user: Sci
   await db.transaction(async (tx) => {
     const suspends = (await suspend(tx, actor, userId, nowMs)) || user.suspends;
     await tx.prisma.scimGroupMember.deleteMany({ where: { scimUserId: id } });
-    // Nothing except what is needed to recognise them again.
+    // Keeps only what is needed to recognise them again.
     const data = { active: false, suspends, removedAt: new Date(nowMs), attributes: {} };
     await tx.prisma.scimUser.update({ where: { id }, data });
     await syncPeople(tx, actor, [userId], userLimit);

@@ -196,13 +196,16 @@ export class ConsoleSessions {
     return hashConsoleId(this.parts.keyring, id);
   }
 
-  /** The person of a session has proved again at their provider who they are. Throws `denied` for any other person. */
+  /**
+   * Records that the person of a session has proved their identity again at their provider. Throws `denied` for any
+   * other person.
+   */
   async provedAgain(
     hash: Uint8Array<ArrayBuffer>,
     who: { providerId: string; subject: string },
     providerSession: string | undefined,
   ): Promise<void> {
-    // The provider may have begun a new session on its side: it reports the end of that one.
+    // The provider may have started a new session on its side, and will report the end of that one.
     const { count } = await this.parts.db.prisma.consoleSession.updateMany({
       where: { hash, identity: who },
       data: { stepUpUntil: new Date(this.parts.now() + stepUpMinutes * 60_000), providerSession },

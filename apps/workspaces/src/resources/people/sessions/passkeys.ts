@@ -18,7 +18,7 @@ import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
 
-/** What passkeys are requested and checked with; people reach the service at `publicUrl`. */
+/** What requesting and checking passkeys needs; `publicUrl` is the address of the service for people. */
 export interface PasskeyParts {
   readonly db: Database;
   readonly keyring: Keyring;

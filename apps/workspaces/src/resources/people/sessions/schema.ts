@@ -22,7 +22,7 @@ export const UseLink = document('one-time-links', {
   optional: true,
 });
 
-/** The address that is confirmed: the account may have asked for another meanwhile. */
+/** The address to confirm: the account may have requested another one in the meantime. */
 export const ConfirmAddress = document('users', { attributes: { email: personAttributes.email } });
 
 export const NewLoginCode = document('login-codes', {

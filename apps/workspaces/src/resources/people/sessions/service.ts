@@ -89,14 +89,14 @@ function enter(
   return openSession(db, keyring, requestId, user, now, longestMinutes);
 }
 
-/** Records in the audit trail why a sign-in failed; the answer does not say it. */
+/** Records in the audit trail why a sign-in failed; the answer does not give the reason. */
 async function refusedSignIn(
   trail: Environment['trail'],
   requestId: string,
   found: LoginRow | undefined,
   why: string,
 ): Promise<Refusal> {
-  // The name that was typed is not recorded: people type their password there.
+  // The typed name is not recorded: people sometimes type their password there.
   const target = { type: 'users', id: found?.id ?? '', name: found?.username ?? null };
   const change = { organizationId: null, action: 'account.refuse-sign-in', target, after: { why } };
   await trail.refused({ ...signInPage, requestId }, change, found?.id);

@@ -48,7 +48,7 @@ const authorize = raw('GET')('/app/oauth2/auth', {
             });
     // An invalid request is not redirected to any address.
     if (problem) throw new Refusal('malformed', problem);
-    // In one piece: the page returns exactly what it was given.
+    // As a single parameter: the page returns it unchanged.
     const asked = Buffer.from(new URLSearchParams([...query.entries]).toString()).toString('base64url');
     return leadTo(env, `authorize?asked=${asked}`);
   },

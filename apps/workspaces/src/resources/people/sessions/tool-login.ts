@@ -13,7 +13,7 @@ const clientId = 'keystead-cli';
 const ports = [10000, 10010] as const;
 const validMs = 5 * 60_000;
 
-/** What the tool's user agrees to by signing in. */
+/** The checked authorization request of the tool. */
 export interface LoginRequest {
   readonly clientId: string;
   readonly redirectUri: string;

@@ -18,7 +18,7 @@ export interface GroupSource {
   readonly name: string;
 }
 
-/** A team that a person belongs in. */
+/** A person who belongs in a team. */
 export interface Wanted {
   readonly userId: string;
   readonly teamId: string;

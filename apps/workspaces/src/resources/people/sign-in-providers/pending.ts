@@ -4,7 +4,7 @@ import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../../../kernel/database/database';
 import type { SignInProvider } from './provider';
 
-/** A sign-in that leaves for a provider: what is sent along, and the browser's secret for the answer. */
+/** A sign-in that is about to go to a provider: the parameters to send, and the browser's secret for the answer. */
 export interface Leaving {
   readonly state: string;
   readonly nonce: string;
@@ -129,7 +129,7 @@ export async function leaving(
 
 /**
  * Stores a provider's answer, and returns a handle for the browser that brought it. A browser that knows only the
- * state, such as the one that began, gets nothing. Undefined if there already was an answer.
+ * state, such as the one that started the sign-in, gets nothing. Undefined if there already was an answer.
  */
 export async function keepAnswer(
   db: Database,

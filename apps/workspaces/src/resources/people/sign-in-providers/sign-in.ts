@@ -30,7 +30,7 @@ export interface SignInParts {
 }
 
 const place = '/ui/sign-in/callback';
-/** A page of our console, in characters that all browsers read the same. */
+/** A page of our console, with only characters that all browsers parse alike. */
 const ownPage = /^\/ui\/(?![/\\])[\w\-.~!$&'()*+,;=:@%/?#]{0,2000}$/;
 
 const again = 'Begin again from the sign-in page.';
@@ -198,14 +198,16 @@ export class SignIn implements ProviderSignIn {
   }
 }
 
-/** A person, and when they last proved to their provider who they are. */
+/** A person, and when they last authenticated at their provider. */
 interface ProvenPerson extends Person {
   readonly provenAtMs: number;
   /** False: groups decide only about site administration. */
   readonly fillsTeams?: boolean;
 }
 
-/** A provider that remembers its person says when they proved it; one that says nothing asked just now. */
+/**
+ * A provider that keeps people signed in reports when they authenticated; without that claim, they have just done so.
+ */
 function provenAt({ auth_time }: Readonly<Record<string, unknown>>, now: number): number {
   return typeof auth_time === 'number' ? Math.min(auth_time * 1000, now) : now;
 }

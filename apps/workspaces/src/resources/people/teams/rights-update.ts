@@ -7,7 +7,7 @@ import {
   rightsOf,
 } from '../../../kernel/access/organization-rights';
 
-/** Rights that require another one: that is given with them, and taking it removes them. */
+/** Rights that require another one, which is granted with them; removing it removes them. */
 const needs: readonly (readonly [OrganizationRight, OrganizationRight])[] = [
   ['manage-organization-access', 'manage-teams'],
   ['manage-organization-access', 'manage-membership'],

@@ -127,7 +127,7 @@ export function createAuthenticator(options: {
   settings: SettingsReader;
   /** The tokens in the configuration, for the installation's own agents. */
   workerTokens?: readonly string[];
-  /** Uses of tokens are recorded, unless this node only reads. */
+  /** Whether uses of tokens are recorded; a read-only node cannot. */
   readsOnly?: boolean;
 }): Authenticator {
   const { db, keyring, now, sessionIdleMinutes, consoleIdleMinutes, settings, workerTokens = [], readsOnly } = options;

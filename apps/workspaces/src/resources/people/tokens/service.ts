@@ -79,11 +79,11 @@ export interface TokenOwner {
   readonly userId?: string;
   readonly teamId?: string;
   readonly agentPoolId?: string;
-  /** Of the team, pool or organization: where the change is audited. */
+  /** The organization of the team or pool, or itself: where the change is audited. */
   readonly organizationId?: string;
 }
 
-/** What `toToken` needs to know of a token's owner. */
+/** What `toToken` needs to know about a token's owner. */
 export const withTeam = {
   team: { select: { organizationId: true } },
   agentPool: { select: { organizationId: true } },
@@ -143,7 +143,7 @@ export async function create(
 
 const isOfOrganization = (kind: TokenKind): boolean => kind === 'organization' || kind === 'audit-trails';
 
-/** An empty description is shown as it was given, and counts as none. */
+/** An empty description is shown as sent, but counts as none. */
 const withoutDescription = [{ description: null }, { description: '' }];
 
 async function endPrevious(
@@ -152,7 +152,7 @@ async function endPrevious(
   description: string | null,
 ): Promise<void> {
   if (kind === 'team') {
-    // Two at once would both find nothing to end: the lock of the team's row prevents that.
+    // Without the lock of the team's row, two concurrent calls would both find no token to end.
     await lockRow(tx, 'team', teamId!);
     const former = { teamId, kind, ...(description ? { description } : { OR: withoutDescription }) };
     if (!description) await tx.prisma.token.deleteMany({ where: former });

@@ -6,7 +6,7 @@ import type { Database } from '../../../kernel/database/database';
 const attemptsAllowed = 5;
 const DAY_MS = 86_400_000;
 
-/** The owner of the budget: an account, by any of its names; or an unknown name. */
+/** The owner of the budget: an account, or an unknown name. */
 export type AttemptSubject = { readonly userId: string } | { readonly name: string };
 
 /** A counted attempt, with its number since the last success. */

@@ -1,13 +1,13 @@
 import type { Database } from '../../../kernel/database/database';
 
-/** Why the ways into an account end: a new password, a person identified by a provider, or a suspension. */
+/** Why an account's credentials are revoked: a new password, a person identified by a provider, or a suspension. */
 export type AccessEnd = 'password' | 'link' | 'suspension';
 
 /**
- * Ends the ways into an account. All of them if its person comes from a provider for the first time, since another
- * person may have created the account; all except second factor, passkeys and invitations if the directory suspends it;
- * with a new password those that depended on the former one: sessions, except the current one, codes and reset links.
- * API tokens outlive a password.
+ * Revokes an account's credentials. If its person comes from a provider for the first time: all of them, since another
+ * person may have created the account. If the directory suspends it: all except second factor, passkeys and
+ * invitations. With a new password: sessions except the current one, codes and reset links. API tokens outlive a
+ * password.
  */
 export async function endAccess(tx: Database, userId: string, by: AccessEnd, keepTokenId = ''): Promise<void> {
   const { prisma } = tx;

@@ -20,7 +20,7 @@ const releaseUnheard = ({ prisma }: Database, workerId: string, holds: readonly 
     UPDATE run_job SET state = 'queued', worker_id = NULL, claimed_until = NULL
      WHERE worker_id = ${workerId} AND state = 'claimed' AND id <> ALL(${[...holds]})`;
 
-/** Work that an agent asks for, and how it is given back if the answer is not delivered. */
+/** Work that an agent requests, and how it is returned if the answer is not delivered. */
 interface WorkToTake<Work> {
   /** Called once, before the first look. */
   prepare?(): Promise<unknown>;
@@ -55,7 +55,8 @@ interface Asking {
 }
 
 /**
- * Takes work other than jobs for an agent: `line` names what it waits for, so that a newer request ends an older wait. Throws
+ * Takes work other than jobs for an agent: `line` names what it waits for, so that a newer request ends an older wait.
+ * Throws
  * `unauthenticated`, and gives the work back, if the agent's token has ended meanwhile.
  */
 export async function takeWork<Work>(

@@ -11,7 +11,7 @@ export interface Lease {
   readonly attempt: number;
 }
 
-/** What leases are for: the job of a run, a commit to fetch, a request to a Git host, or a plan to judge. */
+/** What a lease can be for: the job of a run, a commit to fetch, a request to a Git host, or a plan to judge. */
 export type Leased = 'agent-lease' | 'agent-fetch' | 'agent-request' | 'agent-evaluation';
 
 const macOf = (keyring: Keyring, agentId: string, { id, attempt }: Lease, what: Leased): string =>

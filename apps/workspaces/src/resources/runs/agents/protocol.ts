@@ -36,11 +36,11 @@ export const Registered = z.looseObject({
   pool: z.string(),
   /** The id of the whole installation, for agents of several on one machine. */
   installation: z.string(),
-  /** It is to fetch commits. Absent in older services. */
+  /** Whether it fetches commits. Absent in older services. */
   fetches: z.boolean().default(false),
-  /** It is to ask for requests. Absent in older services. */
+  /** Whether it asks for requests to Git hosts. Absent in older services. */
   forwards: z.boolean().default(false),
-  /** It is to judge plans. Absent in older services. */
+  /** Whether it judges plans. Absent in older services. */
   judges: z.boolean().default(false),
 });
 
@@ -129,7 +129,7 @@ export const FetchFailure = z.strictObject({ reason: z.string().min(1).max(1000)
 /** Asks for a plan to judge, from an organization of which the agent is judging none. */
 export const EvaluationClaim = z.strictObject({ 'wait-seconds': whole(30), busy: z.array(word).max(64) });
 
-/** What a plan is judged by; the plan itself is downloaded separately. */
+/** The policies that judge a plan; the plan itself is downloaded separately. */
 export const EvaluationGiven = z.looseObject({
   id: z.string(),
   'organization-id': z.string(),
@@ -166,7 +166,7 @@ export const Verdicts = z.strictObject({
 /** Asks for a request to carry out. */
 export const RequestClaim = z.strictObject({ 'wait-seconds': whole(30) });
 
-/** A request to a Git host, with everything that is to be sent, and nothing else. */
+/** A complete request to a Git host, sent unchanged. */
 export const RequestGiven = z.looseObject({
   id: z.string(),
   method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
@@ -187,7 +187,7 @@ const variable = z.looseObject({
   sensitive: z.boolean(),
 });
 
-/** What a job works with, besides its files. */
+/** The inputs of a job, besides its files. */
 export const InputsAnswer = z.looseObject({
   variables: z.array(variable),
   environment: z.array(variable),
@@ -211,7 +211,7 @@ export const LogAnswer = z.looseObject({ size: z.number() });
 /** The name by which the result of a job refers to an upload. */
 export const UploadAnswer = z.looseObject({ upload: z.string() });
 
-/** What may be uploaded with a result. */
+/** The uploads that a result may refer to. */
 export const uploadNames = ['json-plan', 'redacted-json-plan', 'plan-file', 'errored-state'] as const;
 export type UploadName = (typeof uploadNames)[number];
 

@@ -35,7 +35,7 @@ const resultSerializer = serializerOf<AssessmentResult>()({
     'checks-unknown': whole,
     'created-at': instant,
   },
-  // Answers say that there are none.
+  // Answers report that there are none.
   relations: {} as Record<string, never>,
   id: ({ id }) => id,
   self: ({ id }) => path(id),
@@ -131,7 +131,7 @@ const jsonSchema = left(
   },
 );
 
-/** What readers of runs may see of it, as of the plan of a run. */
+/** The part that readers of runs may see, as with the plan of a run. */
 const sanitized = ofResult.raw('GET')(`${byId}/sanitized-plan`, {
   summary: 'Read the plan of an assessment without sensitive values, as the tool renders it.',
   answers: { 200: { description: 'It.', type: 'application/json', schema: { type: 'object' } } },
@@ -174,7 +174,7 @@ const data = dataActions.map(({ action, name }) =>
   ),
 );
 
-/** Assessments that are asked for, and the results of all. */
+/** Requested assessments, and the results of all assessments. */
 export const assessmentResource: Resource = {
   name: 'assessment-results',
   endpoints: [assess, current, show, jsonOutput, sanitized, jsonSchema, logOutput, ...data],

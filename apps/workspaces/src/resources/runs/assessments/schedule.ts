@@ -64,8 +64,8 @@ async function startOne(db: Database, id: string, intervalHours: number): Promis
 }
 
 /**
- * Starts an assessment because someone asks for it, whether or not the workspace is assessed by the clock. Throws
- * `transition` where none is possible now.
+ * Starts a requested assessment, whether or not the workspace has scheduled ones. Throws `transition` if none is
+ * possible now.
  */
 export async function assessNow(db: Database, actor: Actor, { id }: Workspace): Promise<Workspace> {
   const refused = (why: string) => new Refusal('transition', `the workspace cannot be assessed: ${why}`);
@@ -134,7 +134,7 @@ async function take({ prisma }: Database, { id, assessmentDueAt }: Workspace, in
 }
 
 /**
- * What an assessment works on; undefined if there is no configuration, or if the workspace may not use its agent pool.
+ * The inputs of an assessment; undefined if there is no configuration, or if the workspace may not use its agent pool.
  */
 async function partsOf(tx: Database, workspace: Workspace) {
   const { mode, poolId } = effectiveMode(workspace);

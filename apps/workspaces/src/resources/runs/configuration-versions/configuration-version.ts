@@ -8,14 +8,14 @@ export interface ConfigurationVersion extends Omit<Row, 'workspaceId' | 'moduleI
   readonly workspaceId: string;
   readonly organizationId: string;
   readonly workspace: WorkspaceTarget;
-  /** Of the commit it came from; null for an uploaded one. */
+  /** The id of its commit; null for an uploaded one. */
   readonly ingressId: string | null;
   readonly changedFiles: readonly string[];
-  /** Only right after its creation. */
+  /** Present only right after its creation. */
   readonly uploadUrl?: string;
 }
 
-/** A bundle of configuration of a module, to be tested. */
+/** A bundle of configuration of a module, to test. */
 export interface ModuleConfiguration extends Omit<Row, 'workspaceId' | 'moduleId'> {
   readonly workspaceId: null;
   readonly moduleId: string;
@@ -23,7 +23,7 @@ export interface ModuleConfiguration extends Omit<Row, 'workspaceId' | 'moduleId
   readonly uploadUrl?: string;
 }
 
-/** Either. */
+/** A configuration version of a workspace or a module. */
 export type AnyConfiguration = ConfigurationVersion | ModuleConfiguration;
 
 // Clients poll this after an upload, so it is one statement, not one for each table.
@@ -52,7 +52,7 @@ export async function find(db: Database, id: string): Promise<ConfigurationVersi
   return (await findMany(db, [id]))[0];
 }
 
-/** The one with an id that is of a module. */
+/** The configuration version with an id, if it belongs to a module. */
 export async function findOfModule(db: Database, id: string): Promise<ModuleConfiguration | undefined> {
   const where = { id, module: { organization: { removedAt: null } } };
   const row = await db.prisma.configurationVersion.findFirst({

@@ -13,10 +13,10 @@ import { ArchiveCheck, BadArchive } from './archive-check';
 import { findOfModule, type ModuleConfiguration } from './configuration-version';
 import { checked, growth, mostEntries } from './upload';
 
-/** Of a module at a time: those of tests that are kept, and some to be tested. */
+/** The most configurations of a module: those of stored tests, and some that are not tested yet. */
 const mostOfModule = 200;
 
-/** Who may test a module: those who manage it. */
+/** Callers who manage a module may test it. */
 export const testsModules = (access: Access, { organizationId }: { readonly organizationId: string }): boolean =>
   access.can(organizationId, 'manage-modules');
 
@@ -26,7 +26,7 @@ const changeOf = ({ id, organizationId, moduleId }: ModuleConfiguration, verb: s
   target: { type: 'configuration-versions', id, name: moduleId },
 });
 
-/** Announces a configuration of a module, to be uploaded and tested. Throws `conflict` for one too many. */
+/** Creates a configuration of a module without files, to upload and test. Throws `conflict` beyond the limit. */
 export function announce(db: Database, actor: Actor, module: { readonly id: string }): Promise<ModuleConfiguration> {
   const { id: moduleId } = module;
   return db.transaction(async (tx) => {
@@ -52,8 +52,8 @@ export function announce(db: Database, actor: Actor, module: { readonly id: stri
 const usedAlready = () => new Refusal('conflict', 'this upload URL was used already');
 
 /**
- * Takes the archive of such a configuration, once. Its link opens it again for the same bytes only; other things than an
- * archive make it errored, with the reason.
+ * Takes the archive of such a configuration, once; the same bytes are accepted again. Anything but an archive makes it
+ * errored, with the reason.
  */
 export async function uploadOfModule(
   db: Database,

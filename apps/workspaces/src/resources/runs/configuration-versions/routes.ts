@@ -63,7 +63,7 @@ const ofConfiguration = endpoints(configurationPolicy, configurationVersionSeria
 const spec = 'Workspace (type `workspaces`; id of the form `ws-<id>`)';
 const inWorkspace = '/workspaces/:workspace_id/configuration-versions';
 const byId = '/configuration-versions/:configuration_version_id';
-/** Where the archive of a configuration is. */
+/** The path of a configuration's archive. */
 export const contentPath = (id: string): string => `/configuration-versions/${id}/content`;
 const include = ['ingress_attributes', 'run', 'workspace'];
 

@@ -24,7 +24,7 @@ const changeOf = ({ id, organizationId, workspaceId }: ConfigurationVersion, ver
 });
 
 /**
- * Announces a configuration that will be uploaded. `applies`: its creator may let the resulting run apply without
+ * Creates a configuration that will be uploaded. `applies`: its creator may let the resulting run apply without
  * confirmation.
  */
 export async function create(

@@ -14,7 +14,7 @@ import { advance, finish } from '../runs/queue';
 import { ArchiveCheck, BadArchive } from './archive-check';
 import type { ConfigurationVersion } from './configuration-version';
 
-/** In an archive. */
+/** The limits of an archive. */
 export const mostEntries = 100_000;
 /** Statuses of a configuration without files. */
 const awaited = ['pending', 'fetching'];
@@ -39,7 +39,7 @@ export async function* checked(
 }
 
 /**
- * Takes the archive of an announced configuration. Until a run has it or someone else has read it, another archive
+ * Takes the archive of a configuration without files. Until a run uses it or someone else has read it, another archive
  * replaces it; the same archive again changes nothing. A first archive that is invalid, too large, or has paths outside
  * its folder makes the configuration errored, with the reason; a later one is refused. Afterwards runs of the workspace
  * work on it, and its run starts. `replaces`: it may replace an archive that arrived while it was sent.
@@ -77,7 +77,7 @@ export async function upload(
     refused = error;
     return undefined;
   });
-  // The configuration exists all the same, and a run may be started by hand.
+  // The configuration still exists, and a run may be started by hand.
   taken ??= await take(db, keyring, configuration, content, false);
   if (taken !== 'taken') {
     await removeBlob(db, blob.id);
@@ -88,7 +88,7 @@ export async function upload(
   if (refused !== undefined) throw refused;
 }
 
-/** Whether another archive may replace the existing one: no run has it, and no one else has read it. */
+/** Whether another archive may replace the existing one: no run uses it, and no one else has read it. */
 async function isReplaceable(db: Database, id: string): Promise<boolean> {
   const uploaded = await db.prisma.configurationVersion.count({ where: { id, status: 'uploaded', readAt: null } });
   return uploaded === 1 && (await db.prisma.run.count({ where: { configurationVersionId: id } })) === 0;

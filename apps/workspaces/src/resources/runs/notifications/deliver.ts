@@ -25,7 +25,7 @@ interface Due {
 }
 
 /**
- * Delivers what is due, each delivery by one node at a time; returns how many it tried. Failures are retried at growing
+ * Sends due deliveries, each by one node at a time; returns how many it tried. Failures are retried at growing
  * intervals. If a node dies while it sends, another one sends after a minute, so a message may arrive twice.
  */
 export async function deliverDue(db: Database, sender: Sender, publicUrl: string): Promise<number> {
@@ -133,7 +133,7 @@ async function workspaceFactsOf(
   };
 }
 
-/** The name of the person who did something; null if it was not a person. */
+/** The name of the person who caused an event; null if it was not a person. */
 async function nameOf({ prisma }: Database, type: string | null, id: string | null): Promise<string | null> {
   if (type !== 'users' || id === null) return null;
   return (await prisma.user.findUnique({ where: { id }, select: { username: true } }))?.username ?? null;

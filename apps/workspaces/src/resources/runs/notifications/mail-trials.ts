@@ -2,7 +2,7 @@ import type { Keyring } from '@keystead/keyring';
 import { Refusal } from '@keystead/refusal';
 import type { Database } from '../../../kernel/database/database';
 
-/** How many may be sent at once, and how often after that. */
+/** The burst of test mails, and the rate after that. */
 interface Budget {
   readonly atOnce: number;
   readonly everySeconds: number;
@@ -11,7 +11,7 @@ interface Budget {
 const ofAddress: Budget = { atOnce: 5, everySeconds: 720 };
 const ofConfiguration: Budget = { atOnce: 2, everySeconds: 60 };
 
-/** Mail that is about to be sent only to see whether it arrives. */
+/** Test mail that is about to be sent. */
 interface Trial {
   readonly addresses: readonly string[];
   /** The configuration that is verified; undefined if it is only being created or changed. */

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { headlineOf, workspaceHeadlineOf } from '../runs/notification-triggers';
 
-/** What a notification says about a workspace. */
+/** The data of a notification about a workspace. */
 export interface WorkspaceFacts {
   readonly workspaceId: string;
   readonly workspaceName: string;
@@ -10,7 +10,7 @@ export interface WorkspaceFacts {
   readonly url: string;
 }
 
-/** What a notification says about a run. */
+/** The data of a notification about a run. */
 export interface RunFacts extends WorkspaceFacts {
   readonly id: string;
   readonly message: string | null;

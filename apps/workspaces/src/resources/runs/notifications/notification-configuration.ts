@@ -26,8 +26,8 @@ export interface SubscribedTeam {
 }
 
 /**
- * Who is notified of which events in the runs of a workspace, or of all workspaces of a project; or of what concerns a
- * team, in the workspaces that it may read.
+ * A configuration of notifications: about runs of a workspace or of all workspaces of a project, or to a team about the
+ * workspaces that it may read.
  */
 export interface NotificationConfiguration extends Omit<Row, 'url' | 'token'> {
   readonly organizationId: string;

@@ -70,7 +70,7 @@ const changeOf = ({ actions, before, after, after_unknown }: PlannedChange['chan
   before: before ?? null,
 });
 
-/** What a policy sees as `tfplan/v2`. */
+/** The content of the import `tfplan/v2`. */
 export function planImport(plan: PlanDocument): ImportTable {
   const named = <T>(all: Record<string, T> = {}, of: (value: T) => object): ImportTable =>
     Object.fromEntries(Object.entries(all).map(([name, value]) => [name, { name, ...of(value) }]));
@@ -85,13 +85,13 @@ export function planImport(plan: PlanDocument): ImportTable {
   };
 }
 
-/** What a policy sees as `tfstate/v2`: the state before the plan. */
+/** The content of the import `tfstate/v2`: the state before the plan. */
 export const stateImport = (plan: PlanDocument): ImportTable => ({
   terraform_version: plan.prior_state?.terraform_version ?? plan.terraform_version ?? '',
   ...stateTables(plan.prior_state?.values),
 });
 
-/** What a policy sees as `tfconfig/v2`, without its function. */
+/** The content of the import `tfconfig/v2`, without its function. */
 export function configurationImport({ configuration }: PlanDocument): ImportTable {
   const tables = {
     providers: new Map<string, object>(),

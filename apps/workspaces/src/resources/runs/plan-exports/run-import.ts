@@ -8,7 +8,7 @@ const everything = { number: 1, size: 1000, offset: 0 };
 const orNull = (addresses: readonly string[]) => (addresses.length === 0 ? null : addresses);
 
 /**
- * What a policy sees as `tfrun`, as far as this service has it: the data of a run, its workspace, project and
+ * The content of the import `tfrun`, as far as this service has the data: a run, its workspace, project and
  * organization.
  */
 export async function runImport(

@@ -8,7 +8,7 @@ import type {
   StateValues,
 } from './plan-document';
 
-/** Shorter texts say nothing, and appear everywhere. */
+/** Shorter texts reveal nothing, and appear everywhere. */
 const leastSecret = 4;
 
 const mapValues = <T, U>(all: Record<string, T>, of: (value: T, key: string) => U): Record<string, U> =>

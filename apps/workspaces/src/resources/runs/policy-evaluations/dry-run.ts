@@ -3,10 +3,10 @@ import { type Actor, recordChange, system } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { type PolicyOutcome, type SetVerdict, verdictOf } from '../runs/stages/policies';
 
-/** Kept of one run: of the first policies, the first messages, each up to a length. */
+/** The limits on the stored outcomes of one run: the first policies, their first messages, and the length of each. */
 const kept = { policies: 10, messages: 3, characters: 500 };
 
-/** A policy that did not pass, and what it said. */
+/** A policy that did not pass, with its messages. */
 export interface DryRunOutcome {
   readonly policySet: string;
   readonly policy: string;
@@ -15,7 +15,7 @@ export interface DryRunOutcome {
   readonly output: readonly string[];
 }
 
-/** A plan of an earlier run. */
+/** The plan of an earlier run. */
 interface EarlierPlan {
   readonly run_id: string;
   readonly blob_id: string | null;
@@ -32,7 +32,7 @@ interface DryEvaluation {
   readonly policy_dry_run_id: string;
 }
 
-/** The runs that are still to be judged; `at` a position, or all. */
+/** The next run to judge; with `at`, the one at that position. */
 function waiting({ prisma }: Database, id: string, at: number | null = null): Promise<Next[]> {
   return prisma.$queryRaw<Next[]>`
     SELECT x.position, x.run_id, p.json_blob_id AS blob_id
@@ -41,14 +41,14 @@ function waiting({ prisma }: Database, id: string, at: number | null = null): Pr
      ORDER BY x.position LIMIT 1`;
 }
 
-/** Where the run stands that was given out under a claim; undefined if none was yet. */
+/** The position of the run that was assigned under a claim; undefined if none was. */
 async function givenOut({ prisma }: Database, { id, claim }: DryEvaluation): Promise<number | undefined> {
   const [found] = await prisma.$queryRaw<{ judged_position: number }[]>`
     SELECT judged_position FROM policy_evaluation WHERE id = ${id} AND judged_claim = ${claim}`;
   return found?.judged_position;
 }
 
-/** Gives out a run under a claim. Answers how often it was tried; undefined if the claim is lost. */
+/** Assigns a run under a claim. Returns the number of attempts; undefined if the claim is lost. */
 async function giveOut({ prisma }: Database, { id, claim }: DryEvaluation, at: number): Promise<number | undefined> {
   const [given] = await prisma.$queryRaw<{ attempts: number }[]>`
     UPDATE policy_evaluation SET attempts = CASE WHEN judged_position = ${at} THEN attempts ELSE 1 END,
@@ -58,9 +58,9 @@ async function giveOut({ prisma }: Database, { id, claim }: DryEvaluation, at: n
 }
 
 /**
- * The plan that is to be judged under a claim, the same at each call; those that are gone are skipped. Undefined where it was deleted
- * meanwhile, or where nothing is left: then the dry run has ended, as it does when the one who asked for it may not manage policies any
- * more: they see all runs, as long as they may.
+ * The plan to judge under a claim, the same at each call; runs whose plans are gone are skipped. Undefined if the run
+ * was deleted in the meantime, or if the dry run has ended: nothing is left to judge, or the person who started it may
+ * no longer manage policies, and so may not see all runs.
  */
 export async function nextPlan(
   db: Database,
@@ -93,7 +93,7 @@ export async function nextPlan(
   }
 }
 
-/** Ends a dry run: nothing judges for it any more. False: it had ended. */
+/** Ends a dry run and deletes its evaluation. False: it had already ended. */
 export async function endDryRun(
   tx: Database,
   id: string,
@@ -113,7 +113,7 @@ export async function endDryRun(
   return true;
 }
 
-/** A set of a dry run with what it said. */
+/** A policy set of a dry run with its verdicts. */
 interface SaidBySet {
   readonly policySetName: string;
   readonly overridable: boolean;
@@ -138,8 +138,8 @@ function outcomesOf(sets: readonly SaidBySet[]): DryRunOutcome[] {
 }
 
 /**
- * Keeps what the policies said of the run that was given out, unless that run was deleted meanwhile; the dry run ends with the last. To be
- * called with the claim on it ended.
+ * Stores the verdicts on the assigned run, unless that run was deleted in the meantime; after the last run the dry run
+ * ends. Call it after the claim has ended.
  */
 export async function takeDryVerdicts(
   tx: Database,

@@ -27,7 +27,7 @@ const one = `${evaluations}/:policy_evaluation_id` as const;
 const octets = 'application/octet-stream';
 const largestVerdicts = 64 * 1024 * 1024;
 
-/** Plans are judged by agents of the installation: one of a pool belongs to those who are judged. */
+/** Only the installation's own agents judge plans: an agent of a pool belongs to the people whose plans are judged. */
 const load = async ({ db, principal, params }: Loading): Promise<Agent | undefined> => {
   const agent = await findAgent(db, principal, params.agent_id);
   return agent && agent.agentPoolId === undefined ? agent : undefined;

@@ -12,7 +12,7 @@ import { lockRunIfThere } from '../runs/transition';
 import { endDryRun, nextPlan, takeDryVerdicts } from './dry-run';
 import { runInput } from './run-input';
 
-/** A set with everything needed to judge by it. */
+/** A policy set with everything needed to evaluate it. */
 export interface JudgingSet {
   readonly id: string;
   /** An exact version of the engine; null for any. */
@@ -28,7 +28,7 @@ export interface JudgingSet {
 /** The sets that judge a run. */
 export interface JudgedPlan {
   readonly run: object;
-  /** The plan in JSON, as it is stored. */
+  /** The plan in JSON, as stored. */
   readonly plan: Readable;
 }
 
@@ -38,7 +38,7 @@ export interface PolicyEngine {
 }
 
 interface DueEvaluation {
-  /** Of a run; null of a dry run. */
+  /** The stage of a run; null for a dry run. */
   readonly task_stage_id: string | null;
   readonly policy_dry_run_id: string | null;
   readonly kind: string;
@@ -47,14 +47,14 @@ interface DueEvaluation {
 
 const base = { table: 'policy_evaluation', keys: ['id'], lease: keptFor, tieBreak: 'created_at' } as const;
 const byWorkers = new Claims({ ...base, only: "x.status = 'running' AND x.kind = 'opa' AND x.ends_at > now()" });
-/** Evaluations that need no worker, or for which none came. */
+/** Evaluations that need no worker, or that no worker has claimed in time. */
 const byService = new Claims({
   ...base,
   only: `x.status = 'running' AND (x.kind <> 'opa' OR x.ends_at <= now()
     OR NOT EXISTS (SELECT 1 FROM policy_set_outcome o WHERE o.policy_evaluation_id = x.id))`,
 });
 const columns = Prisma.sql`x.task_stage_id, x.policy_dry_run_id, x.kind, x.ends_at <= now() AS is_late`;
-/** An evaluation that fails this often is an error. */
+/** After this many failures an evaluation is an error. */
 const mostAttempts = 5;
 
 /** A waiting evaluation that someone has claimed. */
@@ -85,7 +85,7 @@ export const takeEvaluations = (db: Database, busy: readonly string[]): Promise<
 /** Extends the claim; returns 0 if someone else has claimed it. */
 export const keepEvaluation = (db: Database, due: TakenEvaluation): Promise<number> => byWorkers.keep(db, due);
 
-/** Returns an evaluation that was not begun. */
+/** Returns an evaluation that was not started. */
 export async function returnEvaluation(db: Database, due: TakenEvaluation): Promise<void> {
   await byWorkers.end(db, due, Prisma.sql`now()`, Prisma.sql`attempts = attempts - 1`);
 }
@@ -138,7 +138,7 @@ interface PreparedEvaluation {
   plan(): Promise<Readable | undefined>;
 }
 
-/** What an evaluation is judged by; undefined if nothing can be judged any more: then its outcomes are set. */
+/** The inputs of an evaluation; undefined if there is nothing left to judge, and its outcomes are set. */
 export async function prepareEvaluation(
   parts: JudgingParts,
   due: TakenEvaluation,
@@ -150,7 +150,7 @@ export async function prepareEvaluation(
       ? await planOfStage(db, due.task_stage_id)
       : await nextPlan(db, { ...due, policy_dry_run_id });
   if (!plan && policy_dry_run_id !== null) return undefined;
-  // Another run of a dry run is a first attempt.
+  // For a dry run, attempts are counted per run.
   if ((plan?.attempts ?? due.attempts) > mostAttempts) {
     await refuse(parts, due, 'The worker failed several times during the evaluation; its log says why');
     return undefined;
@@ -280,7 +280,7 @@ async function conclude(
 ): Promise<void> {
   const { task_stage_id, policy_dry_run_id } = due;
   if (policy_dry_run_id !== null) {
-    // It waits again, behind what waits already: its next plan has as long as any.
+    // It is queued again, behind waiting evaluations, with a new deadline for its next plan.
     const again = Prisma.sql`attempts = 0, ends_at = now() + interval '10 minutes'`;
     return db.transaction(async (tx) => {
       if (await byWorkers.end(tx, due, Prisma.sql`now()`, again))

@@ -29,8 +29,8 @@ const facts = `
    WHERE r.id = $1`;
 
 /**
- * What policies see of a run, under the names that HCP Terraform uses, and the role that it has at the secrets service.
- * Of variables they see only the names. Undefined for a run that is gone.
+ * The input of policies about a run, under the names that HCP Terraform uses, with its role at the secrets service.
+ * They see only the names of variables. Undefined for a run that is gone.
  */
 export async function runInput(db: Database, runId: string): Promise<object | undefined> {
   const [found] = await db.prisma.$queryRawUnsafe<JudgedRun[]>(facts, runId);

@@ -40,7 +40,7 @@ import { create as queue } from '../runs/tool-runs/create';
 import { stopping } from '../runs/tool-runs/end';
 import { find, findMany, list, type ToolRun } from '../runs/tool-runs/tool-run';
 
-/** A query with where its log is read. */
+/** A query with the address of its log. */
 interface QueryRun extends ToolRun {
   readonly workspace: RunTarget['workspace'];
   readonly logUrl: string;
@@ -50,7 +50,7 @@ const queryPolicy = policy<RunTarget>()({
   'can-cancel': (access, { workspace }) => access.has(workspace, 'runs:plan'),
 });
 
-/** The same moments under the names that clients of queries know. */
+/** The same times under the names that clients of queries know. */
 const timesOf = ({ 'queued-at': queued, 'started-at': started, ...others }: ToolRun['timestamps']) => ({
   ...(queued === undefined ? {} : { 'queuing-at': queued }),
   ...(started === undefined ? {} : { 'running-at': started }),
@@ -106,7 +106,7 @@ const CreateQuery = document('queries', {
   relationships: { workspace: requiredOne('workspaces'), 'configuration-version': one('configuration-versions') },
 });
 
-/** The client writes the first of these with a dash. */
+/** One client spells `created_by` with a dash. */
 const include = ['created_by', 'created-by', 'configuration_version', 'workspace'];
 const onQuery = endpoints(queryPolicy, querySerializer, { visible: readsRun, organizationsOf });
 const onWorkspace = endpoints(workspacePolicy, querySerializer, {
@@ -128,7 +128,7 @@ const load = async ({ db, env, params }: LookupBy<'query_id'>) => {
   return run && shown(env, run);
 };
 
-/** The workspace that a query is wanted for, if the caller may plan there. Throws `missing`. */
+/** The workspace of a new query, if the caller may plan there. Throws `missing`. */
 async function workspaceFor(db: Database, id: string, accessTo: QueryCall['accessTo']): Promise<Workspace> {
   const workspace = await workspaces.find(db, id);
   const access = workspace && (await accessTo([workspace.organizationId]));
@@ -193,7 +193,7 @@ const logs = logsAt<ToolRun & RunTarget>('queries', 'a query', {
   visible: readsRun,
 });
 
-/** Queries: what the tool finds outside of any state. */
+/** Queries: the tool looks for resources that are in no state. */
 export const queryResource: Resource = {
   name: 'queries',
   endpoints: [create, index, show, ...stops, ...logs],

@@ -11,7 +11,7 @@ import { lockRun, moveRun, recordEvent } from './transition';
 /** How long after a cancel a run can be force-canceled. */
 const coolOffSeconds = 60;
 
-/** Who acts, with which comment. */
+/** The caller of an action, with the comment. */
 interface Act {
   readonly actor: Actor;
   readonly comment: string | null;

@@ -10,7 +10,7 @@ import { autoDestroySource, finalStatuses } from './statuses';
 
 const BATCH = 20;
 
-/** The result concerns the workspace, not the progress of this sweep. */
+/** Refusals that may pass: the workspace is tried again by a later sweep. */
 const passing: readonly string[] = ['unavailable', 'upstream', 'timeout', 'limited', 'conflict'];
 
 /**
@@ -81,7 +81,7 @@ async function isUnderWay({ prisma }: Database, workspaceId: string): Promise<bo
   return (await prisma.run.count({ where })) > 0;
 }
 
-/** Reports why nothing is destroyed: to the audit trail, and to those who want the results. */
+/** Reports why nothing is destroyed: in the audit trail, and in notifications of results. */
 async function skip(tx: Database, workspace: Workspace, reason: string): Promise<void> {
   const { id, name, organizationId } = workspace;
   const at = timeOf(workspace).toISOString();

@@ -26,9 +26,7 @@ const longestText = 10_000;
 /** The display names of the sources of configurations. */
 const sourceOf = (serviceProvider: string): string => serviceProvider.replace(/_.*$/, '');
 
-/**
- * Creates a configuration for a commit that is to be fetched; returns its id. Call it while the workspace is locked.
- */
+/** Creates a configuration for a commit that will be fetched; returns its id. Call it while the workspace is locked. */
 export async function keepCommit(
   tx: Database,
   actor: Actor,

@@ -43,7 +43,7 @@ export async function requireConfiguration(
   return { id: newest, speculative: false };
 }
 
-/** Announces a configuration that a worker is to fetch from a repository; returns its id. */
+/** Creates a configuration that a worker will fetch from a repository; returns its id. */
 export async function createFetched(
   tx: Database,
   actor: Actor,

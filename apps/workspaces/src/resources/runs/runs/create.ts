@@ -35,7 +35,7 @@ export interface NewRun {
   readonly configurationVersion?: string | null;
 }
 
-/** Who starts a run, from where, and whether it may apply without confirmation. */
+/** The starter and source of a run, and whether it may apply without confirmation. */
 export interface Starter {
   readonly actor: Actor;
   readonly applies: boolean;

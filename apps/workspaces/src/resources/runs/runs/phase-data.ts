@@ -20,10 +20,10 @@ export interface DataOwner {
   readonly runId: string;
 }
 
-/** What the paths of the actions end with, and what each does. */
+/** The last segments of the paths of the actions, and the action of each. */
 export const dataActions = backingDataActions.map((action) => ({ action, name: action.replaceAll('_', '-') }));
 
-/** Who may do so. */
+/** Who may hide, restore and remove the data of a phase. */
 export const dataPolicy = policy<{ readonly organizationId: string }>()({
   'can-manage-backing-data': (access, { organizationId }) => access.isOwner(organizationId),
 });
@@ -39,8 +39,8 @@ export const summaryOfData = (action: BackingDataAction, of: string): string => 
 const available = 'available';
 
 /**
- * Hides, restores or removes what a finished phase left: its results and its log. Hidden data is in a separate row, so
- * that nothing that reads phases finds it.
+ * Hides, restores or removes the results and the log of a finished phase. Hidden data is in a separate row, where reads
+ * of phases do not find it.
  */
 export async function changePhaseData(
   db: Database,
@@ -75,7 +75,7 @@ const blobColumns = ['json_blob_id', 'redacted_blob_id', 'plan_blob_id', 'state_
 const columns = Prisma.raw([...blobColumns, 'log_size'].join(', '));
 const nulls = Prisma.raw(blobColumns.map((column) => `${column} = NULL`).join(', '));
 
-/** Nothing to hide counts as removed. */
+/** A phase without data counts as removed. */
 async function hide({ prisma }: Database, phaseId: string): Promise<number> {
   const moved = await prisma.$executeRaw`
     INSERT INTO hidden_phase_data (phase_id, ${columns})
@@ -90,7 +90,7 @@ async function restore({ prisma }: Database, phaseId: string): Promise<number> {
   const back = Prisma.raw([...blobColumns, 'log_size'].map((column) => `${column} = h.${column}`).join(', '));
   const moved = await prisma.$executeRaw`
     UPDATE run_phase p SET ${back} FROM hidden_phase_data h WHERE p.id = ${phaseId} AND h.phase_id = p.id`;
-  // The row takes with it the bytes that it names.
+  // Deleting the row also deletes its blobs.
   await prisma.$executeRaw`UPDATE hidden_phase_data SET ${nulls} WHERE phase_id = ${phaseId}`;
   await prisma.hiddenPhaseData.deleteMany({ where: { phaseId } });
   return moved;
@@ -105,7 +105,7 @@ async function removePhaseData({ prisma }: Database, phaseIds: readonly string[]
 
 const BATCH = 500;
 
-/** Removes for good what was hidden long enough ago. */
+/** Permanently removes data that was hidden long enough ago. */
 export async function sweepPhaseData(db: Database, nowMs: number): Promise<void> {
   for (let done = BATCH; done === BATCH; ) {
     done = await db.transaction(async (tx) => {

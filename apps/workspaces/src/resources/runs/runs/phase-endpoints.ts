@@ -28,7 +28,7 @@ const { raw } = endpoints({} as Policy<Phase>, undefined, { visible: readsRun, o
 export const loadPhase = (path: PhasePath) => async (lookup: LookupBy<'id'>) =>
   (await findMany(lookup.db, lookup.env, path, { id: { in: [lookup.params.id] } }))[0];
 
-/** The endpoints that hide, restore and remove what a plan or an apply left. */
+/** The endpoints that hide, restore and remove the data of a plan or an apply. */
 export const dataOf = (path: PhasePath): Endpoint[] =>
   dataActions.map(({ action, name }) =>
     ofPhase.command('POST')(`/${path}/:id/actions/${name}`, {
@@ -132,7 +132,7 @@ export function resultOf({ path, name, summary, mayRead, blobOf, absent, partOf 
   const at = (id: string) => contentPath(path, id, name);
   const followed: Answers = { 307: { description: 'There it is.' } };
   const kind = path === 'plans' ? 'plan' : 'apply';
-  // Others may use the link that the redirect leads to: the trail records who received it, and its use.
+  // Other people may use the link: the trail records who received it, and its use.
   const discloses = {
     action: `${kind}.read-${name}`,
     when: ({ status }: Raw) => status !== 204 && mayRead !== readsRun,

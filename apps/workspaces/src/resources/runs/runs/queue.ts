@@ -10,7 +10,7 @@ import { closeStages, enterStage, hasStage } from './stages/stages';
 import { applyingStatuses, type FinalStatus } from './statuses';
 import { endPhases, movePhase, moveRun } from './transition';
 
-/** What the queue needs to know of a run. */
+/** What the queue needs to know about a run. */
 interface QueuedRun {
   readonly id: string;
   readonly status: string;
@@ -18,7 +18,7 @@ interface QueuedRun {
   readonly save_plan: boolean;
   readonly input_state_version_id: string | null;
   readonly infra_version: string | null;
-  /** Its configuration is still to be fetched. */
+  /** Its configuration has not been fetched yet. */
   readonly is_fetching: boolean;
   readonly plan_id: string;
   readonly apply_id: string;
@@ -139,7 +139,7 @@ export async function advance(tx: Database, workspaceId: string): Promise<void> 
   await finish(tx, { ...next, workspaceId, planId: next.plan_id, applyId: next.apply_id }, 'discarded', { reason });
 }
 
-/** What ending a run needs to know of it. */
+/** What ending a run needs to know about it. */
 interface Ending {
   readonly id: string;
   readonly workspaceId: string;

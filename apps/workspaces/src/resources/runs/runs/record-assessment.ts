@@ -29,7 +29,7 @@ interface Ended {
   readonly planId: string;
 }
 
-/** An assessment that a run or a new state displaced is repeated after this time. */
+/** An assessment that was cancelled by a run or a new state is repeated after this time. */
 const againAfterMinutes = 60;
 
 /**

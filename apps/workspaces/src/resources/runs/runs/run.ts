@@ -50,7 +50,7 @@ export interface Run extends Omit<Row, 'variables'> {
   readonly workersAlive: boolean;
   /** The versions of the tool that workers have. */
   readonly workerVersions: readonly string[];
-  /** Its commit is still to be fetched: how often that failed, and who fetches it. */
+  /** Set while its commit has not been fetched: the failed attempts, and who fetches it. */
   readonly fetching: Fetching | null;
 }
 

@@ -88,7 +88,7 @@ export async function moveRun(
            clock_timestamp() FROM moved`;
 }
 
-/** What is known of a workspace when one of its runs ends. */
+/** What ending a run needs to know about its workspace. */
 interface RunEnd {
   readonly name: string;
   readonly organizationId: string;

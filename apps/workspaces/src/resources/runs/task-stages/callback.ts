@@ -58,8 +58,8 @@ export const Callback = z.object({
 });
 
 /**
- * Proves that a request comes from the service that was asked for a result: bound to that result, and so to its run and
- * stage.
+ * Proves that a request comes from the service that was asked for a result. It is bound to that result, and so to its
+ * run and stage.
  */
 export const tokenOf = (keyring: Keyring, id: string): string =>
   `${id}.${keyring.mac('task-result', id).toString('base64url')}`;

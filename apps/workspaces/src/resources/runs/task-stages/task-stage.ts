@@ -7,7 +7,7 @@ import type { RunTarget } from '../runs/policy';
 export interface TaskStage extends StageRow, RunTarget {
   readonly resultIds: readonly string[];
   readonly evaluationIds: readonly string[];
-  /** What failed the run, while it waits for a decision. */
+  /** The failed tasks and policies, while the run waits for a decision. */
   readonly against: { readonly tasks: boolean; readonly policies: boolean };
 }
 

@@ -72,7 +72,7 @@ const appSecretCell = (id: string) => ({ table: 'oauth_client', row: id, column:
 
 /**
  * Accepts a delivery of an app's webhook, for every repository that is followed through its installation. Throws
- * `denied` for a delivery that was not signed with the secret of the connection, or if that has none.
+ * `denied` for a delivery that was not signed with the secret of the connection, or if the connection has no secret.
  */
 export async function receiveOfApp(
   { db, env }: { db: Database; env: Pick<Environment, 'keyring'> },

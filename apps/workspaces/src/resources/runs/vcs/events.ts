@@ -90,7 +90,7 @@ async function ingestTag(
   await ingest(db, reached, workspaces, arrival);
 }
 
-/** Together with the tags that a workspace has seen: the expression it had when it first looked for them. */
+/** Stored next to the tags that a workspace has seen: its tag expression when it first looked for them. */
 const tagsRef = 'tags';
 
 /** Tags of runs that have not ended. */

@@ -22,8 +22,8 @@ export interface Arrival extends CommitSeen {
 }
 
 /**
- * A push starts runs if the workspace is set so, or after its first run; the first check after connecting only if it is
- * set so.
+ * A push starts runs if the workspace is set to do so, or after its first run; the first check after connecting starts
+ * one only if it is set to do so.
  */
 async function startsByItself(tx: Database, workspace: Workspace, isFirst: boolean): Promise<boolean> {
   if (workspace.queueAllRuns || isFirst) return workspace.queueAllRuns;

@@ -278,7 +278,7 @@ const listKept = endpoints(workspacePolicy, quarantineSerializer, {
 const promote = ofState.action('/quarantined-states/:quarantined_id/actions/promote', {
   summary: 'Make a refused upload the current state of its locked workspace.',
   status: 201,
-  // A repeated request does not find the promoted version any more.
+  // A repeated request no longer finds the promoted version.
   idempotent: false,
   requires: 'can-create-state-versions',
   load: async ({ db, params }) => {

@@ -58,8 +58,8 @@ async function givenOutputs(text: Base64 | null | undefined): Promise<ParsedOutp
 }
 
 /**
- * Announces a state version (pending, to be uploaded), or creates it with its content (finalized). The caller must hold
- * the workspace's lock. Throws `conflict` for a lock or a history that does not fit, `invalid` for bytes that are not a
+ * Creates a state version without content (pending, to be uploaded), or with it (finalized). The caller must hold the
+ * workspace's lock. Throws `conflict` for a lock or a history that does not fit, `invalid` for bytes that are not a
  * state; refused content is kept in quarantine.
  */
 export async function create(
@@ -86,7 +86,7 @@ export async function create(
       return insert(tx, env, actor, workspace, claim, input, await givenOutputs(input.jsonStateOutputs));
     });
   }
-  // Checked before the work with the bytes, and again when they are accepted.
+  // Checked before the bytes are processed, and again when they are accepted.
   await requireLock(db, actor, await requireWorkspace(db, workspace.id));
   const outputList = await givenOutputs(input.jsonStateOutputs);
   const given = input.state;
@@ -121,7 +121,9 @@ const unlimited = Number.MAX_SAFE_INTEGER;
 const written = (db: Database, { keyring }: KeyringEnv, source: AsyncIterable<Uint8Array>) =>
   writeBlob(db, keyring, source, { limit: unlimited, provisional: true });
 
-/** Announces a version in the transaction that holds the row of its workspace, with the outputs that came with it. */
+/**
+ * Creates a pending version in the transaction that locks the row of its workspace, with the outputs that came with it.
+ */
 async function insert(
   tx: Database,
   { keyring }: KeyringEnv,

@@ -20,7 +20,7 @@ function watched(bytes: Uint8Array, pieceBytes: number, at = db) {
       const next = bytes.subarray(from, from + pieceBytes);
       piece.set(next);
       await seen(piece.subarray(0, next.length));
-      // The caller may reuse the bytes of a piece.
+      // A caller may reuse the buffer of a piece.
       piece.fill(0);
     }
     return bytes.length;

@@ -79,7 +79,7 @@ const finalizeWhole = finalizing({
   filled AS (INSERT INTO blob_chunk (blob_id, position, sealed) SELECT id, 0, $17 FROM kept)`,
 });
 
-/** What a request says of the version that it announces. */
+/** The request's data about a pending version. */
 export interface Announced {
   readonly intermediate?: boolean | null;
   readonly run?: string | null;
@@ -89,8 +89,8 @@ export interface Announced {
 }
 
 /**
- * Announces a version; undefined if the workspace is no longer at the revision. Without a revision the caller must hold
- * the lock of its row.
+ * Creates a pending version; undefined if the workspace is no longer at the revision. Without a revision the caller
+ * must hold the lock of its row.
  */
 export async function announce(
   db: Database,
@@ -119,7 +119,7 @@ export async function announce(
   return row && addedVersion(row, workspace);
 }
 
-/** What is known of a state once its bytes are here; `parsed` is absent for states too large to read at once. */
+/** The data about a state whose bytes have arrived; `parsed` is absent for states too large to read at once. */
 export interface Content {
   readonly blob: GatheredBlob;
   readonly parsed: ParsedState | undefined;
@@ -224,8 +224,8 @@ async function goodBase(db: Database, actor: Actor, workspaceId: string, claim: 
 }
 
 /**
- * Announces a version without a transaction; undefined if that is not possible; the attempt with the lock then finds
- * out why.
+ * Creates a pending version without a transaction; undefined if that is not possible: the attempt with the lock then
+ * finds out why.
  */
 export async function tryAnnounce(
   db: Database,
@@ -304,7 +304,7 @@ const read: KeyedRead = {
   packed: true,
 };
 
-/** What a new state would follow, as it is now. */
+/** The current state, which a new one would follow. */
 async function findBase(db: Database, workspaceId: string): Promise<StateBase | undefined> {
   const row = await db.readOne<StateBaseRow>(read, workspaceId);
   if (!row) return undefined;

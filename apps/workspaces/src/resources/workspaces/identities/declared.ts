@@ -1,4 +1,4 @@
-/** Who uses an identity token to log in: any program that receives it, or the provider of a cloud or service. */
+/** Where an identity token is used: by any program that receives it, or by the provider of a cloud or service. */
 export const identityKinds = ['token', 'aws', 'gcp', 'azure', 'vault', 'kubernetes'] as const;
 export type IdentityKind = (typeof identityKinds)[number];
 

@@ -8,7 +8,7 @@ export interface Goal {
   readonly projectId: string;
 }
 
-/** The settings of a workspace that refer to things which not every workspace may use. */
+/** The settings of a workspace that refer to things that not every workspace may use. */
 interface Uses {
   readonly agentPoolId: string | null;
   readonly oauthTokenId: string | null;
@@ -84,8 +84,8 @@ async function requireConnection(
 }
 
 /**
- * Checks what only the database knows of new settings: that the pool and the connection exist, and that the workspace
- * may use them where it is, or where it is `moved` to. Throws `invalid`.
+ * Checks the parts of new settings that need the database: that the pool and the connection exist, and that the
+ * workspace may use them in its project, or in the one it is `moved` to. Throws `invalid`.
  */
 export async function requireAllowed(db: Database, goal: Goal, before: Uses | 'moved', after: Uses): Promise<void> {
   const changed = (key: keyof Uses) => before === 'moved' || before[key] !== after[key];

@@ -1,7 +1,7 @@
 import { invalid } from '@keystead/jsonapi';
 import type { Database } from '../../../kernel/database/database';
 
-/** How workspaces of a project run by default; null mode: as the organization says. */
+/** How workspaces of a project run by default; a null mode means that of the organization. */
 export interface Execution {
   readonly executionMode: string | null;
   readonly agentPoolId: string | null;

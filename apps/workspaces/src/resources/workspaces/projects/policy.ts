@@ -1,7 +1,7 @@
 import type { Access, ProjectTarget } from '../../../kernel/access/access';
 import { policy } from '../../../kernel/access/policy';
 
-/** What the rules need to know of a project. */
+/** What the rules need to know about a project. */
 export interface JudgedProject extends ProjectTarget {
   readonly isDefault: boolean;
 }

@@ -28,7 +28,7 @@ export interface Binding {
   readonly inheritedFrom: string | null;
 }
 
-/** What has bindings: a project, or with a `workspaceId` a workspace in it. */
+/** The owner of bindings: a project, or with a `workspaceId` a workspace in it. */
 export interface Bound {
   readonly organizationId: string;
   readonly projectId: string;
@@ -70,7 +70,7 @@ async function refuseOverrides(db: Database, bound: Bound, keys: readonly string
 export const tagText = ({ key, value }: Pick<Binding, 'key' | 'value'>): string =>
   value === '' ? key : `${key}:${value}`;
 
-/** What has bindings: a project, a workspace, or a module or provider of the registry. */
+/** The owner of bindings: a project, a workspace, or a module or provider of the registry. */
 type BindingOwner =
   | { readonly projectId: string }
   | { readonly workspaceId: string }
@@ -85,7 +85,7 @@ const columns = {
 };
 
 /**
- * Adds bindings to what has them, or changes the values of existing ones; with `replace`, all others are removed. Throws
+ * Adds bindings to an owner, or changes the values of existing ones; with `replace`, all others are removed. Throws
  * `invalid`.
  */
 export async function bindTagsTo(
@@ -125,7 +125,7 @@ export async function bindTags(
   await bindTagsTo(db, { workspaceId }, sent, how);
 }
 
-/** The bindings of what has them. */
+/** The bindings of an owner. */
 export async function bindingsOf(db: Database, owner: BindingOwner, organizationId: string): Promise<Binding[]> {
   const rows = await db.prisma.tagBinding.findMany({
     where: owner,

@@ -223,7 +223,7 @@ async function attachedWhere(db: Database, where: object, page?: Page): Promise<
 export const findAttached = (db: Database, ids: readonly string[]): Promise<WorkspaceTask[]> =>
   attachedWhere(db, { id: { in: [...ids] } });
 
-/** One of a workspace. */
+/** The task of a workspace with an id. */
 export async function findAttachedTo(
   db: Database,
   workspaceId: string,

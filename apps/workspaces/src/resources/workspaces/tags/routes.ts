@@ -50,7 +50,7 @@ const bindingSpec: SerializerSpec<Binding, View, typeof bindingAttributes> = {
   links: ({ inheritedFrom }): Record<string, string> =>
     inheritedFrom === null ? {} : { 'inherited-from': `/api/v2/projects/${inheritedFrom}` },
 };
-/** A key-value tag of what has it. */
+/** A key-value tag of its owner. */
 export const bindingSerializer = serializer(bindingSpec);
 
 const effectiveBindingSerializer = serializer({
@@ -86,8 +86,8 @@ const bindingsInWorkspace = '/workspaces/:workspace_id/relationships/tag-binding
 const bindingsInProject = '/projects/:project_id/relationships/tag-bindings';
 
 /**
- * The same bindings as relationships, for newer clients: what is sent is added or replaces all, and the answer has no
- * body.
+ * The same bindings as relationships, for newer clients: the sent bindings are added or replace all, and the answer has
+ * no body.
  */
 const relationshipsOfBindings = [
   onBindings.list(bindingsInWorkspace, {
@@ -238,7 +238,7 @@ export const tagResource: Resource = {
       visible: (access, { organizationId }) => access.isMember(organizationId),
       organizationsOf: ({ organizationId }) => [organizationId],
     }),
-    // Only ever referred to by workspaces and projects that are shown themselves.
+    // Included only through workspaces and projects that the caller may see.
     'effective-tag-bindings': includable<Binding>({
       serializer: effectiveBindingSerializer,
       load: async () => [],

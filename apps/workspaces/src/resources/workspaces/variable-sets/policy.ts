@@ -2,7 +2,7 @@ import type { Access, WorkspaceTarget } from '../../../kernel/access/access';
 import { policy } from '../../../kernel/access/policy';
 import { projectPolicy } from '../projects/policy';
 
-/** What the rules need to know of a variable set. */
+/** What the rules need to know about a variable set. */
 export interface JudgedSet {
   readonly organizationId: string;
   readonly global: boolean;

@@ -121,7 +121,7 @@ const changes = {
   body: UpdateVariableSet,
   load,
 } as const;
-// Clients spell it with three verbs.
+// Clients use three verbs for this.
 const update = [ofSet.patch, ofSet.put, ofSet.action].map((change) =>
   change(byId, {
     ...changes,

@@ -5,7 +5,7 @@ import { keepRepository } from '../../connections/repositories/repository';
 import type { WorkspaceSettings } from './attributes';
 import type { WorkspaceCaller } from './workspace';
 
-/** The repository that a workspace is to be connected to, as its host describes it. */
+/** The repository that a workspace will be connected to, as its host describes it. */
 export interface RepositoryLink {
   readonly tokenId: string;
   readonly identifier: string;

@@ -80,7 +80,7 @@ const include = [
   'current_configuration_version',
   'current_configuration_version.ingress_attributes',
   'current_state_version',
-  // In the spelling of one client.
+  // The spelling of one client.
   'current-state-version',
   'current_state_version.outputs',
   'locked_by',

@@ -25,7 +25,7 @@ function hasCeiling(settings: SiteSettings, { workspaceLimit }: Organization): b
 async function requireRoom(db: Database, settings: SiteSettings, organization: Organization): Promise<void> {
   if (!hasCeiling(settings, organization)) return;
   const most = organization.workspaceLimit ?? settings.defaultWorkspacesPerOrganizationCeiling;
-  // The row that counts is the lock: of two requests for the last place, one waits.
+  // The counting row is also the lock: of two requests for the last place, one waits.
   await db.prisma.$queryRaw`
     SELECT 1 FROM organization_tally WHERE organization_id = ${organization.id} FOR UPDATE`;
   const tally = await db.prisma.organizationTally.findUnique({ where: { organizationId: organization.id } });
@@ -75,7 +75,7 @@ export async function create(
 }
 
 /**
- * Asks the host for the repository that a new workspace is to follow; undefined if it follows none, or no host is
+ * Asks the host for the repository that a new workspace will follow; undefined if it follows none, or no host is
  * called. Throws like `create`. Call it outside any transaction.
  */
 export async function checkNew(

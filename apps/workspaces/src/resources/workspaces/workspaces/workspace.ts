@@ -18,7 +18,7 @@ export type ExecutionMode = 'remote' | 'local' | 'agent';
 export interface Workspace extends Row {
   /** Name of the organization. */
   readonly organization: string;
-  /** The organization has all workspaces assessed that can be. */
+  /** The organization has assessments on for all its workspaces that support them. */
   readonly assessmentsEnforced: boolean;
   readonly organizationRevision: bigint;
   readonly projectRevision: bigint;
@@ -26,7 +26,7 @@ export interface Workspace extends Row {
   readonly organizationPoolId: string | null;
   readonly projectMode: ExecutionMode | null;
   readonly projectPoolId: string | null;
-  /** How long the project lets its workspaces be idle, `14d`; null if it does not say. */
+  /** How long the project lets its workspaces be idle, such as `14d`; null if it sets nothing. */
   readonly projectAutoDestroy: string | null;
   readonly tagNames: readonly string[];
   readonly variableIds: readonly string[];
@@ -183,7 +183,7 @@ export async function requireWorkspace(db: Database, id: string): Promise<Worksp
   return found;
 }
 
-/** Who changes a workspace, and what the rules about that need. */
+/** The caller who changes a workspace, and what the rules need. */
 export interface WorkspaceCaller {
   readonly actor: Actor;
   readonly access: Access;

@@ -14,7 +14,7 @@ export interface SamlPerson extends Person {
 export function personOf({ subject, attributes, session, provenAtMs }: Vouched, settings: SamlSettings): SamlPerson {
   const valuesOf = (name: string) => (Object.hasOwn(attributes, name) ? attributes[name]! : []);
   const sent = valuesOf(settings.attrGroups);
-  // Some providers send them all in one.
+  // Some providers send all groups in one value.
   const groups = (sent.length === 1 ? sent[0]!.split(',') : sent).map((group) => group.trim()).filter(Boolean);
   const isSiteAdmin = valuesOf(settings.attrSiteAdmin).some((value) => value.trim().toLowerCase() === 'true');
   const isAddress = /^[^\s@]+@[^\s@]+$/.test(subject);

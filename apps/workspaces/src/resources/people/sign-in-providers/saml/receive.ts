@@ -39,7 +39,7 @@ export async function receive(parts: Receiving, form: URLSearchParams): Promise<
   return { state, handle };
 }
 
-/** A person who is to prove again who they are must have done so after they were asked. */
+/** A repeated proof of identity must be newer than the request for it. */
 function requireProven({ sessionHash, beganAtMs }: Pending, provenAtMs: number): void {
   const leewayMs = 60_000;
   if (sessionHash !== null && provenAtMs < beganAtMs - leewayMs) {

@@ -8,7 +8,7 @@ export interface Vouched {
   readonly subject: string;
   readonly attributes: Readonly<Record<string, readonly string[]>>;
   readonly session: string | undefined;
-  /** When they proved to the provider who they are. */
+  /** When they authenticated at the provider. */
   readonly provenAtMs: number;
 }
 
@@ -20,7 +20,7 @@ export interface Expected {
   readonly nowMs: number;
 }
 
-/** Clocks differ; the tolerance is that of providers of tokens. */
+/** Clocks differ; the same tolerance applies to OpenID tokens. */
 const leewayMs = 60_000;
 const protocol = 'urn:oasis:names:tc:SAML:2.0';
 

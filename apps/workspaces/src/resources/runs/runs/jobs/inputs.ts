@@ -6,7 +6,7 @@ import type { Database } from '../../../../kernel/database/database';
 import { type Candidate, candidates, openValue } from '../../../workspaces/variable-sets/reaching';
 import type { JobInputs, JobVariable, RegistryLogin, RunJob } from './job';
 
-/** The rank of the values given to the run itself, among the ranks below: only priority sets precede them. */
+/** The rank of the run's own values among the ranks below: only priority sets override them. */
 const runRank = 5;
 
 function opened(keyring: Keyring, one: Candidate): JobVariable {
@@ -22,7 +22,7 @@ export async function isOfFork(db: Database, runId: string): Promise<boolean> {
   return row?.forked === true;
 }
 
-/** SQL: where a run or a query takes place, and what it works on. */
+/** SQL: the workspace and the configuration of a run or a query. */
 const runOrQuery = (id: string): Prisma.Sql => Prisma.sql`(
   SELECT workspace_id, configuration_version_id FROM run WHERE id = ${id}
    UNION ALL SELECT workspace_id, configuration_version_id FROM tool_run WHERE id = ${id})`;
@@ -46,7 +46,7 @@ async function secretsOf(db: Database, runId: string): Promise<Secrets | undefin
   return row;
 }
 
-/** Tests of a module are given its own variables, and nothing of a workspace. */
+/** Tests of a module get its own variables, and nothing from a workspace. */
 const ofTests: Secrets = { forked: false, logs_in: false, key_id: null, key: null };
 
 const testVariables = (db: Database, toolRunId: string): Promise<Candidate[]> =>
@@ -93,7 +93,7 @@ export async function jobInputs(db: Database, keyring: Keyring, job: RunJob, pub
   };
 }
 
-/** The files among them. */
+/** The files among the inputs. */
 export function jobFiles(
   db: Database,
   keyring: Keyring,

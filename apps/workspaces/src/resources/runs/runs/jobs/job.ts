@@ -7,7 +7,7 @@ import type { Health } from '../record-assessment';
 export interface RunJob {
   readonly id: string;
   readonly kind: 'plan' | 'apply' | 'test' | 'query';
-  /** Of a test or a query: its own id. */
+  /** For a test or a query, its own id. */
   readonly runId: string;
   /** Empty for a test, whose name of a workspace is that of its module. */
   readonly workspaceId: string;
@@ -26,7 +26,7 @@ export interface RunJob {
   readonly targets: readonly string[];
   readonly replaces: readonly string[];
   readonly planOnly: boolean;
-  /** It looks for drift: its result must contain the counts. */
+  /** An assessment: its result must contain the counts. */
   readonly isAssessment: boolean;
   readonly savePlan: boolean;
   readonly allowEmptyApply: boolean;
@@ -41,7 +41,7 @@ export interface RunJob {
   readonly timeoutSeconds: number;
   /** Values are expressions of the configuration language. */
   readonly variables: readonly { readonly key: string; readonly value: string }[];
-  /** Of a test: which, and how. */
+  /** For a test: which test files, and how they run. */
   readonly testing?: {
     readonly filters: readonly string[];
     readonly directory: string | null;
@@ -69,7 +69,7 @@ export interface RegistryLogin {
   readonly token: string;
 }
 
-/** What a job works with. Streams open on request; undefined if there is nothing. */
+/** The inputs of a job. Streams open on request; undefined for a missing input. */
 export interface JobInputs {
   /** Terraform variables after all precedence, those of the run included. */
   readonly variables: readonly JobVariable[];
@@ -138,7 +138,7 @@ export type JobIdentities =
   | { readonly tokens: Readonly<Record<string, string>>; readonly secretsAddress: string | null }
   | { readonly withheld: string };
 
-/** Where a job logs in at the secrets service, and as whom; or why it cannot, for the person whose run it is. */
+/** The login of a job at the secrets service; or why there is none, for the person whose run it is. */
 export type JobLogin =
   | {
       readonly role: string;
@@ -175,7 +175,7 @@ export interface PlanResult {
   /** The plan file for the apply. */
   readonly planFile?: Bytes;
   readonly generatedConfiguration?: boolean;
-  /** Of an assessment. */
+  /** The counts of an assessment. */
   readonly health?: Health;
   readonly errorMessage?: string;
 }

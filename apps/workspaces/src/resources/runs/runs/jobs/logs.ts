@@ -76,7 +76,7 @@ export async function endOf(db: Database, job: Pick<RunJob, 'id'>): Promise<bigi
   return BigInt(phase?.log_size ?? 0n);
 }
 
-/** What has a log. */
+/** Something with a log. */
 export interface Logged {
   readonly id: string;
   readonly status: string;

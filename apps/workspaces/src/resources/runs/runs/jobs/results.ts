@@ -151,7 +151,7 @@ export async function takeState(db: Database, keyring: Keyring, job: RunJob, sta
   await db.prisma.stateVersion.update({ where: { id: version.id }, data: by });
 }
 
-/** Ends an apply job. False: it was not this worker's any more; a state given is kept in quarantine. */
+/** Ends an apply job. False: it was not this worker's any more; the state of the result is kept in quarantine. */
 export async function finishApply(
   db: Database,
   keyring: Keyring,

@@ -22,14 +22,14 @@ import { appendToPhase, readRange } from './logs';
 /** The protocol since which agents know these jobs. */
 const knownSince = 2;
 const places = { w: 'w', p: 'p', o: 'o' };
-/** How much of the end of a log is searched for what the tests say in the end. */
+/** How much of the end of a log is searched for the summary of the tests. */
 const tailBytes = 64 * 1024;
 const BATCH = 20;
 
 /** Whether a job is a test or a query. */
 export const isToolJob = (job: Pick<RunJob, 'kind'>): boolean => job.kind === 'test' || job.kind === 'query';
 
-/** SQL: what a pool must be to carry out tests of the module `m`. */
+/** SQL: the condition on a pool for carrying out tests of the module `m`. */
 const ofTestPool = `m.test_execution_mode = 'agent' AND EXISTS (
   SELECT 1 FROM agent_pool tp WHERE tp.id = m.test_agent_pool_id AND tp.organization_id = t.organization_id AND tp.organization_scoped)`;
 
@@ -45,7 +45,7 @@ const from = Prisma.sql`
   LEFT JOIN registry_module m ON m.id = t.module_id
   LEFT JOIN workspace w ON w.id = t.workspace_id LEFT JOIN project p ON p.id = w.project_id`;
 
-/** Takes a queued test or query, from the organization that has the fewest of them under way; they come after all runs. */
+/** Takes a queued test or query, from the organization with the fewest running ones; runs come first. */
 export async function takeToolJob(
   { prisma }: Database,
   by: ClaimingWorker,
@@ -84,7 +84,7 @@ interface Described {
   readonly variables: Uint8Array | null;
 }
 
-/** Such a job as its worker needs it. With `by`: undefined unless that worker holds it, in that attempt. */
+/** Such a job with everything its worker needs. With `by`: undefined unless that worker holds it, in that attempt. */
 export async function describeToolJob(
   { prisma }: Database,
   keyring: Keyring,
@@ -138,7 +138,7 @@ export async function describeToolJob(
   };
 }
 
-/** What only plans and applies are asked for. */
+/** Options of plans and applies that do not apply here. */
 const nothingElse = {
   isDestroy: false,
   refresh: true,
@@ -153,7 +153,7 @@ const nothingElse = {
   structuredOutput: true,
 } as const;
 
-/** Why one must not begin, although it was asked for. */
+/** Why a requested test or query must not start. */
 async function problemOf(tx: Database, run: ToolRun): Promise<string | undefined> {
   const { organizationId, createdByType: type, createdById: id, workspace, moduleId } = run;
   if (workspace) {
@@ -185,7 +185,7 @@ export function startToolJob(db: Database, job: RunJob, isMine: (tx: Database) =
   });
 }
 
-/** What the tests say in the end, by the last line of the log that says it. */
+/** The test results, from the last summary line in the log. */
 async function resultsOf(db: Database, keyring: Keyring, { id, logSize }: ToolRun): Promise<TestResults | null> {
   const size = Number(logSize);
   const tail = await readRange(db, keyring, id, { from: Math.max(0, size - tailBytes), to: size });
@@ -228,7 +228,7 @@ export function finishToolJob(
   });
 }
 
-/** Decides what becomes of one whose worker was lost: what a test has made is not known, so it ends. */
+/** Handles a test or query whose worker was lost: it ends, because a test may have created anything. */
 export async function giveUpToolJob(tx: Database, jobId: string, toolRunId: string): Promise<void> {
   const run = await lockToolRun(tx, toolRunId);
   const [job] = await tx.prisma.$queryRaw<{ state: string }[]>`
@@ -248,7 +248,7 @@ export async function giveUpToolJob(tx: Database, jobId: string, toolRunId: stri
   await endToolRun(tx, run, 'errored', { reason: `The worker was lost${left}` });
 }
 
-/** Ends those that no worker has been able to take for a while, with the reason in their log; answers how many there were. */
+/** Ends tests and queries that no worker could take for a while, with the reason in their log; returns how many. */
 export async function endUnservedToolRuns(db: Database, keyring: Keyring, waitSeconds: number): Promise<number> {
   const offered = Prisma.raw(workerVersions(places));
   const due = await db.prisma.$queryRaw<{ id: string; why: string }[]>`

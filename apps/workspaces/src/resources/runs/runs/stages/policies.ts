@@ -117,7 +117,7 @@ interface ReachingSet {
   readonly policies: readonly Omit<JudgingPolicy, 'digest'>[];
 }
 
-/** SQL: of the set s, with the texts of its policies. */
+/** SQL: the columns of the set s, with the texts of its policies. */
 const ofSet = Prisma.sql`s.id, s.name, s.description, s.kind, s.overridable OR (s.kind = 'sentinel' AND NOT s.agent_enabled) AS overridable,
            s.policy_tool_version AS tool_version, ${judgingVersion} AS version_id,
            (SELECT coalesce(json_agg(json_build_object('name', p.name, 'query', coalesce(p.query, ''), 'enforcementLevel',
@@ -130,7 +130,7 @@ const reachingSets = (db: Database, workspaceId: string): Promise<ReachingSet[]>
     SELECT ${ofSet} FROM workspace w JOIN policy_set s ON ${reaches}
      WHERE w.id = ${workspaceId} AND ${judges} ORDER BY s.name`;
 
-/** Sets by id, wherever they reach: those of them that have something to judge by. */
+/** The sets with these ids that have something to judge by, regardless of the workspaces they apply to. */
 const namedSets = (db: Database, ids: readonly string[]): Promise<ReachingSet[]> =>
   db.prisma.$queryRaw<ReachingSet[]>`
     SELECT ${ofSet} FROM policy_set s WHERE s.id = ANY(${[...ids]}) AND ${judges} ORDER BY s.name`;
@@ -154,7 +154,7 @@ export async function beginPolicies(tx: Database, taskStageId: string, runId: st
   }
 }
 
-/** Keeps the policies of sets, as they are now, for an evaluation. */
+/** Copies the current policies of sets for an evaluation. */
 async function copySets(tx: Database, policyEvaluationId: string, sets: readonly ReachingSet[]): Promise<void> {
   await tx.prisma.policySetOutcome.createMany({
     data: sets.map((set) => ({
@@ -172,8 +172,8 @@ async function copySets(tx: Database, policyEvaluationId: string, sets: readonly
 }
 
 /**
- * Begins the evaluation of a dry run, with sets and single policies of OPA as they are now. Answers how many sets have something to judge
- * by.
+ * Starts the evaluation of a dry run, with the current OPA sets and single policies. Returns how many sets have
+ * something to judge by.
  */
 export async function beginDryRun(
   tx: Database,
@@ -251,7 +251,7 @@ export const namesAgainst = (sets: readonly (JudgedSet & { readonly policySetNam
     return names.length === 0 ? set.policySetName : names.map((one) => `${set.policySetName}/${one.policy_name}`);
   });
 
-/** How many policies had which outcome. */
+/** The number of policies by outcome. */
 export function countsOf(sets: readonly Pick<JudgedSet, 'outcomes'>[]) {
   const all = sets.flatMap(outcomesOf);
   const failed = (isAdvisory: boolean) =>

@@ -81,7 +81,7 @@ export async function takeVerdicts(
   await settleStage(tx, run, evaluation.task_stage_id);
 }
 
-/** What comes after the tasks of a stage. */
+/** Continues after the tasks of a stage. */
 async function leaveStage(tx: Database, run: Run, stage: TaskStageName): Promise<void> {
   if (stage === 'post_apply') return recordEvent(tx, run.id, 'post-apply-completed');
   if (stage === 'post_plan') return goOn(tx, run, run.hasChanges === true, 'post_plan_completed');

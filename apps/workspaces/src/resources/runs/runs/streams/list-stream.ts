@@ -5,7 +5,7 @@ import type { EventStream } from '../../../../kernel/endpoints/event-streams';
 import { readsRun } from '../policy';
 import { missedSince, type RunNews, watchedOrganizations } from './watched-run';
 
-/** Which runs are watched. */
+/** Which runs to watch. */
 interface Scope {
   readonly organizationId: string;
   /** Only those of one workspace. */

@@ -103,7 +103,7 @@ class Teller {
         if (!(await this.sendLog(phase))) break;
       }
     }
-    // The rest of a character may take its time.
+    // The rest of a character may arrive later.
     const mayLack = this.lasts ? 0 : 3;
     const isRead = state.phases.every(({ kind, logSize }) => this.read[kind] + mayLack >= logSize);
     if (!isRead || state !== this.latest) return;

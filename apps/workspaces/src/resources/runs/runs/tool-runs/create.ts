@@ -19,16 +19,16 @@ import {
   type ToolRunSettings,
 } from './tool-run';
 
-/** Of a module or a workspace at a time. */
+/** The most unfinished runs of the tool for a module or a workspace. */
 const mostUnfinished = 50;
-/** Those that are over, of a module or a workspace: older ones are deleted. */
+/** The most finished ones for a module or a workspace; older ones are deleted. */
 const mostKept = 100;
 
-/** What a new run of the tool is to do, for what. */
+/** A new run of the tool: its owner, inputs and settings. */
 export interface NewToolRun {
   readonly owner: ToolRunOwner;
   readonly organizationId: string;
-  /** Of the module or the workspace. */
+  /** The name of the module or the workspace. */
   readonly name: string;
   readonly files: { readonly configurationVersionId: string } | { readonly moduleVersionId: string };
   readonly settings: ToolRunSettings;
@@ -40,7 +40,7 @@ export interface NewToolRun {
 const idOf = { test: 'trun', query: 'qry' } as const;
 const typeOf = { test: 'test-runs', query: 'queries' } as const;
 
-/** The event of what happened to one. */
+/** The audit event of a run of the tool. */
 export const changeOf = (
   { id, kind, organizationId }: Pick<ToolRun, 'id' | 'kind' | 'organizationId'>,
   verb: string,
@@ -50,7 +50,10 @@ export const changeOf = (
   target: { type: typeOf[kind], id, name: id },
 });
 
-/** Queues a run of the tool, in a transaction. Throws `conflict` while too many of its module or workspace are not over. */
+/**
+ * Queues a run of the tool, in a transaction. Throws `conflict` while too many of its module or workspace are
+ * unfinished.
+ */
 export async function create(tx: Database, keyring: Keyring, actor: Actor, given: NewToolRun): Promise<ToolRun> {
   const { owner, organizationId, name, files, settings, variables, infraVersion, source } = given;
   const isOfModule = 'moduleId' in owner;
@@ -85,7 +88,7 @@ export async function create(tx: Database, keyring: Keyring, actor: Actor, given
   return made;
 }
 
-/** Deletes those that are over but for the newest, and with them the uploads that only they were of. */
+/** Deletes finished runs of the tool except the newest, with the uploads that only they used. */
 async function prune(tx: Database, owner: ToolRunOwner): Promise<void> {
   await deleteOlder(tx, 'tool_run', Prisma.sql`${belongsTo(owner)} AND t.finished_at IS NOT NULL`, mostKept - 1);
   if (!('moduleId' in owner)) return;

@@ -7,16 +7,16 @@ import { movePhase, stampNow } from '../transition';
 import { changeOf } from './create';
 import { findMany, type TestResults, type ToolRun } from './tool-run';
 
-/** How long after a cancel one may take before it can be canceled by force. */
+/** How long after a cancel a run of the tool can be force-canceled. */
 const coolOffSeconds = 60;
 
-/** Takes a run of the tool until the transaction ends, as it is then; undefined for one that is gone. */
+/** Locks a run of the tool until the transaction ends and reads it; undefined if it is gone. */
 export async function lockToolRun(tx: Database, id: string): Promise<ToolRun | undefined> {
   await lockRow(tx, 'tool_run', id);
   return (await findMany(tx, [id]))[0];
 }
 
-/** Ends one: its job is over, also one that a worker has. To be called with it held. */
+/** Ends a run of the tool with its job, even if a worker has it. Call it with the lock. */
 export async function endToolRun(
   tx: Database,
   run: ToolRun,
@@ -40,7 +40,10 @@ const notAllowed = ({ status }: ToolRun, verb: string) =>
 
 const isOver = ({ finishedAt }: ToolRun): boolean => finishedAt !== null;
 
-/** Stops one: at once while it waits, else its worker interrupts the tool. Repeating the request has no effect. */
+/**
+ * Stops a run of the tool: at once while it waits; otherwise its worker interrupts the tool. Repeating the request has
+ * no effect.
+ */
 function cancel(db: Database, actor: Actor, id: string): Promise<void> {
   return db.transaction(async (tx) => {
     const run = await lockToolRun(tx, id);
@@ -58,7 +61,7 @@ function cancel(db: Database, actor: Actor, id: string): Promise<void> {
   });
 }
 
-/** Ends one whose tool has not stopped a while after it was canceled: it is not waited for any more. */
+/** Force-cancels a run of the tool that has not stopped for a while after it was canceled. */
 function forceCancel(db: Database, actor: Actor, id: string): Promise<void> {
   return db.transaction(async (tx) => {
     const run = await lockToolRun(tx, id);
@@ -81,7 +84,7 @@ const ways = [
   ['force-cancel', forceCancel, (what: string) => `End ${what} that did not stop within a minute after the cancel.`],
 ] as const;
 
-/** How one of them is declared, apart from its path, and who may. */
+/** The declaration of such an endpoint, without its path, and who may call it. */
 interface Stopping {
   readonly summary: string;
   readonly run: (call: Call<string, undefined, ToolRun>) => Promise<void>;

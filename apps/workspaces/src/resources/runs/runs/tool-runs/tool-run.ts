@@ -5,21 +5,21 @@ import type { Database } from '../../../../kernel/database/database';
 import { rowMapper } from '../../../../kernel/database/rows';
 import type { PhaseStatus } from '../statuses';
 
-/** What runs of the tool do that change no state: test a module, or look for what a query finds. */
+/** Kinds of tool runs that change no state: tests of a module, and queries. */
 export type ToolRunKind = 'test' | 'query';
 
-/** What is asked for besides the configuration. */
+/** The settings of a run of the tool, besides its configuration. */
 export interface ToolRunSettings {
   /** The test files to run; empty: all. */
   readonly filters?: readonly string[];
   readonly testDirectory?: string | null;
   readonly verbose?: boolean;
   readonly parallelism?: number | null;
-  /** Of a query: the tool also writes configuration for what it finds. */
+  /** For a query: the tool also writes configuration for what it finds. */
   readonly generateConfig?: boolean;
 }
 
-/** What tests said in the end. */
+/** The summary of tests. */
 export interface TestResults {
   readonly status: 'pending' | 'skip' | 'pass' | 'fail' | 'error';
   readonly passed: number;
@@ -41,11 +41,11 @@ interface ToolRunRow extends Omit<Row, 'kind' | 'settings' | 'results' | 'variab
 
 /** A test of a module, or a query of a workspace. */
 export interface ToolRun extends Omit<ToolRunRow, 'projectId'> {
-  /** Of a query. */
+  /** The workspace of a query. */
   readonly workspace: WorkspaceTarget | undefined;
 }
 
-/** What it belongs to. */
+/** The owner of a run of the tool. */
 export type ToolRunOwner = { readonly moduleId: string } | { readonly workspaceId: string };
 
 const mapped = rowMapper<ToolRunRow>(['log_size']);
@@ -71,17 +71,17 @@ export async function findMany(db: Database, ids: readonly string[]): Promise<To
   return rows.map(toolRunOf);
 }
 
-/** One of them, of a kind. */
+/** The run of the tool with an id, if it is of this kind. */
 export async function find(db: Database, kind: ToolRunKind, id: string): Promise<ToolRun | undefined> {
   const [found] = await findMany(db, [id]);
   return found?.kind === kind ? found : undefined;
 }
 
-/** SQL: the runs `t` of the tool belong to this. */
+/** SQL: the tool run `t` belongs to this owner. */
 export const belongsTo = (owner: ToolRunOwner): Prisma.Sql =>
   'moduleId' in owner ? Prisma.sql`t.module_id = ${owner.moduleId}` : Prisma.sql`t.workspace_id = ${owner.workspaceId}`;
 
-/** A page of those of a module or a workspace, newest first. */
+/** A page of the tool runs of a module or a workspace, newest first. */
 export async function list(
   db: Database,
   owner: ToolRunOwner,
@@ -92,14 +92,14 @@ export async function list(
   return { items: rows.map(toolRunOf), total: await db.prisma.toolRun.count({ where: owner }) };
 }
 
-/** Where the variables of one are sealed. */
+/** The cell in which the variables of a tool run are sealed. */
 const cell = (id: string) => ({ table: 'tool_run', row: id, column: 'variables' });
 
-/** Seals the variables of a new one. */
+/** Seals the variables of a new tool run. */
 export const sealVariables = (keyring: Keyring, id: string, variables: readonly object[]) =>
   variables.length === 0 ? null : new Uint8Array(keyring.seal(Buffer.from(JSON.stringify(variables)), cell(id)));
 
-/** Opens them again. */
+/** Opens the sealed variables of a tool run. */
 export function openVariables<T>(keyring: Keyring, id: string, sealed: Uint8Array | null): T[] {
   return sealed === null ? [] : (JSON.parse(keyring.open(sealed, cell(id)).toString('utf8')) as T[]);
 }

@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads';
 import { type Digest, StateDigest } from './state-reader';
 
-/** Requests to the thread: read on in a state, return the result, or drop it. */
+/** Requests to the thread: continue to read a state, return the result, or drop it. */
 export type Asked =
   | { readonly state: number; readonly run: Uint8Array }
   | { readonly state: number; readonly now: 'end' | 'forget' };
