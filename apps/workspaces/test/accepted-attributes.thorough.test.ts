@@ -236,7 +236,7 @@ describe.each(editions)('the attributes of requests to the %s edition', (edition
   });
 });
 
-it('is tested elsewhere if the list says so', () => {
+it('is tested in another file if the list says so', () => {
   const unread = Object.entries(elsewhere).filter(([name, file]) => {
     const text = readFileSync(path.join(__dirname, `${file}.test.ts`), 'utf8');
     return !text.includes(name.split(/[ .]/).at(-1)!);

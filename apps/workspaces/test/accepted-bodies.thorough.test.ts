@@ -80,7 +80,7 @@ describe('the bodies of requests that are not documents of a resource', () => {
     }
   });
 
-  it.each(keyed(operations.filter(isLock)))('%s stores why and for how long', async (_name, one) => {
+  it.each(keyed(operations.filter(isLock)))('%s stores the reason and the duration', async (_name, one) => {
     for (const wrap of [(told: object) => told, (told: object) => resource('', told)]) {
       const example = await make(one);
       for (const name of ['reason', 'heartbeat-seconds']) {
@@ -195,7 +195,7 @@ describe('the bodies of requests that are not documents of a resource', () => {
     }
   });
 
-  it('refuses parts of members that are not known, as of every attribute', async () => {
+  it('refuses unknown parts of members, as of every attribute', async () => {
     const one = operations.find(({ name }) => name.startsWith('PATCH /scim/v2/Groups'))!;
     const example = await make(one);
     token = example.token!;

@@ -191,7 +191,7 @@ describe.each(['self-hosted', 'hosted'] as const)('the relationships of requests
     ({ endpoint }) => declarationOf(endpoint),
   );
   for (const one of ownLists) {
-    it(`${one.name} does so with all that it names`, async () => {
+    it(`${one.name} stores every resource that it names`, async () => {
       const example = await make(one);
       const body = example.body!(0) as Json;
       const adds = listing.find(({ name }) => name === one.name.replace('DELETE', 'POST'));

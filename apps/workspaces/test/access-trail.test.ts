@@ -11,7 +11,7 @@ interface Event {
   readonly after: Readonly<Record<string, unknown>> | null;
 }
 
-describe('the trail', () => {
+describe('the audit trail', () => {
   let nowMs = Date.now();
   const workspaces = startWorkspaces({ now: () => nowMs });
   const { admin } = workspaces;
@@ -29,7 +29,7 @@ describe('the trail', () => {
     workspaceId = (await workspaces.workspace('acme', 'web')).id;
   });
 
-  it('records who received a state, by a token and by a link, and whose values were sensitive', async () => {
+  it('records who received a state or sensitive values, by token and by link', async () => {
     const state = {
       version: 4,
       serial: 1,
@@ -92,7 +92,7 @@ describe('the trail', () => {
     expect(await strangers(ofInstallation())).toHaveLength(23);
   });
 
-  it('shows site administrators events of no organization: sign-ins with their outcome, accounts, settings', async () => {
+  it('shows site administrators events outside organizations: sign-ins with their outcome, accounts, settings', async () => {
     const ann = await workspaces.person('ann');
     await signIn('ann', PASSWORD).expect(201);
     await signIn('ann', 'wrong').expect(401);

@@ -46,7 +46,7 @@ interface Person {
   readonly codes: string[];
 }
 
-describe('the ways into an account', () => {
+describe('the credentials of an account', () => {
   const workspaces = startWorkspaces();
   const { admin } = workspaces;
   const idp = new ProviderStandIn();

@@ -90,7 +90,7 @@ describe('lists of addresses', () => {
     expect(rows).toEqual([]);
   });
 
-  it('shut out neither the person who changes them nor site administrators', async () => {
+  it('lock out neither the person who changes them nor site administrators', async () => {
     await organization();
     const { id } = await list();
     expect((await range(id, elsewhere).expect(422)).body.errors[0].detail).toContain('your address 127.0.0.1');
@@ -115,7 +115,7 @@ describe('lists of addresses', () => {
     await from(here, workspaces.admin).expect(200);
   });
 
-  it('keep agents of all pools, or of some, to their addresses, and record who was refused', async () => {
+  it('limit agents of all pools, or of some, to their addresses, and record refusals', async () => {
     await organization();
     const pool = async (title: string) => {
       const { id } = (

@@ -63,7 +63,7 @@ describe('site administration', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 422, 422, 422, 422]);
   });
 
-  it('shares modules with chosen organizations, who see the producer', async () => {
+  it('shares modules with chosen organizations, which see the producer', async () => {
     const path = 'admin/organizations/producer/relationships/module-consumers';
     await admin.patch('admin/organizations/producer', resource('organizations', { 'global-module-sharing': true }));
     await admin.patch(path, { data: [ref('organizations', 'consumer').data] }).expect(204);

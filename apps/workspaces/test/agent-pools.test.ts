@@ -3,7 +3,7 @@ import { configured, startRun } from './configurations';
 import { member, project, team } from './members';
 import { ref, resource, startWorkspaces } from './start-workspaces';
 
-describe('who may use an agent pool', () => {
+describe('access to an agent pool', () => {
   const workspaces = startWorkspaces();
   const { admin } = workspaces;
   const pools = 'organizations/acme/agent-pools';
@@ -40,7 +40,7 @@ describe('who may use an agent pool', () => {
   const change = (pool: string, attributes: object, relationships: object = {}) =>
     admin.patch(`agent-pools/${pool}`, resource('agent-pools', attributes, relationships));
 
-  it('is every workspace of the organization that is not excluded', async () => {
+  it('is open to every workspace of the organization that is not excluded', async () => {
     const [one, other] = [await inFirst(), await inFirst()];
     const pool = await makePool({}, { 'excluded-workspaces': many('workspaces', other.id) });
     expect(pool.attributes['organization-scoped']).toBe(true);
@@ -55,7 +55,7 @@ describe('who may use an agent pool', () => {
     await use(other.id, pool.id).expect(200);
   });
 
-  it('is every workspace of an allowed project, also after a move, except excluded ones', async () => {
+  it('is open to every workspace of an allowed project, also after a move, except excluded ones', async () => {
     const [one, other, outside] = [await inFirst(), await inFirst(), await makeWorkspace(second)];
     const pool = await makePool(
       { 'organization-scoped': false },
@@ -82,7 +82,7 @@ describe('who may use an agent pool', () => {
     await use(outside.id, pool.id).expect(200);
   });
 
-  it('is found by the names of workspaces and projects', async () => {
+  it('can be searched by the names of workspaces and projects', async () => {
     const [one, other, outside] = [await inFirst(), await inFirst(), await makeWorkspace(second)];
     const projects = { 'allowed-projects': many('projects', first) };
     const excluded = { 'excluded-workspaces': many('workspaces', other.id) };
@@ -121,7 +121,7 @@ describe('who may use an agent pool', () => {
     expect(stopped.body.errors[0].detail).toContain('agent pool is not open to it');
   });
 
-  it('can be named only in its own organization, and is shown to members only with workspaces they see', async () => {
+  it('can be requested only in its own organization, and is shown to members only with workspaces they see', async () => {
     await workspaces.organization(`elsewhere-${counter}`);
     const foreign = await project(workspaces, `elsewhere-${counter}`, 'Foreign');
     const pool = await makePool({}, { 'allowed-projects': many('projects', first) });

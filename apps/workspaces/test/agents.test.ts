@@ -215,7 +215,7 @@ describe('agents', () => {
     await doing.post('/heartbeat', { 'lease-seconds': 60 }).expect(200);
   });
 
-  it('change nothing by a result of an attempt that has ended', async () => {
+  it('cannot change anything by a result of an attempt that has ended', async () => {
     const { run: id, agent, job, doing } = await begun();
     await workspaces.service.pool.query(`UPDATE run_job SET claimed_until = now() - interval '1 s'`);
     const second = await register();
@@ -230,7 +230,7 @@ describe('agents', () => {
     expect(agent).not.toBe(second);
   });
 
-  it('get an answer again that did not arrive, and each job once', async () => {
+  it('get a lost answer again, and each job once', async () => {
     const ids = [];
     for (let n = 0; n < 20; n++) ids.push(await queued(await makeWorkspace(pool)));
     const two = [await register(), await register()];
@@ -321,26 +321,29 @@ describe('agents', () => {
     ],
   ];
 
-  it.each(closings)('cannot hand in results for a workspace whose pool %s meanwhile', async (_how, expected, close) => {
-    const { run: id, agent, job } = await begun();
-    await close();
-    const before = await run(id);
-    const taken: string[] = [];
-    for (const { method, path } of agentResource.endpoints.filter((one) => one.path.includes(':job_id'))) {
-      // Returning other work does no harm.
-      if (path.endsWith('/release') || path.endsWith(':credential_id')) continue;
-      const at = path.replace(prefix, '').replace(':agent_id', agent).replace(':job_id', job.id);
-      const query = method === 'PUT' ? queryOf(path) : '';
-      const test = send(method.toLowerCase() as 'get', `${at}${query}`, token, job.lease);
-      const { status } = await (method === 'GET' ? test : test.send(bodyOf(path)));
-      if (status !== expected) taken.push(`${method} ${path}: ${status}`);
-    }
-    expect(taken).toEqual([]);
-    expect(await run(id)).toEqual(before);
-    const where = { action: 'agent.refuse', targetId: id };
-    const audited = await workspaces.service.db.prisma.auditEvent.count({ where });
-    expect(audited > 0).toBe(expected === 409);
-  });
+  it.each(closings)(
+    'cannot submit results for a workspace whose pool %s in the meantime',
+    async (_how, expected, close) => {
+      const { run: id, agent, job } = await begun();
+      await close();
+      const before = await run(id);
+      const taken: string[] = [];
+      for (const { method, path } of agentResource.endpoints.filter((one) => one.path.includes(':job_id'))) {
+        // Returning other work does no harm.
+        if (path.endsWith('/release') || path.endsWith(':credential_id')) continue;
+        const at = path.replace(prefix, '').replace(':agent_id', agent).replace(':job_id', job.id);
+        const query = method === 'PUT' ? queryOf(path) : '';
+        const test = send(method.toLowerCase() as 'get', `${at}${query}`, token, job.lease);
+        const { status } = await (method === 'GET' ? test : test.send(bodyOf(path)));
+        if (status !== expected) taken.push(`${method} ${path}: ${status}`);
+      }
+      expect(taken).toEqual([]);
+      expect(await run(id)).toEqual(before);
+      const where = { action: 'agent.refuse', targetId: id };
+      const audited = await workspaces.service.db.prisma.auditEvent.count({ where });
+      expect(audited > 0).toBe(expected === 409);
+    },
+  );
 
   it('cannot begin jobs from before their pool was closed to the workspace', async () => {
     const id = await queued();
@@ -351,7 +354,7 @@ describe('agents', () => {
     expect((await run(id)).status).toBe('plan_queued');
   });
 
-  it('whose pool was closed while they applied get their state quarantined, and not made the current one', async () => {
+  it('whose pool was closed during an apply get their state quarantined, not made the current one', async () => {
     const { run: id, agent, doing } = await begun();
     await doing.post('/finish', { outcome: 'planned', 'has-changes': true }).expect(204);
     await admin.post(`runs/${id}/actions/apply`, {}).expect(202);
@@ -391,7 +394,7 @@ describe('agents', () => {
     expect((await claim(await register()))['run-id']).toBe(id);
   });
 
-  it('that are too old or too new are refused with what to do', async () => {
+  it('that are too old or too new are refused with advice', async () => {
     const older = await send('post', '')
       .send({ ...registration, protocol: { oldest: 0, newest: 0 } })
       .expect(409);
@@ -439,7 +442,7 @@ describe('agents', () => {
     expect(await rowsButRefusals(workspaces.databaseUrl)).toEqual(before);
   });
 
-  it('that wait are told that their token has ended', async () => {
+  it('that wait learn that their token has ended', async () => {
     const first = await makeToken(pool);
     const agent = await register(first.secret);
     const waiting = send('post', `/${agent}/jobs`, first.secret).send({ ...asked, 'wait-seconds': 30 });

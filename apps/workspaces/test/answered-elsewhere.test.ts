@@ -166,7 +166,7 @@ describe('an answer that arrives in one browser', () => {
     },
   };
 
-  it('has a flow here for every path at which answers arrive', () => {
+  it('is tested for every path at which answers arrive', () => {
     const open = resources
       .flatMap(({ endpoints }) => endpoints)
       // Services that check runs answer by PATCH, with a token of the request, and without a browser.
@@ -208,7 +208,7 @@ describe('an answer that arrives in one browser', () => {
     },
   );
 
-  it('is stored up to a number, the newest ones', async () => {
+  it('is stored up to a limit; the newest ones stay', async () => {
     await workspaces.service.pool.query(
       `INSERT INTO pending_sign_in (state_hash, browser_hash, provider_id, client, return_to, created_at, expires_at)
        SELECT decode(md5(n::text), 'hex'), '\\x00', $1, '', '', now(), now() + n * interval '1 ms'
@@ -222,7 +222,7 @@ describe('an answer that arrives in one browser', () => {
     expect(await callback({ cookie: begun.cookie, api: admin }, begun, brought)).toBe(303);
   });
 
-  it('is not displaced by a network that begins very many', async () => {
+  it('is not displaced by a network that starts very many', async () => {
     const { pool } = workspaces.service;
     await pool.query('DELETE FROM pending_sign_in');
     const flow = flows['/ui/sign-in/callback']!;
@@ -244,7 +244,7 @@ describe('an answer that arrives in one browser', () => {
     await pool.query('DELETE FROM pending_sign_in');
   });
 
-  it('is also proved again only by the browser that brought it', async () => {
+  it('is accepted as a repeated proof only from the browser that brought it', async () => {
     const begin = flows['/users/saml/auth']!;
     const first = await begin.begin({ cookie: '', api: admin });
     const brought = await begin.answer(first);

@@ -5,7 +5,7 @@ import { allRows } from './database-rows';
 import { FakeGithub } from './fake-github';
 import { ref, resource, startWorkspaces } from './start-workspaces';
 
-describe('a GitHub App that the host makes of a manifest', () => {
+describe('a GitHub App that the host creates from a manifest', () => {
   const host = new FakeGithub();
   const output: string[] = [];
   let now = Date.now();
@@ -131,7 +131,7 @@ describe('a GitHub App that the host makes of a manifest', () => {
     await request(workspaces.server).get(`/github-app/${late}`).expect(404);
   });
 
-  it('is shown for two minutes, and showing it uses nothing up', async () => {
+  it('is shown for two minutes, and can be shown several times', async () => {
     const { id } = (await begin().expect(201)).body.data;
     const page = () => request(workspaces.server).get(`/github-app/${id}`);
     await request(workspaces.server).head(`/github-app/${id}`).expect(200);
@@ -148,7 +148,7 @@ describe('a GitHub App that the host makes of a manifest', () => {
     ['an account with a mark', { account: 'team"><script>' }, '/data/attributes/account'],
     ['a host that is none', { 'http-url': 'javascript:alert(1)' }, '/data/attributes/http-url'],
     ['an interface that is none', { 'api-url': 'ftp://127.0.0.1' }, '/data/attributes/api-url'],
-  ])('is not begun with %s', async (_, more, pointer) => {
+  ])('is not started with %s', async (_, more, pointer) => {
     const { body } = await begin(more).expect(422);
     expect(body.errors[0].source.pointer).toBe(pointer);
   });

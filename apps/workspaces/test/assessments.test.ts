@@ -80,7 +80,7 @@ describe('assessments', () => {
     await worker.claim();
   });
 
-  it('begin within minutes, are repeated a day later, and are results and never runs', async () => {
+  it('start within minutes, are repeated a day later, and appear as results, never as runs', async () => {
     await make();
     expect([await start(), await start()]).toEqual([0, 0]);
     const dueAt = async () =>
@@ -201,7 +201,7 @@ describe('assessments', () => {
     expect(await hidden()).toMatchObject([{ status: 'canceled' }, { status: 'plan_queued' }]);
   });
 
-  it('come after all runs if workers are few', async () => {
+  it('come after all runs if there are few workers', async () => {
     await make();
     await due();
     expect(await start()).toBe(1);
@@ -248,7 +248,7 @@ describe('assessments', () => {
       "UPDATE subscription SET feature_set = 'standard'",
       "UPDATE subscription SET feature_set = 'business'",
     ],
-  ])('do not begin if they were %s while they waited', async (_how, lose, restore) => {
+  ])('do not start if they were %s while they waited', async (_how, lose, restore) => {
     await make();
     await due();
     expect(await start()).toBe(1);
@@ -281,7 +281,7 @@ describe('assessments', () => {
     });
   });
 
-  it('say why they failed, and are ignored if the state changed meanwhile', async () => {
+  it('report why they failed, and are ignored if the state has changed in the meantime', async () => {
     await make();
     const failed = await again(undefined, { outcome: 'errored', errorMessage: 'init failed' });
     expect(failed.attributes).toMatchObject({ succeeded: false, 'error-msg': 'init failed', 'resources-undrifted': 0 });
@@ -301,7 +301,7 @@ describe('assessments', () => {
     expect(rows).toEqual([{ soon: true }]);
   });
 
-  it('notify people of what is new about them', async () => {
+  it('notify people of new results', async () => {
     await make();
     await sql(
       `INSERT INTO notification_configuration (id, workspace_id, name, destination_type, enabled, triggers)

@@ -20,7 +20,7 @@ describe('attempts to prove an identity', () => {
     return [name, name.toUpperCase(), mixed].flatMap((one) => [one, `${one}@example.com`, `${one}@EXAMPLE.COM`]);
   };
 
-  it('have one budget for an account, however it is named, one after the other', async () => {
+  it('have one budget for an account under any name, one after the other', async () => {
     await workspaces.person('ada');
     const statuses: number[] = [];
     for (const name of spellings('ada')) statuses.push((await signIn(name, 'wrong')).status);
@@ -30,7 +30,7 @@ describe('attempts to prove an identity', () => {
     await signIn('ADA@example.com', PASSWORD).expect(201);
   });
 
-  it('have one budget for an account, however it is named, all at once', async () => {
+  it('have one budget for an account under any name, all at once', async () => {
     await workspaces.person('bea');
     const names = spellings('bea').flatMap((name) => [name, name]);
     const answers = await Promise.all(names.map((name) => signIn(name, 'wrong')));
@@ -39,7 +39,7 @@ describe('attempts to prove an identity', () => {
     expect(judged).toHaveLength(allowed);
   });
 
-  it('do not lift a lock that came while a correct one was being checked', async () => {
+  it('do not lift a lock that started while a correct one was being checked', async () => {
     const { db, env } = workspaces.service;
     const take = () => takeAttempt(db, env.keyring, { userId: 'user-cleo' }, nowMs);
     const taken = [];
@@ -123,7 +123,7 @@ describe('attempts to prove an identity', () => {
     }
   });
 
-  it('that guess at once get no more tries than one after the other', async () => {
+  it('that guess simultaneously get no more tries than one after the other', async () => {
     for (const [name, ask] of Object.entries(asked)) {
       const person = await workspaces.person(`fay-${Object.keys(asked).indexOf(name)}`);
       const answers = await Promise.all(Array.from({ length: 15 }, () => ask(person)));

@@ -18,7 +18,7 @@ describe('audit events of variables', () => {
   const workspaces = startWorkspaces();
   const { admin } = workspaces;
 
-  it('contain no value, plain or sensitive, and say when one was changed', async () => {
+  it('contain no value, plain or sensitive, and show that one was changed', async () => {
     await workspaces.organization('acme');
     const { id: workspaceId } = await workspaces.workspace('acme', 'web');
     const relationships = {

@@ -23,7 +23,7 @@ describe('audit events', () => {
     return body.data;
   };
 
-  it('say who changed what, with the values before and after', async () => {
+  it('show who changed what, with the values before and after', async () => {
     await workspaces.organization('acme');
     const id = await team(workspaces, 'acme', 'ops');
     const sent = await workspaces.admin
@@ -42,7 +42,7 @@ describe('audit events', () => {
     expect(Object.keys(latest!.attributes.before!)).toEqual(['name']);
   });
 
-  it('records a change of every kind, and no secret', async () => {
+  it('record a change of every kind, and no secret', async () => {
     const { admin } = workspaces;
     const value = String(generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }));
     const key = await admin.post('organizations/acme/ssh-keys', resource('ssh-keys', { name: 'k', value })).expect(201);
@@ -91,14 +91,14 @@ describe('audit events', () => {
     }
   });
 
-  it('records nothing of a change that was refused', async () => {
+  it('do not record a refused change', async () => {
     const before = (await events()).length;
     await workspaces.admin.post('organizations/acme/teams', resource('teams', { name: 'operations' })).expect(422);
     await workspaces.admin.post('organizations/acme/projects', resource('projects', { name: 'x' })).expect(422);
     expect(await events()).toHaveLength(before);
   });
 
-  it('filters by actor, action, target and time, and goes on from a cursor', async () => {
+  it('can be filtered by actor, action, target and time, and continued from a cursor', async () => {
     expect((await events('filter[action]=team')).every((e) => e.attributes.action.startsWith('team.'))).toBe(true);
     expect(await events('filter[action]=team.delete')).toEqual([]);
     expect((await events('filter[target]=operations')).length).toBeGreaterThan(0);
@@ -124,13 +124,13 @@ describe('audit events', () => {
     }
   });
 
-  it('is for owners and the organization token', async () => {
+  it('are for owners and the organization token', async () => {
     const client = await organizationToken(workspaces, 'acme');
     expect((await events('', client)).length).toBeGreaterThan(0);
     await (await member(workspaces, 'acme')).get('organizations/acme/audit-events').expect(404);
   });
 
-  it('are always kept, which the audit configuration says and a test event shows', async () => {
+  it('are always recorded, as the audit configuration shows and a test event proves', async () => {
     const path = 'organizations/acme/audit-configuration';
     const type = 'audit-configurations';
     const { body } = await workspaces.admin.get(path).expect(200);
@@ -161,7 +161,7 @@ describe('audit events', () => {
     await plain.post(`${path}/test`).expect(404);
   });
 
-  it('are forgotten after the days that the installation keeps them, the oldest first, and kept for ever with 0', async () => {
+  it('are deleted after the configured days, the oldest first, and kept forever with 0', async () => {
     const { db, pool } = workspaces.service;
     await pool.query(`
       INSERT INTO audit_event (id, at, actor_type, actor_id, actor_name, action, target_type, target_id)

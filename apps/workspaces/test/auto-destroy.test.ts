@@ -117,7 +117,7 @@ describe('automatic destruction', () => {
     expect(await runsOf()).toHaveLength(1);
   });
 
-  it('counts from the last change of the state if workspaces may be idle only for a time', async () => {
+  it('counts from the last change of the state if workspaces may be idle for a limited time', async () => {
     await configured(workspaces, runs.workspace);
     const first = await set({ 'auto-destroy-activity-duration': '4h' }).expect(200);
     expect(first.body.data.attributes['auto-destroy-at']).toBeNull();
@@ -190,7 +190,7 @@ describe('automatic destruction', () => {
     expect((await move(lasting)).body.data.attributes['auto-destroy-at']).toBeNull();
   });
 
-  it('destroys nothing if it cannot, says why, and does not try again', async () => {
+  it('reports why it is impossible, and does not try again', async () => {
     await subscribe();
     const due = async () => {
       await set({ 'auto-destroy-at': inHours(1) }).expect(200);
@@ -218,7 +218,7 @@ describe('automatic destruction', () => {
     );
   });
 
-  it('waits for a lock, and for the run before it, and is not queued while another of its kind waits', async () => {
+  it('waits for a lock and for the previous run, and is not queued while another destroy run waits', async () => {
     await configured(workspaces, runs.workspace);
     await manage(1);
     await runs.worker.claim();
@@ -234,7 +234,7 @@ describe('automatic destruction', () => {
     expect([await start(), (await runsOf()).length]).toEqual([0, 1]);
   });
 
-  it('reminds 24 and 12 hours ahead, once each and not of a time that was just set, and reports the result', async () => {
+  it('reminds 24 and 12 hours ahead, once each and not for a time that was just set, and reports the result', async () => {
     await subscribe();
     await configured(workspaces, runs.workspace);
     await manage(1);

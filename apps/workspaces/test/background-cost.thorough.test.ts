@@ -41,7 +41,7 @@ interface Doing {
 }
 
 // Finished rows are no work: a background job that reads all of them every few seconds gets slower each month.
-describe('the background jobs of an installation with a past', () => {
+describe('the background jobs of an installation with old data', () => {
   const host = new FakeGitea();
   let client: Client;
   // Before the database is dropped.

@@ -39,7 +39,7 @@ describe('blobs in an object store', () => {
       { limit: 1e9 },
     );
 
-  it('lie below their prefix, and show nothing of what they hold', async () => {
+  it('are stored below their prefix, and reveal nothing about their content', async () => {
     const { id } = await write(Buffer.from('a secret that is long enough to be found again'));
     const found = store.objects.get(`one/two/${id}/0`);
     expect(found?.toString('latin1')).not.toContain('secret');
@@ -75,7 +75,7 @@ describe('blobs in an object store', () => {
     expect(await db().prisma.objectRemoval.count()).toBe(0);
   });
 
-  it('stay if the store belongs to another database, until that gives it up', async () => {
+  it('stay if the store belongs to another database, until that releases it', async () => {
     const { id } = await write(randomBytes(100));
     const there = () => store.objects.has(`one/two/${id}/0`);
     await removeObjects(db());
@@ -117,7 +117,7 @@ describe('blobs in an object store', () => {
     expect((await request(workspaces.server).get(download).expect(200)).text).toBe(state.toString());
   });
 
-  it('of before stay readable where the database held them', async () => {
+  it('from before stay readable in the database', async () => {
     const bytes = randomBytes(1000);
     const { objects: _, ...plain } = db() as ReturnType<typeof db> & { objects: unknown };
     const blob = await writeBlob(

@@ -55,7 +55,7 @@ describe('the body of a request', () => {
     ]);
   });
 
-  it('is ignored where none is expected, with any content, and the connection goes on', async () => {
+  it('is ignored if none is expected, with any content, and the connection continues', async () => {
     const { id } = await workspaces.workspace('acme', `w${++counter}`);
     const path = `workspaces/${id}`;
     await admin.post(`${path}/actions/lock`, {}).expect(200);
@@ -109,7 +109,7 @@ describe('the body of a request', () => {
     expect((await read(attributes['hosted-json-state-download-url']).expect(200)).body.equals(json)).toBe(true);
   });
 
-  it('that is large has an effect once for one Idempotency-Key', async () => {
+  it('that is large takes effect once for one Idempotency-Key', async () => {
     const id = await locked();
     const state = stateOf(1, 3 * mib);
     const create = (text: string) =>
@@ -120,7 +120,7 @@ describe('the body of a request', () => {
     await create(`AAAA${text.slice(4)}`).expect(422);
   });
 
-  it('with a larger state says where to send it', async () => {
+  it('with a larger state is refused with the place to send it', async () => {
     const id = await locked();
     for (const state of [stateOf(1, 16 * mib + 400), stateOf(1, 19 * mib)]) {
       const { body } = await admin.post(`workspaces/${id}/state-versions`, inline(state, 1)).expect(413);
@@ -139,7 +139,7 @@ describe('the body of a request', () => {
     expect(body.errors.map(({ source }: { source: { pointer: string } }) => source.pointer)).toEqual([pointer]);
   });
 
-  it('waits in line with large uploads if it is large, announced or not, and delays no small one', async () => {
+  it('is queued with large uploads if it is large, announced or not, and does not delay small ones', async () => {
     const { largeUploads } = workspaces.service.env;
     const ids = [await locked(), await locked(), await locked()];
     const large = stateOf(1, 3 * mib);

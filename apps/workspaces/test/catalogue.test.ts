@@ -76,7 +76,7 @@ describe('the catalogue of versions', () => {
     rmSync(folder, { recursive: true });
   });
 
-  it('is refreshed by a command, once, and workspaces may choose what is new', async () => {
+  it('is refreshed by a command, once, and workspaces may choose new versions', async () => {
     const choose = (name: string, version: string) =>
       admin.post('organizations/acme/workspaces', resource('workspaces', { name, 'infra-version': version }));
     await release('97.0.0');
@@ -133,7 +133,7 @@ describe('the catalogue of versions', () => {
     indexTofu();
   });
 
-  it('accepts nothing unsigned from a mirror, and says so', async () => {
+  it('accepts nothing unsigned from a mirror, and reports it', async () => {
     await release('99.0.0');
     files.set('/terraform/99.0.0/terraform_99.0.0_SHA256SUMS', sums('99.0.0').subarray(1));
     index('99.0.0');
@@ -143,7 +143,7 @@ describe('the catalogue of versions', () => {
     expect(await found('99.0.0')).toEqual([]);
   });
 
-  it('is listed by number where that is wanted, page by page', async () => {
+  it('is listed by version number if requested, page by page', async () => {
     const listed = async (query: string): Promise<string[]> =>
       (await admin.get(`admin/infra-versions?${query}`).expect(200)).body.data.map(
         ({ attributes }: { attributes: { version: string } }) => attributes.version,

@@ -76,7 +76,7 @@ describe('the status of a commit', () => {
     }
   });
 
-  it('is one for all workspaces of an organization, until none waits any more', async () => {
+  it('is combined for all workspaces of an organization, until none of them waits', async () => {
     await follow('one', 'east');
     await follow('one', 'west');
     const sha = await push();
@@ -91,7 +91,7 @@ describe('the status of a commit', () => {
     expect(await told(sha, 'one')).toEqual(all);
   });
 
-  it('says how many policies judged the plan, and how many failed', async () => {
+  it('shows how many policies judged the plan, and how many failed', async () => {
     await follow('one', 'judged');
     const sha = await push();
     await fetchAll();
@@ -115,7 +115,7 @@ describe('the status of a commit', () => {
     expect((await told(sha, 'one')).at(-1)).toMatch(/; 1 policy passed\. Waiting to be confirmed$/);
   });
 
-  it('fails as soon as one workspace does', async () => {
+  it('fails as soon as one workspace fails', async () => {
     await follow('one', 'east');
     await follow('one', 'west');
     const sha = await push();
@@ -132,7 +132,7 @@ describe('the status of a commit', () => {
     expect((await told(sha, 'one')).at(-1)).toBe('one success: No changes');
   });
 
-  it('is reported by one of several nodes', async () => {
+  it('is reported by only one of several nodes', async () => {
     await follow('one', 'east');
     await follow('one', 'west');
     const sha = await push();
@@ -142,7 +142,7 @@ describe('the status of a commit', () => {
     expect(host.statuses.length - before).toBe(1);
   });
 
-  it('is reported although the first of its workspaces was given up, and for that one too', async () => {
+  it('is reported for all workspaces even if the first one was given up', async () => {
     await follow('one', 'east');
     await follow('one', 'west');
     const sha = await push();
@@ -158,7 +158,7 @@ describe('the status of a commit', () => {
     expect(after.map(({ statusSent }) => statusSent)).not.toContain('given up');
   });
 
-  it('is one for each workspace where the organization wants that', async () => {
+  it('is separate for each workspace if the organization wants that', async () => {
     await follow('each', 'east');
     await follow('each', 'west');
     const sha = await push();
@@ -167,7 +167,7 @@ describe('the status of a commit', () => {
     );
   });
 
-  it('is passing once if it concerns no workspace, and not if it concerns another one', async () => {
+  it('passes once if it concerns no workspace, but not if it concerns another one', async () => {
     await admin
       .patch(
         'admin/general-settings',

@@ -25,7 +25,7 @@ describe('configuration versions', () => {
   const runsOf = async () =>
     (await admin.get(`workspaces/${workspace}/runs?filter[operation]=plan_only,plan_and_apply`).expect(200)).body.data;
 
-  it('are accepted together with the run that they begin, or not at all', async () => {
+  it('are accepted together with the run that they start, or not at all', async () => {
     const { body } = await admin.post(`workspaces/${workspace}/configuration-versions`).expect(201);
     const { id, attributes } = body.data;
     const { pool } = workspaces.service;
@@ -41,7 +41,7 @@ describe('configuration versions', () => {
     expect(await runsOf()).toHaveLength(1);
   });
 
-  it('are announced, uploaded once through a link that only the announcement shows, and downloaded through one (WV.30)', async () => {
+  it('are created, uploaded once through a link that only the create shows, and downloaded through another (WV.30)', async () => {
     const { body } = await admin.post(`workspaces/${workspace}/configuration-versions`).expect(201);
     const { id, attributes } = body.data;
     expect(attributes).toMatchObject({
@@ -82,7 +82,7 @@ describe('configuration versions', () => {
     await admin.get(`configuration-versions/${id}/ingress-attributes`).expect(404);
   });
 
-  it('are replaced by another archive until a run has them', async () => {
+  it('are replaced by another archive until a run uses them', async () => {
     const { id, attributes } = await announced(admin, workspace);
     const put = (body: Buffer) => putUrl(workspaces, attributes['upload-url'], body);
     const first = await archiveOf();
@@ -100,7 +100,7 @@ describe('configuration versions', () => {
     await put(second).expect(200, '');
   });
 
-  it('start a run when they are uploaded, unless told otherwise', async () => {
+  it('start a run when they are uploaded, unless requested otherwise', async () => {
     const first = await configured(workspaces, workspace);
     expect(await runsOf()).toEqual([]);
     // Created but not uploaded yet: runs use the previous one.
@@ -181,7 +181,7 @@ describe('configuration versions', () => {
     };
     const shown = (id: string, text: string) => [{ type: 'workspace-readme', id }, [{ 'raw-markdown': text }]];
 
-    it('give the workspace a README, until another follows', async () => {
+    it('give the workspace a README, until a newer one replaces it', async () => {
       expect(await readme()).toEqual([null, []]);
       const first = await upload([
         ['main.tf', ''],
@@ -217,7 +217,7 @@ describe('configuration versions', () => {
       expect(await readme()).toEqual([null, []]);
     });
 
-    it('take it with them when they are deleted', async () => {
+    it('remove it when they are deleted', async () => {
       const before = await blobs();
       const id = await upload([['README.md', 'soon gone']]);
       await announced(admin, workspace);
@@ -272,7 +272,7 @@ describe('configuration versions', () => {
     await admin.post(`configuration-versions/${old}/actions/archive`).expect(409);
   });
 
-  it('lose and regain their files, and lose them for good', async () => {
+  it('can have their files hidden, restored, and permanently removed', async () => {
     const old = await configured(workspaces, workspace);
     const current = await configured(workspaces, workspace);
     const act = (id: string, name: string) => admin.post(`configuration-versions/${id}/actions/${name}`);

@@ -82,7 +82,7 @@ describe('console sessions', () => {
     await asks(details, cookie, { ...ours, Authorization: 'Bearer wrong' }).expect(401);
   });
 
-  it('end by signing out, when idle, and after some hours in any case', async () => {
+  it('end by signing out, when idle, and at the latest after some hours', async () => {
     await workspaces.person('cy');
     const out = await entered('cy');
     const rows = () => workspaces.service.pool.query("SELECT id FROM token WHERE kind = 'session'");
@@ -143,7 +143,7 @@ describe('console sessions', () => {
     await signIn({ method: 'token', token: eli.token }).expect(401);
   });
 
-  it('ask for the code of a second factor, and obey the limit of attempts', async () => {
+  it('ask for the code of a second factor, and are subject to the limit of attempts', async () => {
     const fay = await workspaces.person('fay');
     const begun = await fay.post('account/two-factor', resource('two-factor', { password: PASSWORD })).expect(201);
     const { secret } = begun.body.data.attributes;
@@ -263,7 +263,7 @@ describe('console sessions', () => {
     await asks('/api/v2/admin/users', cookie).expect(404);
   });
 
-  it('have pages, to which browsers and the links of runs lead', async () => {
+  it('have pages to which browsers are redirected and runs link', async () => {
     const home = await request(there()).get('/').set('Accept', 'text/html').expect(302);
     expect(home.headers.location).toBe('/ui/');
     await request(there()).get('/').set('Accept', 'application/json').expect(404);

@@ -42,7 +42,7 @@ describe('the cost of a request', () => {
     });
   }
 
-  it('answers an unknown sender of a large body before reading a byte of it, everywhere', async () => {
+  it('refuses a large body of an unknown sender without reading a byte of it, everywhere', async () => {
     expect(takers.length).toBeGreaterThan(80);
     const wrong: string[] = [];
     for (const endpoint of takers) {
@@ -55,7 +55,7 @@ describe('the cost of a request', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('answers a known sender of a body above the limit before reading a byte of it', async () => {
+  it('refuses a body above the limit from a known sender without reading a byte of it', async () => {
     const wrong: string[] = [];
     for (const endpoint of takers.filter(({ auth }) => auth === 'token')) {
       const status = await statusOfHead(endpoint, admin.token, (endpoint.largeBody?.bytes ?? 2 * MiB) + 1);
@@ -95,7 +95,7 @@ describe('the cost of a request', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('refuses what is nested deeper than 64 levels before it is parsed', async () => {
+  it('refuses bodies nested deeper than 64 levels before they are parsed', async () => {
     const deep = `{"data":${'['.repeat(500_000)}`;
     const answer = await request(workspaces.server)
       .post('/api/v2/organizations')

@@ -33,7 +33,7 @@ describe('a create that is sent again with its key', () => {
     await pool.query(`UPDATE user_account SET site_admin = ${has} WHERE username = 'admin'`);
   };
 
-  it('is answered with the created resource, and with nothing once its sender may no longer see that', async () => {
+  it('is answered with the created resource, unless its sender may no longer see that', async () => {
     const wrong: string[] = [];
     const untried: string[] = [];
     for (const endpoint of creates) {

@@ -137,7 +137,7 @@ describe('lists whose pages may begin after an item', () => {
     await admin.get(at(path, `${sorted[0]}.${of}`)).expect(sort.endsWith('name') ? 200 : 400);
   });
 
-  it('skips nothing, and shows nothing twice, while the reader deletes everything that was read', async () => {
+  it('skips no item and repeats none while the reader deletes everything that was read', async () => {
     // Deleting workspaces deletes their runs and states, so they come last.
     for (const [name, { path, table, all }] of lists) {
       if (table === 'run' && name !== 'GET /workspaces/:workspace_id/runs') continue;

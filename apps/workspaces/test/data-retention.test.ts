@@ -30,7 +30,7 @@ describe('data retention policies', () => {
   const statusOf = async (id: string): Promise<string> =>
     (await workspaces.service.db.prisma.stateVersion.findUniqueOrThrow({ where: { id } })).status;
 
-  it('are absent at first: nothing is set anywhere', async () => {
+  it('are not set at first', async () => {
     await workspaces.organization('quiet');
     const { body } = await admin.get(onOrganization('quiet')).expect(200);
     expect(body).toEqual({ data: null });
@@ -54,7 +54,7 @@ describe('data retention policies', () => {
     expect(await relation()).toBeNull();
   });
 
-  it('answer the older form in the older type', async () => {
+  it('answer requests in the older form with the older type', async () => {
     await workspaces.organization('legacy');
     const body = resource('data-retention-policies', { 'delete-older-than-n-days': 20 });
     const answer = await admin.patch(onOrganization('legacy'), body).expect(200);
@@ -98,7 +98,7 @@ describe('data retention policies', () => {
     await stranger.get('admin/data-retention-policy').expect(404);
   });
 
-  it('remove old data, a week later for good, and never the current state', async () => {
+  it('hide old data, remove it permanently a week later, and never touch the current state', async () => {
     const { prisma } = workspaces.service.db;
     await workspaces.organization('swept');
     const { id } = await workspaces.workspace('swept', 'app');
@@ -121,7 +121,7 @@ describe('data retention policies', () => {
     expect(await statusOf('sv-ancient')).toBe('backing_data_permanently_deleted');
   });
 
-  it('keep everything if a policy says never, even if the organization says otherwise', async () => {
+  it('keep everything if the policy is to keep, even if that of the organization is not', async () => {
     await workspaces.organization('mixed');
     const { id } = await workspaces.workspace('mixed', 'keeper');
     await stateAt(id, 'sv-kept', 400);
@@ -155,7 +155,7 @@ describe('the sweep of retention policies', () => {
   const softDeleted = () =>
     workspaces.service.db.prisma.stateVersion.count({ where: { status: 'backing_data_soft_deleted' } });
 
-  it('continues where it was stopped, is shared by nodes, and is counted in metrics', async () => {
+  it('continues after an interruption, is shared by nodes, and is counted in metrics', async () => {
     await oldStates();
     const { db } = workspaces.service;
     let statements = 0;

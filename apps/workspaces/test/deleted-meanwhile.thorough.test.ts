@@ -30,7 +30,7 @@ function callsAbout(mine: Tenant): ((client: Client) => Promise<{ what: string; 
   });
 }
 
-describe('things deleted while others use them', () => {
+describe('objects deleted while others use them', () => {
   const workspaces = startWorkspaces();
   const { admin } = workspaces;
   const tenants: Tenant[] = [];
@@ -39,7 +39,7 @@ describe('things deleted while others use them', () => {
     for (let i = 0; i < rounds; i++) tenants.push(await tenant(workspaces, worker, `tenant${i}`));
   });
 
-  it('are there or not: no caller gets a fault', async () => {
+  it('exist or do not: no caller gets a fault', async () => {
     const faults: string[] = [];
     const statuses = new Set<number>();
     for (const mine of tenants) {

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import { grant, grantProject, member, project, team } from './members';
 import { ref, resource, startWorkspaces } from './start-workspaces';
 
-describe('what is hidden from members', () => {
+describe('members do not see', () => {
   const workspaces = startWorkspaces({ env: { WORKSPACES_VCS: 'on' } });
   const { admin } = workspaces;
   let workspaceId = '';
@@ -13,7 +13,7 @@ describe('what is hidden from members', () => {
     workspaceId = (await workspaces.workspace('acme', 'web')).id;
   });
 
-  it('are agent pools, except those of workspaces that they see or may choose for', async () => {
+  it('agent pools, except those of workspaces that they see or may choose pools for', async () => {
     const pool = async (name: string, relationships?: object) =>
       (await admin.post('organizations/acme/agent-pools', resource('agent-pools', { name }, relationships)).expect(201))
         .body.data.id as string;
@@ -50,7 +50,7 @@ describe('what is hidden from members', () => {
     expect(await namesAt(await member(workspaces, 'acme', [creators]), path)).toEqual(['hidden', 'shown', 'zone']);
   });
 
-  it('are the projects that use a connection, except those that they see', async () => {
+  it('the projects that use a connection, except visible ones', async () => {
     const [seen, unseen] = [await project(workspaces, 'acme', 'seen'), await project(workspaces, 'acme', 'unseen')];
     const data = [seen, unseen].map((id) => ({ type: 'projects', id }));
     const client = {
@@ -73,7 +73,7 @@ describe('what is hidden from members', () => {
     expect(await shown(admin)).toHaveLength(2);
   });
 
-  it('are the names of secret teams with access to a workspace or a project that they administer', async () => {
+  it('the names of secret teams with access to a workspace or a project that they administer', async () => {
     const secret = await team(workspaces, 'acme', 'secret', [], { visibility: 'secret' });
     const projectId = await project(workspaces, 'acme', 'shared');
     await grant(workspaces, secret, workspaceId, 'read');

@@ -162,7 +162,7 @@ describe('the explorer', () => {
     expect([beyond.data, beyond.meta.pagination['total-count']]).toEqual([[], 3]);
   });
 
-  it('shows only the fields that are asked for', async () => {
+  it('shows only the requested fields', async () => {
     expect(await rows('type=workspaces&fields[workspaces]=workspace_name,drifted')).toEqual([
       { 'workspace-name': 'app', drifted: false },
       { 'workspace-name': 'db', drifted: true },
@@ -190,7 +190,7 @@ describe('the explorer', () => {
     expect(body.errors[0].source).toEqual({ parameter });
   });
 
-  it('shows a team what it sees, and a stranger nothing', async () => {
+  it('shows a team only its workspaces, and a stranger nothing', async () => {
     const crew = await team(workspaces, 'acme', 'crew');
     await grant(workspaces, crew, ids.db!, 'read');
     const client = await teamToken(workspaces, crew);
@@ -202,7 +202,7 @@ describe('the explorer', () => {
     await stranger.get('organizations/acme/explorer/export/csv?type=workspaces').expect(404);
   });
 
-  it('writes the whole answer as CSV, in which no text is a formula', async () => {
+  it('exports the whole answer as CSV, in which no text is a formula', async () => {
     await sql(`UPDATE workspace SET vcs_identifier = '=1+1,"x"' WHERE id = $1`, [ids.app]);
     const { text, headers } = await admin
       .get(

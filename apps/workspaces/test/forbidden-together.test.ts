@@ -44,7 +44,7 @@ describe('a workspace', () => {
     expect((await admin.get(`workspaces/${id}`).expect(200)).body).toEqual(before.body);
   });
 
-  it('has the end of its project until it sets its own, and again when it inherits', async () => {
+  it('inherits the auto-destroy settings of its project until it sets its own', async () => {
     const draft = resource('projects', { name: 'short-lived', 'auto-destroy-activity-duration': '3d' });
     const project = (await admin.post('organizations/acme/projects', draft).expect(201)).body.data.id;
     const ends = ({ body }: { body: { data: { attributes: Record<string, unknown> } } }) => {
@@ -70,7 +70,7 @@ describe('a workspace', () => {
     expect(body.errors[0].source.pointer).toBe('/data/attributes/inherits-project-auto-destroy');
   });
 
-  it('has one end at a time: setting the other removes the first, and both at once are refused', async () => {
+  it('has one auto-destroy setting at a time: setting the other removes the first, and both at once are refused', async () => {
     const at = '2031-01-02T03:04:05.000Z';
     const set = (attributes: object) => admin.patch(`workspaces/${id}`, resource('workspaces', attributes));
     const ends = (body: { data: { attributes: Record<string, unknown> } }) => [

@@ -212,7 +212,7 @@ describe('a GitHub App', () => {
     expect((await means().db.prisma.vcsRepository.findFirstOrThrow()).problem).toBeNull();
   });
 
-  it('is tried again if the host is down, lies or refuses, and says why', async () => {
+  it('is tried again if the host is down, lies or refuses, and shows the reason', async () => {
     const problem = async () =>
       (await admin.get(`oauth-clients/${connection}`).expect(200)).body.data.attributes.problem;
     host.away = true;
@@ -233,7 +233,7 @@ describe('a GitHub App', () => {
     expect(await installed()).toEqual(['second', 'team']);
   });
 
-  it('learns from its webhook where it is installed, and deletes what is not used', async () => {
+  it('learns from its webhook where it is installed, and deletes unused installations', async () => {
     host.installations.pop();
     host.installations[0]!.suspended = true;
     await deliver(host.delivery('installation', { action: 'suspend', installation: { id: 7001 } })).expect(202);
@@ -247,7 +247,7 @@ describe('a GitHub App', () => {
     expect(await installed()).toEqual(['team']);
   });
 
-  it('stores names that the database cannot hold as well as it can, and still asks the hosts of others', async () => {
+  it('replaces characters in names that the database cannot store, and still calls the hosts of others', async () => {
     const { body } = await connect({ name: 'besides' }).expect(201);
     host.installations.push({ id: 7003, login: 'no\0body \ud800' });
     await look();
@@ -288,7 +288,7 @@ describe('a GitHub App', () => {
     await look();
   });
 
-  it('takes a new key, and refuses one elsewhere', async () => {
+  it('accepts a new key, but not for other kinds of connection', async () => {
     const change = (id: string, attributes: object) =>
       admin.patch(`oauth-clients/${id}`, resource('oauth-clients', attributes));
     for (const none of ['none', 'kept', '', null]) await change(connection, { 'private-key': none }).expect(422);
@@ -303,7 +303,7 @@ describe('a GitHub App', () => {
     expect(body.data.attributes).toMatchObject({ 'webhook-url': null, problem: null });
   });
 
-  it('leaves nothing readable when it is removed, and workspaces without a connection', async () => {
+  it('leaves nothing readable when it is removed; its workspaces then have no connection', async () => {
     const rows = JSON.stringify(await allRows(workspaces.databaseUrl));
     for (const secret of ['ghs_canary', 'canary-webhook', 'PRIVATE KEY']) {
       expect(rows).not.toContain(secret);

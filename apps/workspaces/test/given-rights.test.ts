@@ -5,7 +5,7 @@ import { ref, resource, startWorkspaces } from './start-workspaces';
 
 jest.setTimeout(120_000);
 
-describe('a caller who gives others rights', () => {
+describe('a caller who gives rights to others', () => {
   const workspaces = startWorkspaces();
   const { admin } = workspaces;
   let [workspaceId, projectId] = ['', ''];

@@ -97,7 +97,7 @@ describe('a run started by hand, of a workspace whose host answers', () => {
     await startRun(ids.get(kind)!, { 'plan-only': true }).expect(201);
   });
 
-  it('nothing of use, but names a configuration to run: goes on with that', async () => {
+  it('an unusable response, but the run names a configuration: uses that', async () => {
     host.answer = gone['no such thing'];
     const id = ids.get('gitea')!;
     const { body } = await admin.get(`workspaces/${id}/configuration-versions`).expect(200);

@@ -31,7 +31,7 @@ describe('results and logs of plans and applies', () => {
   const blobs = async () => Number((await pool().query('SELECT count(*) AS n FROM blob')).rows[0].n);
   const logOf = async (path: string) => (await admin.get(`${path}/logs`).expect(200)).text.replace(/[\x02\x03]/g, '');
 
-  it('are hidden from everyone, and come back', async () => {
+  it('are hidden from everyone, and can be restored', async () => {
     const made = await applied();
     const before = await blobs();
     expect(await logOf(made.plan)).toContain('will perform');
@@ -59,7 +59,7 @@ describe('results and logs of plans and applies', () => {
     await act(made.plan, 'permanently-delete').expect(400);
   });
 
-  it('go for good with their bytes: by hand, a week later, and with the run', async () => {
+  it('are permanently removed with their bytes: by hand, a week later, and with the run', async () => {
     const before = await blobs();
     const byHand = await applied();
     for (const path of [byHand.plan, byHand.apply]) {
@@ -89,7 +89,7 @@ describe('results and logs of plans and applies', () => {
     expect(await blobs()).toBe(before + 3);
   });
 
-  it('stay while the run is under way, and are for owners', async () => {
+  it('cannot be hidden while the run is under way, and only by owners', async () => {
     const id = await runs.started();
     const job = await runs.worker.plan(plan);
     const path = `plans/${job.planId}`;
@@ -110,7 +110,7 @@ describe('results and logs of plans and applies', () => {
   });
 });
 
-describe('an assessment that someone asks for', () => {
+describe('a requested assessment', () => {
   const runs = startRuns();
   const { admin, workspaces } = runs;
   const assess = (client = admin) => client.post(`workspaces/${runs.workspace}/actions/assess`);
@@ -132,7 +132,7 @@ describe('an assessment that someone asks for', () => {
   const current = async () =>
     (await admin.get(`workspaces/${runs.workspace}/current-assessment-result`).expect(200)).body.data;
 
-  it('is carried out in the self-hosted edition, once at a time, and its result is shown', async () => {
+  it('is carried out in the self-hosted edition, one at a time, and its result is shown', async () => {
     await managing();
     const answers = await Promise.all([assess(), assess()]);
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409]);
@@ -147,7 +147,7 @@ describe('an assessment that someone asks for', () => {
     await assess().expect(200);
   });
 
-  it('is refused where none is possible', async () => {
+  it('is refused if it is not possible', async () => {
     expect((await assess().expect(409)).body.errors[0].detail).toContain('manages no resources');
     await managing();
     const id = await runs.made();
@@ -159,7 +159,7 @@ describe('an assessment that someone asks for', () => {
     expect((await assess().expect(409)).body.errors[0].detail).toContain('execution mode');
   });
 
-  it('is for administrators of the workspace, and its plan without secrets for readers', async () => {
+  it('is for administrators of the workspace; readers see its plan without secrets', async () => {
     await managing();
     const teamId = await team(workspaces, 'acme', `readers-${runs.counter}`);
     await grant(workspaces, teamId, runs.workspace, 'read');

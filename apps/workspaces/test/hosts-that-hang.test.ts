@@ -23,7 +23,7 @@ class HangingGitea extends FakeGitea {
 const ofRepository = '(SELECT v.organization_id FROM vcs_repository v WHERE v.id = t.repository_id)';
 const ofClient = '(SELECT c.organization_id FROM oauth_client c WHERE c.id = t.oauth_client_id)';
 
-describe('the host of one organization that hangs', () => {
+describe('a hanging host of one organization', () => {
   const hosts = { stuck: new HangingGitea(), acme: new HangingGitea() };
   const names = Object.keys(hosts) as (keyof typeof hosts)[];
   const ids = { stuck: '', acme: '' };
@@ -125,7 +125,7 @@ describe('the host of one organization that hangs', () => {
     expect(await due(job, 'stuck')).toBe(0);
   });
 
-  it('does not keep the others waiting, and is waited for in the end', async () => {
+  it('does not delay the others, and is waited for in the end', async () => {
     await makeDue();
     hosts.stuck.hangs = true;
     const turns = jobs.slice(0, 5).map(() => new Turns(50));

@@ -11,14 +11,14 @@ describe('the keys that sign identity tokens of runs', () => {
     (await workspaces.anyone.get('/.well-known/jwks').expect(200)).body.keys.map(({ kid }: { kid: string }) => kid);
   const signs = async () => (await signingKey(workspaces.service.db, workspaces.service.env.keyring, now)).kid;
 
-  it('are created once, however many ask', async () => {
+  it('are created once for any number of simultaneous callers', async () => {
     const sets = await Promise.all([published(), published(), published()]);
     expect(sets[0]).toHaveLength(2);
     expect(new Set(sets.map((kids) => kids.join())).size).toBe(1);
     expect(await signs()).toBe(sets[0]![0]);
   });
 
-  it('are published long before they sign, and after that, so that a cached key set has every one', async () => {
+  it('are published long before and after they sign, so that a cached key set contains every one', async () => {
     const [first, second] = await published();
     now += 29 * DAY_MS;
     expect(await signs()).toBe(first);
@@ -54,7 +54,7 @@ describe('the keys that sign identity tokens of runs', () => {
     ]);
   });
 
-  it('continue from those of an installation that published none ahead', async () => {
+  it('continue from those of an installation that published no key ahead', async () => {
     const { prisma } = workspaces.service.db;
     const where = { name: 'run-identity-keys' };
     const { current } = (await prisma.setting.findUniqueOrThrow({ where })).value as { current: { kid: string } };

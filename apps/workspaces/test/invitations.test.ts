@@ -126,7 +126,7 @@ describe('an address that anyone may enter', () => {
     ['deleted', ({ id }) => sql('DELETE FROM user_account WHERE id = $1', id)],
   ];
 
-  it.each(losses)('makes no member of a person whose inviter was %s since', async (how, lose) => {
+  it.each(losses)('does not make a person a member whose inviter has been %s', async (how, lose) => {
     const owners = (
       await sql(
         'SELECT t.id FROM team t JOIN organization o ON o.id = t.organization_id WHERE is_owners AND o.name = $1',

@@ -6,7 +6,7 @@ describe('addresses of the service', () => {
   const blocks = ['192.0.2.1/32', '198.51.100.0/24', '2001:db8::/48'];
   const workspaces = startWorkspaces({ env: { WORKSPACES_IP_RANGES: '192.0.2.1, 198.51.100.0/24,2001:db8::/48' } });
 
-  it('are shown to every caller, and again only when they have changed', async () => {
+  it('are shown to every caller, with a conditional request only when they have changed', async () => {
     const { body, headers } = await workspaces.anyone.get('/api/meta/ip-ranges').expect(200);
     const all = { api: blocks, notifications: blocks, polengine: blocks, sentinel: blocks, vcs: blocks };
     expect(body).toEqual(all);

@@ -3,7 +3,7 @@ import { createPool } from '@keystead/postgres';
 import { freshDatabase, type TestDatabase } from '@keystead/testing';
 import { openDatabase } from '../src/kernel/database/open-database';
 
-describe('statements that come often', () => {
+describe('frequent statements', () => {
   let database: TestDatabase;
   let pool: ReturnType<typeof createPool>;
   let db: ReturnType<typeof openDatabase>;

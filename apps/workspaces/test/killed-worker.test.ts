@@ -42,7 +42,7 @@ describe('the job of a worker that was killed', () => {
     return fakeWorker(workspaces, 'successor');
   };
 
-  it.each(['claimed', 'started'])('is planned again at once where it was %s', async (state) => {
+  it.each(['claimed', 'started'])('is planned again at once if it was %s', async (state) => {
     const id = await runs.started();
     const job = await runs.worker.take('plan');
     if (state === 'started') expect(await runs.worker.start(job)).toBe(true);
@@ -67,7 +67,7 @@ describe('the job of a worker that was killed', () => {
     expect((await lockOf()).attributes.locked).toBe(false);
   });
 
-  it('stays with the worker that has it now, and with that of another installation', async () => {
+  it('stays with the worker that has it now, and with workers of another installation', async () => {
     const id = await runs.started();
     const job = await runs.worker.take('plan');
     await leave(job, {}, 'other');

@@ -74,7 +74,7 @@ describe('an operation that creates credentials which outlive a session', () => 
     (endpoint) => endpoint.method !== 'GET' && endpoint.shows !== 'nothing' && answers(endpoint),
   );
 
-  it('asks people at the console for a proof, or says why not', () => {
+  it('asks people at the console for a proof, or declares why not', () => {
     expect(making.length).toBeGreaterThan(10);
     const silent = making.filter((endpoint) => endpoint.stepUp?.({}) !== true && !exempt.has(nameOf(endpoint)));
     expect(silent.map(nameOf)).toEqual([]);

@@ -9,7 +9,7 @@ type Held = Member & { readonly grantId: string; readonly teamId: string };
 
 // Otherwise a revoked right would still work through earlier requests.
 
-describe('a request from before a right was lost', () => {
+describe('a request from before the loss of a right', () => {
   const runs = startRuns();
   const { workspaces, admin } = runs;
   const sql = async (text: string, ...values: unknown[]) => (await workspaces.service.pool.query(text, values)).rows;
@@ -116,7 +116,7 @@ describe('a request from before a right was lost', () => {
     await isRefused(id, kind, `the person who started it may no longer ${kind} here`);
   });
 
-  it.each(['plan', 'apply'] as const)('a %s ends where its workspace left the project of the grant', async (kind) => {
+  it.each(['plan', 'apply'] as const)('a %s ends if its workspace left the project of the grant', async (kind) => {
     const [from, to] = [
       await project(workspaces, 'acme', `from-${++count}`),
       await project(workspaces, 'acme', `to-${count}`),

@@ -182,7 +182,7 @@ describe('links that hold their own secret', () => {
     add('PUT', pending.attributes['upload-url'], await archiveOf());
   });
 
-  it('are all covered here', () => {
+  it('are all tested here', () => {
     const names = (all: readonly Endpoint[]) => [...new Set(all.map(({ method, path }) => `${method} ${path}`))].sort();
     expect(names(links.map(({ endpoint }) => endpoint))).toEqual(names(declared));
   });

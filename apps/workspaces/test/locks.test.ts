@@ -60,7 +60,7 @@ describe('the lock of a workspace', () => {
     await act(one, id, 'unlock').expect(200);
   });
 
-  it('is freed by any node, and uploads announced under it are refused', async () => {
+  it('is released by any node, and uploads pending under it are refused', async () => {
     const { id, holders } = await fresh();
     const [one] = holders as [Client];
     await act(one, id, 'lock', { 'heartbeat-seconds': 10 }).expect(200);
@@ -90,7 +90,7 @@ describe('the lock of a workspace', () => {
     expect((await admin.get(`workspaces/${id}`).expect(200)).body.data.attributes.locked).toBe(false);
   });
 
-  it('stays for as long as it takes without a heartbeat', async () => {
+  it('does not expire without heartbeats if the holder did not opt in', async () => {
     const { id, holders } = await fresh();
     const [one, two] = holders as [Client, Client];
     await act(one, id, 'lock').expect(200);
@@ -126,7 +126,7 @@ describe('the lock of a workspace', () => {
     expect(rows.map(({ action }) => action)).toEqual(['workspace.lock', 'workspace.unlock']);
   });
 
-  it('is shown as the next reader sees it, during any other change', async () => {
+  it('has the same state for the next reader during any other change', async () => {
     const { id, holders } = await fresh();
     const [one] = holders as [Client];
     for (const name of ['lock', 'unlock', 'lock', 'unlock', 'lock', 'unlock']) {

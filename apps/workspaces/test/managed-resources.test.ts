@@ -39,7 +39,7 @@ describe('resources of a workspace', () => {
     id = (await workspaces.workspace('acme', 'app')).id;
   });
 
-  it('are none before there is a state', async () => {
+  it('are empty before there is a state', async () => {
     const { body } = await admin.get(`workspaces/${id}/resources`).expect(200);
     expect(body.data).toEqual([]);
     expect(body.meta.pagination['total-count']).toBe(0);
@@ -87,7 +87,7 @@ describe('resources of a workspace', () => {
     expect(beyond.body).toMatchObject({ data: [], meta: { pagination: { 'total-count': 6 } } });
   });
 
-  it('show no indexes in the state version, whose resources are kinds of them', async () => {
+  it('are shown in the state version without indexes, one for each kind', async () => {
     const { body } = await admin.get(`workspaces/${id}/current-state-version`).expect(200);
     expect(body.data.attributes.resources[0]).toEqual({
       name: 'b',

@@ -62,7 +62,7 @@ describe('memberships', () => {
     expect(own.body.data).toEqual([expect.objectContaining({ id: body.data.id })]);
   });
 
-  it('adds the account of the signed-in holder of the link, and shows it to no one else before', async () => {
+  it('adds the account of the signed-in holder of the link, and shows it to no one else until then', async () => {
     const [ann, eve] = [await workspaces.person('ann'), await workspaces.person('eve')];
     const { body } = await invite('ANN@example.com').expect(201);
     const link = linkOf(body);

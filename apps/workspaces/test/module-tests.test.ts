@@ -60,7 +60,7 @@ describe('tests of modules', () => {
   const end = (job: RunJob, outcome: 'finished' | 'errored' | 'canceled' = 'finished', errorMessage?: string) =>
     worker.endToolRun(job, { outcome, errorMessage });
 
-  it('are carried out by a worker with the variables of the module, and show what came of them', async () => {
+  it('are carried out by a worker with the variables of the module, and show their results', async () => {
     const { id: moduleId, attributes } = await create('tested');
     expect(attributes['test-config']).toEqual({
       'tests-enabled': true,
@@ -135,7 +135,7 @@ describe('tests of modules', () => {
     expect(left).toBe(0);
   });
 
-  it('end when people cancel them, at once or when the tool has stopped, and by force after a while', async () => {
+  it('can be canceled, at once or when the tool has stopped, and force-canceled after a while', async () => {
     await create('canceled');
     const configuration = await uploaded('canceled');
     const at = (id: string, verb: string) => `${under('canceled')}/test-runs/${id}/${verb}`;
@@ -163,7 +163,7 @@ describe('tests of modules', () => {
     await admin.post(at('nonsense', 'cancel')).expect(404);
   });
 
-  it('end in error where their worker is lost, and do not begin for those who manage modules no more', async () => {
+  it('end in error if their worker is lost, and do not start if their creator may no longer manage modules', async () => {
     await create('lost');
     const configuration = await uploaded('lost');
     const { db } = workspaces.service;
@@ -185,7 +185,7 @@ describe('tests of modules', () => {
     expect(await show('lost', second)).toMatchObject({ status: 'canceled' });
   });
 
-  it('are for those who manage modules only, and only of modules that are tested', async () => {
+  it('are only for callers who manage modules, and only for modules with tests enabled', async () => {
     await create('mine');
     await create('theirs', 'other');
     await create('untested', 'acme', {});
@@ -213,7 +213,7 @@ describe('tests of modules', () => {
     await admin.post(`${under('mine')}/test-runs/${id}/cancel`).expect(204);
   });
 
-  it('take place in a pool of the organization where that is said, and nowhere else', async () => {
+  it('run only on agents of a pool if the module says so', async () => {
     let pools = 0;
     const pool = async (attributes: object) => {
       const body = resource('agent-pools', { name: `pool-${++pools}`, ...attributes });
@@ -240,7 +240,7 @@ describe('tests of modules', () => {
     await end(await worker.take('test'), 'errored', 'the tests did not run');
   });
 
-  it('are as many as a module may have at a time, and old ones go', async () => {
+  it('are limited per module, and old ones are deleted', async () => {
     const { id: moduleId } = await create('many');
     const configuration = await uploaded('many');
     const { prisma } = workspaces.service.db;
@@ -267,7 +267,7 @@ describe('queries', () => {
   const { admin } = workspaces;
   const worker = fakeWorker(workspaces);
 
-  it('are carried out by a worker with what a plan of their workspace is given', async () => {
+  it('are carried out by a worker with the inputs of a plan of their workspace', async () => {
     await workspaces.organization('acme');
     const { id: workspaceId } = await workspaces.workspace('acme', 'cranes');
     await admin

@@ -143,7 +143,7 @@ describe('modules that follow a repository', () => {
     await gone('mono');
   });
 
-  it('publish commits of a branch, the first by itself and others on request', async () => {
+  it('publish commits of a branch, the first automatically and others on request', async () => {
     const repo = { branch: 'main' };
     await create('branch', { branch: 'nowhere' }).expect(422);
     const tested = { 'initial-version': '0.1.0', 'test-config': { 'tests-enabled': true } };
@@ -186,7 +186,7 @@ describe('modules that follow a repository', () => {
     await gone('branch');
   });
 
-  it('say why a version could not be published, and try again when its tag moves or someone asks', async () => {
+  it('show why a version could not be published, and try again when its tag moves or on request', async () => {
     host.tags.set('v1.0.0', host.commit('Away'));
     await create('trouble').expect(201);
     await work({ fails: 'the host is away', again: true });
@@ -218,7 +218,7 @@ describe('modules that follow a repository', () => {
     await gone('deleted');
   });
 
-  it('reject nonsense from a host, and wait for one that is down', async () => {
+  it('reject invalid answers of a host, and wait for one that is down', async () => {
     host.tags.set('v1.0.0', '--upload-pack=evil');
     host.tags.set('v1.1.0', host.commit('Good'));
     await create('lies').expect(201);
@@ -231,7 +231,7 @@ describe('modules that follow a repository', () => {
     await gone('lies');
   });
 
-  it('have each version once, even if several nodes look at once', async () => {
+  it('create each version once, even if several nodes read at the same time', async () => {
     for (const tag of ['v1.0.0', '1.0.0', 'v1.1.0']) host.tags.set(tag, host.commit(tag));
     await create('once').expect(201);
     await work();
@@ -292,7 +292,7 @@ describe('modules that follow a repository', () => {
     expect(body.errors[0].source.pointer).toBe(pointer);
   });
 
-  it('follow only through connections of their whole organization, for those who may manage modules', async () => {
+  it('use only connections of the whole organization, for callers who may manage modules', async () => {
     const foreign = await connection('other');
     await create('foreign', { 'oauth-token-id': foreign.token }).expect(422);
     const plain = await member(workspaces, 'acme');
@@ -317,7 +317,7 @@ describe('modules that follow a repository', () => {
     await gone('older');
   });
 
-  it('have versions that can be deprecated, which the tools are told', async () => {
+  it('have versions that can be deprecated, with a message to the tools', async () => {
     host.tags.set('v1.0.0', host.commit('One'));
     await create('old').expect(201);
     await work();

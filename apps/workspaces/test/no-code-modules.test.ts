@@ -102,7 +102,7 @@ describe('no-code modules', () => {
   };
   const runsOf = async (workspace: string) => (await admin.get(`workspaces/${workspace}/runs`).expect(200)).body.data;
 
-  it('are made from a module, shown with their options, changed and deleted', async () => {
+  it('are created from a module, shown with their options, changed and deleted', async () => {
     const module = await published(['1.0.0', '1.1.0']);
     const { body } = await offer(module.id, { 'version-pin': '1.0.0' }, [option('place', 'north', 'south')]).expect(
       201,
@@ -145,7 +145,7 @@ describe('no-code modules', () => {
     );
   });
 
-  it('leave no workspace behind where its run cannot be made', async () => {
+  it('leave no workspace behind if its run cannot be created', async () => {
     const { id } = await offered();
     const { pool } = workspaces.service;
     const left = async () => {
@@ -187,7 +187,7 @@ describe('no-code modules', () => {
     expect(await refusal('mod-none')).toBe('/data/relationships/registry-module');
   });
 
-  it('are turned on and off by the attribute of the module, too', async () => {
+  it('can also be turned on and off by the attribute of the module', async () => {
     const module = await published(['1.0.0'], 'acme', { 'no-code': true });
     const path = `organizations/acme/registry-modules/private/acme/${module.name}/crane`;
     const shown = async () => (await admin.get(path).expect(200)).body.data.attributes['no-code'];
@@ -198,7 +198,7 @@ describe('no-code modules', () => {
     }
   });
 
-  it('show the inputs of a version, and which values may be chosen', async () => {
+  it('show the inputs of a version, with the allowed values', async () => {
     const { id } = await offered(['1.0.0'], {}, [option('place', 'north')]);
     const set = resource(
       'varsets',
@@ -271,7 +271,7 @@ describe('no-code modules', () => {
     expect(run.attributes).toMatchObject({ message: `Made from the module ${module.name}`, status: 'pending' });
   });
 
-  it('create nothing if they are off, have no published version, or a value is not offered', async () => {
+  it('create nothing if they are off, have no published version, or a value is not allowed', async () => {
     const before = (await admin.get('organizations/acme/workspaces').expect(200)).body.meta.pagination['total-count'];
     const { id } = await offered(['1.0.0'], {}, [option('place', 'north')]);
     await make(id, {}, [variable('place', 'west')]).expect(422);
@@ -326,7 +326,7 @@ describe('no-code modules', () => {
     expect(module.name).toBeTruthy();
   });
 
-  it('are for those who manage modules; members see them, and make workspaces only where they may', async () => {
+  it('are for callers who manage modules; members see them, and create workspaces only with the right to', async () => {
     const { id, module } = await offered();
     const plain = await member(workspaces, 'acme');
     const stranger = await workspaces.person(`stranger-${counter}`);
@@ -347,7 +347,7 @@ describe('no-code modules', () => {
     expect((await configurationOf(body.data.id)).module.this.source).toContain(module.name);
   });
 
-  it('create one workspace with a name, however many ask at once', async () => {
+  it('create one workspace with a name for simultaneous requests', async () => {
     const { id } = await offered();
     const answers = await Promise.all(Array.from({ length: 4 }, () => make(id, { name: 'the-only-one' })));
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 422, 422, 422]);

@@ -123,7 +123,7 @@ describe('notifications', () => {
     );
   const triggersGot = () => receiver.got.map(({ body }) => body.notifications[0].trigger);
 
-  it('are made, shown without their token, changed, listed and deleted', async () => {
+  it('are created, shown without their token, changed, listed and deleted', async () => {
     const made = await make({ token: 'hush', enabled: false, triggers: ['run:created', 'run:created'] });
     expect(made.id).toMatch(/^nc-/);
     expect(made.attributes).toEqual({
@@ -207,13 +207,13 @@ describe('notifications', () => {
     await make({ enabled: false }, { subscribable: ref('workspaces', workspace) });
   });
 
-  it('do not go into closed networks', async () => {
+  it('are not sent into closed networks', async () => {
     for (const url of ['http://127.0.0.2/', 'http://[::1]/', 'http://169.254.169.254/latest', 'http://10.1.2.3:80/']) {
       expect(await refusal({ url })).toEqual([expect.stringContaining('a network that is closed to notifications')]);
     }
   });
 
-  it('report the events of a run in order, once each, with who caused them', async () => {
+  it('report the events of a run in order, once each, with their authors', async () => {
     await make();
     await make({ name: 'quiet', enabled: false });
     await make({ name: 'else', triggers: ['run:errored'] });
@@ -316,7 +316,7 @@ describe('notifications', () => {
     });
   });
 
-  it('of a project cover all its workspaces, those made later too', async () => {
+  it('of a project cover all its workspaces, including later ones', async () => {
     const { id: project } = (
       await admin.post('organizations/acme/projects', resource('projects', { name: `Quay ${counter}` }))
     ).body.data;
@@ -379,7 +379,7 @@ describe('notifications', () => {
     expect(await deliver()).toBe(0);
   });
 
-  it('that another node has claimed since are left to it, unless they arrived after all', async () => {
+  it('that another node has since claimed are left to it, unless they have already arrived', async () => {
     const { id } = await make({ triggers: ['run:created'] });
     receiver.got.length = 0;
     await startRun(admin, workspace).expect(201);
@@ -401,7 +401,7 @@ describe('notifications', () => {
     expect(await sendWhileTaken(200)).toMatchObject({ code: '200', open: false });
   });
 
-  it('are delivered once by several nodes', async () => {
+  it('are delivered once, even by several nodes', async () => {
     await make({ triggers: ['run:created'] });
     receiver.got.length = 0;
     await startRun(admin, workspace).expect(201);
@@ -409,7 +409,7 @@ describe('notifications', () => {
     expect(receiver.got).toHaveLength(1);
   });
 
-  it('use the format of the chat they go to, and no message breaks out of its place', async () => {
+  it('use the format of their chat, and escape all texts', async () => {
     await make({ 'destination-type': 'slack', triggers: ['run:created'] });
     await make({ 'destination-type': 'microsoft-teams', url: `${receiver.address}/teams`, triggers: ['run:created'] });
     receiver.got.length = 0;
@@ -424,7 +424,7 @@ describe('notifications', () => {
     expect(content).toMatchObject({ type: 'AdaptiveCard', actions: [{ type: 'Action.OpenUrl' }] });
   });
 
-  it('go by mail to addresses and members, each separately, and not to people who have left or have not come yet', async () => {
+  it('go by mail to addresses and members, each separately, but not to people who have left or have not joined yet', async () => {
     const ada = await workspaces.person(`ada-${counter}`);
     const users = { users: { data: [{ type: 'users', id: ada.id }] } };
     const attributes = { 'destination-type': 'email', url: null, triggers: ['run:created'] };
@@ -475,7 +475,7 @@ describe('notifications', () => {
     mails.length = 0;
   });
 
-  it('send few test mails per address and per configuration, for all callers together', async () => {
+  it('limit test mails per address and per configuration, for all callers together', async () => {
     const attributes = { 'destination-type': 'email', url: null, triggers: ['run:created'] };
     const { id } = await make({ ...attributes, 'email-addresses': ['eve@example.com'] });
     const verify = () => admin.post(`${type}/${id}/actions/verify`);
@@ -540,7 +540,7 @@ describe('notifications', () => {
     expect(await again()).toHaveLength(3);
   });
 
-  it('are for people who may change the workspace, and no one else sees where they go', async () => {
+  it('are for people who may change the workspace, and hide their destination from everyone else', async () => {
     const { id } = await make();
     const reads = await team(workspaces, 'acme', `readers-${counter}`);
     await grant(workspaces, reads, workspace, 'read');
@@ -603,7 +603,7 @@ describe('notifications', () => {
       });
     });
 
-    it('have separate triggers, and go to members of the team', async () => {
+    it('have separate triggers, and are sent to members of the team', async () => {
       const id = await team(workspaces, 'acme', `own-${counter}`);
       const { body } = await ofTeam(id, { triggers: ['run:created'] }).expect(422);
       expect(body.errors[0].source.pointer).toBe('/data/attributes/triggers');
@@ -621,7 +621,7 @@ describe('notifications', () => {
       expect(mailed.data.relationships.users).toEqual(users(inside.id).users);
     });
 
-    it('are managed by those who manage the team, and by no one else', async () => {
+    it('are managed only by callers who manage the team', async () => {
       const id = await team(workspaces, 'acme', `managed-${counter}`);
       const { body } = await ofTeam(id).expect(201);
       const manager = await teamToken(
@@ -642,7 +642,7 @@ describe('notifications', () => {
       await admin.get(`${type}/${body.data.id}`).expect(404);
     });
 
-    it('report change requests that are made for all given workspaces or for none, by administrators of each', async () => {
+    it('report change requests, which are created for all given workspaces or none, by administrators of each', async () => {
       const { id: other } = await workspaces.workspace('acme', `second-${counter}`);
       const some = await team(workspaces, 'acme', `admins-${counter}`);
       await grant(workspaces, some, workspace, 'admin');
@@ -667,7 +667,7 @@ describe('notifications', () => {
       expect(await requests(client)).toHaveLength(1);
     });
 
-    it('report change requests that are archived once, of which at most a hundred per workspace are open', async () => {
+    it('report change requests, which are archived once, and at most a hundred of which may be open per workspace', async () => {
       await bulk([workspace]).expect(201);
       const [{ id }] = await requests();
       const path = `workspaces/change-requests/${id}`;

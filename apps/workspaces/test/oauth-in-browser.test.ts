@@ -99,7 +99,7 @@ describe('connecting a Git host in the browser', () => {
     return { db, keyring: env.keyring, reach: new Reach(['127.0.0.1/32']) };
   };
 
-  it('leads to the host with a state and a challenge, and what comes back becomes the token, sealed', async () => {
+  it('redirects to the host with a state and a challenge, and stores the resulting token sealed', async () => {
     const made = await connection();
     expect(made.relationships['oauth-tokens'].data).toEqual([]);
     const { url, state } = await leave(made.id);
@@ -179,7 +179,7 @@ describe('connecting a Git host in the browser', () => {
     expect(none.body.errors[0].detail).toMatch(/give the connection a token/);
   });
 
-  it('the addresses of a connection lead to its page; the code is passed on where no server sees it', async () => {
+  it('the addresses of a connection redirect to its page, and the code is passed on in the fragment', async () => {
     const { id, attributes } = await connection();
     const to = `/ui/organizations/acme/version-control/${id}`;
     const at = (path: string) => fetch(`${base()}${path}`, { redirect: 'manual' });
@@ -224,7 +224,7 @@ describe('connecting a Git host in the browser', () => {
 
 describe('if no Git host is called', () => {
   const workspaces = startWorkspaces({ env: { WORKSPACES_VCS: 'off' } });
-  it('no one is sent to one', async () => {
+  it('there is no redirect to a host', async () => {
     await workspaces.organization('acme');
     const attributes = {
       'service-provider': 'gitea',

@@ -17,7 +17,7 @@ describe('VCS connections', () => {
   const create = (given: object, relationships?: object) =>
     workspaces.admin.post(collection, resource('oauth-clients', given, relationships));
 
-  it('makes a connection with a token, and shows neither token nor secret', async () => {
+  it('creates a connection with a token, and shows neither token nor secret', async () => {
     await workspaces.organization('acme');
     const { body } = await create({ ...attributes, key: 'k', secret: 'canary-secret' }).expect(201);
     expect(body.data).toMatchObject({
@@ -98,7 +98,7 @@ describe('VCS connections', () => {
     await create(limited, { projects: { data: [ref('projects', foreign).data] } }).expect(422);
   });
 
-  it('opens a connection of some projects to no workspace of another, new, changed or moved (WV.5)', async () => {
+  it('closes a connection of some projects to workspaces of other projects, whether new, changed or moved (WV.5)', async () => {
     const id = await project(workspaces, 'acme', 'of the connection');
     const limited = { ...attributes, 'organization-scoped': false };
     const { body } = await create(limited, { projects: { data: [{ type: 'projects', id }] } }).expect(201);
@@ -127,7 +127,7 @@ describe('VCS connections', () => {
     await workspaces.admin.patch(at, resource('workspaces', { 'vcs-repo': null }, toOther)).expect(200);
   });
 
-  it('loses its tokens when removed, and workspaces lose the link', async () => {
+  it('removes its tokens and the links of workspaces when it is removed', async () => {
     const { body } = await create(attributes).expect(201);
     const [token] = body.data.relationships['oauth-tokens'].data;
     const linked = resource('workspaces', {

@@ -28,7 +28,7 @@ describe.each(['self-hosted', 'hosted'] as const)('the API description of the %s
     expect(untyped).toEqual([]);
   });
 
-  it('limits every whole number in requests to what the database can hold', async () => {
+  it('limits every whole number in requests to the range of the database', async () => {
     const parts = partsOf(await read()).flatMap((part) => Object.entries((part as Part).properties ?? {}));
     const numbers = parts.filter(([, { type, minimum }]) => type === 'integer' && minimum !== undefined);
     expect(numbers.length).toBeGreaterThan(3);
@@ -75,7 +75,7 @@ describe.each(['self-hosted', 'hosted'] as const)('the API description of the %s
     expect(ids.length).toBeGreaterThan(80);
   });
 
-  it('names operations as one would name methods', async () => {
+  it('names operations like methods', async () => {
     const { paths } = await read();
     const ids = Object.values(paths).flatMap((methods) => Object.values(methods).map(({ operationId }) => operationId));
     expect(ids.filter((id) => !/^[a-z][a-z0-9]*(_[a-z0-9]+)*$/.test(id))).toEqual([]);
@@ -92,18 +92,18 @@ describe.each(['self-hosted', 'hosted'] as const)('the API description of the %s
     expect(named('get', 'organization-memberships')).toBe('organization_memberships_list_own');
   });
 
-  it('has nothing that client generators cannot handle: one name for two things, media types they do not know', async () => {
+  it('has no obstacles for client generators: ambiguous names, unknown media types', async () => {
     expect(generatorFaults(await read())).toEqual([]);
   });
 
-  it('is made once', async () => {
+  it('is generated once', async () => {
     const first = await workspaces.anyone.get('openapi.json').expect(200);
     expect(first.headers.etag).toMatch(/^"[\w-]{27}"$/);
     const again = await workspaces.anyone.get('openapi.json').set('If-None-Match', first.headers.etag!).expect(304);
     expect(again.text).toBe('');
   });
 
-  it('describes only what the edition has', async () => {
+  it('describes only the endpoints of the edition', async () => {
     const { paths } = await read();
     const isSelfHosted = edition === 'self-hosted';
     expect('/api/v2/admin/general-settings' in paths).toBe(isSelfHosted);

@@ -138,7 +138,7 @@ describe('an outside system that fails', () => {
     await Promise.all(cases.map(({ party }) => party.stop()));
   });
 
-  it('is reported to those who need to know, in time, and to no one else; it is called again once it works', async () => {
+  it('is reported in time, only to the right people, and is called again once it works', async () => {
     const asks: (() => Promise<Response>)[] = [];
     for (const [n, { row, party }] of cases.entries()) asks.push(await row.asks(party.address, `party-${n}`));
     let over = false;

@@ -77,7 +77,7 @@ describe('passkeys', () => {
     }
   });
 
-  it('are valid once, in the browser that asked, for its purpose, and for five minutes', async () => {
+  it('accept an answer once, from the browser that asked, for its purpose, within five minutes', async () => {
     const { key } = await withPasskey();
     const [mine, other] = [browser(), browser()];
     await other.question('sign-in');
@@ -126,7 +126,7 @@ describe('passkeys', () => {
     expect((await signInWith(key)).status).toBe(201);
   });
 
-  it('refuse a copy of a key that counts', async () => {
+  it('refuse a copy of a key with a counter', async () => {
     const { key } = await withPasskey(true);
     expect((await signInWith(key)).status).toBe(201);
     key.counter = 0;
@@ -179,7 +179,7 @@ describe('passkeys', () => {
     expect((await at.ask('post', '/ui/session', { ...proof, passkey: await show(key) })).status).toBe(201);
   });
 
-  it('open nothing while their person is suspended', async () => {
+  it('do not work while their person is suspended', async () => {
     const { key, api } = await withPasskey();
     const { pool } = workspaces.service;
     await pool.query('UPDATE user_account SET suspended_at = now() WHERE id = $1', [api.id]);
@@ -188,7 +188,7 @@ describe('passkeys', () => {
     expect((await signInWith(key)).status).toBe(201);
   });
 
-  it('are in the trail: added, removed, and refused', async () => {
+  it('are in the audit trail: added, removed, and refused', async () => {
     const { at, id, key } = await withPasskey();
     await at.ask('delete', `/ui/passkeys/${id}`);
     await signInWith(key);
@@ -205,7 +205,7 @@ describe('passkeys', () => {
   it.each([
     [{ for: 'something' }, 422],
     [{}, 422],
-  ])('are asked for nothing else: %j', async (body, status) => {
+  ])('are requested for no other purpose: %j', async (body, status) => {
     expect((await browser().ask('post', '/ui/passkeys/ask', body)).status).toBe(status);
   });
 

@@ -61,7 +61,7 @@ const members = (all: string[]) =>
 
 type Send = (client: Client) => Promise<{ status: number }>;
 
-describe('who may do what', () => {
+describe('permissions', () => {
   const workspaces = startWorkspaces();
   const callers = new Map<string, Client>();
   const known: Record<string, string> = {};
@@ -320,7 +320,7 @@ describe('who may do what', () => {
     expect(answers).toEqual(expected);
   });
 
-  it('lets those with the right lock and unlock, and only administrators force it', async () => {
+  it('let callers with the right lock and unlock, and only administrators force it', async () => {
     for (const [name, client] of callers) {
       const locks = [...writers, ...organization, ...custom.lock].includes(name);
       const status = (await client.post(at('workspaces/:workspace/actions/lock'))).status;
@@ -333,7 +333,7 @@ describe('who may do what', () => {
     }
   });
 
-  it('shows in permissions exactly what the endpoints allow', async () => {
+  it('are shown exactly as the endpoints enforce them', async () => {
     for (const [name, client] of callers) {
       const { status, body } = await client.get(at('workspaces/:workspace'));
       if (status !== 200) continue;
@@ -369,7 +369,7 @@ describe('who may do what', () => {
     }
   });
 
-  it('answers for a hidden target exactly as for one that does not exist', async () => {
+  it('make a hidden target look exactly like one that does not exist', async () => {
     const stranger = callers.get('stranger')!;
     const pairs = [
       ['workspaces/:workspace', 'workspaces/ws-absent'],
@@ -384,7 +384,7 @@ describe('who may do what', () => {
     }
   });
 
-  it('says which permission is missing if the caller may see the target', async () => {
+  it('are named if missing and the caller may see the target', async () => {
     const { body } = await callers
       .get('workspace read')!
       .patch(at('workspaces/:workspace'), wrong('workspaces'))

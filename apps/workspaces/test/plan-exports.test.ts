@@ -41,7 +41,7 @@ describe('exports of plans', () => {
     return filesOf(answer.body as Buffer);
   };
 
-  it('are made, shown, downloaded by a link, and deleted', async () => {
+  it('are created, shown, downloaded by a link, and deleted', async () => {
     const { planId } = await planned();
     const made = await exported(planId);
     expect(made).toMatchObject({
@@ -78,7 +78,7 @@ describe('exports of plans', () => {
     ]);
   });
 
-  it('contain what policies import, by the address of each resource', async () => {
+  it('contain the imports of policies, by the address of each resource', async () => {
     const { id, planId } = await planned();
     const files = await downloaded((await exported(planId)).id);
     const plan = files['mock-tfplan-v2.sentinel']!;
@@ -108,7 +108,7 @@ describe('exports of plans', () => {
   it.each([
     ['terraform', 'size'],
     ['env', 'TF_VAR_size'],
-  ])('hide what is sensitive, even if the tool did not mark it: %s', async (category, key) => {
+  ])('hide sensitive values, even if the tool did not mark them: %s', async (category, key) => {
     await admin
       .post(`workspaces/${runs.workspace}/vars`, resource('vars', { key, value: '4', category, sensitive: true }))
       .expect(201);

@@ -72,7 +72,7 @@ describe('policies', () => {
     expect((await admin.get(`policies/${id}/download`).expect(200)).text).toBe('# small');
   });
 
-  it('are managed by those with the right, read by members, and unknown to others', async () => {
+  it('are managed by callers with the right, read by members, and invisible to others', async () => {
     const managers = await team(workspaces, 'acme', 'policy-makers', ['manage-policies']);
     const manager = policiesOf(workspaces, 'acme', await member(workspaces, 'acme', [managers]));
     const id = await manager.policy('owned');
@@ -214,14 +214,14 @@ describe('policies', () => {
     expect((await admin.get(path).expect(200)).body.data).toEqual([]);
   });
 
-  it('of Sentinel can be uploaded together, too', async () => {
+  it('of Sentinel can also be uploaded together', async () => {
     const { id } = await set('of-sentinel', { kind: 'sentinel' });
     const hcl = 'policy "old" {\n  source = "./old.sentinel"\n  enforcement_level = "hard-mandatory"\n}\n';
     const made = await version(id, await archiveOf([['sentinel.hcl', hcl]]));
     expect((await show(`policy-set-versions/${made}`)).attributes.status).toBe('ready');
   });
 
-  it('of a set can be uploaded together, and the newest that could be read counts', async () => {
+  it('of a set can be uploaded together, and the newest readable version is used', async () => {
     const { id } = await set('together');
     const good = await archiveOf([
       ['policies.hcl', declared()],

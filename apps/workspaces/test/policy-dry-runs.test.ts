@@ -69,7 +69,7 @@ describe('dry runs of policies', () => {
     await workspaces.service.pool.query('DELETE FROM policy_dry_run; DELETE FROM policy_set; DELETE FROM policy');
   });
 
-  it('say which earlier runs policies would have stopped, and touch no run', async () => {
+  it('show which earlier runs policies would have stopped, and change no run', async () => {
     const [good, owner, both] = [await planned('fine'), await planned('owner'), await planned('owner and size')];
     const advisory = await policy('size', { 'enforcement-level': 'advisory' });
     const dry = (await ask({ policies: [await policy('owner'), advisory] }).expect(201)).body.data;
@@ -101,7 +101,7 @@ describe('dry runs of policies', () => {
     expect(rows).toHaveLength(0);
   });
 
-  it('judge by a set wherever it reaches, by a single workspace, and by as many runs as asked for', async () => {
+  it('judge by a set in its workspaces, by a single workspace, and by the requested number of runs', async () => {
     await planned('owner');
     const first = runs.workspace;
     ({ id: runs.workspace } = await workspaces.workspace('acme', `other-${runs.counter}`));
@@ -127,7 +127,7 @@ describe('dry runs of policies', () => {
     expect(listed.map(({ id }: { id: string }) => id)).toEqual([newest.id, one.id]);
   });
 
-  it('let runs that wait for their policies go first', async () => {
+  it('come after runs that wait for their policies', async () => {
     await planned('fine');
     await planned('fine');
     const own = await policy('owner');
@@ -160,7 +160,7 @@ describe('dry runs of policies', () => {
     expect(await show(dry.id)).toMatchObject({ status: 'finished', 'would-stop': 4 });
   }, 30_000);
 
-  it('drop the verdict of a run that is deleted while it is judged, and judge its neighbour by itself', async () => {
+  it('drop the verdict on a run that is deleted while it is judged, and judge the next run separately', async () => {
     const left = await planned('fine');
     const deleted = await planned('owner');
     const dry = (await ask({ policies: [await policy('owner')] }).expect(201)).body.data;
@@ -173,7 +173,7 @@ describe('dry runs of policies', () => {
     expect(await show(dry.id)).toMatchObject({ status: 'finished', runs: 1, passed: 1, failed: 0, 'would-stop': 0 });
   });
 
-  it('do not give out the plan of a neighbour under the claim of a run that was deleted', async () => {
+  it('do not assign the next plan under the claim of a run that was deleted', async () => {
     const left = await planned('fine');
     const deleted = await planned('owner');
     await ask({ policies: [await policy('owner')] }).expect(201);
@@ -187,7 +187,7 @@ describe('dry runs of policies', () => {
     expect(asked.map(({ run }) => run)).toEqual([left]);
   });
 
-  it('can be canceled, and keep what was judged', async () => {
+  it('can be canceled, and keep existing results', async () => {
     await planned('owner');
     await planned('owner');
     const dry = (await ask({ policies: [await policy('owner')] }).expect(201)).body.data;
@@ -198,7 +198,7 @@ describe('dry runs of policies', () => {
     await admin.post(`policy-dry-runs/${dry.id}/actions/cancel`).expect(409);
   });
 
-  it('skip plans that are gone, and end where their maker may not manage policies any more', async () => {
+  it('skip plans that are gone, and end if their creator may no longer manage policies', async () => {
     const left = await planned('owner');
     const gone = await planned('owner');
     const writers = await team(workspaces, 'acme', `writers-${runs.counter}`, ['manage-policies']);
@@ -222,7 +222,7 @@ describe('dry runs of policies', () => {
     });
   });
 
-  it('are for those who manage policies, of their organization, with something to judge by and to judge', async () => {
+  it('are for callers who manage policies, and need a policy and a run of their organization', async () => {
     const own = await policy('owner');
     const other = policiesOf(workspaces, 'elsewhere');
     await workspaces.organization('elsewhere');
@@ -247,7 +247,7 @@ describe('dry runs of policies', () => {
     await ask({ policies: [own] }).expect(409);
   });
 
-  it('end in error where no worker judges for long', async () => {
+  it('end in error if no worker judges for a long time', async () => {
     await planned('owner');
     const dry = (await ask({ policies: [await policy('owner')] }).expect(201)).body.data;
     await workspaces.service.pool.query("UPDATE policy_evaluation SET ends_at = now() - interval '1 second'");

@@ -69,7 +69,7 @@ describe('policies in the life of a run', () => {
   });
   afterEach(() => workspaces.service.pool.query('DELETE FROM policy_set; DELETE FROM policy'));
 
-  it('judge a plan with all that is known of the run, and let the run continue if all pass', async () => {
+  it('judge a plan with all data of the run, and let the run continue if all pass', async () => {
     const { id: setId } = await set(
       'good',
       {},
@@ -147,7 +147,7 @@ describe('policies in the life of a run', () => {
     return { id, stage: data[0], evaluation: included[0] };
   };
 
-  it('hold a run that failed a mandatory one until someone with the right overrides them, which the trail records', async () => {
+  it('hold a run that failed a mandatory policy until someone with the right overrides it, which the audit trail records', async () => {
     const { id, stage, evaluation } = await holding({}, { 'auto-apply': true });
     expect(await runs.show(id)).toMatchObject({
       attributes: {
@@ -256,7 +256,7 @@ describe('policies in the life of a run', () => {
     });
   });
 
-  it('judge in the version from when the plan was ready, even if they are changed meanwhile', async () => {
+  it('judge in the version from when the plan was ready, even if they change in the meantime', async () => {
     const id = await policy('cost', {}, 'first');
     await set('strict', {}, { policies: [id], workspaces: [runs.workspace] });
     const run = await runs.started();
@@ -413,7 +413,7 @@ describe('policies in the life of a run', () => {
     return { client, ...(await register(client, about)) };
   };
 
-  it('are judged by agents of the installation, which know no database', async () => {
+  it('are evaluated by agents of the installation, which have no database', async () => {
     const { client, id: agentId, judges } = await agentOf(WORKER_TOKEN);
     expect(judges).toBe(true);
     const log = { error: () => undefined, warn: () => undefined, info: () => undefined } as never;
@@ -438,7 +438,7 @@ describe('policies in the life of a run', () => {
     ]);
   });
 
-  it('are given to one agent, whose verdict is accepted while it is the last who got them', async () => {
+  it('are assigned to one agent, whose verdict is accepted unless they were assigned again', async () => {
     const [one, other] = [await agentOf(WORKER_TOKEN), await agentOf(WORKER_TOKEN)];
     const claim = (agent: typeof one, busy: string[] = []) =>
       agent.client.json({
@@ -483,7 +483,7 @@ describe('policies in the life of a run', () => {
     for (const agent of [one, other]) agent.client.close();
   });
 
-  it('are not given to agents of a pool, which belong to those who are judged', async () => {
+  it('are not assigned to agents of a pool, which belong to the people whose plans are judged', async () => {
     const made = await admin
       .post('organizations/acme/agent-pools', resource('agent-pools', { name: 'dmz' }))
       .expect(201);

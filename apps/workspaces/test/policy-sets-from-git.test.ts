@@ -109,7 +109,7 @@ describe('policy sets that follow a repository', () => {
     };
   };
 
-  it('judge by the commit that the branch is at, and show it', async () => {
+  it('judge by the current commit of the branch, and show it', async () => {
     const { id, attributes } = await follow('first');
     expect(attributes).toMatchObject({
       versioned: true,
@@ -164,7 +164,7 @@ describe('policy sets that follow a repository', () => {
     await expect(judged()).resolves.toMatchObject({ names: ['two'] });
   });
 
-  it('fail every run until a version was read, and say why', async () => {
+  it('fail every run until a version could be read, with the reason', async () => {
     const { id } = await follow('closed');
     await expect(judged()).resolves.toEqual({
       names: [],
@@ -202,7 +202,7 @@ describe('policy sets that follow a repository', () => {
     expect(await current(id)).toBe(host.branches.get('main'));
   });
 
-  it('use only their own folder, and read again if that changes', async () => {
+  it('use only their own folder, and are read again if that changes', async () => {
     const { id } = await follow('folder', { 'policies-path': '/policies/net/' });
     await work({ files: files('two', 'policies/net/') });
     expect((await show(id)).data.attributes['policies-path']).toBe('/policies/net');
@@ -213,7 +213,7 @@ describe('policy sets that follow a repository', () => {
     await expect(judged()).resolves.toMatchObject({ names: ['two'] });
   });
 
-  it('follow another branch, or no repository any more, and keep the version that they have', async () => {
+  it('can follow another branch or stop following, and keep their current version', async () => {
     const { id } = await follow('moves', {}, { branch: 'main', 'ingress-submodules': true });
     await work({ files: files('one') });
     const change = (sent: object | null) =>
@@ -255,7 +255,7 @@ describe('policy sets that follow a repository', () => {
     expect(await current(id)).toBe(third);
   });
 
-  it('say that their branch is gone, and keep the version that they have', async () => {
+  it('show that their branch is gone, and keep their current version', async () => {
     host.branches.set('short', host.commit('Short'));
     const { id } = await follow('gone', {}, { branch: 'short' });
     await work({ files: files('one') });
@@ -295,7 +295,7 @@ describe('policy sets that follow a repository', () => {
     await expect(judged()).resolves.toMatchObject({ names: [], status: 'errored' });
   });
 
-  it('have each commit once, even if several nodes look at once, and keep the newest hundred', async () => {
+  it('have each commit once, even if several nodes read at the same time, and keep the newest hundred', async () => {
     const { id } = await follow('once');
     await deps().db.prisma.vcsRepository.updateMany({ data: { nextAt: new Date(0) } });
     await Promise.all([1, 2, 3].map(() => syncRepositories(deps(), settings, 3600, undefined, followArtifacts)));
@@ -323,7 +323,7 @@ describe('policy sets that follow a repository', () => {
     expect(await current(id)).toBe(host.branches.get('main'));
   });
 
-  it('reject nonsense from a host, and wait for one that is down', async () => {
+  it('reject invalid answers of a host, and wait for one that is down', async () => {
     const { id } = await follow('lies');
     host.branches.set('main', '--upload-pack=evil');
     await look();

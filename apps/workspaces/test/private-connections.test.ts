@@ -143,7 +143,7 @@ describe('a connection that names an agent pool', () => {
   });
   afterAll(() => host.stop());
 
-  it('waits for a forwarding agent, says so, and calls nothing from here', async () => {
+  it('waits for a forwarding agent, shows it, and does not call the host from the service', async () => {
     await register(token, {});
     expect(await problem()).toContain('no agent');
     const { body } = await follow('early').expect(422);
@@ -202,7 +202,7 @@ describe('a connection that names an agent pool', () => {
     expect(await fetchAll(workspaces.service, { agentPoolId: pool })).toBeGreaterThan(0);
   });
 
-  it('says what a run waits for if its commit cannot be fetched, and what to do', async () => {
+  it('shows what a run waits for if its commit cannot be fetched, with advice', async () => {
     await agent();
     const { id } = (await follow('awaits').expect(201)).body.data;
     await tend();
@@ -227,7 +227,7 @@ describe('a connection that names an agent pool', () => {
     await admin.delete(`workspaces/${id}`).expect(204);
   });
 
-  it('accepts no archive from an agent that lost its commit, or its token, while it sent', async () => {
+  it('accepts no archive from an agent that lost its commit or its token during the upload', async () => {
     const pools = await makePool();
     const body = resource('oauth-clients', {}, { 'agent-pool': ref('agent-pools', pools.id) });
     const repo = { identifier: 'team/net', 'oauth-token-id': oauthToken };
@@ -289,7 +289,7 @@ describe('a connection that names an agent pool', () => {
     await admin.delete('organizations/acme/workspaces/slow');
   });
 
-  it('does not let its host send an agent to other places', async () => {
+  it('does not let its host redirect an agent to other addresses', async () => {
     await means().db.prisma.ingressAttributes.updateMany({
       data: { fetchAt: new Date(0), cloneUrl: 'http://10.0.0.7/internal.git' },
     });
@@ -375,7 +375,7 @@ describe('a connection that names an agent pool', () => {
     expect((await means().db.prisma.vcsRepository.findFirstOrThrow()).hookId).toBe('1');
   });
 
-  it('waits no longer than it says, and ignores an answer that comes later', async () => {
+  it('waits no longer than its limit, and ignores later answers', async () => {
     const late = await register();
     const asking = call(`${host.origin}/api/v1/version`).catch((error: Error) => error.message);
     const { body: given } = await take(late).expect(200);
@@ -540,7 +540,7 @@ describe('a connection that names an agent pool', () => {
       expect(host.calls).toHaveLength(before);
     });
 
-    it('is slow, breaks off, or sends too much: its answer is ignored', async () => {
+    it('is slow, disconnects, or sends too many bytes: its answer is ignored', async () => {
       const origin = await listen((req, res) => {
         if (req.url === '/slow') return;
         if (req.url === '/middle') {

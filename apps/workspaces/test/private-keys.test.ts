@@ -77,7 +77,7 @@ describe('private keys', () => {
     },
   );
 
-  it.each(refused)('are not %s: refused, and nothing is stored or repeated', async (what, value) => {
+  it.each(refused)('that are %s are refused, and not stored or quoted', async (what, value) => {
     const answer = await store(what, value).expect(422);
     expect(answer.body.errors[0]).toMatchObject({ source: { pointer: '/data/attributes/value' } });
     if (typeof value === 'string' && value.length > 100) expect(answer.text).not.toContain(value.slice(60, 90));

@@ -83,7 +83,7 @@ describe('projects', () => {
     ]);
   });
 
-  it('lets one of twenty equal creates win, and renames to no taken name', async () => {
+  it('accepts one of twenty equal creates, and no rename to a taken name', async () => {
     const answers = await Promise.all(
       Array.from({ length: 20 }, () =>
         workspaces.admin.post('organizations/acme/projects', projectBody({ name: 'race' })),
@@ -113,7 +113,7 @@ describe('projects', () => {
     });
   });
 
-  it('deletes neither the default project nor one that holds workspaces', async () => {
+  it('deletes neither the default project nor one with workspaces', async () => {
     const { body } = await workspaces.admin
       .get('organizations/acme/projects?filter[names]=default project')
       .expect(200);

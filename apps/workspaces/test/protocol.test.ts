@@ -11,7 +11,7 @@ describe('the protocol', () => {
   const raw = (method: 'get' | 'post' | 'patch' | 'put', path: string) =>
     request(workspaces.server)[method](`/api/v2/${path}`).set('Authorization', `Bearer ${admin.token}`);
 
-  it('answers ping without a token, with the headers clients look at', async () => {
+  it('answers ping without a token, with the headers that clients read', async () => {
     const { headers, text } = await anyone.get('ping').expect(204);
     expect(text).toBe('');
     expect(headers).toMatchObject({
@@ -26,7 +26,7 @@ describe('the protocol', () => {
     expect(headers['content-type']).toBeUndefined();
   });
 
-  it('says where its services are', async () => {
+  it('lists the addresses of its services', async () => {
     const { body } = await anyone.get('/.well-known/terraform.json').expect(200).expect('Content-Type', /json/);
     expect(body).toMatchObject({ 'tfe.v2': '/api/v2/', 'state.v2': '/api/v2/' });
   });
@@ -232,7 +232,7 @@ describe('the protocol', () => {
     expect(keys.map((key) => body.data.attributes[key])).toEqual([true, true, true, true]);
   });
 
-  it('creates once for an idempotency key, however often it is sent', async () => {
+  it('creates once for an idempotency key, however often that is sent', async () => {
     const create = (name: string) =>
       raw('post', 'organizations/pointers/workspaces')
         .set('Content-Type', JSON_API)
@@ -251,7 +251,7 @@ describe('the protocol', () => {
     await sent.send(resource('authentication-tokens', { description: 'd' })).expect(400);
   });
 
-  it('says which permission is missing to a caller who may see the target, and nothing to others', async () => {
+  it('names the missing permission only to a caller who may see the target', async () => {
     const member = await workspaces.person('curious');
     const stranger = await workspaces.person('stranger');
     await workspaces.organization('secretive');

@@ -33,7 +33,7 @@ interface Published {
   readonly blobs: number;
 }
 
-describe.each(['database', 'object store'])('a node killed while it publishes, with archives in the %s', (place) => {
+describe.each(['database', 'object store'])('a node killed during publishing, with archives in the %s', (place) => {
   const host = new FakeGitea();
   const store = new ObjectStoreStandIn();
   const env: Record<string, string> = {

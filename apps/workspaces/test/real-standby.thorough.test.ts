@@ -55,7 +55,7 @@ it('A standby of PostgreSQL serves writes a moment later, and is not too late if
   await read('second').expect(200);
 });
 
-it('One that does not keep up is no longer used, and is again once it has caught up', async () => {
+it('One that lags behind is not used until it has caught up', async () => {
   await servers.pause(true);
   await make(writes!, 'later').expect(201);
   await untilAnswered('later', 503);

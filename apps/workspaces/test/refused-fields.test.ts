@@ -21,7 +21,7 @@ describe.each(['self-hosted', 'hosted'] as const)('every document that the %s ed
   const refuses = (one: Taking, path: readonly string[], value: unknown) =>
     refusedAt(one, { data: { type: one.type, ...nested(path, value) } }, edition).includes(['data', ...path].join('/'));
 
-  it('refuses an attribute of another type, with its place', () => {
+  it('refuses an attribute of another type, with its position', () => {
     const fields = operations.flatMap((one) =>
       fieldsOf(one, 'attributes').map(([key, schema]) => ({ one, key, schema })),
     );
@@ -31,7 +31,7 @@ describe.each(['self-hosted', 'hosted'] as const)('every document that the %s ed
     expect(taken.map(({ one, key }) => `${one.name} ${key}`)).toEqual([]);
   });
 
-  it('refuses a name that is blank or holds invisible characters, with its place', () => {
+  it('refuses a name that is blank or contains invisible characters, with its position', () => {
     const fields = operations.flatMap((one) =>
       fieldsOf(one, 'attributes')
         .filter(([key, { type }]) => type === 'string' && key === (one.type === 'vars' ? 'key' : 'name'))
@@ -46,7 +46,7 @@ describe.each(['self-hosted', 'hosted'] as const)('every document that the %s ed
     expect(taken).toEqual([]);
   });
 
-  it('refuses a token for another system that no header can carry, with its place', () => {
+  it('refuses a token for another system that a header cannot contain, with its position', () => {
     const tokens = operations.filter((one) =>
       fieldsOf(one, 'attributes').some(([key]) => key === 'oauth-token-string'),
     );
@@ -65,7 +65,7 @@ describe.each(['self-hosted', 'hosted'] as const)('every document that the %s ed
     expect(taken).toEqual([]);
   });
 
-  it('refuses things of another type in a relationship, with its place', () => {
+  it('refuses resources of another type in a relationship, with its position', () => {
     const fields = operations.flatMap((one) =>
       fieldsOf(one, 'relationships').map(([key, schema]) => ({ one, key, schema })),
     );

@@ -68,7 +68,7 @@ describe('modules of the registry', () => {
   const locate = async (by: Client, address: string) =>
     (await by.get(`${protocol}/${address}/download`)).headers['x-terraform-get'];
 
-  it('have tags, which a change replaces, and which go with them', async () => {
+  it('have tags, which updates replace, and which are deleted with them', async () => {
     const { id } = await create('tagged');
     const at = `${under}/private/acme/tagged/crane`;
     const tags = (all: Record<string, string>) => {
@@ -204,7 +204,7 @@ describe('modules of the registry', () => {
     ['JSON that is none', archiveOf([['main.tf.json', '{']])],
     ['a text that is nested without end', archiveOf([['main.tf', `x = ${'['.repeat(100_000)}`]])],
     ['nothing in the root', archiveOf([['modules/a/main.tf', 'variable "x" {}']])],
-  ])('refuse %s, say why, and can be uploaded again', async (what, archive) => {
+  ])('refuse %s with the reason, and can be uploaded again', async (what, archive) => {
     const name = what.replace(/\W+/g, '-');
     await create(name);
     const { body } = await announce(name, '1.0.0').expect(201);
@@ -228,7 +228,7 @@ describe('modules of the registry', () => {
     await putUrl(workspaces, body.data.links.upload, large).expect(413);
   });
 
-  it('have one name and one version in any spelling, even if two ask at once', async () => {
+  it('treat spellings of a name or version as equal, even in simultaneous requests', async () => {
     const body = (name: string) => resource('registry-modules', { name, provider: 'crane' });
     const both = await Promise.all(['Twin', 'tWIN'].map((name) => admin.post(under, body(name))));
     expect(both.map(({ status }) => status).sort()).toEqual([201, 422]);
@@ -262,7 +262,7 @@ describe('modules of the registry', () => {
     for (const version of ['1.2.3-alpha+feature', '10.0.0']) await announce('numbers', version).expect(201);
   });
 
-  it('say whether a name is free and well formed', async () => {
+  it('report whether a name is free and valid', async () => {
     await create('taken');
     const isFree = async (query: string) =>
       (await admin.get(`${under}/validation?${query}`).expect(200)).body.data.attributes;
@@ -299,7 +299,7 @@ describe('modules of the registry', () => {
     await expect(blobs()).resolves.toBe(before);
   });
 
-  it('are managed by a right of teams, read by members and no one else', async () => {
+  it('are managed by teams with the right, and read only by members', async () => {
     await create('rights');
     await publish('rights', '1.0.0');
     const managing = await team(workspaces, 'acme', 'publishers', ['manage-modules']);

@@ -51,7 +51,7 @@ describe('providers of the registry', () => {
   const installable = async (name: string, by: Client = admin) =>
     (await by.get(`${protocol}/acme/${name}/versions`).expect(200)).body.versions;
 
-  it('have tags, which a change replaces', async () => {
+  it('have tags, which updates replace', async () => {
     const { id } = (await create('tagged').expect(201)).body.data;
     const tags = (by: Client, key: string) => {
       const data = [{ type: 'tag-bindings', attributes: { key, value: 'v' } }];
@@ -144,7 +144,7 @@ describe('providers of the registry', () => {
     await putUrl(workspaces, links['shasums-sig-upload'], await signatureOf(sums, foreign)).expect(409);
   });
 
-  it('count only keys of the same organization', async () => {
+  it('accept only keys of the same organization', async () => {
     await create('borrowed').expect(201);
     const { links } = await version('borrowed', '1.0.0', foreign.keyId);
     const sums = sumsOf([['crane.zip', Buffer.from('x')]]);
@@ -154,7 +154,7 @@ describe('providers of the registry', () => {
     expect(refused.body.errors[0].detail).toContain(`key-id of this version, ${foreign.keyId}`);
   });
 
-  it('refuse archives and platforms that contradict their checksums, whichever comes first', async () => {
+  it('refuse archives and platforms that contradict their checksums, in any order', async () => {
     await create('sums').expect(201);
     const { links } = await version('sums', '1.0.0');
     const archive = providerZip('sums', '1.0.0');
@@ -185,7 +185,7 @@ describe('providers of the registry', () => {
     await putUrl(workspaces, made.body.data.links['provider-binary-upload'], bytes).expect(422);
   });
 
-  it('have one name, one version and one platform, in any spelling, even if two ask at once', async () => {
+  it('treat spellings of a name, version or platform as equal, even in simultaneous requests', async () => {
     const statuses = async (asked: readonly PromiseLike<{ status: number }>[]) =>
       (await Promise.all(asked)).map(({ status }) => status).sort();
     await expect(statuses(['Twin', 'tWIN'].map((name) => create(name)))).resolves.toEqual([201, 422]);

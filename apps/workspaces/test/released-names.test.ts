@@ -87,7 +87,7 @@ describe('a name that was given up', () => {
     reserved((await call(eve, 'alice').expect(422)).body, 'username');
   });
 
-  it('stays reserved for one holder up to ten, the oldest are free again', async () => {
+  it('stays reserved, up to ten per holder; older ones are free again', async () => {
     const [burner, bob] = [await workspaces.person('burner'), await workspaces.person('bob')];
     for (let n = 0; n < 14; n++) await call(burner, `wanted-${n}`).expect(200);
     // Given up: burner and thirteen more.
@@ -160,7 +160,7 @@ describe('a name that was given up', () => {
     await create(other, 'harbor').expect(201);
   });
 
-  it('is not given to a caller who asks while it is being given up', async () => {
+  it('is not given to a caller who requests it while it is being released', async () => {
     const [owner, stranger] = [await workspaces.person('keeper'), await workspaces.person('snatcher')];
     for (let n = 0; n < 8; n++) {
       await inUse(owner, `shop-${n}`);

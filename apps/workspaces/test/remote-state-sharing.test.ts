@@ -2,11 +2,11 @@ import { describe, expect, it } from '@jest/globals';
 import { project } from './members';
 import { ref, resource, startWorkspaces } from './start-workspaces';
 
-describe('who may read the state of a workspace', () => {
+describe('access to the state of a workspace', () => {
   const workspaces = startWorkspaces();
   const { admin } = workspaces;
 
-  it('is chosen one by one, or is the whole project, or the whole organization', async () => {
+  it('is for single workspaces, the whole project, or the whole organization', async () => {
     await workspaces.organization('acme');
     const home = await project(workspaces, 'acme', 'home');
     const create = async (name: string, at?: string) => {

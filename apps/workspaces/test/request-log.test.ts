@@ -7,7 +7,7 @@ import { startWorkspaces } from './start-workspaces';
 describe('the log of requests', () => {
   const workspaces = startWorkspaces();
 
-  it('contains no paths and queries, for any operation', async () => {
+  it('contains no path or query of any operation', async () => {
     const lines: { msg: string; route?: string; status?: number }[] = [];
     const log = createLogger({
       name: 'workspaces',

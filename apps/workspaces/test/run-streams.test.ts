@@ -13,7 +13,7 @@ describe('runs as server-sent events', () => {
   const stream = (node: number, path: string, headers: Record<string, string> = bearer()) =>
     follow(`${nodes[node]}/api/v2/${path}`, headers);
 
-  it('report status, log and what a run waits for while it goes on, on every node', async () => {
+  it('report status, log and what a run waits for, while it continues, on every node', async () => {
     const id = await runs.started();
     const both = await Promise.all([0, 1].map((node) => stream(node, `runs/${id}/stream`)));
     expect(both[0]!.contentType).toBe('text/event-stream; charset=utf-8');

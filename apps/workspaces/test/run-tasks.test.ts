@@ -92,7 +92,7 @@ describe('run tasks', () => {
     await callBack(asked.at(-1)!, answerOf(attributes)).expect(200);
   };
 
-  it('take place at all four stages of a run, each signed, and what they say is shown (WP.24, WV.12, WV.25, WV.27)', async () => {
+  it('run at all four stages of a run with signed requests, and their answers are shown (WP.24, WV.12, WV.25, WV.27)', async () => {
     const made = await task({ 'hmac-key': 'secret' });
     expect(made.attributes).toMatchObject({ 'hmac-key': null, enabled: true, category: 'task' });
     const { id: attached } = await attach(made.id, ['post_plan']);
@@ -175,7 +175,7 @@ describe('run tasks', () => {
     expect(body.included.map((one: { type: string }) => one.type)).toEqual(stages.map(() => 'task-stages'));
   });
 
-  it('that are mandatory hold a run until someone with the right lets it continue, with a reason', async () => {
+  it('that are mandatory hold a run until someone with the right overrides them, with a reason', async () => {
     await attach((await task()).id, ['post_plan']);
     const id = await runs.started({ 'auto-apply': true });
     await runs.worker.plan();
@@ -233,7 +233,7 @@ describe('run tasks', () => {
     await (await workspaces.person('stranger-to-tasks')).get(path).expect(404);
   });
 
-  it('of the organization take place in all workspaces (WV.6)', async () => {
+  it('of the organization run in all workspaces (WV.6)', async () => {
     const everywhere = { enabled: true, stages: ['pre_plan'], 'enforcement-level': 'mandatory' };
     const made = await task({ 'global-configuration': everywhere });
     expect(made.attributes['global-configuration']).toEqual(everywhere);
@@ -315,7 +315,7 @@ describe('run tasks', () => {
     expect(await statusesOf(id)).toEqual({ pre_plan: 'running' });
   });
 
-  it('end after a time by the clock of the database, however often they say that they are at work', async () => {
+  it('time out by the clock of the database, however often they report progress', async () => {
     await attach((await task()).id, ['pre_plan'], 'advisory');
     const id = await runs.started();
     await perform();
@@ -335,7 +335,7 @@ describe('run tasks', () => {
     await callBack(asked[0]!, answerOf({ status: 'passed' })).expect(409);
   });
 
-  it('are asked again if a service does not accept the request, and given up after that', async () => {
+  it('are sent again if a service does not accept the request, and then given up', async () => {
     await attach((await task()).id, ['pre_plan']);
     const id = await runs.started();
     status = 503;
@@ -349,7 +349,7 @@ describe('run tasks', () => {
     expect(await statusesOf(id)).toEqual({ pre_plan: 'canceled' });
   });
 
-  it('accept an answer that comes before the request is answered, and one answer through two nodes', async () => {
+  it('accept an answer that arrives before the request is answered, and only one of two answers through two nodes', async () => {
     await attach((await task()).id, ['pre_plan']);
     const id = await runs.started();
     meanwhile = (body) => callBack({ body }, answerOf({ status: 'passed' })).expect(200);

@@ -30,7 +30,7 @@ describe('run triggers', () => {
   const runsOf = async (workspace: string) => (await admin.get(`workspaces/${workspace}/runs`).expect(200)).body.data;
   const start = () => startTriggered(workspaces.service.db, workspaces.service.env.keyring);
 
-  it('are made, shown, listed from both ends, and deleted', async () => {
+  it('are created, shown, listed from both ends, and deleted', async () => {
     const { id, attributes, relationships } = await made();
     expect(id).toMatch(/^rt-/);
     expect(attributes).toEqual({
@@ -69,7 +69,7 @@ describe('run triggers', () => {
     await post(compute, id).expect(404);
   });
 
-  it('show nothing of a workspace that the caller does not see', async () => {
+  it('reveal nothing about a workspace that the caller does not see', async () => {
     const { id } = await made();
     const teamId = await team(workspaces, 'acme', `operators-${counter}`);
     await grant(workspaces, teamId, compute, 'admin');
@@ -81,7 +81,7 @@ describe('run triggers', () => {
     await member.get(`workspaces/${network}/run-triggers?filter[run-trigger][type]=outbound`).expect(404);
   });
 
-  it('start a run when one has been applied, once, and not where runs take place elsewhere', async () => {
+  it('start a run once after an apply, except in workspaces with local execution', async () => {
     const { id: local } = await workspaces.workspace('acme', `local-${counter}`, { 'execution-mode': 'local' });
     const { id: empty } = await workspaces.workspace('acme', `empty-${counter}`);
     for (const workspace of [compute, local, empty]) await post(workspace, network).expect(201);

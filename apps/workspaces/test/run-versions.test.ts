@@ -12,7 +12,7 @@ describe('a run of a version', () => {
     admin.patch(`workspaces/${workspace}`, resource('workspaces', { 'infra-version': version })).expect(200);
   const reasonOf = async (id: string): Promise<string> => (await show(id)).attributes['status-reason'];
 
-  it('that no worker has waits, says so, and is carried out only by a worker with its version (W6.15)', async () => {
+  it('that no worker has waits visibly, and is carried out only by a worker with its version (W6.15)', async () => {
     await configured(workspaces, runs.workspace);
     await pin('1.5.7');
     await runs.worker.claim();
@@ -27,7 +27,7 @@ describe('a run of a version', () => {
     expect(await reasonOf(id)).toBe('Waiting for a worker that is free');
   });
 
-  it('is not overtaken by later runs, which say what they wait for', async () => {
+  it('is not overtaken by later runs, which show what they wait for', async () => {
     await configured(workspaces, runs.workspace);
     await pin('1.5.7');
     await runs.worker.claim();
@@ -42,7 +42,7 @@ describe('a run of a version', () => {
     expect(await runs.worker.take('plan')).toMatchObject({ runId: second });
   });
 
-  it('does not keep other workspaces from their turn, however many wait', async () => {
+  it('does not block other workspaces, however many wait', async () => {
     await runs.worker.claim();
     for (let n = 0; n < 21; n++) {
       const { id } = await workspaces.workspace('acme', `old-${runs.counter}-${n}`, { 'infra-version': '1.5.7' });
@@ -55,7 +55,7 @@ describe('a run of a version', () => {
     expect(await runs.worker.take('plan')).toMatchObject({ runId: id });
   });
 
-  it('whose worker is gone between plan and apply waits with its lock', async () => {
+  it('keeps its lock while it waits if the worker disappears between plan and apply', async () => {
     await configured(workspaces, runs.workspace);
     await pin('1.5.7');
     const old = fakeWorker(workspaces, 'old-2', ['1.5.7', '1.6.0']);
@@ -85,7 +85,7 @@ describe('a run of a version', () => {
     expect(await versionOf('other', { 'infra-version': '~> 1.3.0' })).toBe('1.3.10');
   });
 
-  it('that was a mistake continues with its workspace’s new version; a plan that asked for its own keeps it', async () => {
+  it('continues with the new version of its workspace after a mistake; a plan with its own version keeps that', async () => {
     await configured(workspaces, runs.workspace);
     await pin('1.5.7');
     await runs.worker.claim();
@@ -123,7 +123,7 @@ describe('a run of a version', () => {
       expect((await lockOf()).attributes.locked).toBe(false);
     });
 
-    it('keeps waiting for a worker that came back, and waits as long again for one that left', async () => {
+    it('keeps waiting if a worker has come back, and for the full time again if one has left', async () => {
       await configured(workspaces, runs.workspace);
       await pin('1.5.7');
       await runs.worker.claim();
@@ -194,7 +194,7 @@ describe('a run of a version', () => {
       },
     );
 
-    it('by no change that keeps it, although its worker is gone', async () => {
+    it('but not by a change that keeps it, although its worker is gone', async () => {
       await fakeWorker(workspaces, 'gone', ['95.5.0']).claim();
       await pin('95.5.0');
       await fakeWorker(workspaces, 'gone').retire();

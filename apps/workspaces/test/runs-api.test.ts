@@ -39,7 +39,7 @@ describe('runs over the API', () => {
     // The older remote backend prints the log as it arrives.
     [{ 'Terraform-Version': '1.11.4' }, 'terraform', false],
     [{}, 'tfe-api', true],
-  ])('show their source, and log in the format that is read there: %j', async (headers, source, structuredOutput) => {
+  ])('show their source, and the log in the format of their client: %j', async (headers, source, structuredOutput) => {
     await configured(workspaces, runs.workspace);
     const { body } = await startRun(admin, runs.workspace).set(headers).expect(201);
     expect(body.data.attributes.source).toBe(source);
@@ -67,7 +67,7 @@ describe('runs over the API', () => {
     expect(local.body.errors[0].detail).toContain('execution mode local');
   });
 
-  it('are for those with the right: planning, applying, administering', async () => {
+  it('need the right for planning, applying or administering', async () => {
     const { body: team } = await admin
       .post('organizations/acme/teams', resource('teams', { name: `t${runs.counter}` }))
       .expect(201);
@@ -163,7 +163,7 @@ describe('runs over the API', () => {
     await stranger.get(`workspaces/${runs.workspace}/runs`).expect(404);
   });
 
-  it('are in the queue of their organization, which says how busy it is', async () => {
+  it('are in the queue of their organization, which shows how busy it is', async () => {
     const first = await started();
     const second = await made();
     const job = await runs.worker.take('plan');
@@ -249,7 +249,7 @@ describe('runs over the API', () => {
     await admin.get('cost-estimates/ce-1').expect(404);
   });
 
-  it('tell what happened to them', async () => {
+  it('list their events', async () => {
     const id = await started();
     await runs.worker.plan();
     const comment = await admin.post(`runs/${id}/comments`, resource('comments', { body: 'why?' })).expect(201);
@@ -364,7 +364,7 @@ describe('runs over the API', () => {
     await stranger.post(`admin/runs/${pending}/actions/force-cancel`, {}).expect(404);
   });
 
-  it('are made once for an idempotency key', async () => {
+  it('are created once for an idempotency key', async () => {
     await configured(workspaces, runs.workspace);
     const send = () =>
       startRun(admin, runs.workspace, { message: 'once' }).set('Idempotency-Key', `once-${runs.counter}`);

@@ -9,7 +9,7 @@ describe('runs', () => {
   const runs = startRuns();
   const { workspaces, admin, show, statusOf, act, made, lockOf, started } = runs;
 
-  it('are planned, confirmed and applied; the run holds the lock meanwhile', async () => {
+  it('are planned, confirmed and applied, and hold the lock in the meantime', async () => {
     const id = await started();
     expect(await statusOf(id)).toBe('plan_queued');
     const locked = await lockOf();
@@ -61,7 +61,7 @@ describe('runs', () => {
     ]);
   });
 
-  it('wait, visibly, while no worker is alive, and start when one is', async () => {
+  it('wait visibly while no worker is alive, and then start', async () => {
     await configured(workspaces, runs.workspace);
     const id = await made();
     expect((await show(id)).attributes).toMatchObject({
@@ -77,7 +77,7 @@ describe('runs', () => {
     expect((await show(id)).attributes['status-reason']).toContain('No worker is running');
   });
 
-  it('apply without confirmation if that is wanted, and end if nothing changes', async () => {
+  it('apply without confirmation if configured, and end if nothing changes', async () => {
     const auto = await started({ 'auto-apply': true });
     await runs.worker.plan();
     expect(await statusOf(auto)).toBe('apply_queued');
@@ -92,7 +92,7 @@ describe('runs', () => {
     expect(await statusOf(empty)).toBe('planned');
   });
 
-  it('of one workspace take turns; plans that change nothing do not wait', async () => {
+  it('of one workspace run one at a time; plans that change nothing do not wait', async () => {
     const first = await started();
     const second = await made();
     const third = await made();
@@ -201,7 +201,7 @@ describe('runs', () => {
     expect(await statusOf(second)).toBe('pending');
   });
 
-  it('answer clients that have read the whole log so far when there is more, and at the end', async () => {
+  it('answer clients that have read the whole log once there is more, and at the end', async () => {
     await started({});
     const job = await runs.worker.take('plan');
     const at = `plans/${job.planId}/logs`;
@@ -225,7 +225,7 @@ describe('runs', () => {
     expect((await read(7)).text).toBe('');
   });
 
-  it('whose worker vanished are planned again, but never applied again', async () => {
+  it('whose worker disappeared are planned again, but never applied again', async () => {
     const id = await started({ 'auto-apply': true });
     const other = fakeWorker(workspaces);
     const lost = await runs.worker.take('plan');
@@ -262,7 +262,7 @@ describe('runs', () => {
     expect((await admin.get(`workspaces/${runs.workspace}/quarantined-states`).expect(200)).body.data).toHaveLength(1);
   });
 
-  it('keep a state that cannot be saved in a place where people find it', async () => {
+  it('keep a state that cannot be saved where people find it', async () => {
     const id = await started({ 'auto-apply': true });
     await runs.worker.plan();
     const job = await runs.worker.take('apply');
@@ -366,7 +366,7 @@ describe('runs', () => {
     for (const set of sets) await admin.delete(`varsets/${set}`).expect(204);
   });
 
-  it('are shared by any number of workers, each job by one', async () => {
+  it('are distributed to any number of workers, each job to one', async () => {
     const workers = Array.from({ length: 6 }, () => fakeWorker(workspaces));
     await configured(workspaces, runs.workspace);
     for (let count = 0; count < 4; count++) await made({ 'plan-only': true });
@@ -406,7 +406,7 @@ describe('runs', () => {
     expect((await lockOf()).attributes.locked).toBe(false);
   });
 
-  it('of an organization that has none under way come first, unless fair queuing is off', async () => {
+  it('of an organization without running jobs come first, unless fair queuing is off', async () => {
     await configured(workspaces, runs.workspace);
     const busy = [await made({ 'plan-only': true }), await made({ 'plan-only': true })];
     await workspaces.organization(`other-${runs.counter}`);

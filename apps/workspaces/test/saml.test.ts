@@ -367,7 +367,7 @@ describe('people who sign in by SAML', () => {
       await refused(make, why);
     });
 
-    it('when they did not begin, or use the same answer again, on any node', async () => {
+    it('when they did not start here, or use the same answer again, on any node', async () => {
       const { sent, cookie } = await leave();
       const xml = samlProvider.answer(sent);
       for (const state of ['', 'x', 'a'.repeat(43)]) expect((await post(xml, state)).status).toBe(403);
@@ -463,7 +463,7 @@ describe('people who sign in by SAML', () => {
     await hal.get('account/details').expect(200);
   });
 
-  it('prove again who they are at their provider', async () => {
+  it('confirm their identity again at their provider', async () => {
     const cookie = await enter({ nameId: 'ivy' });
     const prove = async (authnInstantMs: number) => {
       const asked = await request(workspaces.server)
@@ -495,7 +495,7 @@ describe('people who sign in by SAML', () => {
 describe('certificates that are not checked', () => {
   const workspaces = startWorkspaces({ env: { WORKSPACES_CHECK_SAML_CERTIFICATES: 'off' } });
 
-  it('are stored and shown, and let no one sign in', async () => {
+  it('are stored and shown, but do not allow any sign-in', async () => {
     const attributes = { enabled: true, 'idp-cert': 'testCert', 'sso-endpoint-url': sso, 'slo-endpoint-url': sso };
     const { body } = await workspaces.admin
       .patch('admin/saml-settings', resource('saml-settings', attributes))

@@ -100,7 +100,7 @@ describe('a directory that speaks SCIM', () => {
     await ada.get('admin/scim-groups').expect(404);
   });
 
-  it('has tokens that end, and are shown once', async () => {
+  it('has tokens that expire, and are shown once', async () => {
     const days = (count: number) => ({ 'expired-at': new Date(nowMs + count * dayMs).toISOString() });
     for (const wrong of [days(28), days(366), { description: '' }]) {
       const body = resource('authentication-tokens', { description: 'x', ...wrong });
@@ -125,7 +125,7 @@ describe('a directory that speaks SCIM', () => {
     expect(JSON.stringify(kept)).not.toContain(token);
   });
 
-  it('says which parts of the standard it supports', async () => {
+  it('reports which parts of the standard it supports', async () => {
     const { body } = await ask('get', 'ServiceProviderConfig').expect(200);
     expect(body).toMatchObject({
       patch: { supported: true },
@@ -233,7 +233,7 @@ describe('a directory that speaks SCIM', () => {
       });
     });
 
-    it('and refuses anything but JSON, and other media types, in its own words', async () => {
+    it('and refuses anything but JSON, and other media types, with SCIM errors', async () => {
       const sent = () => request(workspaces.server).post('/scim/v2/Users').set('Authorization', `Bearer ${token}`);
       const broken = await sent().set('Content-Type', 'application/scim+json').send('{').expect(400);
       expect(broken.body).toMatchObject({ status: '400', scimType: 'invalidSyntax' });
@@ -242,8 +242,8 @@ describe('a directory that speaks SCIM', () => {
     });
   });
 
-  describe('looks for people', () => {
-    it('by one comparison, page by page', async () => {
+  describe('searches for people', () => {
+    it('by a single comparison, page by page', async () => {
       const { id } = await person('find "me"', { externalId: 'F-1' });
       const find = async (filter: string) =>
         (await ask('get', `Users?filter=${encodeURIComponent(filter)}`).expect(200)).body.Resources.map(
@@ -384,7 +384,7 @@ describe('a directory that speaks SCIM', () => {
       await them.get('account/details').expect(401);
     });
 
-    it('but does not end what a site administrator suspended', async () => {
+    it('but does not end a suspension by a site administrator', async () => {
       const { id } = await person('suspended-by-hand');
       const account = await accountOf(id);
       await admin.post(`admin/users/${account.id}/actions/suspend`).expect(200);
@@ -393,7 +393,7 @@ describe('a directory that speaks SCIM', () => {
       expect((await accountOf(id)).suspended).toBe(true);
     });
 
-    it('for good, and recognises them only by their id', async () => {
+    it('permanently, and recognises them only by their id', async () => {
       const first = await person('leaver', { externalId: 'l-1', title: 'x' });
       const account = await accountOf(first.id);
       await ask('delete', `Users/${first.id}`).expect(204);
@@ -584,7 +584,7 @@ describe('a directory that speaks SCIM', () => {
       expect(answer.body).toMatchObject({ scimType: 'invalidValue', detail: expect.stringContaining(detail) });
     });
 
-    it('and has each group once', async () => {
+    it('and creates each group once', async () => {
       const { id } = await made('Groups', { displayName: 'Once', externalId: 'g-1' });
       for (const again of [{ displayName: 'ONCE' }, { displayName: 'x', externalId: 'g-1' }]) {
         expect((await ask('post', 'Groups', again).expect(409)).body.scimType).toBe('uniqueness');

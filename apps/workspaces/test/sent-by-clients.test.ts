@@ -126,7 +126,7 @@ const isRead = ({ body }: Endpoint, name: string): boolean =>
     }
   });
 
-describe('what clients of this API send', () => {
+describe('requests of clients of this API', () => {
   const operations = new Map(
     resources.flatMap(({ endpoints }) =>
       endpoints.map((endpoint) => [`${endpoint.method} ${endpoint.path}`, endpoint]),

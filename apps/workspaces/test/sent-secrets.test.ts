@@ -120,7 +120,7 @@ describe('a stored secret', () => {
     await admin.patch(path, resource(type, moved)).expect(200);
   });
 
-  it('of a connection goes through the agents of a pool only if someone who manages pools says so', async () => {
+  it('of a connection goes through the agents of a pool only if a caller who manages pools configures it', async () => {
     const pool = await admin.post('organizations/acme/agent-pools', resource('agent-pools', { name: 'p' })).expect(201);
     const rights = await team(workspaces, 'acme', 'vcs', ['manage-vcs-settings']);
     const manager = await member(workspaces, 'acme', [rights]);

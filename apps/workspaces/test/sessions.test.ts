@@ -116,7 +116,7 @@ describe('signing in', () => {
     await signIn('hal', PASSWORD).expect(201);
   });
 
-  it('leaves members without a second factor only the organization itself if a second factor is mandatory', async () => {
+  it('limits members without a second factor to the organization itself if a second factor is mandatory', async () => {
     await workspaces.organization('strict');
     const id = (await workspaces.workspace('strict', 'web')).id;
     const ivy = await member(workspaces, 'strict');

@@ -189,7 +189,7 @@ describe('people who sign in at a provider', () => {
   describe('and an existing account', () => {
     const verified = (sub: string, email: string) => ({ sub, email, email_verified: true, preferred_username: sub });
 
-    it('do not get into it with only an address', async () => {
+    it('do not get access to it with only an address', async () => {
       const dan = await workspaces.person('dan');
       for (const email_verified of [false, undefined, 'true', true]) {
         const claims = { ...verified('d-1', 'dan@example.com'), email_verified };
@@ -197,7 +197,7 @@ describe('people who sign in at a provider', () => {
       }
     });
 
-    it('take it over by a verified address once, if the provider may link, and end all earlier ways into it', async () => {
+    it('take it over by a verified address once, if the provider may link, which revokes all earlier credentials', async () => {
       const eve = await workspaces.person('eve');
       await settings({ 'links-accounts': true });
       const unchecked = { ...verified('e-0', 'eve@example.com'), email_verified: false };
@@ -298,7 +298,7 @@ describe('people who sign in at a provider', () => {
     });
   });
 
-  it('come back only to pages of the console', async () => {
+  it('return only to pages of the console', async () => {
     for (const to of [
       'https://evil.example',
       '//evil.example',
@@ -313,7 +313,7 @@ describe('people who sign in at a provider', () => {
     }
   });
 
-  it('are told that the provider is down, and no attempt is counted', async () => {
+  it('see that the provider is down, and no attempt is counted', async () => {
     const away = await leave();
     const sent = idp.signIn(away.url, { sub: 'x-6' });
     idp.down = true;
@@ -337,7 +337,7 @@ describe('people who sign in at a provider', () => {
     await entered(person);
   });
 
-  it('prove again at the provider who they are', async () => {
+  it('confirm their identity again at the provider', async () => {
     const cookie = await entered({ sub: 's-8', preferred_username: 'gil' });
     const again = () =>
       request(workspaces.server)

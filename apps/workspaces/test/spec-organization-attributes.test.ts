@@ -80,7 +80,7 @@ describe.each(['self-hosted', 'hosted'] as const)('attributes of organizations a
     await workspaces.service.db.prisma.twoFactor.create({ data: factor });
   });
 
-  it('are as they were given, on create and on update (W1.1, W1.2, W1.5-W1.7, W1.11-W1.14, W1.17, W1.19, W1.20, W4.1-W4.12, WV.8)', async () => {
+  it('are stored as sent, on create and on update (W1.1, W1.2, W1.5-W1.7, W1.11-W1.14, W1.17, W1.19, W1.20, W4.1-W4.12, WV.8)', async () => {
     const { body } = await create(one).expect(201);
     expect(body.data.attributes).toMatchObject(shown(one));
     expect(await attributesOf('one')).toEqual(body.data.attributes);
@@ -92,7 +92,7 @@ describe.each(['self-hosted', 'hosted'] as const)('attributes of organizations a
     expect(await attributesOf('one')).toMatchObject(shown(one));
   });
 
-  it('have the default where nothing is said (W4.3-W4.12)', async () => {
+  it('have their default if omitted (W4.3-W4.12)', async () => {
     const { body } = await create({ name: 'plain', email: 'plain@example.com' }).expect(201);
     const { 'session-timeout': _timeout, ...rest } = shown(other);
     expect(body.data.attributes).toMatchObject({
@@ -103,7 +103,7 @@ describe.each(['self-hosted', 'hosted'] as const)('attributes of organizations a
     });
   });
 
-  it('are their own kind: a name, an id and a time for each (W1.3, W1.4)', async () => {
+  it('include a name, an id and a time for each (W1.3, W1.4)', async () => {
     for (const name of ['first', 'second']) await create({ name, email: 'a@example.com' }).expect(201);
     const [first, second] = [await attributesOf('first'), await attributesOf('second')];
     const rows = await workspaces.service.db.prisma.organization.findMany({
@@ -116,7 +116,7 @@ describe.each(['self-hosted', 'hosted'] as const)('attributes of organizations a
     }
   });
 
-  it('tell the plan (W1.8-W1.10)', async () => {
+  it('show the plan (W1.8-W1.10)', async () => {
     for (const name of ['on-trial', 'trial-ended']) await create({ name, email: 'a@example.com' }).expect(201);
     const set = ref('feature-sets', 'fs-keysteadTrial001');
     const ends = { 'on-trial': '2999-01-01T00:00:00.000Z', 'trial-ended': '2020-01-01T00:00:00.000Z' };
@@ -157,7 +157,7 @@ describe.each(['self-hosted', 'hosted'] as const)('attributes of organizations a
     });
   });
 
-  it('say what the caller may (W1.21)', async () => {
+  it('show the permissions of the caller (W1.21)', async () => {
     await create({ name: 'rights', email: 'a@example.com' }).expect(201);
     const bare = await member(workspaces, 'rights');
     const all = (names: string[], value: boolean) => Object.fromEntries(names.map((name) => [name, value]));
@@ -202,7 +202,7 @@ describe.each(['self-hosted', 'hosted'] as const)('attributes of organizations a
     expect(await attributesOf('target')).toEqual(before);
   });
 
-  it('take a default pool in agent mode only (W4.13)', async () => {
+  it('accept a default pool in agent mode only (W4.13)', async () => {
     await create({ name: 'pools', email: 'a@example.com' }).expect(201);
     const made = await owner
       .post('organizations/pools/agent-pools', resource('agent-pools', { name: 'p' }))

@@ -107,7 +107,7 @@ describe.each(['self-hosted', 'hosted'] as const)('organizations as specified, %
     ]);
   });
 
-  it('relates it to what belongs to it', async () => {
+  it('relates it to its resources', async () => {
     const { body } = await admin.get('organizations/whole').expect(200);
     const { relationships, attributes } = body.data;
     expect(relationships['default-agent-pool']).toMatchObject({ data: null });
@@ -145,7 +145,7 @@ describe.each(['self-hosted', 'hosted'] as const)('organizations as specified, %
     expect(dead).toEqual([]);
   });
 
-  it('shows it, with the entitlement set when asked (W3.2, W8.1)', async () => {
+  it('shows it, with the entitlement set if requested (W3.2, W8.1)', async () => {
     const { body } = await admin.get('organizations/whole?include=entitlement_set').expect(200);
     expect(body.included[0]).toMatchObject({ type: 'entitlement-sets' });
     const bad = await admin.get('organizations/whole?include=nonsense').expect(400);
@@ -155,7 +155,7 @@ describe.each(['self-hosted', 'hosted'] as const)('organizations as specified, %
     });
   });
 
-  it('keeps what an update leaves out (W3.4)', async () => {
+  it('keeps attributes that an update omits (W3.4)', async () => {
     await named('kept', { 'session-timeout': 3600, 'default-execution-mode': 'local' }).expect(201);
     const before = await attributesOf('kept');
     await update('kept', {}).expect(200);
@@ -173,7 +173,7 @@ describe.each(['self-hosted', 'hosted'] as const)('organizations as specified, %
     expect(body.data.attributes).toMatchObject({ 'session-timeout': null, 'session-remember': null });
   });
 
-  it('renames it, and the old name is gone', async () => {
+  it('renames it; the old name is then unknown', async () => {
     await named('before').expect(201);
     const { body } = await update('before', { name: 'after' }).expect(200);
     expect(body.data).toMatchObject({ id: 'after', links: { self: '/api/v2/organizations/after' } });
@@ -212,7 +212,7 @@ describe.each(['self-hosted', 'hosted'] as const)('organizations as specified, %
       { name: 'fresh', email: 'a@example.com', 'default-execution-mode': 'cloud' },
       'Default execution mode',
     ],
-  ])('refuses a bad %s in %j (W8.5)', async (attribute, attributes, detail) => {
+  ])('refuses an invalid %s in %j (W8.5)', async (attribute, attributes, detail) => {
     const { body } = await create(attributes).expect(422);
     const errors = body.errors as Errors;
     expect(errors).toHaveLength(1);
@@ -272,7 +272,7 @@ describe.each(['self-hosted', 'hosted'] as const)('organizations as specified, %
     await admin.post('organizations', { data: [] }).expect(422);
   });
 
-  it('gives a name once', async () => {
+  it('gives a name only once', async () => {
     await named('once').expect(201);
     const { body } = await named('ONCE').expect(422);
     expect((body.errors as Errors)[0]).toMatchObject({
@@ -318,12 +318,12 @@ describe.each(['self-hosted', 'hosted'] as const)('organizations as specified, %
       expect(beyond.body.meta.pagination).toMatchObject({ 'current-page': 999, 'total-count': total });
     });
 
-    it.each(['page[number]=0', 'page[size]=-1', 'page[size]=x', 'page[number]=1.5'])('not by %s', async (query) => {
+    it.each(['page[number]=0', 'page[size]=-1', 'page[size]=x', 'page[number]=1.5'])('refused by %s', async (query) => {
       const { body } = await admin.get(`organizations?${query}`).expect(400);
       expect((body.errors as Errors)[0]?.source?.parameter).toBe(query.split('=')[0]);
     });
 
-    it('what was searched for, q before the other two (WP.29)', async () => {
+    it('search results, with q before the other two (WP.29)', async () => {
       await create({ name: 'needle-one', email: 'pin@haystack.example' }).expect(201);
       await create({ name: 'needle-two', email: 'two@elsewhere.example' }).expect(201);
       expect(await names('?q=NEEDLE')).toEqual(['needle-one', 'needle-two']);

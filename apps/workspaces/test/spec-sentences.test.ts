@@ -70,7 +70,7 @@ describe.each(['self-hosted', 'hosted'] as const)('the sentences of the specific
     expect([first.data[0].id, last.data.length]).toEqual(['five', 1]);
   });
 
-  it('lists all without pages, the first page if only a size is given, and twenty if only a number is (WP.30)', async () => {
+  it('lists everything without page parameters, the first page with only a size, and twenty items with only a number (WP.30)', async () => {
     const ask = async (query: string) => (await admin.get(`organizations${query}`).expect(200)).body;
     const whole = await ask('');
     expect([whole.data.length, whole.links, whole.meta]).toEqual([5, undefined, undefined]);
@@ -119,7 +119,7 @@ describe.each(['self-hosted', 'hosted'] as const)('the sentences of the specific
   });
 });
 
-describe('what the specification says of the wire', () => {
+describe('the specified protocol', () => {
   const workspaces = startWorkspaces();
   const send = (path: string) =>
     request(workspaces.server).get(path).set('Authorization', `Bearer ${workspaces.admin.token}`);
@@ -144,14 +144,14 @@ describe('what the specification says of the wire', () => {
   });
 });
 
-describe('what the specification says of workspaces', () => {
+describe('the specified workspaces', () => {
   const workspaces = startWorkspaces();
   const { admin } = workspaces;
   beforeAll(() => workspaces.organization('acme'));
   const of = (name: string, projectId?: string) =>
     resource('workspaces', { name }, projectId === undefined ? undefined : { project: ref('projects', projectId) });
 
-  it('names everything that belongs to one (WP.18, WP.19)', async () => {
+  it('name all their resources (WP.18, WP.19)', async () => {
     const made = await admin.post('organizations/acme/agent-pools', resource('agent-pools', { name: 'p' })).expect(201);
     const pool = { 'execution-mode': 'agent', 'agent-pool-id': made.body.data.id };
     const { id } = await workspaces.workspace('acme', 'hung', pool);
@@ -181,7 +181,7 @@ describe('what the specification says of workspaces', () => {
     });
   });
 
-  it('are seen by who reads runs, locked by who may lock, and changed by administrators (WP.39)', async () => {
+  it('are seen by callers who read runs, locked by those who may lock, and changed by administrators (WP.39)', async () => {
     const { id } = await workspaces.workspace('acme', 'ruled');
     const withAccess = async (access: string, settings: object = {}) => {
       const teamId = await team(workspaces, 'acme', `${access}-${Object.keys(settings).length}`);

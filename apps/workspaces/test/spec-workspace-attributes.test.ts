@@ -89,7 +89,7 @@ describe.each(['self-hosted', 'hosted'] as const)('attributes of workspaces as s
     'working-directory': null,
   };
 
-  it('are as they were given, on create and on update (W2.1, W2.2, W2.4-W2.7, W2.9-W2.11, W6.1, W6.3, W6.5-W6.9, W6.11, W6.14-W6.17, W6.25)', async () => {
+  it('are stored as sent, on create and on update (W2.1, W2.2, W2.4-W2.7, W2.9-W2.11, W6.1, W6.3, W6.5-W6.9, W6.11, W6.14-W6.17, W6.25)', async () => {
     const { id, attributes } = await made(one);
     expect(attributes).toMatchObject({ ...one, operations: false });
     expect((await show(id)).attributes).toEqual(attributes);
@@ -102,13 +102,13 @@ describe.each(['self-hosted', 'hosted'] as const)('attributes of workspaces as s
     expect((await show(second.id)).attributes).toMatchObject({ ...one, name: 'third', operations: false });
   });
 
-  it('have the default where nothing is said (W2.3, W6.3, W6.5-W6.9, W6.11, W6.14, W6.16, W6.17)', async () => {
+  it('have their default if omitted (W2.3, W6.3, W6.5-W6.9, W6.11, W6.14, W6.16, W6.17)', async () => {
     const { attributes } = await made({ name: 'plain' });
     const { name: _name, 'infra-version': _version, 'trigger-patterns': _patterns, ...defaults } = other;
     expect(attributes).toMatchObject({ ...defaults, 'trigger-patterns': [], environment: 'default', operations: true });
   });
 
-  it('take operations for an execution mode (W6.10)', async () => {
+  it('accept operations as an execution mode (W6.10)', async () => {
     const mode = ({ attributes }: { attributes: Record<string, unknown> }) => attributes['execution-mode'];
     const local = await made({ name: 'without-operations', operations: false });
     expect([mode(local), mode(await made({ name: 'unsaid' }))]).toEqual(['local', 'remote']);
@@ -149,7 +149,7 @@ describe.each(['self-hosted', 'hosted'] as const)('attributes of workspaces as s
     expect((await made({ name: 'unsourced' })).attributes).toMatchObject({ 'source-name': null, 'source-url': null });
   });
 
-  it('are a name, a version, tags and times for each (W2.9, W2.10, W2.15)', async () => {
+  it('include a name, a version, tags and times for each (W2.9, W2.10, W2.15)', async () => {
     const tagged = { tags: { data: ['red', 'hot'].map((name) => ({ type: 'tags', attributes: { name } })) } };
     const { body } = await admin.post(path, resource('workspaces', { name: 'tagged' }, tagged)).expect(201);
     expect(body.data.attributes['tag-names']).toEqual(['red', 'hot']);
@@ -164,7 +164,7 @@ describe.each(['self-hosted', 'hosted'] as const)('attributes of workspaces as s
     for (const key of Object.keys(times)) expect(shown[key]).not.toBe(body.data.attributes[key]);
   });
 
-  it('describe the repository, by whom it is connected and how (W2.12, W2.13, W6.18-W6.22, W6.24)', async () => {
+  it('describe the repository and its connection (W2.12, W2.13, W6.18-W6.22, W6.24)', async () => {
     const github = await connection('github', 'https://github.example');
     const gitlab = await connection('gitlab_hosted', 'https://gitlab.example');
     const repo = { identifier: 'acme/infra', 'oauth-token-id': github, branch: 'main', 'ingress-submodules': true };
@@ -254,7 +254,7 @@ describe.each(['self-hosted', 'hosted'] as const)('attributes of workspaces as s
     });
   });
 
-  it('say what the caller may (W2.19)', async () => {
+  it('show the permissions of the caller (W2.19)', async () => {
     const { id } = await made({ name: 'rights' });
     const readers = await team(workspaces, 'acme', 'readers');
     await grant(workspaces, readers, id, 'read');
@@ -275,7 +275,7 @@ describe.each(['self-hosted', 'hosted'] as const)('attributes of workspaces as s
     );
   });
 
-  it('go into the project that is named (W6.26)', async () => {
+  it('join the requested project (W6.26)', async () => {
     const projects = [];
     for (const name of ['First project', 'Second project']) {
       projects.push((await admin.post('organizations/acme/projects', resource('projects', { name }))).body.data.id);

@@ -133,7 +133,7 @@ describe.each(['self-hosted', 'hosted'] as const)('workspaces as specified, %s',
     expect(patched.attributes).toEqual(byName.attributes);
   });
 
-  it('takes every attribute, and an update keeps what it leaves out (W5.3)', async () => {
+  it('accepts every attribute, and an update keeps omitted ones (W5.3)', async () => {
     const given = {
       'allow-destroy-plan': false,
       'auto-apply': true,
@@ -282,7 +282,7 @@ describe.each(['self-hosted', 'hosted'] as const)('workspaces as specified, %s',
     expect(again.body.data.attributes['assessments-enabled']).toBe(hosted ? true : undefined);
   });
 
-  it('connects a repository, changes it by key and takes it away (W6.18, W6.22, W6.24, WP.4)', async () => {
+  it('connects a repository, changes it by key and removes it (W6.18, W6.22, W6.24, WP.4)', async () => {
     const vcs = { identifier: 'acme/infra', 'oauth-token-id': oauthTokenId, branch: '' };
     const { body } = await create({ name: 'repo', 'vcs-repo': vcs }).expect(201);
     expect(body.data.attributes['vcs-repo']).toMatchObject({
@@ -359,7 +359,7 @@ describe.each(['self-hosted', 'hosted'] as const)('workspaces as specified, %s',
     await change({ id: 'plain' }).expect(200);
   });
 
-  it('goes into a project, and moves between two (WV.22)', async () => {
+  it('joins a project, and moves to another (WV.22)', async () => {
     const made = await admin
       .post('organizations/acme/projects', resource('projects', { name: 'First project' }))
       .expect(201);
@@ -421,7 +421,7 @@ describe.each(['self-hosted', 'hosted'] as const)('workspaces as specified, %s',
       expect(await list('search[name]=%25')).toEqual([]);
     });
 
-    it('by tags that all must be there, and without those that must not (WV.26, WP.36)', async () => {
+    it('by required and excluded tags (WV.26, WP.36)', async () => {
       expect(await list('search[tags]=red')).toEqual(['tagged-a', 'tagged-b']);
       expect(await list('search[tags]=red%2Chot')).toEqual(['tagged-a']);
       expect(await list('search[tags]=red&search[exclude-tags]=hot')).toEqual(['tagged-b']);
@@ -490,7 +490,7 @@ describe.each(['self-hosted', 'hosted'] as const)('workspaces as specified, %s',
     });
   });
 
-  it('deletes safely only what is free, and otherwise at once (WV.23)', async () => {
+  it('deletes safely only unlocked workspaces, and otherwise at once (WV.23)', async () => {
     const one = (await create({ name: 'doomed-1' }).expect(201)).body.data;
     await admin.post(`workspaces/${one.id}/actions/lock`, {}).expect(200);
     const { body } = await admin.post(`workspaces/${one.id}/actions/safe-delete`).expect(409);

@@ -40,7 +40,7 @@ describe('SSH keys', () => {
     expect(shown.body.data).toEqual(body.data);
   });
 
-  it('accepts a key from clients that send no type, and none of another type', async () => {
+  it('accepts a key without a type, but not with another type', async () => {
     const attributes = { name: 'untyped', value: pem('pkcs8', ed.privateKey) };
     const { body } = await workspaces.admin.post(collection, { data: { attributes } }).expect(201);
     await workspaces.admin.patch(`ssh-keys/${body.data.id}`, { data: { attributes: { name: 'renamed' } } }).expect(200);
@@ -172,7 +172,7 @@ describe('SSH keys', () => {
     await stranger.get(byId).expect(404);
   });
 
-  it('stores no private key in plain text in the database', async () => {
+  it('does not store private keys in plain text', async () => {
     const value = pem('pkcs8', rsa.privateKey);
     await workspaces.admin.post(collection, keyBody('canary', value)).expect(201);
     const canary = value.split('\n')[2]!;

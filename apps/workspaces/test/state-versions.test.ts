@@ -127,7 +127,7 @@ describe('state versions', () => {
     );
   });
 
-  it('are uploaded in both forms in any order, each once (WV.24)', async () => {
+  it('are uploaded in both formats in any order, each once (WV.24)', async () => {
     const id = await locked();
     const state = stateOf(2);
     const outputs = Buffer.from(JSON.stringify({ given: { value: 1, type: 'number', sensitive: false } }));
@@ -153,7 +153,7 @@ describe('state versions', () => {
     expect(listed.body.data[0].attributes.name).toBe('given');
   });
 
-  it('include the JSON of the tool, and outputs that say more than the state (WV.24)', async () => {
+  it('include the JSON of the tool, and outputs with more detail than the state (WV.24)', async () => {
     const id = await locked();
     const json = Buffer.from('{"values":{"from":"the tool"}}');
     const outputs = Buffer.from(JSON.stringify({ told: { value: [1], type: ['list', 'number'], sensitive: false } }));
@@ -167,7 +167,7 @@ describe('state versions', () => {
     ]);
   });
 
-  it('that were announced and uploaded equal those that were created with their content', async () => {
+  it('are equal whether they were uploaded later or created with their content', async () => {
     const [inline, uploaded] = [await locked(), await locked()];
     const state = stateOf(4, 'lineage-4');
     await create(inline, state).expect(201);
@@ -200,7 +200,7 @@ describe('state versions', () => {
     await admin.post(`workspaces/${uploaded}/actions/unlock`, {}).expect(200);
   });
 
-  it('that are announced and uploaded at the same moment leave the one with the highest serial as the current one', async () => {
+  it('that are created and uploaded simultaneously leave the one with the highest serial as the current one', async () => {
     const id = await locked();
     const states = [1, 2, 3, 4, 5, 6].map((serial) => stateOf(serial));
     const announced = await Promise.all(states.map((state) => announce(id, state).expect(201)));
@@ -307,7 +307,7 @@ describe('state versions', () => {
     ['lineage', { lineage: 'another' }, Buffer.from('{"version":4,"serial":1,"outputs":{},"resources":[]}')],
     ['serial', { serial: 100 }, encryptedOf(1)],
     ['lineage', { lineage: 'another', force: true }, encryptedOf(1)],
-  ])('are refused by either route if the request gives another %s than the file: %j', async (name, claim, bytes) => {
+  ])('are refused either way if the request has another %s than the file: %j', async (name, claim, bytes) => {
     const id = await locked();
     const { body: inline } = await create(id, bytes, { ...claim }).expect(422);
     expect(inline.errors[0].source.pointer).toBe(`/data/attributes/${name}`);
@@ -364,7 +364,7 @@ describe('state versions', () => {
     expect((await admin.get(`workspaces/${id}/quarantined-states`).expect(200)).body.data).toEqual([]);
   });
 
-  it('quarantine an upload that differs from what was announced, or comes after the lock is lost', async () => {
+  it('quarantine an upload that differs from the request, or arrives after the lock is lost', async () => {
     const id = await locked();
     const state = stateOf(1);
     const { body } = await announce(id, state).expect(201);
@@ -379,7 +379,7 @@ describe('state versions', () => {
     ]);
   });
 
-  it('delay an orderly unlock until they are uploaded', async () => {
+  it('delay a normal unlock until they are uploaded', async () => {
     const id = await locked();
     const state = stateOf(1);
     const { body } = await announce(id, state).expect(201);
@@ -389,7 +389,7 @@ describe('state versions', () => {
     await admin.post(`workspaces/${id}/actions/unlock`).expect(200);
   });
 
-  it('go back to an earlier state as a new version', async () => {
+  it('can be rolled back to, as a new version', async () => {
     const id = await locked();
     const first = await create(id, stateOf(1)).expect(201);
     await create(id, stateOf(2, 'lineage-1', { resources: [] })).expect(201);
@@ -407,7 +407,7 @@ describe('state versions', () => {
     expect(workspace.body.data.attributes['resource-count']).toBe(1);
   });
 
-  it('go back with every other byte unchanged, including digits and order', async () => {
+  it('keep every other byte in a rollback, including digits and order', async () => {
     const id = await locked();
     const text = (serial: number) =>
       Buffer.from(`{"version":4,"b":{"serial":7},"serial": ${serial} ,"big":12345678901234567890,"a":1.10}`);
@@ -441,7 +441,7 @@ describe('state versions', () => {
     expect(bytes.body.toString()).toBe('{"values":{}}');
   });
 
-  it('that are still unread are read by one node, once, and their outputs wait for it', async () => {
+  it('that have not been read are read once by one node, and their outputs wait for that', async () => {
     const id = await locked();
     const { body } = await create(id, stateOf(1)).expect(201);
     const { db, env } = workspaces.service;
@@ -485,7 +485,7 @@ describe('state versions', () => {
     expect(refused.body.errors[0].source.pointer).toBe('/data/attributes/state');
   });
 
-  it('lose and regain their content, but never the current one', async () => {
+  it('can have their content hidden and restored, except the current one', async () => {
     const id = await locked();
     const old = (await create(id, stateOf(1)).expect(201)).body.data;
     const now = (await create(id, stateOf(2)).expect(201)).body.data;
@@ -513,7 +513,7 @@ describe('state versions', () => {
     await admin.get('state-versions?filter[workspace][name]=x').expect(404);
   });
 
-  it('need a complete signature that has not expired', async () => {
+  it('need a complete, unexpired signature in links', async () => {
     const id = await locked();
     const { body } = await create(id, stateOf(1)).expect(201);
     const url: string = body.data.attributes['hosted-state-download-url'];
@@ -541,7 +541,7 @@ describe('state versions', () => {
     expect(chunks.rows[0].longest).toBeLessThan(1024 * 1024 + 100);
   });
 
-  it('leave nothing behind of uploads that never ended, and of what was quarantined long enough', async () => {
+  it('leave nothing behind of incomplete uploads and expired quarantined ones', async () => {
     const { db, env } = workspaces.service;
     const id = await locked();
     await create(id, stateOf(5)).expect(201);

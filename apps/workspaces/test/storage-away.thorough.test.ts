@@ -89,7 +89,7 @@ describe('a service whose database is down', () => {
     await again();
   });
 
-  it('keeps no one waiting while it is frozen: requests under way get 503 soon, later ones at once', async () => {
+  it('answers 503 while it is frozen: soon to pending requests, at once to later ones', async () => {
     lines.length = 0;
     proxy.hold('all');
     const state = () => workspaces.admin.get('organizations/acme').then(({ status }) => status);

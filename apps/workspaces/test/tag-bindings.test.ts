@@ -84,7 +84,7 @@ describe('key-value tags of projects', () => {
     expect(await list(`workspaces/${id}/effective-tag-bindings`)).toEqual(['cost=7', 'team=quarry']);
   });
 
-  it('are named and included in projects and workspaces that are asked for them', async () => {
+  it('are named and included in projects and workspaces if requested', async () => {
     const project = await makeProject('Included', [binding('in', 'cluded')]);
     const workspace = await makeWorkspace('included', project);
     const asked = ['projects', 'workspaces'].map((type) => `organizations/acme/${type}`);
@@ -133,7 +133,7 @@ describe('key-value tags of projects', () => {
     expect(await list(`projects/${id}/tag-bindings`)).toEqual([]);
   });
 
-  it('are set by who may change the project, and read by who sees it', async () => {
+  it('are set by callers who may change the project, and read by those who see it', async () => {
     const id = await makeProject('Guarded');
     const reader = await having('read-projects');
     await reader.get(`projects/${id}/tag-bindings`).expect(200);
@@ -148,7 +148,7 @@ describe('key-value tags of projects', () => {
     const reserve = (attributes: object, as: Client = admin) =>
       as.post(keys, resource('reserved-tag-keys', attributes));
 
-    it('are made, listed, changed and freed', async () => {
+    it('are created, listed, changed and deleted', async () => {
       const { body } = await reserve({ key: 'owner' }).expect(201);
       expect(body.data).toMatchObject({
         id: expect.stringMatching(/^rtk-/),
@@ -199,7 +199,7 @@ describe('key-value tags of projects', () => {
       expect(await list(`workspaces/${id}/effective-tag-bindings`)).toEqual(['fixed=mine', 'loose=again']);
     });
 
-    it('are set by who manages all projects, and read by members', async () => {
+    it('are set by callers who manage all projects, and read by members', async () => {
       const writer = await having('manage-workspaces');
       await writer.get(keys).expect(200);
       await reserve({ key: 'no' }, writer).expect(404);

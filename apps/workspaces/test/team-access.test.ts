@@ -43,7 +43,7 @@ describe('team access', () => {
     expect(listed.body.data.map((item: { id: string }) => item.id)).toEqual([granted]);
   });
 
-  it('lets teams override policies only by those who may, or who may delegate that', async () => {
+  it('is given the right to override policies only by callers who have it, or may delegate it', async () => {
     await workspaces.organization('judged');
     const { id } = await workspaces.workspace('judged', 'web');
     const to = await team(workspaces, 'judged', 'judges');
@@ -81,7 +81,7 @@ describe('team access', () => {
     await delegate.post('team-projects', inProject(to)).expect(201);
   });
 
-  it('refuses settings that a fixed level does not have, and accepts those it has', async () => {
+  it('refuses settings that differ from a fixed level, and accepts those of the level', async () => {
     await workspaces.organization('acme');
     const { id } = await workspaces.workspace('acme', 'web');
     const teamId = await team(workspaces, 'acme', 'ops');
@@ -227,7 +227,7 @@ describe('team access', () => {
     await workspaces.admin.patch(`team-projects/${granted}`, resource('team-projects', refused)).expect(422);
   });
 
-  it('lets callers who write the sets of a project reach nothing outside of it', async () => {
+  it('limits callers who write the sets of a project to that project', async () => {
     await workspaces.organization('outside');
     const [here, there] = await Promise.all(['here', 'there'].map((name) => project(workspaces, 'outside', name)));
     const [inside, outside] = await Promise.all(
@@ -278,7 +278,7 @@ describe('team access', () => {
     ]);
   });
 
-  it('combines the grants of organization, project and workspace, the highest wins', async () => {
+  it('combines the grants of organization, project and workspace; the highest wins', async () => {
     await workspaces.organization('joined');
     const id = await project(workspaces, 'joined', 'the project');
     const create = resource('workspaces', { name: 'web' }, { project: ref('projects', id) });
@@ -300,7 +300,7 @@ describe('team access', () => {
     });
   });
 
-  it('shows on every node at once what one of them has acknowledged', async () => {
+  it('shows acknowledged changes on every node at once', async () => {
     await workspaces.organization('nodes');
     const { id } = await workspaces.workspace('nodes', 'web');
     const teamId = await team(workspaces, 'nodes', 'ops');

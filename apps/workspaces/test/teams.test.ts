@@ -71,7 +71,7 @@ describe('teams', () => {
     ]);
   });
 
-  it('lets one of twenty equal creates win', async () => {
+  it('accepts one of twenty equal creates', async () => {
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, i) =>
         workspaces.admin.post('organizations/acme/teams', teamBody({ name: i % 2 ? 'RACE' : 'race' })),

@@ -238,7 +238,7 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
 
   const walked = slice(withIds, ({ declaration }) => declaration);
 
-  it('covers every operation that names something', () => {
+  it('cover every operation that names a resource', () => {
     const unknown = withIds.flatMap((endpoint) =>
       parametersOf(endpoint, theirs.params)
         .filter(({ part, key }) => !(key in theirs.params) && !nobodys.includes(part))

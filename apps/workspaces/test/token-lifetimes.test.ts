@@ -136,7 +136,7 @@ describe('lifetimes of tokens', () => {
     await endless.get('organizations/careful').expect(401);
   });
 
-  it('are for owners to see and to change', async () => {
+  it('can be seen and changed by owners', async () => {
     const plain = await member(workspaces, 'acme');
     const tokens = [
       plain,

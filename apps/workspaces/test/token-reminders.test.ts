@@ -38,7 +38,7 @@ describe('reminders of tokens that expire soon', () => {
     return { person, id: made.body.data.id as string };
   };
 
-  it('go to its person a week ahead, once, however many nodes look', async () => {
+  it('go to its owner a week ahead, once, even with several nodes', async () => {
     const { id } = await tokenOf('ann');
     await aged(id, 30, 6);
     await Promise.all([remind(), remind(), remind()]);
@@ -83,7 +83,7 @@ describe('reminders of tokens that expire soon', () => {
     expect(sent).toEqual([]);
   });
 
-  it('are not sent again to owners who had them if the address of another one is refused', async () => {
+  it('are not sent again to owners who got them if the address of another one is refused', async () => {
     const { admin } = workspaces;
     const { person: eve } = await tokenOf('eve');
     const { data: teams } = (await admin.get('organizations/acme/teams?filter[names]=owners').expect(200)).body;

@@ -86,7 +86,7 @@ describe('tokens', () => {
     expect(await usedAt()).toBe(new Date(nowMs).toISOString());
   });
 
-  it('replaces the token of an organization and of a team when another is made', async () => {
+  it('replaces the token of an organization and of a team when another is created', async () => {
     await workspaces.organization('acme');
     const teamId = await team(workspaces, 'acme', 'ops');
     for (const path of ['organizations/acme/authentication-token', `teams/${teamId}/authentication-token`]) {
@@ -150,7 +150,7 @@ describe('tokens', () => {
     expect(listed.body.data).toEqual([]);
   });
 
-  it('does not let those who manage teams take the token of a team with more rights', async () => {
+  it('does not let callers who manage teams take the token of a team with more rights', async () => {
     const open = { visibility: 'organization' };
     const strong = await team(workspaces, 'acme', 'strong', ['manage-workspaces'], open);
     const weak = await team(workspaces, 'acme', 'weak', [], open);

@@ -10,7 +10,7 @@ const verifier = randomBytes(48).toString('base64url');
 const challenge = createHash('sha256').update(verifier).digest('base64url');
 const redirect = 'http://localhost:10003/login';
 
-describe('the sign-in of the tool', () => {
+describe('the login of the tool', () => {
   let now = Date.now();
   const workspaces = startWorkspaces({ now: () => now });
   const page = (more: Record<string, string> = {}) =>
@@ -50,7 +50,7 @@ describe('the sign-in of the tool', () => {
   const made = async (client: ReturnType<typeof workspaces.as>): Promise<string> =>
     (await codeOf(client).expect(201)).body.data.attributes.code;
 
-  it('is announced where the tool looks for it, on existing paths', async () => {
+  it('is listed in service discovery, with existing paths', async () => {
     const { body } = await workspaces.anyone.get('/.well-known/terraform.json').expect(200);
     expect(body['login.v1']).toEqual({
       client: 'keystead-cli',
@@ -125,7 +125,7 @@ describe('the sign-in of the tool', () => {
     expect((await exchange(code, { grant_type: 'password' }).expect(400)).body.error).toBe('unsupported_grant_type');
   });
 
-  it('gives codes only to people, and only for sound requests', async () => {
+  it('gives codes only to people, and only for valid requests', async () => {
     await codeOf(workspaces.anyone).expect(401);
     const { body } = await codeOf(workspaces.admin, { 'redirect-uri': 'https://evil.example/' }).expect(422);
     expect(body.errors[0].source.pointer).toBe('/data/attributes/redirect-uri');

@@ -11,7 +11,7 @@ import { ref, resource } from './start-workspaces';
 describe('traces of the workspace service', () => {
   const runs = startRuns();
 
-  it('go from the request that created a run to the worker, and contain nothing that was sent or stored', async () => {
+  it('continue from the request that created a run to the worker, and contain no sent or stored value', async () => {
     const { workspaces, admin, worker } = runs;
     const receiver = await spanReceiver();
     const { url } = receiver;

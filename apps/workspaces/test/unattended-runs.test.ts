@@ -10,7 +10,7 @@ import { type Client, ref, resource } from './start-workspaces';
 
 // No code may be applied without the consent of someone who may apply it.
 
-describe('runs that are confirmed by no person', () => {
+describe('runs without confirmation by a person', () => {
   const runs = startRuns();
   const { workspaces, admin } = runs;
   const sql = (text: string, values: unknown[] = []) => workspaces.service.pool.query(text, values);
@@ -129,7 +129,7 @@ describe('runs that are confirmed by no person', () => {
     'infra-version': { vouches: true },
   };
 
-  it('cover every attribute of a run', () => {
+  it('are tested with every attribute of a run', () => {
     // biome-ignore lint/suspicious/noExplicitAny: a JSON schema
     const schema = CreateRun.jsonSchema() as any;
     const named = Object.keys(schema.properties.data.properties.attributes.properties);
@@ -168,7 +168,7 @@ describe('runs that are confirmed by no person', () => {
     ],
   ];
 
-  it.each(losses)('wait for a person if the one who started them was %s meanwhile', async (_how, lose) => {
+  it.each(losses)('wait for a person if their creator was %s in the meantime', async (_how, lose) => {
     await configured(workspaces, runs.workspace);
     await runs.worker.claim();
     const person = await withGrant('write');
@@ -194,7 +194,7 @@ describe('runs that are confirmed by no person', () => {
     expect(attributes).toMatchObject({ status: 'planned', 'status-reason': expect.stringContaining('run triggers') });
   });
 
-  it('work on archives that do not change after they were read', async () => {
+  it('use archives that do not change after they were read', async () => {
     const author: Client = await withGrant('plan');
     const body = resource('configuration-versions', { 'auto-queue-runs': false });
     const made = (await author.post(`workspaces/${runs.workspace}/configuration-versions`, body).expect(201)).body.data;
@@ -207,7 +207,7 @@ describe('runs that are confirmed by no person', () => {
     expect((await put('# three')).status).toBe(409);
   });
 
-  it('work on archives that do not change, even if one is read while another is sent', async () => {
+  it('use archives that do not change, even if one is read while another is uploaded', async () => {
     const { id, attributes } = await announced(admin, runs.workspace);
     const put = async (text: string) =>
       (await putUrl(workspaces, attributes['upload-url'], await archiveOf([['main.tf', text]]))).status;

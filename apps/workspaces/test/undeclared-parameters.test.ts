@@ -67,7 +67,7 @@ describe('query parameters that an operation does not declare', () => {
     }
   });
 
-  it('that ask for less are refused, like in documents, if that is not possible, with their place', async () => {
+  it('that request an unsupported limit are refused with their position, like in documents', async () => {
     const { admin } = workspaces;
     const { id } = await workspaces.workspace('acme', 'web');
     const pointers = async (asked: ReturnType<typeof admin.post>) =>

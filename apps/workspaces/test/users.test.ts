@@ -5,7 +5,7 @@ import { resource, startWorkspaces } from './start-workspaces';
 describe('people', () => {
   const workspaces = startWorkspaces();
 
-  it('shows the own account with its address and permissions', async () => {
+  it('see their own account with its address and permissions', async () => {
     const ann = await workspaces.person('ann');
     const { body } = await ann.get('account/details').expect(200);
     expect(body.data).toMatchObject({
@@ -27,7 +27,7 @@ describe('people', () => {
     });
   });
 
-  it('changes the own name and address, and refuses what others have', async () => {
+  it('change their own name and address, except to those of others', async () => {
     const ben = await workspaces.person('ben');
     const send = (attributes: object) => ben.patch('account/update', resource('users', attributes));
     const { body } = await send({ username: 'benjamin', email: 'b@example.com' }).expect(200);
@@ -50,7 +50,7 @@ describe('people', () => {
     }
   });
 
-  it('shows people who share an organization, without their address, and no one else', async () => {
+  it('see people who share an organization, without their address, and no one else', async () => {
     await workspaces.organization('acme');
     await workspaces.organization('elsewhere');
     const [one, two] = [await member(workspaces, 'acme'), await member(workspaces, 'acme')];
@@ -64,7 +64,7 @@ describe('people', () => {
     expect(own.body.data.attributes.email).toBe(`${one.username}@example.com`);
   });
 
-  it('accepts one of two people who want the same name at once', async () => {
+  it('cannot get the same name by simultaneous requests', async () => {
     const [one, two] = [await workspaces.person('first-racer'), await workspaces.person('second-racer')];
     const answers = await Promise.all(
       [one, two].map((client) => client.patch('account/update', resource('users', { username: 'champion' }))),

@@ -100,7 +100,7 @@ describe('variables of a workspace', () => {
     ]);
   });
 
-  it('takes the same key in the other category, and no value as an empty one', async () => {
+  it('accepts the same key in the other category, and a missing value as an empty one', async () => {
     const { body } = await workspaces.admin.post(path, varBody({ key: 'region', category: 'env' })).expect(201);
     expect(body.data.attributes.value).toBe('');
     await workspaces.admin.delete(`${path}/${body.data.id}`).expect(204);
@@ -217,7 +217,7 @@ describe('variable sets', () => {
     expect(await names(`${collection}?q=SHAR`)).toEqual(['shared']);
   });
 
-  it('assigns and removes, and refuses what is not of the organization', async () => {
+  it('assigns and removes, and refuses resources of other organizations', async () => {
     await workspaces.organization('elsewhere');
     const foreign = await workspaces.workspace('elsewhere', 'foreign');
     const path = `varsets/${made.set}/relationships/workspaces`;
@@ -237,7 +237,7 @@ describe('variable sets', () => {
     await workspaces.admin.post(path, data(made.inside!)).expect(422);
   });
 
-  it('keeps the rules of variables inside a set', async () => {
+  it('follows the rules of variables inside a set', async () => {
     const path = `varsets/${made.set}/relationships/vars`;
     const variable = await workspaces.admin
       .post(path, varBody({ key: 'b', value: 'hidden', category: 'terraform', sensitive: true }))
@@ -261,7 +261,7 @@ describe('variable sets', () => {
     expect(changed.body.data.attributes).toMatchObject(settings);
   });
 
-  it('is seen by readers of a workspace it applies to, and changed only by those who may', async () => {
+  it('is seen by readers of a workspace it applies to, and changed only with the right to', async () => {
     const few = await team(workspaces, 'acme', 'few');
     const reader = await member(workspaces, 'acme', [few]);
     const { body } = await workspaces.admin
@@ -367,7 +367,7 @@ describe('variable sets', () => {
     await workspaces.admin.delete(`varsets/${body.data.id}`).expect(204);
   });
 
-  it('obeys every variable and owner that an update names', async () => {
+  it('applies every variable and owner that an update names', async () => {
     const first = { type: 'vars', attributes: { key: 'first', value: '1', category: 'env' } };
     const { body } = await workspaces.admin
       .post(collection, setBody({ name: 'owned' }, { vars: { data: [first] } }))

@@ -94,7 +94,7 @@ describe('workspaces that follow a repository', () => {
     await admin.delete(`workspaces/${id}`).expect(204);
   });
 
-  it('a commit that waits for its host waits no longer once another was fetched from it', async () => {
+  it('a commit that waits for its host is fetched soon after another was fetched from it', async () => {
     const [first, second] = [await followed('waits'), await followed('arrives')];
     const { ingressAttributes, run } = means().db.prisma;
     expect(await fetchAll('the host is away', true)).toBe(2);
@@ -180,7 +180,7 @@ describe('workspaces that follow a repository', () => {
     }
   });
 
-  it('an agent of the installation fetches over HTTP what no agent of a pool can, once', async () => {
+  it('an agent of the installation fetches commits over HTTP once, unlike agents of a pool', async () => {
     const agents = '/api/agent/v1/agents';
     const registration = {
       name: 'own',
@@ -424,7 +424,7 @@ describe('workspaces that follow a repository', () => {
     await admin.delete(`workspaces/${id}`).expect(204);
   });
 
-  it('reports that a pull request concerns no workspace, if that is wanted', async () => {
+  it('reports that a pull request concerns no workspace, if configured', async () => {
     await followed('elsewhere', { 'working-directory': 'elsewhere' });
     const told = (head: string) => host.statuses.filter((one) => one.sha === head);
     host.pulls.push({ number: 1, head: host.commit('Before'), files: ['net/a.tf'] });

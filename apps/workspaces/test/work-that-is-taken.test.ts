@@ -199,7 +199,7 @@ describe('claimed work at Git hosts', () => {
     for (const host of Object.values(hosts)) host.stop();
   });
 
-  it('is all covered here', () => {
+  it('is all tested here', () => {
     expect(
       jobs()
         .map(({ name }) => name)
@@ -231,12 +231,15 @@ describe('claimed work at Git hosts', () => {
     expect(row?.at.startsWith('2100')).toBe(!isFact);
   });
 
-  it.each(cases)('stays due if it becomes due again meanwhile: %s, when the host %s', async (name, _, refuses) => {
-    const work = works[name]!;
-    await run(name, refuses, () => sql(work).set("'2001-01-01Z'"));
-    const isFact = work.isFact === true && !refuses;
-    expect((await sql(work).rows()).every(({ is_due }) => is_due)).toBe(!isFact);
-  });
+  it.each(cases)(
+    'stays due if it becomes due again in the meantime: %s, when the host %s',
+    async (name, _, refuses) => {
+      const work = works[name]!;
+      await run(name, refuses, () => sql(work).set("'2001-01-01Z'"));
+      const isFact = work.isFact === true && !refuses;
+      expect((await sql(work).rows()).every(({ is_due }) => is_due)).toBe(!isFact);
+    },
+  );
 
   it.each(cases)('is no longer claimed once it has ended: %s, when the host %s', async (name, _, refuses) => {
     const work = works[name]!;
@@ -246,7 +249,7 @@ describe('claimed work at Git hosts', () => {
     expect(await sql(work).rows()).toEqual(before);
   });
 
-  it('stays claimed while it goes on, if it may take long', async () => {
+  it('stays claimed while it continues, if it may take long', async () => {
     const kept: string[] = [];
     for (const [name, work] of Object.entries(works)) {
       await run(name, false, async ({ due, keep }) => {

@@ -65,7 +65,7 @@ describe('with a workspace', () => {
       .expect(201);
   });
 
-  it.each(includes)('comes %s when asked for: shown, and in the list', async (include, type) => {
+  it.each(includes)('comes %s if requested: shown, and in the list', async (include, type) => {
     const shown = await admin.get(`workspaces/${id}?include=${include}`).expect(200);
     const listed = await admin.get(`organizations/acme/workspaces?include=${include}`).expect(200);
     const types = (body: { included: { type: string }[] }) => [...new Set(body.included.map((one) => one.type))];
@@ -78,7 +78,7 @@ describe('with a workspace', () => {
     expect(listed.body.data).toHaveLength(2);
   });
 
-  it('comes a name for each key-value tag that is included, and only then', async () => {
+  it('comes a name for each included key-value tag, and only then', async () => {
     const link = { related: `/api/v2/workspaces/${id}/effective-tag-bindings` };
     const plain = await admin.get(`workspaces/${id}`).expect(200);
     expect(plain.body.data.relationships['effective-tag-bindings']).toEqual({ links: link });
@@ -88,7 +88,7 @@ describe('with a workspace', () => {
     expect(body.data.relationships['effective-tag-bindings']).toEqual({ links: link, data: [{ id: bindingId, type }] });
   });
 
-  it('comes all of it at once, each thing once', async () => {
+  it('come all includes at once, each resource once', async () => {
     const all = includes.map(([include]) => include).join(',');
     const { body } = await admin.get(`organizations/acme/workspaces?include=${all}`).expect(200);
     const names = body.included.map((one: { type: string; id: string }) => `${one.type} ${one.id}`);
@@ -102,7 +102,7 @@ describe('with a workspace', () => {
     ['-latest-change-at', ['app', 'bare']],
     ['current-run.created-at,-name', ['bare', 'app']],
     ['-current-run.created-at,name', ['app', 'bare']],
-  ])('nothing changes by order %s but the order', async (sort, expected) => {
+  ])('only the order changes with sort %s', async (sort, expected) => {
     const { body } = await admin.get(`organizations/acme/workspaces?sort=${sort}`).expect(200);
     expect(body.data.map((one: { attributes: { name: string } }) => one.attributes.name)).toEqual(expected);
   });

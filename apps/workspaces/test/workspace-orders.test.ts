@@ -55,11 +55,11 @@ describe('lists of workspaces', () => {
     ['admin/workspaces?q=%25', []],
     ['admin/workspaces?filter[current_run][status]=planned', ['d']],
     ['admin/workspaces?filter[current_run][status]=planned&q=b', []],
-  ])('contain at %s the right workspaces, in order, and count them', async (path, expected) => {
+  ])('contain the right workspaces in order at %s, and count them', async (path, expected) => {
     expect(await names(path)).toEqual(expected);
   });
 
-  it('put workspaces without a run last, whichever way runs are sorted', async () => {
+  it('put workspaces without a run last, in either direction', async () => {
     expect((await names('admin/workspaces?sort=current-run.created-at')).slice(0, 3)).toEqual(['d', 'c', 'b']);
     expect((await names('admin/workspaces?sort=-current-run.created-at')).slice(0, 3)).toEqual(['b', 'c', 'd']);
   });

@@ -7,7 +7,7 @@ import { readConfig } from '../src/config';
 import { createService, type Service } from '../src/service';
 import { type Client, ref, resource, startWorkspaces } from './start-workspaces';
 
-describe('workspaces shown from cached text', () => {
+describe('workspaces answered from cached text', () => {
   const workspaces = startWorkspaces();
   const { admin } = workspaces;
   const show = async (id: string, as: Client = admin) => (await as.get(`workspaces/${id}`).expect(200)).body.data;
@@ -128,7 +128,7 @@ describe('the history of locks', () => {
   const workspaces = startWorkspaces();
   const { admin } = workspaces;
 
-  it('says who held a workspace, why, from when, and whether the end was forced', async () => {
+  it('shows who held a workspace, why, from when, and whether the end was forced', async () => {
     await workspaces.organization('vault');
     const { id } = await workspaces.workspace('vault', 'door');
     const { body: me } = await admin.get('account/details').expect(200);
@@ -255,7 +255,7 @@ describe('two nodes on one database', () => {
     await admin.get(`workspaces/${id}`).expect(404);
   });
 
-  it('let one of the two lock a workspace', async () => {
+  it('let only one of the two lock a workspace', async () => {
     const { id } = await workspaces.workspace('pair', 'locked');
     const path = `workspaces/${id}/actions/lock`;
     const answers = await Promise.all([workspaces.admin.post(path), other('post', path)]);
@@ -277,7 +277,7 @@ describe('two nodes on one database', () => {
     expect(keys.map((key) => body.data.attributes[key])).toEqual([true, true, true, true]);
   });
 
-  it('let every caller change a workspace that is changed elsewhere without a pause', async () => {
+  it('let every caller change a workspace that the other node changes continuously', async () => {
     const { id } = await workspaces.workspace('pair', 'busy');
     let ended = false;
     const elsewhere = async () => {

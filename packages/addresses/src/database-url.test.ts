@@ -7,7 +7,7 @@ describe('an address of a database', () => {
     'postgres://h/secrets?sslmode=require',
     'postgresql:///secrets?host=/run/postgresql',
     'postgresql://h/b%20c',
-  ])('%s is one', (text) => expect(wrongWithDatabaseUrl(text)).toBeUndefined());
+  ])('%s is accepted', (text) => expect(wrongWithDatabaseUrl(text)).toBeUndefined());
 
   it.each([
     ['mysql://h/secrets', 'is not a postgresql:// address'],
@@ -16,9 +16,9 @@ describe('an address of a database', () => {
     ['postgresql://u:hidden@h', 'names no database: postgresql://user:password@host:port/name'],
     ['postgresql://u:hidden@h/?sslmode=require', 'names no database: postgresql://user:password@host:port/name'],
     ['postgresql://u:hidden@h/%zz', 'names a database with a % that begins no sign'],
-  ])('%s is none', (text, problem) => expect(wrongWithDatabaseUrl(text)).toBe(problem));
+  ])('%s is refused', (text, problem) => expect(wrongWithDatabaseUrl(text)).toBe(problem));
 
-  it('may be that of a server if the database is named elsewhere', () => {
+  it('may omit the database if another setting names it', () => {
     expect(wrongWithDatabaseUrl('postgresql://h', { database: 'any' })).toBeUndefined();
     expect(wrongWithDatabaseUrl('mysql://h', { database: 'any' })).toBe('is not a postgresql:// address');
   });

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { isS3Address, s3Address } from './index';
 
 describe('an address of a bucket', () => {
-  it('may be only its name', () => {
+  it('may consist of only the bucket name', () => {
     const standard = { bucket: 'b', prefix: '', region: 'us-east-1', endpoint: undefined, pathStyle: false };
     expect(s3Address('s3://b')).toEqual(standard);
     expect(s3Address('s3://b/')).toEqual(standard);
@@ -20,7 +20,7 @@ describe('an address of a bucket', () => {
     expect(s3Address('s3://b?path-style=on').pathStyle).toBe(true);
   });
 
-  it('takes defaults for what it leaves out, and only for that', () => {
+  it('gets defaults only for the parts that it leaves out', () => {
     const defaults = { region: 'eu-1', endpoint: 'http://store' };
     expect(s3Address('s3://b', defaults)).toMatchObject({ ...defaults, pathStyle: true });
     expect(s3Address('s3://b?region=x&endpoint=http://y', defaults)).toMatchObject({
@@ -41,7 +41,7 @@ describe('an address of a bucket', () => {
     ['s3://b?endpoint=http://x:y', 'its endpoint is not an http address'],
     ['s3://b?path-style=yes', 'its path-style is neither on nor off'],
     ['s3://b/%zz', 'has a % that begins no sign'],
-  ])('%s is none', (text, message) => {
+  ])('%s is refused', (text, message) => {
     expect(() => s3Address(text)).toThrow(message);
   });
 

@@ -111,7 +111,7 @@ describe('the API page', () => {
     }
   });
 
-  it('lets no browser cache a file of another version that it does not have', async () => {
+  it('forbids browsers to cache a file that it serves in place of another version', async () => {
     const [file = ''] = await filesOf();
     const other = file.replace(/docs\/\w+/, 'docs/00000000000000000000');
     const { headers } = await get(other).expect(200);
@@ -125,12 +125,12 @@ describe('the API page', () => {
     '/docs/x/%2e%2e/package.json',
     '/docs/x/page.js/more',
     '/docs/x/constructor',
-  ])('has nothing else: %s', async (path) => {
+  ])('serves no other file: %s', async (path) => {
     const { headers } = await get(path).expect(404);
     expect(headers['x-other']).toBeUndefined();
   });
 
-  it('answers only its own addresses, and is read-only', async () => {
+  it('answers only its own paths, and only reads', async () => {
     for (const path of ['/', '/docsx', '/v1/docs', '/doc']) {
       const { headers } = await get(path).expect(404);
       expect(headers['x-other']).toBe('yes');

@@ -5,7 +5,7 @@ import { keyPair } from '../../testing/src/key-pairs';
 import { equalSecrets, mintToken, randomBase62, randomId, readBearer, verifyJwt } from './index';
 
 describe('mintToken', () => {
-  it('answers the prefix and base62 text, never the same twice', () => {
+  it('returns the prefix and base62 text, never the same twice', () => {
     const tokens = new Set(Array.from({ length: 1000 }, () => mintToken('s.', 24)));
     expect(tokens.size).toBe(1000);
     for (const token of tokens) expect(token).toMatch(/^s\.[0-9A-Za-z]{24}$/);
@@ -23,7 +23,7 @@ describe('mintToken', () => {
     expect(randomBase62(0)).toBe('');
   });
 
-  it('makes public ids without characters that look alike', () => {
+  it('makes public ids without similar characters', () => {
     expect(randomId('ws-')).toMatch(/^ws-[1-9A-HJ-NP-Za-km-z]{16}$/);
   });
 });
@@ -65,7 +65,7 @@ describe('verifyJwt', () => {
     nowMs,
   };
 
-  it('answers the claims of a good token', async () => {
+  it('returns the claims of a valid token', async () => {
     expect(await verifyJwt(sign({ oid: 'o' }), check)).toMatchObject({ oid: 'o' });
   });
 

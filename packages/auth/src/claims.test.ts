@@ -60,7 +60,7 @@ describe('the times of a token', () => {
     ['a making that is endless', { iat: Number.POSITIVE_INFINITY, exp: now }, 'invalid iat claim: it is not a time'],
   ])('with %s', (_what, claims, expected) => expect(problem(claims)).toBe(expected));
 
-  it('have leeways that fit issuers which keep their clocks', () => {
+  it('have leeways that suit issuers with accurate clocks', () => {
     expect(usualLeeways).toEqual({ skew: 60, expiration: 150, notBefore: 150 });
   });
 });
@@ -112,7 +112,7 @@ describe('a claim', () => {
   );
 });
 
-describe('an address to send people back to', () => {
+describe('a redirect address', () => {
   const allowed = ['https://app.test/cb', 'http://localhost/cb', 'http://127.0.0.1:8250/cb', 'http://[::1]/cb', 'x y'];
 
   it.each<[string, boolean]>([
@@ -133,7 +133,7 @@ describe('an address to send people back to', () => {
     ['x y', false],
   ])('%j is allowed: %p', (address, expected) => expect(isAllowedRedirect(address, allowed)).toBe(expected));
 
-  it('has no free port elsewhere than on the person’s own machine', () => {
+  it('may use any port only on the user’s own machine', () => {
     expect(isAllowedRedirect('http://app.test:81/cb', ['http://app.test/cb'])).toBe(false);
   });
 
@@ -147,7 +147,7 @@ describe('an address to send people back to', () => {
     ['https://app.test/\u0001', false],
     ['https://user@app.test/', false],
     ['https://:password@app.test/', false],
-  ])('%j is plain: %p', (text, expected) => expect(isPlainAddress(text)).toBe(expected));
+  ])('%j is accepted by all parsers alike: %p', (text, expected) => expect(isPlainAddress(text)).toBe(expected));
 });
 
 describe('name and password of a client', () => {

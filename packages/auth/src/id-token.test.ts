@@ -34,7 +34,7 @@ async function verified(
 const invalid = (text: string) => new Refusal('invalid', text);
 
 describe('an ID token', () => {
-  it('says who the user is', async () => {
+  it('identifies the user', async () => {
     expect(await verified({ groups: ['a'] })).toEqual({
       iss: 'https://p',
       aud: 'us',
@@ -122,7 +122,7 @@ describe('an ID token', () => {
 describe('the userinfo of a provider', () => {
   const idClaims = { iss: 'p', sub: 'me', nonce: 'n', exp: 9, name: 'A' };
 
-  it('is added, but never replaces the token’s own claims', () => {
+  it('adds claims, but never replaces those of the token', () => {
     expect(withUserInfo(idClaims, undefined)).toEqual({ iss: 'p', sub: 'me', exp: 9, name: 'A' });
     const more = { sub: 'me', name: 'B', email: 'b@example.com', iss: 'q', exp: 99, aud: 'x', nonce: 'm' };
     expect(withUserInfo(idClaims, more)).toEqual({ iss: 'p', sub: 'me', exp: 9, name: 'B', email: 'b@example.com' });

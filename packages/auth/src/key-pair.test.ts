@@ -2,15 +2,15 @@ import { stat } from 'node:fs/promises';
 import { describe, expect, it } from '@jest/globals';
 import { makeCurveKey, makeRsaKey } from './index';
 
-describe('a key pair that is made', () => {
+describe('a generated key pair', () => {
   it.each([
     ['ed25519', { asymmetricKeyType: 'ed25519' }],
     ['secp384r1', { asymmetricKeyType: 'ec', asymmetricKeyDetails: { namedCurve: 'secp384r1' } }],
-  ])('is of the curve %s', async (curve, expected) => {
+  ])('has the curve %s', async (curve, expected) => {
     expect(await makeCurveKey(curve)).toMatchObject({ type: 'private', ...expected });
   });
 
-  it('of RSA has the bits asked for, and leaves the threads free that files and logins to the database need', async () => {
+  it('of RSA has the requested size, and leaves threads free for files and database logins', async () => {
     let made = 0;
     // More than there are threads for keys.
     const keys = Array.from({ length: 5 }, async () => {

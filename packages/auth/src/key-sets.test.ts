@@ -55,7 +55,7 @@ const found = (sets: KeySets, kid: string | undefined, algorithm: JwtAlgorithm =
   sets.keys(source, { kid, algorithm });
 
 describe('the keys of an issuer', () => {
-  it('are found by their id, or all suitable ones if a token names none', async () => {
+  it('are found by id; all suitable ones if a token names none', async () => {
     const keys = [jwk(rsa, { kid: 'a' }), jwk(rsa, { kid: 'b' }), jwk(ec, { kid: 'c' }), jwk(ed)];
     const { sets } = issuer({ 'https://issuer/keys': { keys } });
     expect(await found(sets, 'a')).toHaveLength(1);
@@ -74,17 +74,17 @@ describe('the keys of an issuer', () => {
     ['that are broken', { kty: 'RSA', n: '', e: 'AQAB' }],
     ['that are too short', jwk(keyPair('rsa-1024'))],
     ['that are nothing', null],
-  ])('do not count %s', async (_what, key) => {
+  ])('do not include %s', async (_what, key) => {
     const { sets } = issuer({ 'https://issuer/keys': { keys: [key] } });
     expect(await found(sets, undefined)).toEqual([]);
   });
 
-  it('are public ones, even where the issuer published the private half', async () => {
+  it('are public, even if the issuer published a private key', async () => {
     const { sets } = issuer({ 'https://issuer/keys': { keys: [rsa.privateKey.export({ format: 'jwk' })] } });
     expect((await found(sets, undefined)).map(({ type }) => type)).toEqual(['public']);
   });
 
-  it('are fetched once for all who ask at the same time, and kept for an hour', async () => {
+  it('are fetched once for simultaneous callers, and cached for an hour', async () => {
     const { sets, asked: requests, wait } = issuer({ 'https://issuer/keys': { keys: [jwk(rsa, { kid: 'a' })] } });
     await Promise.all(Array.from({ length: 20 }, () => found(sets, 'a')));
     wait(59 * 60_000);
@@ -120,7 +120,7 @@ describe('the keys of an issuer', () => {
     await expect(verifySignature(token(before), check)).rejects.toThrow('failed to verify signature');
   });
 
-  it('serve for a day while the issuer is down, and not every caller asks it', async () => {
+  it('are used for a day while the issuer is down, and not every caller retries', async () => {
     const {
       sets,
       asked: requests,
@@ -139,7 +139,7 @@ describe('the keys of an issuer', () => {
     expect(await found(sets, 'a')).toHaveLength(1);
   });
 
-  it('are those of one configuration: other certificates, or another generation, are another source', async () => {
+  it('are cached per configuration: other certificates or another generation mean another source', async () => {
     const { sets, asked: requests } = issuer({ 'https://issuer/keys': { keys: [jwk(rsa, { kid: 'a' })] } });
     await found(sets, 'a');
     await found(sets, 'a', 'RS256', { ...keySet, ca: 'certificate' });
@@ -168,12 +168,12 @@ describe('the keys of an issuer', () => {
   });
 });
 
-describe('what an issuer publishes', () => {
+describe('the documents of an issuer', () => {
   const source: KeySource = { kind: 'discovery', url: 'http://issuer/.well-known/openid-configuration', ca: 'pem' };
   const document = { issuer: 'http://issuer', jwks_uri: 'http://issuer/keys', more: 1 };
   const documents = { [source.url]: document, 'http://issuer/keys': { keys: [jwk(rsa, { kid: 'a' }), null] } };
 
-  it('is its discovery document and the keys that it names', async () => {
+  it('are its discovery document and the keys that it names', async () => {
     const { sets, asked: requests } = issuer(documents);
     expect(await sets.issuer(source)).toBe('http://issuer');
     expect(await sets.document(source)).toEqual(document);
@@ -183,13 +183,13 @@ describe('what an issuer publishes', () => {
     expect(requests).toHaveLength(4);
   });
 
-  it('has nothing but keys where it is a bare key set', async () => {
+  it('contain only keys for a bare key set', async () => {
     const { sets } = issuer({ 'https://issuer/keys': { keys: [jwk(rsa)] } });
     expect(await sets.issuer(keySet)).toBeUndefined();
     expect(await sets.document(keySet)).toEqual({});
   });
 
-  it('is fetched again once it was forgotten', async () => {
+  it('are fetched again once they are forgotten', async () => {
     const { sets, asked: requests, state } = issuer(documents);
     await sets.issuer(source);
     sets.forget();
@@ -201,7 +201,7 @@ describe('what an issuer publishes', () => {
     expect(requests).toHaveLength(5);
   });
 
-  it('is asked of an issuer that failed only after five seconds', async () => {
+  it('are fetched from an issuer that failed only after five seconds', async () => {
     const { sets, asked: requests, state, wait } = issuer(documents);
     state.down = true;
     await expect(sets.issuer(source)).rejects.toThrow('unreachable');
@@ -217,7 +217,7 @@ describe('what an issuer publishes', () => {
     expect(requests).toHaveLength(5);
   });
 
-  it('is asked with the certificates of the source', async () => {
+  it('are fetched with the certificates of the source', async () => {
     const requests: unknown[] = [];
     const sets = new KeySets(
       'it',
@@ -231,7 +231,7 @@ describe('what an issuer publishes', () => {
     expect(requests).toEqual(['pem', 'pem']);
   });
 
-  it('is of five hundred sources, and of two hundred keys each', async () => {
+  it('are cached for at most five hundred sources with two hundred keys each', async () => {
     const key = jwk(rsa);
     const many = { keys: Array.from({ length: 201 }, (_, at) => ({ ...key, kid: `k${at}` })) };
     const { sets, asked: requests, documents } = issuer({ 'https://issuer/keys': many });
@@ -245,20 +245,20 @@ describe('what an issuer publishes', () => {
     expect(requests).toHaveLength(502);
   });
 
-  it('names keys and algorithms by texts that are not empty', async () => {
+  it('need non-empty texts as key ids and algorithms', async () => {
     const keys = [jwk(rsa, { kid: '', alg: '' }), jwk(rsa, { kid: 7, alg: 7 })];
     const { sets } = issuer({ 'https://issuer/keys': { keys } });
     expect(await found(sets, undefined, 'PS256')).toHaveLength(2);
     expect(await found(sets, '')).toEqual([]);
   });
 
-  it('is used for signatures unless it says otherwise', async () => {
+  it('contain keys for signatures unless they say otherwise', async () => {
     const keys = [jwk(rsa, { use: 'sig', key_ops: ['verify'] }), jwk(rsa, { key_ops: 'verify' })];
     const { sets } = issuer({ 'https://issuer/keys': { keys } });
     expect(await found(sets, undefined)).toHaveLength(2);
   });
 
-  it('is accepted from the issuer it was fetched for, with or without a trailing slash', () => {
+  it('are accepted from the issuer they were fetched for, with or without a trailing slash', () => {
     expect(foreignIssuer('https://a', 'https://a/')).toBeUndefined();
     expect(foreignIssuer('https://a/', 'https://a')).toBeUndefined();
     expect(foreignIssuer('https://a', 'https://b')).toBe('the discovery document names the issuer "https://b"');
@@ -270,7 +270,7 @@ describe('what an issuer publishes', () => {
 });
 
 describe('our own signing key', () => {
-  it('signs what its published half verifies, and publishes nothing else', async () => {
+  it('makes signatures that the published half verifies, and publishes nothing else', async () => {
     const key = await newSigningKey(0);
     const published = publicJwk(key);
     expect(Object.keys(published).sort()).toEqual(['alg', 'e', 'kid', 'kty', 'n', 'use']);

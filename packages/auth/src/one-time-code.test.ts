@@ -41,7 +41,7 @@ describe('one-time codes', () => {
     expect(codeFor(scheme('SHA1', 6), counter)).toBe(sha1.slice(2));
   });
 
-  it('go on past the moment at which seconds no longer fit 32 bits', () => {
+  it('work beyond the time when seconds no longer fit 32 bits', () => {
     const key = Buffer.from(seed.repeat(2));
     const other = (counter: number) => {
       const message = Buffer.alloc(8);
@@ -70,7 +70,7 @@ describe('one-time codes', () => {
     }
   });
 
-  it('match in no period before the first, and as the newest of those that have the same code', () => {
+  it('match no period before the first, and the newest of several with the same code', () => {
     const key = scheme('SHA1', 6);
     expect(matchCounter(key, codeFor(key, 0), 0, 3)).toBe(0);
     expect(matchCounter(key, codeFor(key, 0).slice(1), 0, 3)).toBeUndefined();
@@ -104,11 +104,9 @@ describe('one-time codes', () => {
     ['foob', 'MZXW6YQ'],
     ['fooba', 'MZXW6YTB'],
     ['foobar', 'MZXW6YTBOI'],
-  ])('keys are written in base32 as RFC 4648 has it: %j', (text, expected) =>
-    expect(base32(Buffer.from(text))).toBe(expected),
-  );
+  ])('encode keys in base32 by RFC 4648: %j', (text, expected) => expect(base32(Buffer.from(text))).toBe(expected));
 
-  it('have keys that are written in base32 and read again, in any case and with any padding', () => {
+  it('encode keys in base32 and decode them, in any case and with any padding', () => {
     for (let length = 0; length < 70; length++) {
       const key = Buffer.from(Array.from({ length }, (_, i) => (i * 89 + length) % 256));
       const text = base32(key);

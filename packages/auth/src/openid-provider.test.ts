@@ -34,7 +34,7 @@ describe('an address of a provider', () => {
     ['https://elsewhere.test/token', 'https://elsewhere.test/token'],
     [undefined, undefined],
     [null, undefined],
-  ])('is the one of its discovery document: %j', async (document, expected) => {
+  ])('comes from its discovery document: %j', async (document, expected) => {
     const { openid } = provider({}, { token_endpoint: document });
     expect((await openid.endpoint(client, 'token_endpoint'))?.href).toBe(expected);
   });
@@ -48,7 +48,7 @@ describe('an address of a provider', () => {
     },
   );
 
-  it('may be in the clear where the issuer is', async () => {
+  it('may use http if the issuer does', async () => {
     const clear = { ...client, issuer: 'http://127.0.0.1:8080' };
     const { openid } = provider({}, { token_endpoint: 'http://127.0.0.1:8080/token', userinfo_endpoint: 'ftp://x/' });
     expect((await openid.endpoint(clear, 'token_endpoint'))?.href).toBe('http://127.0.0.1:8080/token');
@@ -70,7 +70,7 @@ describe('an address of a provider', () => {
 describe('tokens of a provider', () => {
   const basic = `Basic ${Buffer.from('us+%26+them:p%2Bw%3Ad+%25').toString('base64')}`;
 
-  it('are asked for with a code, and the name and secret in form encoding in the header', async () => {
+  it('are requested with a code, and with the form-encoded name and secret in the header', async () => {
     const { calls, exchange } = provider({ json: { id_token: 'i', access_token: 'a', refresh_token: 'r' } });
     expect(await exchange()).toEqual({ idToken: 'i', accessToken: 'a', refreshToken: 'r' });
     const form = new URLSearchParams({
@@ -96,7 +96,7 @@ describe('tokens of a provider', () => {
     ['client_secret_post', false],
     [['client_secret_post', 'client_secret_basic'], false],
     [['client_secret_post'], true],
-  ])('are asked for in the way the provider understands: %j', async (supported, inBody) => {
+  ])('are requested in the way the provider supports: %j', async (supported, inBody) => {
     const document = { ...endpoints, token_endpoint_auth_methods_supported: supported };
     const { calls, exchange } = provider({ json: {} }, document);
     await exchange();
@@ -105,7 +105,7 @@ describe('tokens of a provider', () => {
     expect(calls[0]!.headers).toEqual(inBody ? {} : { authorization: basic });
   });
 
-  it('are asked for with a refresh token, or for a device', async () => {
+  it('are requested with a refresh token, or for a device', async () => {
     const { openid, calls } = provider({ json: {} });
     await openid.refresh(client, 'old');
     await openid.pollDevice(client, 'd', 'verifier');
@@ -120,7 +120,7 @@ describe('tokens of a provider', () => {
     });
   });
 
-  it('are missing where the provider sends none, or no texts', async () => {
+  it('are missing if the provider sends none, or not as texts', async () => {
     const { exchange } = provider({ json: { id_token: '', access_token: 7, refresh_token: null } });
     expect(await exchange()).toEqual({ idToken: undefined, accessToken: '', refreshToken: undefined });
   });
@@ -197,7 +197,7 @@ describe('a login on another device', () => {
     expect(await login).toMatchObject({ url: 'http://provider.test/go', userCode });
   });
 
-  it('prefers the address that has the code in it', async () => {
+  it('prefers the address that contains the code', async () => {
     const body = { device_code: 'd', user_code: 'AB', verification_uri: 'https://a.test/' };
     const complete = { verification_uri_complete: 'https://a.test/?code=AB' };
     expect(await begin({ ...body, ...complete }).login).toMatchObject({ url: 'https://a.test/?code=AB' });
@@ -205,7 +205,7 @@ describe('a login on another device', () => {
     expect(await begin({ ...body, ...empty }).login).toMatchObject({ url: 'https://a.test/', userCode: 'AB' });
   });
 
-  it.each([[0], [-1], [1.5], ['5'], [undefined]])('has no interval where the provider says %j', async (interval) => {
+  it.each([[0], [-1], [1.5], ['5'], [undefined]])('has no interval if the provider sends %j', async (interval) => {
     const body = { device_code: 'd', verification_uri: 'https://a.test/', interval };
     expect((await begin(body).login).intervalSeconds).toBeUndefined();
   });
@@ -225,7 +225,7 @@ describe('a login on another device', () => {
 });
 
 describe('the userinfo of a user', () => {
-  it('is asked with the access token', async () => {
+  it('is requested with the access token', async () => {
     const { openid, calls } = provider({ json: { sub: 'me' } });
     expect(await openid.userInfo(client, 'token')).toEqual({ sub: 'me' });
     expect(calls).toEqual([

@@ -10,7 +10,7 @@ import {
   verifySignature,
 } from './index';
 
-describe('a key that signs', () => {
+describe('a signing key', () => {
   it.each<[SigningAlgorithm | undefined, object]>([
     [undefined, { kty: 'RSA', alg: 'RS256' }],
     ['RS384', { kty: 'RSA', alg: 'RS384' }],
@@ -19,7 +19,7 @@ describe('a key that signs', () => {
     ['ES384', { kty: 'EC', crv: 'P-384', alg: 'ES384' }],
     ['ES512', { kty: 'EC', crv: 'P-521', alg: 'ES512' }],
     ['EdDSA', { kty: 'OKP', crv: 'Ed25519', alg: 'EdDSA' }],
-  ])('for %s is published as its public half, which verifies what it signed', async (algorithm, publicMembers) => {
+  ])('for %s publishes its public half, which verifies its signatures', async (algorithm, publicMembers) => {
     const key = await newSigningKey(5, algorithm);
     expect(key).toMatchObject({ createdAtMs: 5, kid: expect.stringMatching(/^[0-9a-f-]{36}$/) });
     expect(key.algorithm).toBe(algorithm);

@@ -35,7 +35,7 @@ describe('a signature', () => {
     expect(await verifySignature(token, check(publicKey, algorithm))).toEqual(claims);
   });
 
-  it('is verified before claims are read otherwise than by the native parser', async () => {
+  it('is verified before claims are parsed exactly', async () => {
     const read: string[] = [];
     const parse = (text: string) => read.push(text) && JSON.parse(text);
     const [head, body, signature] = jwt
@@ -61,7 +61,7 @@ describe('a signature', () => {
     );
   });
 
-  it('is accepted from any of several keys, even one that its issuer publishes only when asked again', async () => {
+  it('is accepted from any of several keys, even one that its issuer publishes only at the second request', async () => {
     const other = keyPair('rsa', 'other');
     const token = jwt.sign({ sub: 'me' }, rsa.privateKey, { algorithm: 'RS256', keyid: 'k', noTimestamp: true });
     const headers: SignatureHeader[] = [];
@@ -93,11 +93,11 @@ describe('a signature', () => {
     ['a part before it', `.${part({ alg: 'RS256' })}.${part({})}.AAAA`, malformed],
     ['a line after it', `${part({ alg: 'RS256' })}.${part({})}.AAAA\n`, malformed],
     ['more than 64 KiB', `${part({ alg: 'RS256' })}.${part({})}.${'A'.repeat(64 * 1024)}`, malformed],
-  ])('is not looked at with %s', async (_what, token, refusal) => {
+  ])('is not checked for %s', async (_what, token, refusal) => {
     await expect(verifySignature(token, check(rsa.publicKey, 'RS256'))).rejects.toEqual(refusal);
   });
 
-  it('is looked at in a token of just 64 KiB', async () => {
+  it('is checked in a token of exactly 64 KiB', async () => {
     const start = `${part({ alg: 'RS256' })}.${part({})}.`;
     const token = start + 'A'.repeat(64 * 1024 - start.length);
     await expect(verifySignature(token, check(rsa.publicKey, 'RS256'))).rejects.toThrow('failed to verify signature');
@@ -132,7 +132,7 @@ describe('the claims of a token', () => {
       },
     );
 
-  it('hold from the second of nbf to the one before exp', async () => {
+  it('are valid from the second of nbf to the one before exp', async () => {
     expect(await verify({ nbf: 1_000, exp: 1_001 })).toMatchObject({ nbf: 1_000 });
     await expect(verify({ nbf: 1_001, exp: 1_002 })).rejects.toThrow('not valid yet');
     await expect(verify({ exp: 1_000 })).rejects.toThrow('expired');

@@ -16,7 +16,7 @@ function pieces() {
 const tooMany = { kind: 'limited', message: 'too many keys at once; try again' };
 
 describe('work in turns', () => {
-  it('runs a few at once, the others as they came, and goes on after a failure', async () => {
+  it('runs a few at once, the others in order of arrival, and continues after a failure', async () => {
     const turns = new WorkTurns({ atOnce: 2 }, 'keys');
     const { begun, work, end } = pieces();
     const failed = turns.run(() => Promise.reject(new Error('broken')));
@@ -32,7 +32,7 @@ describe('work in turns', () => {
     expect(await Promise.all(rest)).toEqual(['a', 'b', 'c']);
   });
 
-  it('refuses what would wait in too long a line, or has waited too long, and lets the next one in', async () => {
+  it('refuses work if the queue is full or the wait too long, and then runs the next', async () => {
     const turns = new WorkTurns({ atOnce: 1, waiting: 1, waitMs: 20 }, 'keys');
     const { begun, work, end } = pieces();
     const first = turns.run(work('a'));

@@ -247,14 +247,14 @@ describe('the host of the console', () => {
     ]);
   });
 
-  it('ends the session before when the user signs in again, and only then', async () => {
+  it('ends the previous session only when the user signs in again', async () => {
     await signIn({ token: 'wrong' }, { ...ownHeaders, Cookie: `keystead-secrets=${id}` }).expect(401);
     expect(calls.map(([what]) => what)).toEqual(['signIn']);
     await signIn({ token: 't' }, { ...ownHeaders, Cookie: `keystead-secrets=${id}` }).expect(201);
     expect(calls.map(([what]) => what)).toEqual(['signIn', 'signIn', 'signOut']);
   });
 
-  it('says that credentials are wrong, but not which part', async () => {
+  it('reports that credentials are wrong, but not which part', async () => {
     const { body } = await signIn({ token: 'silent' }).expect(401);
     expect(body.errors[0].detail).toBe('The name, the password, the code or the token is wrong.');
     const often = await signIn({ token: 'often' }).expect(429);
@@ -263,7 +263,7 @@ describe('the host of the console', () => {
     expect((await signIn({ token: 'wrong' }).expect(401)).body.errors[0].detail).toBe('wrong');
   });
 
-  it('says when a code is needed, what is malformed, and nothing of a fault', async () => {
+  it('reports a missing code and malformed input, and no details of a fault', async () => {
     const { body } = await signIn({ token: 'two' }).expect(422);
     expect(body.errors).toEqual([
       { status: '422', title: 'invalid', detail: 'code is required', field: 'code', code: 'code-required' },

@@ -63,7 +63,7 @@ describe('sign-in at providers', () => {
     expect((calls[2] as [string, { browser: string }])[1].browser).not.toBe(secret);
   });
 
-  it('lets it in when it comes back, with what the provider sent', async () => {
+  it('finishes the sign-in when the browser returns, with the parameters of the provider', async () => {
     const cookie = `keystead-secrets-sign-in=${browser}`;
     const returned = await get('/ui/sign-in/callback?code=c&state=s').set('Cookie', cookie).expect(303);
     expect(calls).toEqual([['comeBack', 'code=c&state=s', browser, from]]);
@@ -128,14 +128,14 @@ describe('sign-in at providers', () => {
     ['GET', `/ui/sign-in/${'p'.repeat(65)}`, 404],
     ['GET', '/ui/signing', 418],
     ['GET', '/x/ui/sign-in/corp', 418],
-  ])('has nothing for %s %s', async (method, path, status) => {
+  ])('does not answer %s %s', async (method, path, status) => {
     const verb = method.toLowerCase() as 'get' | 'put' | 'post';
     const texts: Readonly<Record<number, string>> = { 404: 'There is no such page.', 405: 'method not allowed' };
     expect((await request(server)[verb](path).expect(status)).text).toContain(texts[status] ?? '');
     expect(calls).toEqual([]);
   });
 
-  it('shows people why they are not signed in, on a page without scripts', async () => {
+  it('shows people why the sign-in failed, on a page without scripts', async () => {
     failure = new Refusal('missing', `no provider <b>"x" & 'y'`);
     const page = await get('/ui/sign-in/corp').expect(404);
     expect(page.headers).toMatchObject({
@@ -149,7 +149,7 @@ describe('sign-in at providers', () => {
     expect(faults).toEqual([]);
   });
 
-  it('shows what went wrong inside only in the log', async () => {
+  it('shows internal faults only in the log', async () => {
     failure = new Error('a secret reason');
     const page = await get('/ui/sign-in/corp').expect(500);
     expect(page.text).toContain('Something went wrong here.');

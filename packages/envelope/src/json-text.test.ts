@@ -28,12 +28,12 @@ describe('JSON text', () => {
     },
   );
 
-  it('does not change what only looks like a number inside of a text', () => {
+  it('does not change parts of a text that look like a number', () => {
     const json = String.raw`{"a 1.0":["2.50 \" 3.0","\\",1.10,"5.0\\\" 6.0"],"-0":"4.0","7.0":-0}`;
     expect(jsonText(parseExact(json))).toBe(json);
   });
 
-  it('never loses a digit, in any surroundings', () => {
+  it('never loses a digit, in any context', () => {
     const space = fc.constantFrom('', ' ', '\n\t');
     const digits = fc.stringMatching(/^-?(0|[1-9]\d{0,24})(\.\d{1,9})?([eE][+-]?\d{1,2})?$/);
     const text = fc.stringMatching(/^[a-z0-9.:,[\]-]{0,12}$/);
@@ -75,7 +75,7 @@ describe('JSON text', () => {
     expect(decimalValue(`1${mantissa}e${exponent}`)).toBe(`1${mantissa}e${exponent}`);
   });
 
-  it('writes what a double holds as a number, and anything else as digits', () => {
+  it('writes numbers that a double can hold as such, and all others as digits', () => {
     const read = parseExact('[2.5, 2.50, -0, 0, 1e5, 12345678901234567890, "2.50", null, true]');
     const exact = (digits: string) => new ExactNumber(digits);
     expect(read).toEqual([
@@ -86,7 +86,7 @@ describe('JSON text', () => {
     expect(jsonText({ a: [exact('1.0'), { b: null }], c: 'x' })).toBe('{"a":[1.0,{"b":null}],"c":"x"}');
   });
 
-  it('is read as plain numbers where that is wanted, with keys of every name', () => {
+  it('is read as plain numbers if requested, with keys of any name', () => {
     const json = '{"a":1.10,"__proto__":{"b":[1e2,null,"1.0"]},"c":12345678901234567890}';
     const plain = plainNumbers(parseExact(json));
     expect(JSON.stringify(plain)).toBe(JSON.stringify(JSON.parse(json)));
@@ -94,7 +94,7 @@ describe('JSON text', () => {
     expect(member).toEqual({ value: 1.1, enumerable: true, configurable: true, writable: true });
   });
 
-  it('is rejected exactly where the native parser rejects it, and else means the same', () => {
+  it('is rejected exactly when the native parser rejects it, and otherwise means the same', () => {
     const scraps = [
       '{',
       '}',

@@ -38,7 +38,7 @@ describe('a table of attributes', () => {
     expect(boats.stored(other)).toEqual({ name, note, isAfloat, mast, beam });
   });
 
-  it('gives what answers show, in the order of the table, and what only one edition has', () => {
+  it('gives the attributes of answers, in the order of the table, and those of only one edition', () => {
     const answer = { name: 'Aisha', 'ship-note': null, afloat: false, rig: { mast: 9 }, yard: 'Howth', kind: 'boat' };
     expect(JSON.stringify(boats.show(boat, { edition: 'hosted' }))).toBe(JSON.stringify(answer));
     const { yard, ...elsewhere } = answer;
@@ -54,7 +54,7 @@ describe('a table of attributes', () => {
     ]);
   });
 
-  it('gives what creates and updates accept', () => {
+  it('gives the attributes that creates and updates accept', () => {
     const { create, update, aliases, editions } = boats;
     expect(Object.keys(create)).toEqual(['name', 'ship-note', 'afloat', 'rig', 'hull-beam', 'yard']);
     expect(Object.keys(update)).toEqual(['name', 'ship-note', 'afloat', 'rig', 'hull-beam']);

@@ -22,13 +22,13 @@ describe('a refusal', () => {
     ['unavailable', '503', 'service unavailable'],
     ['timeout', '503', 'service unavailable'],
     ['cap-exceeded', '500', 'internal server error'],
-  ])('that is %s answers %s and says why', (kind, status, title) => {
+  ])('that is %s answers %s with the reason', (kind, status, title) => {
     expect(errorObjects(new Refusal(kind, 'because'))).toEqual([{ status, title, detail: 'because' }]);
     expect(errorObjects(new Refusal(kind, ''))).toEqual([{ status, title }]);
     expect(statusOf(kind)).toBe(Number(status));
   });
 
-  it('of an unknown caller does not say why', () => {
+  it('of an unknown caller gives no reason', () => {
     expect(errorObjects(new Refusal('unauthenticated', 'secret reason'))).toEqual([
       { status: '401', title: 'unauthorized' },
     ]);
@@ -67,7 +67,7 @@ describe('a refusal', () => {
     ]);
   });
 
-  it('of several inputs points to each, the inner ones of a list too', () => {
+  it('of several inputs points to each, including those inside a list', () => {
     const refusal = invalidAll([
       { path: ['data', 'type'], message: 'must be boxes' },
       { path: ['data', 'attributes', 'name'], message: 'must be a string' },

@@ -41,11 +41,11 @@ describe('a document', () => {
       { data: { type: 'boxes', relationships: 'x' } },
       'data/relationships: relationships must be an object',
     ],
-  ])('is not %s', (_what, raw, issue) => {
+  ])('cannot be %s', (_what, raw, issue) => {
     expect(issuesOf(() => Box.parse(raw, options))).toEqual([issue]);
   });
 
-  it('has one of its types, perhaps an id, and needs nothing else', () => {
+  it('needs only one of its types, and may have an id', () => {
     expect(parse({ type: 'boxes' })).toEqual({ value: {}, pointers: new Map(), id: undefined });
     expect(parse({ type: 'crates', id: 'b', attributes: null, relationships: null })).toMatchObject({ id: 'b' });
     expect(parse({ type: 'boxes', id: null }).id).toBeUndefined();
@@ -70,7 +70,7 @@ describe('a document', () => {
     expect(Lid.parse({ data: both }, options).pointers.get('maxSize')).toBe('/data/attributes/max-size');
   });
 
-  it('may be absent, or without a type, where that is allowed', () => {
+  it('may be absent or have no type if that is allowed', () => {
     const Optional = document('boxes', { optional: true });
     expect(Optional.optional).toBe(true);
     expect(Box.optional).toBe(false);
@@ -149,7 +149,7 @@ describe('a document', () => {
   });
 });
 
-describe('what is wrong with an attribute', () => {
+describe('the error of an attribute', () => {
   const wrong = (shape: z.ZodType, value: unknown) =>
     issuesOf(() =>
       document('a', { attributes: { x: shape } }).parse({ data: { type: 'a', attributes: { x: value } } }, options),
@@ -174,11 +174,11 @@ describe('what is wrong with an attribute', () => {
     ['must be less than or equal to 3', z.int().max(3), 4],
     ['is invalid', z.string().regex(/^a$/), 'b'],
     ['is not what it seems', z.string().refine(() => false, 'is not what it seems'), 'b'],
-  ])('is that it %s', (message, shape, value) => {
+  ])('says that it %s', (message, shape, value) => {
     expect(wrong(shape, value)).toEqual([`data/attributes/x: ${message}`]);
   });
 
-  it('is said once for each place', () => {
+  it('appears once for each place', () => {
     const shape = z.array(z.string().min(3).regex(/^b/));
     expect(wrong(shape, ['a', 1])).toEqual([
       'data/attributes/x/0: is too short (minimum is 3 characters)',
@@ -291,7 +291,7 @@ describe('a body of an action', () => {
 });
 
 describe('the schema of a body', () => {
-  it('says what is never shown', () => {
+  it('marks attributes that are never shown', () => {
     const Box = document('boxes', { attributes: { key: writeOnly(z.string()).nullish() } });
     expect(Box.jsonSchema()).toHaveProperty('properties.data.properties.attributes.properties.key', {
       type: 'string',
@@ -300,7 +300,7 @@ describe('the schema of a body', () => {
     });
   });
 
-  it('has attributes, relationships and what must be given', () => {
+  it('has attributes, relationships and required members', () => {
     const Box = document('boxes', {
       attributes: { name: z.string(), 'max-size': z.int().min(1).max(9).optional() },
       relationships: { owner: one('users', 'teams'), tags: many('tags') },

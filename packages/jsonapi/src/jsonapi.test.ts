@@ -55,7 +55,7 @@ describe('a request document', () => {
     expect(parse({ name: 'a', data: 'xyz' }).value.data).toEqual(Buffer.from('xyz'));
   });
 
-  it('tells null from absence', () => {
+  it('distinguishes null from an absent attribute', () => {
     expect(parse({ name: 'a', 'max-size': null, lid: null }, { owner: { data: null } }).value).toEqual({
       name: 'a',
       maxSize: null,
@@ -118,7 +118,7 @@ describe('a list of references', () => {
 });
 
 describe('error objects', () => {
-  it('say the attribute in words, and point to where it was sent', () => {
+  it('name the attribute in words, and point to where it was sent', () => {
     const pointers = new Map([['maxSize', '/data/attributes/legacy-size']]);
     expect(errorObjects(invalid('maxSize', "can't be blank"), { pointers })).toEqual([
       {
@@ -130,13 +130,13 @@ describe('error objects', () => {
     ]);
   });
 
-  it('take a whole sentence as it is', () => {
+  it('keep a whole sentence unchanged', () => {
     expect(errorObjects(invalid('name', 'Name may only contain letters'))[0]?.detail).toBe(
       'Name may only contain letters',
     );
   });
 
-  it('say nothing of what is missing', () => {
+  it('give no detail for a missing resource', () => {
     expect(errorObjects(new Refusal('missing', 'secret reason'))).toEqual([{ status: '404', title: 'not found' }]);
   });
 
@@ -144,7 +144,7 @@ describe('error objects', () => {
     ['session-timeout', 'Session timeout'],
     ['sessionTimeout', 'Session timeout'],
     ['current_password', 'Current password'],
-  ])('speak of %s as %s', (name, words) => {
+  ])('name %s as %s', (name, words) => {
     expect(humanised(name)).toBe(words);
   });
 });
@@ -159,7 +159,7 @@ describe('paging', () => {
     expect(pageOf(Query.parse(search), 'optional')).toEqual(page);
   });
 
-  it('has one page even of nothing, and no neighbours there', () => {
+  it('has one page for an empty list, without neighbours', () => {
     expect(pagination({ number: 1, size: 20, offset: 0 }, 0)).toEqual({
       'current-page': 1,
       'page-size': 20,
@@ -193,7 +193,7 @@ describe('a serializer', () => {
     aliases: { size: 'legacy-size', 'permissions.can-open': 'permissions.can-unlid' },
   });
 
-  it('sends aliases next to the main names, and only when asked to', () => {
+  it('sends aliases next to the main names only if configured', () => {
     expect(boxes.resource({ id: 'b' }, { aliases: true }).attributes).toEqual({
       size: 1,
       'legacy-size': 1,
@@ -205,7 +205,7 @@ describe('a serializer', () => {
     });
   });
 
-  it('declares its attributes, second names included', () => {
+  it('declares its attributes, including aliases', () => {
     expect(attributesSchema(boxes.spec.shape, boxes.spec.aliases)).toEqual({
       type: 'object',
       properties: {

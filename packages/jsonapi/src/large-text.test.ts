@@ -6,7 +6,7 @@ const large = 'QUJD'.repeat(20_000);
 const textOf = (value: unknown) => (value instanceof LargeText ? Buffer.from(value.bytes).toString() : value);
 
 describe('JSON with large texts', () => {
-  it('leaves them as bytes, wherever they are, and parses everything else as usual', () => {
+  it('keeps them as bytes at any depth, and parses everything else as usual', () => {
     const small = { 'a "key"': 'a \\ "text" é', list: [1, null, true, 'x'.repeat(1000)], empty: '' };
     const other = 'x'.repeat(70_000);
     const read = parse(JSON.stringify({ ...small, one: large, in: { two: [other] } })) as Record<string, unknown>;
@@ -28,7 +28,7 @@ describe('JSON with large texts', () => {
     ['an end after an escape', `{"a":"${large}\\`],
     ['an end of the document', `{"a":"${large}"`],
     ['a comma', `["${large}" "${large}"]`],
-  ])('refuses what lacks %s', (_what, text) => {
+  ])('refuses JSON without %s', (_what, text) => {
     expect(() => parse(text)).toThrow(SyntaxError);
   });
 
@@ -38,7 +38,7 @@ describe('JSON with large texts', () => {
     expect(() => parseWithLargeTexts(bad('', '\xff'))).toThrow('not valid');
   });
 
-  it('tells two bodies apart when they are logged', () => {
+  it('distinguishes two bodies in the log', () => {
     const restored = [large, large, `${large}AAAA`].map((text) => JSON.stringify(parse(JSON.stringify({ text }))));
     expect(restored[0]).toBe(restored[1]);
     expect(restored[0]).not.toBe(restored[2]);

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { pageLinks, pageOf, pagination, Query } from './index';
 
 describe('a query', () => {
-  it('counts the last of a repeated parameter, and a blank one as absent', () => {
+  it('uses the last value of a repeated parameter, and treats a blank one as absent', () => {
     const query = Query.parse('a=1&a=2&b=%20&c=%20x%20');
     expect([query.get('a'), query.get('b'), query.get('c'), query.get('d')]).toEqual(['2', undefined, 'x', undefined]);
     expect(Query.parse('').entries.size).toBe(0);
@@ -13,7 +13,7 @@ describe('a query', () => {
     expect(Query.parse('').list('a')).toEqual([]);
   });
 
-  it('sorts by what is offered, backwards after a dash', () => {
+  it('sorts by the offered keys, descending after a dash', () => {
     const offered = ['name', 'created-at'];
     expect(Query.parse('sort=-created-at,name').sort(offered)).toEqual([
       { key: 'created-at', descending: true },
@@ -22,23 +22,23 @@ describe('a query', () => {
     expect(() => Query.parse('sort=-size').sort(offered)).toThrow('Invalid sort parameter: -size');
   });
 
-  it('includes what is offered', () => {
+  it('includes the offered paths', () => {
     expect(Query.parse('include=a,b.c').include(['a', 'b.c'])).toEqual(['a', 'b.c']);
     expect(() => Query.parse('include=a,b').include(['a', 'b.c'])).toThrow('Invalid include parameter: b');
   });
 });
 
 describe('a page', () => {
-  it('is the first of twenty where a list always has pages', () => {
+  it('is the first twenty items if a list is always paged', () => {
     expect(pageOf(Query.parse(''), 'always')).toEqual({ number: 1, size: 20, offset: 0 });
   });
 
-  it.each(['0', '-1', '1.5', '1e2', 'x', '', '1'.repeat(16), ' 1', '1 '])('is not number %j', (text) => {
+  it.each(['0', '-1', '1.5', '1e2', 'x', '', '1'.repeat(16), ' 1', '1 '])('cannot have the number %j', (text) => {
     const query = Query.parse(new URLSearchParams({ 'page[number]': text }).toString());
     expect(() => pageOf(query, 'optional')).toThrow('page[number] must be a positive integer');
   });
 
-  it('has a number that its offset fits a database with', () => {
+  it('has a number whose offset the database can hold', () => {
     expect(pageOf(Query.parse(`page[number]=${'9'.repeat(15)}&page[size]=1`), 'optional')).toEqual({
       number: 2_147_483,
       size: 1,

@@ -26,7 +26,7 @@ interface Box {
 }
 
 describe('a resource', () => {
-  it('has type, links and relationships as its serializer says', () => {
+  it('has the type, links and relationships of its serializer', () => {
     const boxes = serializer({
       type: (box: Box) => (box.owner === undefined ? 'boxes' : 'owned-boxes'),
       shape: { name: text },
@@ -79,7 +79,7 @@ describe('a resource', () => {
     expect(unnamed.resource({ id: '1' }, { aliases: true })).not.toHaveProperty('links');
   });
 
-  it('has no alias of what it does not have', () => {
+  it('has no alias of an absent attribute', () => {
     const boxes = serializer({
       type: 'boxes',
       shape: { lid: anything.optional(), size: whole.optional() },
@@ -111,7 +111,7 @@ describe('relationships', () => {
 });
 
 describe('the schema of attributes', () => {
-  it('has their types, and no alias of what is not there', () => {
+  it('has their types, and no alias of absent attributes', () => {
     const shape = {
       name: text,
       open: flag,

@@ -40,7 +40,7 @@ describe('a keyring', () => {
     expect(() => keyring.open(one!.sealed, two!.at)).toThrow(NotAuthentic);
   });
 
-  it('notices every changed bit and every cut', () => {
+  it('notices every changed bit and every truncation', () => {
     const keyring = Keyring.create();
     const sealed = keyring.seal(Buffer.from('four'), cell);
     for (let bit = 0; bit < sealed.length * 8; bit++) {
@@ -71,7 +71,7 @@ describe('a keyring', () => {
 });
 
 describe('rotation', () => {
-  it('seals under the new key and opens what the old one sealed until that is dropped', () => {
+  it('seals with the new key, and opens values of the old key until it is dropped', () => {
     const keyring = Keyring.create();
     const before = keyring.seal(Buffer.from('old'), cell);
     expect(keyring.addVersion()).toBe(2);
@@ -113,7 +113,7 @@ describe('wrapping', () => {
     expect(again.mac('token', 'abc')).toEqual(keyring.mac('token', 'abc'));
   });
 
-  it('opens with the previous seal key while the current one does not fit', () => {
+  it('opens with the previous seal key if the current one does not fit', () => {
     const wrapped = Keyring.create().wrap(sealKey);
     const fresh = Buffer.alloc(32, 2);
     expect(Keyring.unwrap(wrapped, [fresh, sealKey]).version).toBe(1);
@@ -129,9 +129,9 @@ describe('wrapping', () => {
   });
 });
 
-// If a service computed any of these differently, it could not find what an earlier version stored.
-describe('what an earlier version stored', () => {
-  it('is opened, found and derived today', () => {
+// If a service computed any of these differently, it could not find data of an earlier version.
+describe('data of an earlier version', () => {
+  it('can still be opened, found and derived', () => {
     const wrapped =
       'S1NSMbrs9lJJrD0Xr2IgUhjEEMdnfh0ee2y93qFK0Hub04vrGhc5PHXoapbzrAEzZEf/oNLjX8fSkbCjdh26VNPv1eN9H5xPh8d2vvyDQ1eXMgCzDmxWyGhsr50mES1dEC9Hzw==';
     const sealed = 'AQAAAAc6uLLAv1yopAAAAAD/eDqc+C7E+Rtp5IQPqpj2Q5vjqg==';
@@ -164,7 +164,7 @@ describe('look-up values', () => {
 });
 
 describe('a destroyed keyring', () => {
-  it('does not work any more', () => {
+  it('no longer works', () => {
     const keyring = Keyring.create();
     const sealed = keyring.seal(Buffer.from('x'), cell);
     keyring.mac('token', 'a');

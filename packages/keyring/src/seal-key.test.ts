@@ -19,7 +19,7 @@ describe('seal keys', () => {
     expect(readSealKeys({ value }).current).toEqual(key);
   });
 
-  it('are read from files, the previous one next to the current', () => {
+  it('are read from files, both the current and the previous one', () => {
     const file = path.join(box, 'previous');
     writeFileSync(file, key.toString('base64'));
     const keys = readSealKeys({ value: '11'.repeat(32), previousFile: file });
@@ -54,7 +54,7 @@ describe('seal keys', () => {
     expect(() => readSealKeys({})).toThrow('no seal key');
   });
 
-  it('are made in a file that only its owner can read, and never overwritten', () => {
+  it('are created in a file that only its owner can read, and never overwritten', () => {
     const file = path.join(box, 'made');
     const key = createSealKeyFile(file);
     expect(statSync(file).mode & 0o777).toBe(0o600);
@@ -76,14 +76,14 @@ describe('seal keys', () => {
   });
 });
 
-describe('what a seal key sealed', () => {
+describe('a value sealed with a seal key', () => {
   it('opens with that key, even if it is empty', () => {
     for (const text of ['', 'text']) {
       expect(openWithSealKey(sealWithSealKey(Buffer.from(text), key), [key]).toString()).toBe(text);
     }
   });
 
-  it('opens in no other form: every changed bit and every cut is a wrong key', () => {
+  it('opens in no other form: every changed bit and every truncation counts as a wrong key', () => {
     const sealed = sealWithSealKey(Buffer.from('text'), key);
     for (let bit = 0; bit < sealed.length * 8; bit++) {
       const changed = Buffer.from(sealed);

@@ -8,7 +8,7 @@ describe('key shares', () => {
     [2, 2],
     [255, 2],
     [10, 10],
-  ])('%i of which any %i give the key back', async (shares, threshold) => {
+  ])('%i, of which any %i restore the key', async (shares, threshold) => {
     const key = randomBytes(32);
     const all = await splitKey(key, shares, threshold);
     expect(all).toHaveLength(shares);
@@ -25,7 +25,7 @@ describe('key shares', () => {
     expect(last).not.toContain(0);
   });
 
-  it('follow the field with the polynomial 0x11b', async () => {
+  it('use the field with the polynomial 0x11b', async () => {
     // Two points of the line y = 0x53 + 0xca·x: at x = 1 it is 0x53 ^ 0xca; at x = 2, 0xca doubled is 0x194 ^ 0x11b = 0x8f.
     const line = [Buffer.from([0x53 ^ 0xca, 1]), Buffer.from([0x53 ^ 0x8f, 2])];
     expect(await combineShares(line)).toEqual(Buffer.from([0x53]));

@@ -29,7 +29,7 @@ async function open() {
 }
 
 describe('a circuit', () => {
-  it('lets calls through, and their failures, while fewer than five in a row were not answered', async () => {
+  it('passes calls and failures on while fewer than five in a row were unanswered', async () => {
     for (let i = 0; i < 4; i++) expect(await fail()).toEqual(new Error('ECONNREFUSED'));
     expect(await answer()).toBe('answer');
     for (let i = 0; i < 4; i++) await fail();
@@ -37,7 +37,7 @@ describe('a circuit', () => {
     expect(calls).toBe(9);
   });
 
-  it('fails at once after five, and says how long it waits', async () => {
+  it('fails at once after five unanswered calls, and reports the remaining wait', async () => {
     await open();
     nowMs += 1_500;
     const refusal = await answer().catch((error) => error);
@@ -54,7 +54,7 @@ describe('a circuit', () => {
     expect(calls).toBe(5);
   });
 
-  it('counts no failure that is an answer', async () => {
+  it('does not count failures that are answers', async () => {
     for (let i = 0; i < 4; i++) await fail();
     const refused = circuit.run(
       async () => {
@@ -67,7 +67,7 @@ describe('a circuit', () => {
     expect(() => circuit.check()).not.toThrow();
   });
 
-  it('tries again when the time is over, and is closed by an answer', async () => {
+  it('tries again after the wait, and closes after an answer', async () => {
     await open();
     nowMs += 4_999;
     expect(() => circuit.check()).toThrow(NotNow);
@@ -96,13 +96,13 @@ describe('a circuit', () => {
     expect(await answer().catch(({ restMs }) => restMs)).toBe(5_000);
   });
 
-  it('does not wait longer for calls that were under way when it opened', async () => {
+  it('does not wait longer because of calls that were running when it opened', async () => {
     const failures = Array.from({ length: 8 }, () => fail());
     await Promise.all(failures);
     expect(await answer().catch(({ restMs }) => restMs)).toBe(5_000);
   });
 
-  it('is closed by the answer to a call that was under way when it opened', async () => {
+  it('closes after the answer to a call that was running when it opened', async () => {
     let end: (text: string) => void = () => undefined;
     const slow = circuit.run(() => new Promise<string>((resolve) => (end = resolve)), silent);
     await open();
@@ -112,7 +112,7 @@ describe('a circuit', () => {
     expect(() => circuit.check()).not.toThrow();
   });
 
-  it('lets calls run side by side while it is closed', async () => {
+  it('lets calls run in parallel while it is closed', async () => {
     const finishers: ((text: string) => void)[] = [];
     const call = () => circuit.run(() => new Promise<string>((resolve) => finishers.push(resolve)), silent);
     const both = [call(), call()];
@@ -122,7 +122,7 @@ describe('a circuit', () => {
     expect(await Promise.all(both)).toEqual(['answer', 'answer']);
   });
 
-  it('lets one call try, and the others wait for its result', async () => {
+  it('lets one call try while the others wait for its result', async () => {
     await open();
     nowMs += 5_000;
     let end: (text: string) => void = () => undefined;

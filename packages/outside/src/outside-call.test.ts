@@ -66,7 +66,7 @@ describe('a call to another system', () => {
     expect(received).toHaveLength(2);
   });
 
-  it('takes an answer of four MiB and none that is longer', async () => {
+  it('accepts an answer of four MiB, and no longer one', async () => {
     const size = 4 * 1024 * 1024;
     answer = (_req, res) => res.end(Buffer.alloc(size, 32));
     expect((await outsideCall('it', url)).bytes).toHaveLength(size);
@@ -76,7 +76,7 @@ describe('a call to another system', () => {
     );
   });
 
-  it('says who did not answer, and why', async () => {
+  it('reports which system did not answer, and why', async () => {
     answer = (req) => req.socket.destroy();
     const closed = await outsideCall('it', url).catch((error) => error);
     expect(closed).toBeInstanceOf(Unreachable);
@@ -88,7 +88,7 @@ describe('a call to another system', () => {
     await expect(outsideCall('it', url)).rejects.toThrow(/^it is unreachable: (ECONNRESET|aborted)$/);
   });
 
-  it('trusts only the authorities it was given', async () => {
+  it('trusts only the given authorities', async () => {
     const secure = createSecureServer(testCertificate, (_req, res) => res.end('{"safe":true}'));
     await new Promise<void>((resolve) => secure.listen(0, '127.0.0.1', resolve));
     const address = `https://127.0.0.1:${(secure.address() as AddressInfo).port}/`;
@@ -111,7 +111,7 @@ describe('a call to another system', () => {
     expect(received).toHaveLength(1);
   });
 
-  it('repeats a call if a kept-alive connection is closed at that moment', async () => {
+  it('repeats a call if a kept-alive connection closes at that moment', async () => {
     await outsideCall('it', url);
     let closed = 0;
     answer = (req, res) => {

@@ -35,7 +35,7 @@ describe('which addresses may be called', () => {
     ]);
   });
 
-  it('allows everything but metadata, and metadata only when asked for', () => {
+  it('allows everything except metadata services, and those only if requested', () => {
     const addresses = [
       '127.0.0.1',
       '10.1.2.3',
@@ -48,13 +48,13 @@ describe('which addresses may be called', () => {
     expect(addresses.filter((at) => ownMachineToo.allows(at))).toEqual(addresses);
   });
 
-  it('opens one address if no range is named', () => {
+  it('opens a single address', () => {
     const reach = new Reach(['10.1.2.3', 'fc00::1', 'fc00:1::/32']);
     const addresses = ['10.1.2.3', '10.1.2.4', 'fc00::1', 'fc00::2', 'fc00:1::5', 'fc00:2::5'];
     expect(addresses.map((at) => reach.allows(at))).toEqual([true, false, true, false, true, false]);
   });
 
-  it('can be only the named ranges', () => {
+  it('can be limited to the named ranges', () => {
     const reach = new Reach(['203.0.114.0/24'], false);
     expect(['203.0.114.9', '203.0.115.9', '10.0.0.1'].map((at) => reach.allows(at))).toEqual([true, false, false]);
   });
@@ -88,7 +88,7 @@ describe('which addresses may be called', () => {
     }
   });
 
-  it('calls no closed address, named or written as a number', async () => {
+  it('calls no closed address, whether by name or number', async () => {
     let called = 0;
     const server = createServer((_, res) => {
       called++;

@@ -31,7 +31,7 @@ function started(options: {
 }
 
 describe('batches', () => {
-  it('contain the items of one turn, run a limited number at a time, and accept nothing once under way', async () => {
+  it('contain the items of one turn, run a limited number at a time, and accept no items while they run', async () => {
     const { scheduler, sent, add, end } = started({ inFlight: 1 });
     add('a', 'b');
     expect(sent).toEqual([]);
@@ -50,7 +50,7 @@ describe('batches', () => {
     expect(scheduler.pending).toBe(0);
   });
 
-  it('start next to one under way only when they are as large as it', async () => {
+  it('start in parallel to a running one only if they are as large', async () => {
     const { sent, add, end } = started({ inFlight: 2 });
     add('a', 'b');
     await turn();
@@ -70,7 +70,7 @@ describe('batches', () => {
     expect(sent[2]).toEqual(['e']);
   });
 
-  it('have a size', async () => {
+  it('have a maximum size', async () => {
     const { sent, add } = started({ inFlight: 2, most: 2 });
     add('a', 'b', 'c', 'd', 'e');
     await turn();
@@ -91,7 +91,7 @@ describe('batches', () => {
     expect(sent).toEqual([['a', 'b'], ['x']]);
   });
 
-  it('run as many at a time as is configured at the moment', async () => {
+  it('follow the current limit on parallel batches', async () => {
     let most = 1;
     const { sent, add } = started({ inFlight: () => most });
     add('a');

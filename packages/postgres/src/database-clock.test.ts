@@ -37,16 +37,19 @@ describe('the clock of the database', () => {
     finish(at);
   };
 
-  it.each([0, 2 * HOUR, -3 * HOUR, 40 * 24 * HOUR])('is kept while the clock of the machine is %i ms off', (offMs) => {
-    machineOffMs = offMs;
-    clock = make();
-    compare();
-    expect(Math.abs(clock.now() - databaseMs)).toBeLessThanOrEqual(3);
-    pass(10_000);
-    expect(Math.abs(clock.now() - databaseMs)).toBeLessThanOrEqual(3);
-  });
+  it.each([0, 2 * HOUR, -3 * HOUR, 40 * 24 * HOUR])(
+    'stays correct while the clock of the machine is off by %i ms',
+    (offMs) => {
+      machineOffMs = offMs;
+      clock = make();
+      compare();
+      expect(Math.abs(clock.now() - databaseMs)).toBeLessThanOrEqual(3);
+      pass(10_000);
+      expect(Math.abs(clock.now() - databaseMs)).toBeLessThanOrEqual(3);
+    },
+  );
 
-  it('is unaffected when the machine’s clock jumps, and reports it until it is right again', () => {
+  it('is unaffected if the machine’s clock jumps, and reports it until that is right again', () => {
     compare();
     expect(clock.trouble).toBeUndefined();
     for (const jumpMs of [2 * HOUR, -3 * HOUR]) {
@@ -70,7 +73,7 @@ describe('the clock of the database', () => {
     ]);
   });
 
-  it('follows the database when that jumps, and says that they disagree', () => {
+  it('follows the database if that jumps, and reports that they disagree', () => {
     compare();
     databaseMs += HOUR;
     machineOffMs = -HOUR;
@@ -79,7 +82,7 @@ describe('the clock of the database', () => {
     expect(clock.trouble).toContain('3600.0 s behind the database');
   });
 
-  it('is not trusted before it was compared, and then up to the tolerance', () => {
+  it('is not trusted before the first comparison, and then up to the tolerance', () => {
     expect(clock.trouble).toBe('the clock was not yet compared with the database');
     machineOffMs = 1990;
     compare();

@@ -4,7 +4,7 @@ import { emptyDatabase, testServer } from '../../testing/src/index';
 import { addressOf, createPool, databaseName, ensureDatabase, onDatabase, serverVersion } from './index';
 
 describe('databases', () => {
-  it('are created once, also when several ask at the same moment', async () => {
+  it('are created once, even if several callers ask at the same time', async () => {
     const { name, url, drop } = await emptyDatabase();
     await drop();
     await Promise.all([1, 2, 3].map(() => ensureDatabase(url)));
@@ -31,7 +31,7 @@ describe('databases', () => {
 });
 
 describe('a pool', () => {
-  it('keeps int8 whole and names itself to the server', async () => {
+  it('returns int8 as text, and sends its name to the server', async () => {
     const { adminUrl } = await testServer();
     const pool = createPool({ url: adminUrl, applicationName: 'pool test' });
     const { rows } = await pool.query(

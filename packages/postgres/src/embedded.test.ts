@@ -23,7 +23,7 @@ describe('embedded PostgreSQL on a socket', () => {
     rmSync(box, { recursive: true, force: true });
   });
 
-  it.each(folders)('has no port, is found again, and comes back after kill -9: %s', async (dataDir) => {
+  it.each(folders)('has no port, is found again, and recovers after kill -9: %s', async (dataDir) => {
     const server = await startEmbedded({ dataDir, socket: true });
     const url = server.url('postgres');
     const { socketFolder = '' } = server;
@@ -89,7 +89,7 @@ describe('embedded PostgreSQL', () => {
     expect(again).toMatchObject({ pid: server.pid, port: server.port, started: false });
   });
 
-  it('keeps what was committed through kill -9 and a start right after', async () => {
+  it('keeps committed data after kill -9 and an immediate start', async () => {
     const url = server.url('kept');
     await ensureDatabase(url);
     await withClient(url, (client) => client.query('CREATE TABLE kept AS SELECT 42 AS answer'));
@@ -135,7 +135,7 @@ describe('embedded PostgreSQL', () => {
     await expect(startEmbedded({ dataDir: other, port: server.port })).rejects.toThrow(/did not start: .*bind/);
   });
 
-  it('leaves nothing half done when the first start fails', async () => {
+  it('leaves no partial files if the first start fails', async () => {
     const folder = path.join(box, 'file');
     writeFileSync(folder, '');
     await expect(startEmbedded({ dataDir: path.join(folder, 'postgres') })).rejects.toThrow();

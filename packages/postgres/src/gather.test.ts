@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { gather } from './gather';
 
 describe('gather', () => {
-  it('lets calls that wait at the same moment share a query, and answers each', async () => {
+  it('lets simultaneous calls share a query, and answers each', async () => {
     const queries: string[][] = [];
     const read = gather<string, string>(async (keys) => {
       queries.push([...keys]);
@@ -31,7 +31,7 @@ describe('gather', () => {
     expect(await Promise.all([before, read('k')])).toEqual(['old', 'new']);
   });
 
-  it('tells every caller of a failed query, and goes on', async () => {
+  it('fails every caller of a failed query, and continues', async () => {
     let fails = true;
     const read = gather<string, number>(async (keys) => {
       if (fails) throw new Error('gone');
@@ -42,7 +42,7 @@ describe('gather', () => {
     expect(await read('a')).toBe(1);
   });
 
-  it('asks for keys of one place in separate queries, and in one for all others', async () => {
+  it('reads keys with the same group in separate queries, and all others in one', async () => {
     const queries: string[][] = [];
     const read = gather<string, string>(
       async (keys) => {
@@ -55,7 +55,7 @@ describe('gather', () => {
     expect(queries).toEqual([['a1', 'b1'], ['a2', 'c1'], ['a3']]);
   });
 
-  it('lets only the query of one key fail, where a query of several may be repeated', async () => {
+  it('fails only one key if the query may be repeated key by key', async () => {
     let queries = 0;
     const read = gather<string, string>(
       async (keys) => {

@@ -39,7 +39,7 @@ describe('a large value', () => {
     expect((await read('like', 1))?.equals(bytes)).toBe(true);
   });
 
-  it('is undefined where there is no row', async () => {
+  it('is undefined if there is no row', async () => {
     expect(await read('unknown', 1)).toBeUndefined();
   });
 

@@ -55,7 +55,7 @@ describe('applying migrations', () => {
     expect((await applyMigrations({ url, dir })).applied).toEqual(['1_bad']);
   });
 
-  it('repeats a script that cannot run in a transaction, wherever it ended', async () => {
+  it('repeats a script that cannot run in a transaction, wherever it stopped', async () => {
     write('1_table', 'CREATE TABLE t (id int); INSERT INTO t VALUES (1), (1);');
     write('2_index', '-- Whole.\nCREATE UNIQUE INDEX CONCURRENTLY "t_id" ON t (id);');
     await expect(applyMigrations({ url, dir })).rejects.toThrow(/^migration 2_index failed/);
@@ -90,7 +90,7 @@ describe('applying migrations', () => {
     expect(applied).toEqual({ applied: ['2_column'], unknown: [] });
   });
 
-  it('applies all in one transaction, even scripts that usually run in none', async () => {
+  it('applies all scripts in one transaction, even those that normally run outside one', async () => {
     write('1_table', 'CREATE TABLE t (id int, size int); INSERT INTO t VALUES (1);');
     write('2_index', 'CREATE INDEX CONCURRENTLY "t_id" ON t (id);');
     write('3_fill', 'DO $$ BEGIN\n  UPDATE t SET size = id;\n  COMMIT;\nEND $$;');
@@ -112,7 +112,7 @@ describe('applying migrations', () => {
     await expect(applyMigrations({ url, dir })).rejects.toThrow('1_first was edited after it was applied');
   });
 
-  it('refuses what a newer version has migrated, by name, and changes nothing', async () => {
+  it('refuses migrations of a newer version by name, and changes nothing', async () => {
     write('1_first', 'CREATE TABLE a (id int);');
     write('2_newer', 'CREATE TABLE b (id int);');
     await applyMigrations({ url, dir });

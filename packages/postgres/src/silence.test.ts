@@ -44,7 +44,7 @@ describe('silence', () => {
     expect(callback).not.toHaveBeenCalled();
   });
 
-  it('calls back only waiters whose own time is over', () => {
+  it('calls back only waiters whose time limit has passed', () => {
     const callback = jest.fn();
     const patient = jest.fn();
     silence.whenItLasts(callback, 500);
@@ -70,7 +70,7 @@ describe('silence', () => {
     expect(silence.waitingFor()).toEqual([]);
   });
 
-  it('does not count the time in which this process itself did nothing', () => {
+  it('does not count the time in which this process was blocked', () => {
     let steadyMs = 0;
     const other = new Silence(3000, () => steadyMs);
     steadyMs += 60_000;
@@ -79,7 +79,7 @@ describe('silence', () => {
     other.stop();
   });
 
-  it('keeps no reference to waiters that have left, which would otherwise survive young-generation collections', () => {
+  it('keeps no reference to waiters that have left, so that they do not survive young-generation collections', () => {
     const cancels: (() => void)[] = [];
     const pass = (times: number): void => {
       for (let n = 0; n < times; n++) {

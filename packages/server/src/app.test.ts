@@ -34,7 +34,7 @@ describe('an application at native speed', () => {
     expect(response.body).toMatchObject({ id: '8', app: true });
   });
 
-  it('says nothing of Express and sends no etag', async () => {
+  it('does not mention Express, and sends no etag', async () => {
     const { headers } = await request(createServer(appWithRoute())).get('/api/things/7').expect(200);
     expect(headers).not.toHaveProperty('x-powered-by');
     expect(headers).not.toHaveProperty('etag');

@@ -151,7 +151,7 @@ describe('the certificates in the header of a trusted proxy', () => {
     expect(() => shownBy(...lines)).toThrow(new BadClientCertificate(message));
   });
 
-  it('are none if no header is configured, and other peers are not trusted', () => {
+  it('are ignored if no header is configured, or if another peer sends them', () => {
     const lines: [string, string][] = [['client-cert', binary]];
     expect(clientCertificates(requestFrom('10.0.0.1', lines), { trustedProxies: proxies })).toEqual([]);
     expect(clientCertificates(requestFrom('192.0.2.1', lines), rules)).toEqual([]);

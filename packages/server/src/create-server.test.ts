@@ -72,7 +72,7 @@ describe('a server', () => {
     ['who reads no more', 'HPE_OTHER', { writable: false }],
     ['whose answer is on its way', 'HPE_OTHER', { _httpMessage: { headersSent: true } }],
     ['who has an answer before all was sent', 'HPE_OTHER', { parser: { incoming: { ...request, complete: false } } }],
-  ])('says nothing to a client %s', (_who, code, more) => {
+  ])('does not answer a client %s', (_who, code, more) => {
     const { written, destroyed } = answerTo(code, more);
     expect([written, destroyed]).toEqual(['', 1]);
   });
@@ -83,7 +83,7 @@ describe('a server', () => {
     ['is not begun', { parser: { incoming: { res: { headersSent: false }, complete: false } } }],
     ['is not thought of', { parser: { incoming: { complete: false } } }],
     ['has no request', { parser: { incoming: null } }],
-  ])('answers if an answer %s', (_what, more) => {
+  ])('answers an unreadable request if an answer %s', (_what, more) => {
     expect(answerTo('HPE_OTHER', more).written).toMatch(/^HTTP\/1\.1 400 /);
   });
 

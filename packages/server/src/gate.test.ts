@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Gate, GateFull } from './gate';
 
 describe('a gate', () => {
-  it('lets a few through at once, the others in their order', async () => {
+  it('lets a few through at once, and the others in order', async () => {
     const gate = new Gate({ atOnce: 2, waiting: 10, waitMs: 60_000 }, 'things');
     const opened: (() => void)[] = [];
     const order: number[] = [];
@@ -36,7 +36,7 @@ describe('a gate', () => {
     await expect(gate.run(async () => 'room again')).resolves.toBe('room again');
   });
 
-  it('refuses callers that would wait too long, and goes on after a failure', async () => {
+  it('refuses callers that would wait too long, and continues after a failure', async () => {
     const gate = new Gate({ atOnce: 1, waiting: 1, waitMs: 20 }, 'things');
     let open: () => void = () => undefined;
     const first = gate.run(() => new Promise<void>((resolve) => (open = resolve)));
@@ -49,7 +49,7 @@ describe('a gate', () => {
     await expect(gate.run(async () => 'fine')).resolves.toBe('fine');
   });
 
-  it('refuses at once when the line is full', async () => {
+  it('refuses at once if the queue is full', async () => {
     const gate = new Gate({ atOnce: 1, waiting: 1, waitMs: 3_600_000 }, 'things');
     const leave = await gate.enter();
     const second = gate.enter();
@@ -90,7 +90,7 @@ describe('a gate', () => {
     [1, 1],
     [2, 1],
     [4, 3],
-  ])('of %i places gives %i to one key, and forgets who waited too long', async (atOnce, most) => {
+  ])('of %i places gives %i to one key, and forgets callers who waited too long', async (atOnce, most) => {
     const gate = new Gate({ atOnce, waiting: 10, waitMs: 20 }, 'things');
     const leavers = [];
     for (let i = 0; i < most; i++) leavers.push(await gate.enter('one'));

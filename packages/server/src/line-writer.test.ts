@@ -39,7 +39,7 @@ describe('LineWriter', () => {
     expect(await writeLines(7)).toBe('single\n');
   });
 
-  it('writes what is left when it is flushed, and goes on after that', async () => {
+  it('writes the rest when it is flushed, and continues afterwards', async () => {
     const writer = new LineWriter(fd);
     writer.write('one\n');
     writer.flushSync();
@@ -48,7 +48,7 @@ describe('LineWriter', () => {
     expect(await writeLines(8)).toBe('one\ntwo\n');
   });
 
-  it('does not wait for the reader of a full pipe, and loses nothing once it reads on', async () => {
+  it('does not wait for the reader of a full pipe, and loses nothing once it continues to read', async () => {
     const pipe = `${file}.pipe`;
     execFileSync('mkfifo', [pipe]);
     const reader = fs.openSync(pipe, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
@@ -111,7 +111,7 @@ describe('a LineWriter at a pipe that is full', () => {
     expect(length).toBe(19 * line.length);
   });
 
-  it('waits for it for a second at the end, and no longer', () => {
+  it('waits at most a second for it at the end', () => {
     let [nowMs, calls] = [0, 0];
     jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
     jest.spyOn(fs, 'writeSync').mockImplementation((() => {
@@ -139,7 +139,7 @@ describe('a LineWriter at a pipe that is full', () => {
 });
 
 describe('a logger on standard output', () => {
-  it('loses no line when the process ends by itself or by an exit', () => {
+  it('loses no line when the process ends, with or without an explicit exit', () => {
     const script = `
       const { createLogger } = require('./logger.ts');
       const log = createLogger({ name: 'x', level: 'info' });

@@ -35,7 +35,7 @@ describe('a follower of a log', () => {
   });
 });
 
-describe('what a log shows', () => {
+describe('the content of a log', () => {
   it.each(['authorization', 'cookie', 'token', 'password', 'secret', 'client_token', 'jwt', 'key', 'keys'])(
     'is nothing of %s, at the top or one below',
     (field) => {
@@ -48,7 +48,7 @@ describe('what a log shows', () => {
     },
   );
 
-  it.each(['headers', 'body'])('is nothing in %s', (field) => {
+  it.each(['headers', 'body'])('shows no secret of %s', (field) => {
     const { log, lines } = logger();
     log.info({ [field]: { any: 'hunter2' }, inner: { [field]: { any: 'hunter2' } } });
     expect(JSON.parse(lines[0]!)).toMatchObject({ [field]: '[redacted]', inner: { [field]: '[redacted]' } });
@@ -70,7 +70,7 @@ describe('what a log shows', () => {
     expect(errors.slice(2)).toEqual(['a text', null]);
   });
 
-  it('has one name, and no process or host', () => {
+  it('has one name, and no process id or host', () => {
     const { log, lines } = logger();
     log.info('x');
     expect(Object.keys(JSON.parse(lines[0]!))).toEqual(['level', 'time', 'name', 'msg']);

@@ -10,7 +10,7 @@ describe('createLogger', () => {
     expect(Date.parse(line.time)).not.toBeNaN();
   });
 
-  it('never shows a field that can hold a secret', () => {
+  it('never shows a field that may hold a secret', () => {
     const lines: string[] = [];
     const log = createLogger({ name: 'secrets', level: 'info', destination: { write: (l) => void lines.push(l) } });
     log.info({ token: 'hunter2', req: { headers: { x: 'hunter2' }, password: 'hunter2' }, body: 'hunter2' }, 'oops');
@@ -18,7 +18,7 @@ describe('createLogger', () => {
     expect(lines.join('')).toContain('[redacted]');
   });
 
-  it('shows what went wrong and where, not the rows that a driver adds to its errors', () => {
+  it('shows the error and its stack, not the rows that a driver adds to errors', () => {
     const lines: string[] = [];
     const log = createLogger({ name: 'secrets', level: 'info', destination: { write: (l) => void lines.push(l) } });
     const cause = Object.assign(new Error('violates a constraint'), { code: '23514', detail: '(1, hunter2)' });
@@ -29,7 +29,7 @@ describe('createLogger', () => {
     expect(lines.join('')).not.toContain('hunter2');
   });
 
-  it('writes to standard output what is left when the process ends, unless it is silent', () => {
+  it('writes the rest to standard output when the process ends, unless it is silent', () => {
     const before = process.listeners('exit');
     createLogger({ name: 'secrets', level: 'silent' }).info('not written');
     expect(process.listeners('exit')).toEqual(before);

@@ -58,7 +58,7 @@ describe('the metrics of requests', () => {
     expect(await registry.metrics()).toBe(text);
   });
 
-  it('have five hundred routes, and one for all others', async () => {
+  it('distinguish five hundred routes, and count all others together', async () => {
     const registry = new Registry();
     const metrics = observe(registry);
     for (let route = 0; route < 502; route++) metrics.end(requestWith(`/${route}`), 200, 1);
@@ -160,7 +160,7 @@ it('listens on one port once', async () => {
   one.close();
 });
 
-it('lets a page load only from its own site, and what it adds', () => {
+it('lets a page load only from its own site, and from declared sources', () => {
   const strict =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
     "form-action 'none'; frame-ancestors 'none'; base-uri 'none'";

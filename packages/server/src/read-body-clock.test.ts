@@ -71,7 +71,7 @@ describe('a body', () => {
     ['announced', announced(100_000)],
     ['unannounced', unannounced],
   ])('%s', (_what, headers) => {
-    it('is late if nothing arrives in the grace period, and its connection is not reused', async () => {
+    it('is late if no byte arrives in the grace period, and its connection is not reused', async () => {
       const req = sending(headers);
       const result = outcome(readBody(req, options));
       await until(999);
@@ -81,7 +81,7 @@ describe('a body', () => {
       expect([req.res.shouldKeepAlive, req.readableFlowing, timers.size]).toEqual([false, true, 0]);
     });
 
-    it('has more time for each byte that has come', async () => {
+    it('has more time for each received byte', async () => {
       const req = sending(headers);
       const result = outcome(readBody(req, options));
       req.push(Buffer.alloc(60));
@@ -103,7 +103,7 @@ describe('a body', () => {
       expect(result.value).toBeInstanceOf(BodyLate);
     });
 
-    it('is not late once it is there', async () => {
+    it('is not late once it is complete', async () => {
       const req = sending(headers);
       const result = outcome(readBody(req, options));
       req.push(Buffer.from('all'));
@@ -117,7 +117,7 @@ describe('a body', () => {
       expect(timers.size).toBe(0);
     });
 
-    it('is not timed while it waits for its turn, and then as if it had just started', async () => {
+    it('is not timed while it waits for its turn, and then starts with the full time', async () => {
       const req = sending(headers);
       let begin: () => void = () => undefined;
       const turn = () => new Promise<void>((resolve) => (begin = resolve));
@@ -132,7 +132,7 @@ describe('a body', () => {
       expect(result.value).toBeInstanceOf(BodyLate);
     });
 
-    it('asks for one turn, however much follows', async () => {
+    it('waits for one turn, however many bytes follow', async () => {
       const req = sending(headers);
       const turn = jest.fn(async () => undefined);
       const result = outcome(readBody(req, { ...options, large: { above: 10, turn } }));
@@ -146,7 +146,7 @@ describe('a body', () => {
       expect((result.value as Buffer).subarray(0, 100).toString()).toBe('x'.repeat(100));
     });
 
-    it.each(['refused', 'gone'])('is not read when its turn is %s', async (end) => {
+    it.each(['refused', 'gone'])('is not read if its turn is %s', async (end) => {
       const req = sending(headers);
       const refusal = new Error('no room');
       const turn = async () => {
@@ -161,7 +161,7 @@ describe('a body', () => {
       expect(timers.size).toBe(0);
     });
 
-    it('ends early with its client, for the reason that its connection gives', async () => {
+    it('ends early if its client leaves, with the error of the connection', async () => {
       const rest = sending(headers);
       const result = outcome(readBody(rest, options));
       rest.destroy();
@@ -191,13 +191,13 @@ describe('a body', () => {
     });
   });
 
-  it.each([{}, announced(0)])('that is none is not read: %j', async (headers) => {
+  it.each([{}, announced(0)])('that does not exist is not read: %j', async (headers) => {
     const req = sending(headers);
     expect(await readBody(req, options)).toHaveLength(0);
     expect([req.listenerCount('data'), timers.size]).toEqual([0, 0]);
   });
 
-  it('that came in one piece is not copied, but one above 128 KiB is', async () => {
+  it('that arrived in one piece is not copied, but one above 128 KiB is', async () => {
     const read = async (headers: Record<string, string>, piece: Buffer) => {
       const req = sending(headers, true);
       const reading = readBody(req, options);
@@ -213,7 +213,7 @@ describe('a body', () => {
     expect(await read(unannounced, piece(131_073))).toBe(true);
   });
 
-  it('may be as long as the limit, and is refused from then on, with anything after it', async () => {
+  it('may be as long as the limit, and is refused above it', async () => {
     for (const headers of [announced(10), unannounced]) {
       const req = sending(headers);
       const result = outcome(readBody(req, { limit: 10 }));
@@ -269,7 +269,7 @@ describe('a body', () => {
       expect([req.res.shouldKeepAlive, req.destroyed]).toEqual([false, false]);
     });
 
-    it('ends where it ends, and leaves its connection as it is', async () => {
+    it('ends at its length, and leaves its connection open', async () => {
       const req = sending(announced(2));
       const pieces = atPace(req, pace);
       req.push('ab');

@@ -77,7 +77,7 @@ describe('readBody', () => {
     }
   }
 
-  describe('has large bodies wait their turn', () => {
+  describe('makes large bodies wait their turn', () => {
     const turns = (refusal?: Error) => {
       const lengths: number[] = [];
       const turn = async () => {
@@ -101,7 +101,7 @@ describe('readBody', () => {
       expect(lengths).toHaveLength(2 * times);
     });
 
-    it('and answers those that get no turn, without reading them', async () => {
+    it('and answers those that get no turn without reading them', async () => {
       const { large } = turns(new Error('no room'));
       const sent = 'x'.repeat(1000);
       expect((await request(echo(undefined, large)).post('/').type('text').send(sent).expect(400)).text).toBe(
@@ -111,7 +111,7 @@ describe('readBody', () => {
     });
   });
 
-  describe('waits for no body that comes too slowly', () => {
+  describe('does not wait for a body that arrives too slowly', () => {
     function reading(limits: Partial<BodyOptions>) {
       const app = createApp();
       app.use(async (req, res) => {

@@ -24,7 +24,7 @@ describe('the id of a request', () => {
     [' 12345678', false],
     ['12345678\n', false],
     ['1234567é', false],
-  ])('is %j where that was sent: %p', (sent, expected) => {
+  ])('is %j if the caller sent that: %p', (sent, expected) => {
     const req = requestWith({ 'x-request-id': sent });
     expect(sentRequestId(req)).toBe(expected ? sent : undefined);
     expect(requestId(req)).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
@@ -75,11 +75,11 @@ describe('the line of a request', () => {
     expect(order.slice(-4)).toEqual(['sentRequestId', 'aborted', 'traceId', 'msg']);
   });
 
-  it.each(['/a "b"', '/a\\b', '/é', '/a\n', ''])('holds %j as the route', (label) => {
+  it.each(['/a "b"', '/a\\b', '/é', '/a\n', ''])('contains %j as the route', (label) => {
     expect(lineOf(label, 200, 1, true).read).toMatchObject({ route: label });
   });
 
-  it('has the time of each', async () => {
+  it('has the time of each request', async () => {
     const lines: string[] = [];
     const log = createLogger({ name: 'n', level: 'info', destination: { write: (text) => void lines.push(text) } });
     const write = requestLog(log);
@@ -119,7 +119,7 @@ describe('the health of a service', () => {
   });
   const fine = async () => ({ ready: true, reasons: [] });
 
-  it('is answered only where it is asked for', async () => {
+  it('is answered only at its own paths', async () => {
     const [alive, ready] = ['{"alive":true}', '{"ready":true,"reasons":[]}'];
     expect(await readiness('/livez', 'GET', fine)).toEqual([200, headers(alive), alive]);
     expect(await readiness('/livez', 'HEAD', fine)).toEqual([200, headers(alive), undefined]);
@@ -130,7 +130,7 @@ describe('the health of a service', () => {
   it.each([
     ['failed', () => Promise.reject(new Error('why')), 'the readiness check failed'],
     ['takes too long', () => new Promise<never>(() => undefined), 'the readiness check takes too long'],
-  ])('is not good where the check %s', async (_how, ready, reason) => {
+  ])('is not ready if the check %s', async (_how, ready, reason) => {
     const body = JSON.stringify({ ready: false, reasons: [reason] });
     expect(await readiness('/readyz', 'GET', ready)).toEqual([503, headers(body), body]);
   });

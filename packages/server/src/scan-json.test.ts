@@ -8,7 +8,7 @@ const scanned = (text: string) =>
     (error: JsonTooMuch) => error.bound,
   );
 
-describe('looking over JSON', () => {
+describe('scanning JSON', () => {
   it.each([
     ['', 'fine'],
     ['1', 'fine'],
@@ -44,14 +44,14 @@ describe('looking over JSON', () => {
     expect(await scanned(`${long.slice(0, -1)},1,1,1,1,1,1,1,1,1]`)).toBe('values');
   });
 
-  it('decides on a short text at once', async () => {
+  it('decides about a short text at once', async () => {
     let yielded = false;
     setImmediate(() => (yielded = true));
     await scanned('[1]');
     expect(yielded).toBe(false);
   });
 
-  it('says which bound is passed', async () => {
+  it('reports which limit is exceeded', async () => {
     await expect(scanJson(Buffer.from('[1,2]'), { values: 2, levels: 1 })).rejects.toThrow(
       'it holds more than 2 values',
     );

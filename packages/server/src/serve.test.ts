@@ -71,7 +71,7 @@ async function until(condition: () => boolean): Promise<void> {
 }
 
 describe('a serving application', () => {
-  it('writes one line a request, without path, query string, headers or body', async () => {
+  it('writes one line per request, without path, query string, headers or body', async () => {
     const { url, lines } = await start();
     const begunMs = performance.now();
     const response = await fetch(`${url}/hello?token=hvs.secret`, { headers: { authorization: 'Bearer hvs.secret' } });
@@ -131,7 +131,7 @@ describe('a serving application', () => {
     }
   });
 
-  it('is alive, and ready or not, with the reasons', async () => {
+  it('answers whether it is alive and ready, with the reasons', async () => {
     const states = [
       { ready: true, reasons: [] },
       { ready: false, reasons: ['the database is unreachable'] },
@@ -198,7 +198,7 @@ describe('a serving application', () => {
       'malformed request',
     ],
     ['a tunnel', 'CONNECT example.org:443 HTTP/1.1\r\nHost: a\r\n\r\n', 405, 'method not allowed'],
-  ])('answers %s cleanly and goes on', async (_what, text, status, why) => {
+  ])('answers %s cleanly and continues', async (_what, text, status, why) => {
     const refusal = (_code: number, message: string) => ({
       type: 'application/json',
       body: JSON.stringify({ errors: [message] }),
@@ -237,7 +237,7 @@ describe('a serving application', () => {
     expect(answer).toMatch(/Content-Type: text\/plain; charset=utf-8\r\nContent-Length: 16\r\n\r\nrequest timeout\n$/);
   });
 
-  it('finishes answers under way before it closes, and is not ready meanwhile', async () => {
+  it('finishes pending answers before it closes, and is not ready in the meantime', async () => {
     let release: (() => void) | undefined;
     const serving = await start({
       onGo: (go) => {
@@ -262,7 +262,7 @@ describe('a serving application', () => {
     agent.destroy();
   });
 
-  it('goes on for a while when it is asked to close: not ready, and every answer closes its connection', async () => {
+  it('continues for a while when it is asked to close: not ready, and every answer closes its connection', async () => {
     let release: (() => void) | undefined;
     let stopNow: () => void = () => undefined;
     const serving = await start({
@@ -308,7 +308,7 @@ describe('a serving application', () => {
     agent.destroy();
   });
 
-  it('closes by force what has not finished when the time for draining is over', async () => {
+  it('forcibly closes connections that are still open after the time for draining', async () => {
     let started = false;
     const serving = await start({
       drainSeconds: 0.05,
@@ -333,7 +333,7 @@ describe('a serving application', () => {
     expect(times).toBe(1);
   });
 
-  it('says which port is taken and leaves nothing open', async () => {
+  it('reports which port is taken and leaves nothing open', async () => {
     const { port } = await start();
     await expect(start({ listen: { ...local, port } })).rejects.toMatchObject({ code: 'EADDRINUSE' });
     const metrics = { listen: { ...local, port }, registry: new Registry() };

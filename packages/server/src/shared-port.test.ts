@@ -57,7 +57,7 @@ describe('a port that processes share', () => {
     return one;
   }
 
-  it('hands out connections in turn, and passes on those that a dead process has not taken', async () => {
+  it('distributes connections in turn, and passes on those that a dead process has not confirmed', async () => {
     const [first, second] = [await join('first'), await join('second')];
     const at = first.opened!.port!;
     expect(second.opened!.port).toBe(at);
@@ -72,7 +72,7 @@ describe('a port that processes share', () => {
     expect(port.receivers).toHaveLength(1);
   });
 
-  it('holds connections while no process takes them, and refuses them when the last has left', async () => {
+  it('holds connections while no process accepts them, and refuses them when the last has left', async () => {
     const only = await join('only');
     const at = only.opened!.port!;
     port.drop(only);
@@ -139,7 +139,7 @@ describe('a server on a port of another process', () => {
     return shared;
   };
 
-  it('says that it took a connection, and answers it', async () => {
+  it('confirms a connection, and answers it', async () => {
     let listening = 0;
     server.on('listening', () => listening++);
     const { port, leave } = await share();

@@ -85,7 +85,7 @@ describe('the watch over requests', () => {
     [499, false],
     [500, true],
     [503, true],
-  ])('takes %i for a failure: %p', (status, failed) => {
+  ])('counts %i as a failure: %p', (status, failed) => {
     const { watch, told: records } = watched({});
     const res = answer(status, 1);
     watch.begin(res.req, res);
@@ -101,7 +101,7 @@ describe('the watch over requests', () => {
     expect(records).toEqual([['begin', 'request', 'server', undefined]]);
   });
 
-  it('logs requests whose answer started late, without the wait that was asked for', () => {
+  it('logs requests whose answer started late, not counting a wait that the caller requested', () => {
     const { watch, lines } = watched({ slowMs: 1_000 });
     const slow = answer(404, 6_000, 3_000);
     watch.begin(slow.req, slow)!.spend('database', 2_500.00049);

@@ -4,7 +4,7 @@ import { DatabaseProxy } from './database-proxy';
 import { freshDatabase } from './fresh-database';
 
 describe('a pool whose network loses packets', () => {
-  it('gives up on a silent connection, and goes on with another', async () => {
+  it('gives up a silent connection, and continues with another', async () => {
     const database = await freshDatabase('secrets');
     const proxy = await DatabaseProxy.start(database.url);
     const pool = createPool({ url: proxy.url, max: 1, statementSeconds: 0.1 });

@@ -6,7 +6,7 @@ describe('test databases', () => {
   const databases: TestDatabase[] = [];
   afterAll(() => Promise.all(databases.map((database) => database.drop())));
 
-  it('are clones of the migrated template and know nothing of each other', async () => {
+  it('are independent clones of the migrated template', async () => {
     const both = await Promise.all([freshDatabase('workspaces'), freshDatabase('workspaces')]);
     databases.push(...both);
     await query(both[0]!.url, 'CREATE TABLE only_here (id int)');
@@ -52,7 +52,7 @@ describe('test databases', () => {
     await expect(query(database.url, 'SELECT 1')).rejects.toThrow('does not exist');
   });
 
-  it('live on a server that says where it is', async () => {
+  it('run on a server with a known address', async () => {
     const { adminUrl } = await testServer();
     expect(await query(adminUrl, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });

@@ -5,7 +5,7 @@ const object = (...fields: string[]) => ({ properties: Object.fromEntries(fields
 const operation = (operationId: string, more: object = {}) => ({ operationId, responses: {}, ...more });
 const responseOf = (schema: object, type = 'application/json') => ({ 200: { content: { [type]: { schema } } } });
 
-describe('what trips client generators', () => {
+describe('an obstacle for client generators', () => {
   it.each([
     [{ get: operation('a_b'), put: operation('aB') }, {}, ['the operation aB is at get /x and at put /x']],
     [{}, { AB: object(), A_b: {} }, ['the type A_b is at AB and at A_b']],

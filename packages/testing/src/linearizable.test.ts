@@ -9,7 +9,7 @@ const isValid = (...history: Recorded<LockCall, LockAnswer>[]) => isLinearizable
 const never = Number.POSITIVE_INFINITY;
 
 describe('a history of locks', () => {
-  it('is sound when calls take turns', () => {
+  it('is valid if calls take turns', () => {
     expect(
       isValid(
         call('a', 'lock', 'yes', 0, 1),
@@ -23,20 +23,20 @@ describe('a history of locks', () => {
     ).toBe(true);
   });
 
-  it('is not sound when two hold it, or when a client without it uploads', () => {
+  it('is invalid if two clients hold it, or if a client without it uploads', () => {
     expect(isValid(call('a', 'lock', 'yes', 0, 1), call('b', 'lock', 'yes', 2, 3))).toBe(false);
     expect(isValid(call('a', 'lock', 'yes', 0, 1), call('b', 'upload', 'yes', 2, 3))).toBe(false);
     expect(isValid(call('a', 'lock', 'yes', 0, 3), call('b', 'lock', 'yes', 1, 2))).toBe(false);
     expect(isValid(call('a', 'lock', 'no', 0, 1))).toBe(false);
   });
 
-  it('lets calls at the same time come in any order', () => {
+  it('allows simultaneous calls in any order', () => {
     expect(
       isValid(call('a', 'unlock', 'yes', 1, 4), call('b', 'lock', 'yes', 2, 3), call('a', 'lock', 'yes', 0, 1)),
     ).toBe(true);
   });
 
-  it('lets a call without an answer have happened late, or never', () => {
+  it('allows a call without an answer to take effect late, or never', () => {
     expect(isValid(call('a', 'lock', undefined, 0, never), call('b', 'lock', 'yes', 2, 3))).toBe(true);
     expect(isValid(call('a', 'lock', undefined, 0, never), call('b', 'lock', 'no', 2, 3))).toBe(true);
     expect(
@@ -50,7 +50,7 @@ describe('a history of locks', () => {
     expect(isValid(call('b', 'lock', 'no', 0, 1), call('a', 'lock', undefined, 2, never))).toBe(false);
   });
 
-  it('is checked quickly when most calls have no answer', () => {
+  it('is checked quickly even if most calls have no answer', () => {
     let steps = 0;
     const model: typeof lockModel = (...args) => {
       steps++;

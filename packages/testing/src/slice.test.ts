@@ -9,18 +9,18 @@ const items = Array.from({ length: 40 }, (_, n) => `thing ${n}!`);
 const same = (text: string) => text;
 
 describe('a slice of a walk', () => {
-  it('is another twelfth every day, and all of it in twelve days', () => {
+  it('is another twelfth every day, and covers everything in twelve days', () => {
     const days = Array.from({ length: 12 }, (_, day) => slice(items, same, { changed: [], day }));
     expect(days.map(({ length }) => length)).toEqual([4, 4, 4, 4, 3, 3, 3, 3, 3, 3, 3, 3]);
     expect(days.flat().sort()).toEqual([...items].sort());
   });
 
-  it('also has what has changed', () => {
+  it('also includes changed items', () => {
     const changed = ['declares thing 7! and thing 8!'];
     expect(slice(items, same, { changed, day: 8 })).toEqual([7, 8, 20, 32].map((n) => `thing ${n}!`));
   });
 
-  it('has an eighth of all at most because of changes, others every day', () => {
+  it('includes at most an eighth of all items because of changes, different ones each day', () => {
     const changed = [items.slice(0, 21).join()];
     const days = [0, 1, 2, 3, 4].map((day) =>
       slice(items, same, { changed, day: day + 60 }).filter((one) => changed[0]!.includes(one)),
@@ -29,7 +29,7 @@ describe('a slice of a walk', () => {
     expect(new Set(days.flat()).size).toBe(21);
   });
 
-  it('is never empty unless there is nothing', () => {
+  it('is never empty unless there are no items', () => {
     for (let day = 0; day < 12; day++) {
       expect(slice(['one', 'two', 'three'], same, { changed: [], day })).toHaveLength(1);
     }
@@ -37,7 +37,7 @@ describe('a slice of a walk', () => {
   });
 });
 
-describe('what has changed in a repository', () => {
+describe('the changes in a repository', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'keystead-slice-'));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   const git = (date: string, ...args: string[]) => {
@@ -69,23 +69,23 @@ describe('what has changed in a repository', () => {
     commit('2026-01-10T09:00:00Z');
   });
 
-  it('is the content of folders with changed sources and their parents, on the main branch of the last six hours', () => {
+  it('are the contents of folders with changed sources and of their parents; on the main branch, for the last six hours', () => {
     const { changed, day } = slicingOf(folder);
     expect([[...changed].sort(), day]).toEqual([['other jobs', 'runs'], Date.parse('2026-01-10') / 86_400_000]);
   });
 
-  it('is all of a branch', () => {
+  it('are those of the whole branch', () => {
     git('', 'update-ref', 'refs/remotes/origin/main', first);
     write('app/src/teams/service.ts', 'service');
     commit('2026-01-11T09:00:00Z');
     expect([...slicingOf(folder).changed].sort()).toEqual(['other jobs', 'runs', 'service', 'teams']);
   });
 
-  it('is what differs from a named commit', () => {
+  it('are the differences from a named commit', () => {
     expect([...slicingOf(folder, 'HEAD~1').changed].sort()).toEqual(['service', 'teams']);
   });
 
-  it('is not a source of which only comments differ', () => {
+  it('do not include sources with only changed comments', () => {
     write('app/src/runs/jobs/job.ts', '/** What was said of it, in other words. */\nother   jobs // and more');
     commit('2026-01-11T10:00:00Z');
     expect(slicingOf(folder, 'HEAD~1').changed).toEqual([]);
@@ -93,7 +93,7 @@ describe('what has changed in a repository', () => {
     expect(slicingOf(folder, 'HEAD').changed).toHaveLength(2);
   });
 
-  it('is nothing without history', () => {
+  it('are empty without history', () => {
     expect(slicingOf(folder, 'no-such-commit').changed).toEqual([]);
     expect(slicingOf(tmpdir())).toEqual({ changed: [], day: 0 });
   });

@@ -31,7 +31,7 @@ describe('traces', () => {
     await receiver.close();
   });
 
-  it('continue the trace of a request, and show what was done within', async () => {
+  it('continue the trace of a request, and show its steps', async () => {
     await start(0);
     const span = tracing.begin('request', 'server', parent)!;
     const course = new Course(span);
@@ -74,7 +74,7 @@ describe('traces', () => {
     expect(tracing.begin('request', 'server', malformed)).toBeUndefined();
   });
 
-  it('are at most twenty a second for a share, and all if all are asked for', async () => {
+  it('are at most twenty a second for a share, and all if all are requested', async () => {
     await start(0.999);
     const sampled = () =>
       Array.from({ length: 500 }, () => tracing.begin('request', 'server', undefined)).filter(Boolean);
@@ -87,7 +87,7 @@ describe('traces', () => {
     expect(sampled()).toHaveLength(500);
   });
 
-  it('pass on a trace that is not recorded, and record nothing of it', async () => {
+  it('pass on a trace that is not recorded, without recording it', async () => {
     await start(1);
     const span = tracing.begin('request', 'server', `${parent.slice(0, -1)}0`)!;
     expect(span.child('call', 'client').traceparent).toBe(`${parent.slice(0, -1)}0`);
@@ -96,7 +96,7 @@ describe('traces', () => {
     expect(receiver.spans).toEqual([]);
   });
 
-  it('show work for several callers in the trace of each, with its time', async () => {
+  it('show shared work in the trace of each caller, with its time', async () => {
     await start(1);
     const courses = ['one', 'other'].map((name) => new Course(tracing.begin(name, 'server', undefined)));
     const timed = new Course(undefined);
@@ -142,7 +142,7 @@ describe('traces', () => {
 });
 
 describe('a course', () => {
-  it('records nothing once it is over, and work outside has none', async () => {
+  it('records nothing after its end, and work outside a request has none', async () => {
     const course = new Course(undefined);
     await follow(course, async () => {
       expect(currentCourse()).toBe(course);
@@ -156,7 +156,7 @@ describe('a course', () => {
 });
 
 describe('headers for traces', () => {
-  it('are read, percent-encoded, or refused by what is wrong', () => {
+  it('are parsed with percent encoding, or refused with the reason', () => {
     expect(readHeaders('authorization=Bearer%20x, x-org=7')).toEqual({ authorization: 'Bearer x', 'x-org': '7' });
     expect(() => readHeaders('authorization')).toThrow('is not name=value');
     expect(() => readHeaders('a b=1')).toThrow('is not name=value');

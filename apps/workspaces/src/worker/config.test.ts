@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { readWorkerConfig } from './config';
 
-describe('what a worker closes to runs besides its database', () => {
+describe('the places that a worker closes to runs, besides its database,', () => {
   it.each<[string, NodeJS.ProcessEnv, string[]]>([
     ['nothing, where the service is public there', {}, []],
     ['the service, where a proxy leads to it', { WORKSPACES_PUBLIC_URL: 'https://w.example' }, ['127.0.0.1:8300']],
@@ -17,7 +17,7 @@ describe('what a worker closes to runs besides its database', () => {
       { WORKSPACES_PUBLIC_URL: 'https://w.example', WORKSPACES_WORKER_CLOSED: '127.0.0.1:22' },
       ['127.0.0.1:8300', '127.0.0.1:22'],
     ],
-  ])('is %s', (_what, env, expected) => {
+  ])('include %s', (_what, env, expected) => {
     expect(readWorkerConfig({ WORKSPACES_DATABASE_URL: 'postgresql://u@localhost/w', ...env }).closed).toEqual(
       expected,
     );

@@ -265,7 +265,7 @@ credentials "workspaces.test" { token = "${admin.token}" }`,
     );
   }, 300_000);
 
-  it('continue while the service is down for a moment', async () => {
+  it('continue during a short outage of the service', async () => {
     rmSync(held, { force: true });
     const agent = await startAgent({ WORKSPACES_WORKER_SHOW: shownFolder, WORKSPACES_WORKER_BINARY: await binary() });
     const id = await started({ 'auto-apply': true });

@@ -59,7 +59,7 @@ describe('an assessment by the real tool', () => {
     return result.state!;
   };
 
-  it('counts checks that pass, and those that fail after what they check has changed', async () => {
+  it('counts checks that pass, and those that fail after the infrastructure has changed', async () => {
     const other = (value: string) =>
       JSON.stringify({
         version: 4,

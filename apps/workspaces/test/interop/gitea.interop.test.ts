@@ -182,7 +182,7 @@ describe('runs that follow a repository', () => {
     await eventually('no webhook', async () => (await hooksOf(clone)).length === 0);
   });
 
-  it('forged and foreign deliveries are refused; those sent again or late change nothing', async () => {
+  it('forged and foreign deliveries are refused; repeated and late ones change nothing', async () => {
     const clone = await gitea.repository('forged');
     clone.write({ 'main.tf': main('one') });
     const first = await clone.push('Say one');
@@ -228,7 +228,7 @@ describe('runs that follow a repository', () => {
     await admin.delete(`workspaces/${id}`).expect(204);
   });
 
-  it('a link that leaves the tree and a host that does not answer end the configuration, and the commit gets a status', async () => {
+  it('a link out of the tree and a host that does not answer end the configuration, and the commit gets a status', async () => {
     const clone = await gitea.repository('bad');
     clone.write({ 'main.tf': main('one') });
     symlinkSync('/etc/passwd', path.join(clone.folder, 'passwd.tf'));
@@ -300,7 +300,7 @@ describe('runs that follow a repository', () => {
     await eventually('no webhook', async () => (await hooksOf(clone)).length === 0);
   });
 
-  it('tags start runs, even those that no webhook reported, and a run by hand uses a commit that none reported', async () => {
+  it('tags and commits that no webhook reported still start runs or are used by runs started by hand', async () => {
     const clone = await gitea.repository('tagged');
     clone.write({ 'main.tf': main('one') });
     await clone.push('Say one');

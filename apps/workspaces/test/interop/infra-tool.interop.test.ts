@@ -195,7 +195,7 @@ host "workspaces.test" {
     expect(details.body.data.attributes.username).toBe('dora');
   }, 400_000);
 
-  it('moves a local state over', async () => {
+  it('migrates a local state', async () => {
     const local = folder('move', 'resource "terraform_data" "a" { input = "kept" }');
     await local('init', '-no-color');
     await local('apply', '-auto-approve', '-no-color');

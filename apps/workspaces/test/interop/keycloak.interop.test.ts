@@ -49,7 +49,7 @@ withKeycloak('people who come to the workspaces console from Keycloak', () => {
     await new Promise((resolve) => (listening ? listening.close(resolve) : resolve(undefined)));
   });
 
-  it('are let in by OpenID Connect, into the teams of their groups, and are out when Keycloak says so', async () => {
+  it('sign in by OpenID Connect, join the teams of their groups, and are signed out when Keycloak says so', async () => {
     const attributes = {
       name: 'Keycloak',
       issuer: keycloak.issuer,
@@ -88,7 +88,7 @@ withKeycloak('people who come to the workspaces console from Keycloak', () => {
     await keycloak.joinGroup();
   });
 
-  it('are let in by SAML, and their groups with them', async () => {
+  it('sign in by SAML, and join the teams of their groups', async () => {
     const settings = {
       enabled: true,
       'sso-endpoint-url': `${keycloak.issuer}/protocol/saml`,

@@ -66,7 +66,7 @@ const kinds = given ? kindsHere() : [];
   };
   const rego = (body: string) => ({ 'a.rego': `package a\n${body}\n` });
 
-  it('evaluates the plan, the run, parameters and data, all queries at once', async () => {
+  it('evaluates all queries at once, with the plan, the run, parameters and data', async () => {
     const set = setOf(
       {
         'a.rego':
@@ -94,7 +94,7 @@ const kinds = given ? kindsHere() : [];
     });
   });
 
-  it('reads texts from before version 1 as such, and names the line of a text that is neither', async () => {
+  it('reads texts in the language before version 1, and names the line of an invalid text', async () => {
     expect(
       await judge(setOf({ 'x.rego': 'package example rule["not allowed"] { true }' }, { x: 'data.example.rule' })),
     ).toEqual({
@@ -139,7 +139,7 @@ const kinds = given ? kindsHere() : [];
     expect(said).toEqual([['x', 'errored', []]]);
   });
 
-  it('stops policies that do not end, and those that fill the memory', async () => {
+  it('stops policies that do not end or fill the memory', async () => {
     const loop =
       'deny contains "x" if { some a in numbers.range(1, 100000); some b in numbers.range(1, 100000); a * b < 0 }';
     const { said } = await judge(setOf(rego(loop), { x: 'data.a.deny' }));
@@ -152,7 +152,7 @@ const kinds = given ? kindsHere() : [];
     expect(filled[0]![1]).toBe('errored');
   });
 
-  it('judges a plan of ten megabytes, and keeps what is printed small', async () => {
+  it('judges a plan of ten megabytes, and limits the printed output', async () => {
     const changes = Array.from({ length: 40_000 }, (_, at) => ({ address: `a.b[${at}]`, pad: 'x'.repeat(220) }));
     const plan = JSON.stringify({ resource_changes: changes });
     expect(plan.length).toBeGreaterThan(10_000_000);
@@ -170,7 +170,7 @@ const kinds = given ? kindsHere() : [];
     expect(String(said[1]![2]).length).toBeLessThanOrEqual(1000);
   });
 
-  it('judges by exactly the version that a set asks for', async () => {
+  it('judges with exactly the version that a set requests', async () => {
     const files = rego('deny contains "x" if false');
     expect((await judge(setOf(files, { x: 'data.a.deny' }, { toolVersion: program.version }))).said).toEqual([
       ['x', 'passed', []],

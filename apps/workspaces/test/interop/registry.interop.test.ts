@@ -21,7 +21,7 @@ const tools = [
 ] as const;
 
 // The real tools over TLS, with a registry that only this installation serves.
-describe('the registry, as the tools use it', () => {
+describe('the registry, used by the tools', () => {
   const box = mkdtempSync(path.join(tmpdir(), 'registry-'));
   const env: Record<string, string> = {};
   let host = '';

@@ -359,7 +359,7 @@ credentials "workspaces.test" { token = "${workspaces.admin.token}" }`,
     600_000,
   );
 
-  it('waits visibly while there is no worker', async () => {
+  it('shows that it waits while there is no worker', async () => {
     const run = folder('waiting', 'resource "terraform_data" "a" {}');
     await run('init', '-no-color', '-input=false');
     const applying = applyInBackground(run);

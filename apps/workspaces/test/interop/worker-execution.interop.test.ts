@@ -58,7 +58,7 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
     return { under, result: await executeApply(executor, under) };
   };
 
-  it('tests a module: what fails has finished, and what cannot run is an error', async () => {
+  it('tests a module: failed tests count as finished, and tests that cannot run as errors', async () => {
     const files = {
       'main.tf': `${cloud}
         variable "size" { type = number }
@@ -88,7 +88,7 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
     expect(broken.result.outcome).toBe('errored');
   });
 
-  it('refuses queries of a tool that has none, and says so in the log', async () => {
+  it('refuses queries for a tool without them, with a message in the log', async () => {
     const under = await doing({ files: { 'main.tf': '' }, job: { kind: 'query', runId: 'qry-1' } });
     const tool = executor.binaries[0]!;
     const old = { ...tool, version: '1.11.4' };
@@ -333,7 +333,7 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
     ['terraform.tfstate.d/dev/terraform.tfstate', 'no state'],
     ['errored.tfstate', '{ "version": 4, "serial": 9, "lineage": "foreign", "outputs": {}, "resources": [] }'],
     ['.terraform/terraform.tfstate', 'no state'],
-  ])('leaves %s in a configuration out of the run, and names it', async (name, content) => {
+  ])('ignores %s in a configuration, and reports it', async (name, content) => {
     const sibling = name.replace('terraform', 'other');
     const files = {
       'net/main.tf': `${cloud}
@@ -479,7 +479,7 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
     600_000,
   );
 
-  it('reads nothing that a run put in place of its state', async () => {
+  it('does not follow links that a run put in place of its state', async () => {
     const secret = path.join(mkdtempSync(path.join(tmpdir(), 'outside-')), 'secret.json');
     writeFileSync(secret, '{"first-run-secret":1}', { mode: 0o600 });
     const files = {

@@ -121,7 +121,7 @@ describe('generated requests', () => {
     return fuzz(target, { seed: 'itself', requests, programs: 1, callersEach: 4 });
   };
 
-  it('find nothing in a service that follows its document, and use its answers', async () => {
+  it('find no fault in a service that follows its document, and use its answers', async () => {
     const report = await found(soundService());
     expect(report.findings).toEqual([]);
     expect(report.sent).toBeGreaterThanOrEqual(600);
@@ -153,7 +153,7 @@ describe('generated requests', () => {
     );
   });
 
-  it('find answers that end in their middle', async () => {
+  it('find truncated answers', async () => {
     const { findings } = await found(soundService(), (req, res, half) => {
       if (req.method === 'POST') setImmediate(() => res.destroy());
       else res.end(half);
@@ -161,7 +161,7 @@ describe('generated requests', () => {
     expect(findings.some((finding) => finding.includes('the connection was closed within an answer'))).toBe(true);
   });
 
-  it('expect no more pieces of a chunked answer once they have left', async () => {
+  it('expect no more pieces of a chunked answer after they disconnect', async () => {
     const { findings } = await found(soundService(), (req, res, half) => {
       // Node ends its side with the client: the rest is never written.
       const waits = req.headers.connection === 'close' && req.url!.startsWith('/things');

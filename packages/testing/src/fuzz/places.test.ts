@@ -50,7 +50,7 @@ describe('a known resource', () => {
     });
   });
 
-  it('is learned from links, kept whole where they carry a query, and from paths that hold slashes', () => {
+  it('is learned from links, with their query if any, and from paths with slashes', () => {
     const store = places();
     store.learn('/boxes/a/labels?signature=x');
     expect(store.link('/boxes/{box_id}/labels', random)).toBe('/boxes/a/labels?signature=x');

@@ -36,7 +36,7 @@ const inProjects: Partial<Record<OrganizationRight, number>> = {
 const named = (rights: number) => organizationRights.filter((right) => hasRight(rights, right));
 
 describe('rights in an organization', () => {
-  it.each(organizationRights)('%s is itself, with what it implies, and grants what it should below', (right) => {
+  it.each(organizationRights)('%s includes what it implies, and grants the right capabilities', (right) => {
     const rights = rightsOf(right);
     expect(named(rights)).toEqual([right]);
     expect(named(withImplied(rights)).sort()).toEqual([right, ...(implies[right] ?? [])].sort());
@@ -44,7 +44,7 @@ describe('rights in an organization', () => {
     expect(namesOf(projectFloor(rights))).toEqual(namesOf(inProjects[right] ?? 0));
   });
 
-  it('together grant the most of each', () => {
+  it('grant the union if combined', () => {
     expect(named(everyRight)).toEqual([...organizationRights]);
     expect(withImplied(everyRight)).toBe(everyRight);
     expect(workspaceFloor(everyRight)).toBe(workspaceAdmin | maskOf('policies:override'));
@@ -54,7 +54,7 @@ describe('rights in an organization', () => {
     expect(workspaceFloor(rightsOf('read-workspaces', 'manage-policies'))).toBe(workspaceGrant('read'));
   });
 
-  it('none grants nothing', () => {
+  it('grant nothing if there are none', () => {
     expect([named(0), withImplied(0), workspaceFloor(0), projectFloor(0)]).toEqual([[], 0, 0, 0]);
   });
 });

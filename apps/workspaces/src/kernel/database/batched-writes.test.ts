@@ -42,7 +42,7 @@ const kind = (name: string, more: Partial<Batched<string, string>> = {}): Batche
 const echo: Answers = ({ values }) => ({ rows: ((values?.[0] as string[]) ?? []).map((item) => ({ item })) });
 const refused = (severity: string) => Object.assign(new Error('refused'), { severity });
 
-describe('writes of the same moment', () => {
+describe('simultaneous writes', () => {
   it('share one transaction: rows are locked first, each kind is one statement, each caller gets its own result', async () => {
     const { pool, texts, trips } = fakePool(echo);
     const writes = new BatchedWrites(pool);
@@ -67,7 +67,7 @@ describe('writes of the same moment', () => {
     expect(texts()).toEqual([['edit']]);
   });
 
-  it('fail one by one: what the server refuses for the batch is tried again item by item', async () => {
+  it('fail individually: a batch that the server refuses is repeated item by item', async () => {
     const { pool, kept } = fakePool((asked) => {
       if ((asked.values?.[0] as string[] | undefined)?.includes('bad')) throw refused('ERROR');
       return echo(asked);

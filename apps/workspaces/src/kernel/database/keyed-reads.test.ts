@@ -36,7 +36,7 @@ const shout = ({ keys }: Sent) =>
   keys.filter((key) => key !== 'absent').map((key) => ({ key, value: key.toUpperCase() }));
 
 describe('keyed reads', () => {
-  it('lets reads of all kinds that begin together share a round trip, each key once', async () => {
+  it('lets simultaneous reads of all kinds share a round trip, each key once', async () => {
     const { pool, batches } = fakePool(shout);
     const reads = new KeyedReads(pool);
     const asked = [
@@ -79,7 +79,7 @@ describe('keyed reads', () => {
     expect(released).toEqual([gone, undefined]);
   });
 
-  it('rejects for every caller when there is no connection, and asks again for the next batch', async () => {
+  it('rejects for every caller if there is no connection, and tries again for the next batch', async () => {
     const { pool } = fakePool(shout);
     const connect = pool.connect.bind(pool);
     const reads = new KeyedReads(pool);

@@ -31,7 +31,7 @@ describe('a lost race', () => {
     expect(runs).toBe(3);
   });
 
-  it('leaves everything else a fault', () => {
+  it('leaves all other errors as faults', () => {
     for (const error of [said('42601'), new Error('ours')]) expect(refusalOf(error)).toBe(error);
   });
 });

@@ -91,7 +91,7 @@ describe('a mail server', () => {
     expect((await mailer(open.port, '', { user: '' }).send(['ada@example.com'], mail)).taken).toHaveLength(1);
   });
 
-  it('that refuses the login is asked once, and its message contains no password', async () => {
+  it('that refuses the login is tried once, and its message contains no password', async () => {
     const { got, logins, port } = await serve();
     const to = ['ada@example.com', 'ops@example.com'];
     const { taken, problem } = await mailer(port, trusted, { given: 'wrong canary' }).send(to, mail);
@@ -116,7 +116,7 @@ describe('a mail server', () => {
     expect(got).toHaveLength(2);
   });
 
-  it('that is silent, slow, broken off or absent is given up, and tried again for the next mail', async () => {
+  it('that is silent, slow, interrupted or absent is given up, and tried again for the next mail', async () => {
     const sockets: Socket[] = [];
     const silent = createServer((socket) => void sockets.push(socket)).listen(0, '127.0.0.1');
     await once(silent, 'listening');

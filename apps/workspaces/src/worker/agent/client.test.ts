@@ -24,7 +24,7 @@ describe('the proxy of an agent', () => {
   ])('of %s with %j is %s', (url, environment, expected) => expect(at(url, environment)).toBe(expected));
 });
 
-describe('what an agent sends', () => {
+describe('a request of an agent', () => {
   const asked: string[] = [];
   const tunnels: string[] = [];
   const answer: http.RequestListener = (req, res) => {

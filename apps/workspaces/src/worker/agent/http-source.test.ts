@@ -41,7 +41,7 @@ describe('an agent with a service', () => {
   const planned = { outcome: 'planned' as const, planFile: Buffer.from('plan'), jsonPlan: Buffer.alloc(65_537, ' ') };
   const calls = () => requests.map(({ call }) => call);
 
-  it('takes its inputs from the answer to the start, and puts small files into the result', async () => {
+  it('gets its inputs from the answer to the start, and puts small files into the result', async () => {
     const source = await sourceAt((call) => {
       if (call === 'POST /start') return [200, { 'log-offset': 0, inputs }];
       if (call.startsWith('PUT /uploads')) return [201, { upload: 'large' }];

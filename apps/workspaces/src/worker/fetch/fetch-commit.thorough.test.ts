@@ -228,7 +228,7 @@ describe('fetching a commit', () => {
     expect(asked).toEqual([]);
   });
 
-  it('a host that stalls halfway is given up after a while, and may be tried again', async () => {
+  it('a host that stalls halfway is given up after a while, and can be tried again', async () => {
     trick = (req, res) => {
       if (req.method === 'GET') return false;
       res.writeHead(200, { 'content-type': 'application/x-git-upload-pack-result' });

@@ -83,7 +83,7 @@ describe('unpacking a configuration', () => {
     await expect(into(whole.subarray(0, whole.length / 2))).rejects.toThrow(/cannot be read/);
   });
 
-  it('stops a gzip bomb at the limit, not at its end', async () => {
+  it('stops a gzip bomb at the limit', async () => {
     const bomb = gzipSync(await tar({ name: 'zeros', content: '\0'.repeat(50_000_000) }));
     expect(bomb.length).toBeLessThan(100_000);
     await expect(into(bomb)).rejects.toThrow(/more than 1000000 bytes/);

@@ -48,7 +48,7 @@ describe.each(isolationKinds)('the kernel as seen by %s', (kind) => {
   });
   afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-  it('creates no user namespace, in which the dropped rights would come back', async () => {
+  it('refuses user namespaces, in which the dropped rights would come back', async () => {
     expect(await tryUserNamespace(confined(), trial)).toBe(false);
     const { text } = await runScript(confined(), scratch, 'unshare -Urmp --fork cat /proc/self/status; echo done');
     expect(text).toContain('unshare failed: Operation not permitted');
@@ -101,7 +101,7 @@ describe.each(isolationKinds)('the kernel as seen by %s', (kind) => {
     expect(free.text).toContain(x64 ? 'netlink of sockets given' : 'getpid given');
   });
 
-  it('connects it to no abstract socket of this machine', async () => {
+  it('refuses connections to abstract sockets of this machine', async () => {
     const name = `keystead-test-${process.pid}-${kind}`;
     const listen = `
       socket(S, PF_UNIX, SOCK_STREAM, 0) && bind(S, pack_sockaddr_un("\\0${name}")) && listen(S, 5) or die $!;
@@ -143,7 +143,7 @@ describe.each(isolationKinds)('the kernel as seen by %s', (kind) => {
     }
   });
 
-  it('says which paths it cannot read', async () => {
+  it('reports which paths it cannot read', async () => {
     const absent = path.join(root, 'absent');
     expect(await tryReading(confined(), trial, ['/usr', absent, '/usr/bin/env'])).toEqual([absent]);
   });

@@ -86,7 +86,7 @@ describe.each(ways)('a command run with $kind, launched $launched', ({ kind, lau
     expect(existsSync(path.join(outside, 'written'))).toBe(false);
   });
 
-  it('takes everything it started with it, even processes that left its group', async () => {
+  it('kills all its child processes at its end, even those that left its group', async () => {
     const seconds = 10_000 + Math.floor(Math.random() * 80_000);
     const away = kind === 'same-user' ? '' : 'setsid ';
     await run(`${away}sleep ${seconds} & sleep 0.2`);
@@ -150,7 +150,7 @@ describe.each(ways)('a command run with $kind, launched $launched', ({ kind, lau
     expect(text).toContain('\n0\n');
   });
 
-  it('is ended before the worker if the machine has no memory left', async () => {
+  it('is killed before the worker if the machine runs out of memory', async () => {
     expect((await run('cat /proc/self/oom_score_adj')).text).toBe('500\n');
   });
 
@@ -161,7 +161,7 @@ describe.each(ways)('a command run with $kind, launched $launched', ({ kind, lau
     expect(Number(count)).toBeLessThanOrEqual(1_000_000);
   });
 
-  it('leaves no file that is read through a link, a linked folder, or a pipe', async () => {
+  it('cannot make the worker read a file through a link, a linked folder, or a pipe', async () => {
     const slot = await takeSlot(scratch, isolation, 'run-y');
     const { folder, owner } = slot.jobFolder;
     const read = (name: string) => readInside(folder, name, { limit: 100, uid: owner?.uid });
@@ -181,7 +181,7 @@ describe.each(ways)('a command run with $kind, launched $launched', ({ kind, lau
 });
 
 describe('the choice of isolation', () => {
-  test('rejects every way that lets a job read a key, and says why', async () => {
+  test('rejects every way that lets a job read a key, with the reason', async () => {
     const scratch = mkdtempSync(path.join(tmpdir(), 'choice-'));
     try {
       await makeScratch(scratch);
@@ -203,7 +203,7 @@ describe('the choice of isolation', () => {
 });
 
 describe('the folder of runs', () => {
-  test('is swept of the remains of dead workers; live ones keep theirs', async () => {
+  test('is cleaned of the remains of dead workers, not of live ones', async () => {
     const root = mkdtempSync(path.join(tmpdir(), 'sweep-'));
     try {
       await makeScratch(root);

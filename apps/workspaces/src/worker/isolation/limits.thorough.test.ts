@@ -48,7 +48,7 @@ async function greedy(
 const hoard = 'head -c 600000000 /dev/zero | tail -c 500000000 | wc -c | grep -q 500000000';
 const many = 'i=0; while [ $i -lt 100 ]; do sleep 100 & i=$((i + 1)); done';
 
-describe('a run that takes too much', () => {
+describe('a run that uses too much', () => {
   it('of memory gets that reason', async () => {
     const { code, why } = await greedy(undefined, hoard);
     expect(code).not.toBe(0);
@@ -93,7 +93,7 @@ describe('a run that takes too much', () => {
 });
 
 describe('control groups of the unified hierarchy', () => {
-  it('get their limits, and report what was refused', async () => {
+  it('get their limits, and report exceeded ones', async () => {
     const folder = mkdtempSync(path.join(root, 'hierarchy-'));
     writeFileSync(path.join(folder, 'cgroup.controllers'), 'cpuset cpu io memory pids\n');
     const groups = await findControlGroups(share, folder);

@@ -18,11 +18,11 @@ test.each([
   ['/usr/absent', 'is not there'],
   ['/usr/share', undefined],
   ['/etc/hostname', undefined],
-])('whether %s can be shown to runs', (at, problem) => {
+])('%s can be shown to runs or not', (at, problem) => {
   expect(cannotBeShown(at)).toBe(problem);
 });
 
-test('a worker with a path that cannot be shown does not start, and says each', () => {
+test('a worker with paths that cannot be shown does not start, and names each', () => {
   let problems: readonly string[] = [];
   try {
     readWorkerConfig({

@@ -86,7 +86,7 @@ describe('carrying out a job', () => {
   }
   const forever = 'echo begun; while :; do sleep 0.1; done';
 
-  it('hands in the output of the tool and the result', async () => {
+  it('submits the output of the tool and the result', async () => {
     const { parts, job, results, text } = await start('echo "hello from the plan"');
     await carryOut(parts, job).done;
     expect(results).toEqual([expect.objectContaining({ outcome: 'planned', hasChanges: true })]);
@@ -115,7 +115,7 @@ describe('carrying out a job', () => {
     expect(receiver.text()).not.toContain(canary);
   });
 
-  it('does not begin a job that another worker was given', async () => {
+  it('does not start a job that was given to another worker', async () => {
     const { parts, job, results, text } = await start('echo hello', {}, { started: async () => false });
     await carryOut(parts, job).done;
     expect([results, text()]).toEqual([[], '']);
@@ -144,7 +144,7 @@ describe('carrying out a job', () => {
     ]);
   });
 
-  it('stops and hands in no plan once it has lost the job', async () => {
+  it('stops and submits no plan once it has lost the job', async () => {
     const under = await start(
       forever,
       {},
@@ -162,7 +162,7 @@ describe('carrying out a job', () => {
     expect(under.results).toEqual([]);
   });
 
-  it('hands in a result repeatedly until the database accepts it, but not after a refusal', async () => {
+  it('submits a result repeatedly until the database accepts it, but not after a refusal', async () => {
     let failures = 2;
     const under = await start(
       'echo hello',
@@ -191,7 +191,7 @@ describe('carrying out a job', () => {
     expect(asked).toBe(1);
   });
 
-  it('ends a run whose configuration is not an archive, and says why', async () => {
+  it('ends a run whose configuration is not an archive, with the reason', async () => {
     const { parts, job, results, text } = await start('', {
       planFile: Buffer.from('no archive'),
       job: { kind: 'apply' },
@@ -203,7 +203,7 @@ describe('carrying out a job', () => {
     expect(text()).toContain('Error: the archive');
   });
 
-  it('a worker that is stopped interrupts its applies, hands in their state, and signs off', async () => {
+  it('interrupts applies, submits their state, and signs off if the worker is stopped', async () => {
     const act = `trap 'echo interrupted; exit 1' INT; ${forever}`;
     const jobs: RunJob[] = [];
     const under = await start(

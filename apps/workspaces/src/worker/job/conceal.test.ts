@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Concealer } from '../tool/run-log';
 
-describe('concealing in a log', () => {
+describe('concealing secrets in a log', () => {
   const shown = (texts: string[], ...pieces: string[]): string => {
     const concealer = new Concealer(texts);
     const out = pieces.map((piece) => concealer.push(Buffer.from(piece)));
@@ -12,7 +12,7 @@ describe('concealing in a log', () => {
     expect(shown(['s.abc'], 'token s.abc and s.abcs.abc.')).toBe('token *** and ******.');
   });
 
-  it('replaces what arrives in pieces, byte by byte', () => {
+  it('replaces secrets that arrive in pieces, byte by byte', () => {
     expect(shown(['s.abcabd'], ...'x s.abcabs.abcabd y')).toBe('x s.abcab*** y');
   });
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Failing } from './retry';
 
 describe('a repeated failure', () => {
-  it('is logged completely once, then less and less often, and once when it works again', () => {
+  it('is logged completely once, then less and less often, and once when it ends', () => {
     const lines: { text: string; whole: boolean }[] = [];
     const add = (about: object, text?: string) => void lines.push({ text: text ?? '', whole: 'err' in about });
     let nowMs = 5;

@@ -10,7 +10,7 @@ describe('the binary of a run', () => {
     expect(chooseBinary(there, asked).version).toBe(asked);
   });
 
-  it.each(['1.6.1', '1.12.0', '1.9.4-rc1'])('is none if %s is missing, even if there are others', (asked) => {
+  it.each(['1.6.1', '1.12.0', '1.9.4-rc1'])('is not found if %s is missing, even if there are others', (asked) => {
     expect(() => chooseBinary(there, asked)).toThrow(asked);
   });
 

@@ -10,7 +10,7 @@ const change = (actions: string[], more: object = {}) => ({
 const plan = (document: object) => parsePlan(Buffer.from(JSON.stringify({ format_version: '1.2', ...document })));
 
 describe('the summary of a plan', () => {
-  it('counts what is replaced as added and destroyed, and data sources not at all', () => {
+  it('counts replaced resources as added and destroyed, and does not count data sources', () => {
     const resource_changes = [
       change(['create'], { importing: { id: 'x' } }),
       change(['update']),
@@ -36,7 +36,7 @@ describe('the summary of a plan', () => {
     expect(drifted('"1"', '1')).toBe(1);
   });
 
-  it('counts what has drifted and what has not, also in modules, and checks by their instances', () => {
+  it('counts drifted and undrifted resources, also in modules, and checks by instance', () => {
     const none = { resourcesDrifted: 0, resourcesUndrifted: 0 };
     const checks = { checksPassed: 0, checksFailed: 0, checksErrored: 0, checksUnknown: 0 };
     expect(healthOf(plan({}))).toEqual({ ...none, ...checks });

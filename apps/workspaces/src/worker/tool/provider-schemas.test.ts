@@ -48,7 +48,7 @@ describe('the schemas of providers', () => {
     });
   });
 
-  it('that end too soon, or are none, are refused', () => {
+  it('that are truncated or invalid are refused', () => {
     for (const text of [JSON.stringify(printed).slice(0, -1), 'Error: no provider', ''])
       expect(() => read(text, wantedOf([], []), 10)).toThrow(expect.objectContaining({ name: 'NotJson' }));
   });
@@ -67,7 +67,7 @@ describe('schemas of the provider that is part of the tool', () => {
     return { file, version: '1.11.4', product: 'Terraform', asked };
   };
 
-  it('are asked for once if a plan has no others', async () => {
+  it('are requested once if a plan needs no others', async () => {
     const cache = new SchemaCache(1000);
     const terraform = tool('terraform', said);
     const find = (...providers: string[]) => cache.findBuiltIn(terraform, wantedOf(providers, ['terraform_data']));
@@ -89,7 +89,7 @@ describe('cached schemas', () => {
     provider_schemas: {},
   });
 
-  it('are found if they contain everything that is wanted', () => {
+  it('are found if they contain everything requested', () => {
     const cache = new SchemaCache(10_000);
     cache.keep('a', wantedOf(['p'], ['x', 'y']), schemas('a'));
     expect(cache.find('a', wantedOf(['p'], ['x']))).toEqual(schemas('a'));

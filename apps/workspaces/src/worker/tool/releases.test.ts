@@ -112,7 +112,7 @@ describe('releases of the tool', () => {
     expect(asked.length).toBe(before);
   });
 
-  it('of OpenTofu are found at their own place', async () => {
+  it('of OpenTofu are found at their own address', async () => {
     const bytes = zipOf([['tofu', program('OpenTofu', '1.10.0')]]);
     const sums = Buffer.from(`${createHash('sha256').update(bytes).digest('hex')}  tofu_1.10.0_${platform}.zip\n`);
     answers.set('/tofu/v1.10.0/tofu_1.10.0_SHA256SUMS', sums);
@@ -144,7 +144,7 @@ describe('releases of the tool', () => {
     expect(left()).toEqual([]);
   });
 
-  it('are found for the catalogue by their signed sums, even if an index says otherwise', async () => {
+  it('are found for the catalogue by their signed checksums, even if an index differs', async () => {
     const index = (...versions: string[]) =>
       answers.set(
         '/terraform/index.json',
@@ -195,7 +195,7 @@ describe('releases of the tool', () => {
     expect((await find()).problems).toEqual([expect.stringContaining('answered 404')]);
   });
 
-  it('write nothing to places that an archive names', async () => {
+  it('write no files to paths that an archive names', async () => {
     const evil = ['../escaped', '/tmp/escaped', '..\\escaped', 'a/../../escaped', 'terraform/../../escaped'];
     for (const [n, name] of evil.entries()) {
       const version = `2.0.${n}`;
@@ -213,7 +213,7 @@ describe('releases of the tool', () => {
     expect(left()).toEqual([]);
   });
 
-  it('are given up if the mirror breaks off, or is silent, slow or endless', async () => {
+  it('are given up if the mirror disconnects, or is silent, slow or endless', async () => {
     const cut = await release('3.0.0', archive('3.0.0'));
     answers.set(`${cut}${platform}.zip`, (answer) => {
       answer.writeHead(200, { 'content-length': '1000' });

@@ -343,7 +343,7 @@ const recorded: readonly Recorded[] = [
   },
 ];
 
-describe.each(recorded)('the requests to $provider, and how its answers are read', (one) => {
+describe.each(recorded)('the requests to $provider, and the parsing of its answers', (one) => {
   const host: GitHost = hostOf(one.provider)!;
   let server: Server;
   let origin = '';
@@ -432,7 +432,7 @@ describe.each(recorded)('the requests to $provider, and how its answers are read
     await host.deleteHook(api(), one.at, '6');
   });
 
-  it('refusals in its own words', async () => {
+  it('refusals with the message of the host', async () => {
     const repository = asked.length;
     await host.findRepository(api(), one.at);
     const { call } = asked[repository]!;
@@ -451,7 +451,7 @@ describe.each(recorded)('the requests to $provider, and how its answers are read
   });
 });
 
-describe('what a host could do with a credential', () => {
+describe('the use of credentials at hosts', () => {
   it('the next page of a list does not lead to another address', async () => {
     const asked: string[] = [];
     const api = {
@@ -486,7 +486,7 @@ describe('what a host could do with a credential', () => {
     ['gitlab_hosted', [{ id: 6, url: hook.url }]],
     ['bitbucket_hosted', { values: [{ uuid: '6', url: hook.url }] }],
     ['bitbucket_data_center', { values: [{ id: 6, url: hook.url }] }],
-  ])('a webhook of %s whose creation was not answered is found and not created twice', async (provider, listed) => {
+  ])('a webhook of %s whose creation got no answer is found, not created twice', async (provider, listed) => {
     let found: unknown = listed;
     const made: string[] = [];
     const api = {
@@ -506,7 +506,7 @@ describe('what a host could do with a credential', () => {
     expect(await create()).toBe('7');
   });
 
-  it('subscriptions at Azure DevOps whose creation was not answered are replaced by complete ones', async () => {
+  it('subscriptions at Azure DevOps whose creation got no answer are replaced by complete ones', async () => {
     const removed: string[] = [];
     let made = 0;
     const api = {

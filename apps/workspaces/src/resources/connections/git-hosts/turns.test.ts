@@ -15,7 +15,7 @@ describe('turns', () => {
     expect(done).toEqual(['a', 'a', 'b']);
   });
 
-  it('leave a call that hangs, and begin nothing else for its organization', async () => {
+  it('stop waiting for a hanging call, and start nothing else for its organization', async () => {
     const begun: string[] = [];
     const left = ['a', 'a', 'b', 'a', 'b'];
     const turns = new Turns(5);
@@ -32,7 +32,7 @@ describe('turns', () => {
     expect(left).toEqual(['c']);
   });
 
-  it('wait for one of eight before they begin another', async () => {
+  it('wait for one of eight calls before they start another', async () => {
     const ends: (() => void)[] = [];
     const left = Array.from({ length: 9 }, (_, n) => `o${n}`);
     const turns = new Turns(1);
@@ -66,7 +66,7 @@ describe('turns', () => {
     await turns.each(1, from(['b']), serve);
   });
 
-  it('keep their claims while the work goes on, and no longer', async () => {
+  it('extend their claims only while the work continues', async () => {
     const kept: string[] = [];
     const keep = async ({ organization_id: id }: { organization_id: string }) => {
       kept.push(id);

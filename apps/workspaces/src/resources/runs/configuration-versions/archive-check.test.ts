@@ -31,7 +31,7 @@ describe('the check of an archive', () => {
     await check(archive, 1);
   });
 
-  it('stops at an archive that unpacks to too much, however small it is', async () => {
+  it('stops at an archive that unpacks to too many bytes, however small it is', async () => {
     const zeros = gzipSync(await tarOf([['zeros', Buffer.alloc(2 * 1024 * 1024)]]), { level: 9 });
     expect(zeros.length).toBeLessThan(10_000);
     await expect(check(zeros)).rejects.toThrow('unpacks to more than');

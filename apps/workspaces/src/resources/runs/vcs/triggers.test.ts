@@ -9,7 +9,7 @@ const settings = (given: Partial<Triggers>): Triggers => ({
   ...given,
 });
 
-describe('which changes concern a workspace', () => {
+describe('whether changes concern a workspace', () => {
   it.each<[string, Partial<Triggers>, string[] | undefined, boolean]>([
     ['every change, without a folder', {}, ['a.tf'], true],
     ['all of them, when not all are known', { workingDirectory: 'net' }, undefined, true],

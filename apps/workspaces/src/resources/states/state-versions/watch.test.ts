@@ -59,7 +59,7 @@ const states = fc
     return bytes.subarray(0, bytes.length - cutBytes);
   });
 
-describe('watching a state go by', () => {
+describe('reading a state as it streams through', () => {
   it('reads states of any length, in any pieces, with the same result as in one piece', async () => {
     await fc.assert(
       fc.asyncProperty(states, fc.constantFrom(1000, 16 * 1024, 64 * 1024, 300_000, 2_000_000), async (bytes, size) => {
@@ -71,7 +71,7 @@ describe('watching a state go by', () => {
     );
   });
 
-  it('reads many at once, even if some are broken off', async () => {
+  it('reads many at once, even if some are interrupted', async () => {
     const padded = (bytes: number) => Buffer.from(JSON.stringify({ version: 4, padding: 'x'.repeat(bytes) }));
     const broken = new Error('gone');
     const all = Array.from({ length: 30 }, async (_, n) => {
@@ -91,7 +91,7 @@ describe('watching a state go by', () => {
     expect(process.getActiveResourcesInfo()).not.toContain('MessagePort');
   });
 
-  it('fails for states of a thread that ended, and reads the next with another thread', async () => {
+  it('fails for the states of a thread that ended, and reads the next ones with another thread', async () => {
     const bytes = Buffer.from(JSON.stringify({ version: 4, padding: 'x'.repeat(1024 * 1024) }));
     const thread = threads.current();
     const unread = watch(db, async (seen) => {

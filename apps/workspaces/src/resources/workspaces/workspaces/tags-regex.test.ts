@@ -9,7 +9,7 @@ describe('an expression for version tags', () => {
     },
   );
 
-  it.each(['(', '[', 'a{1001}', '(a{1000}){2}'])('has to be one: %s', (expression) => {
+  it.each(['(', '[', 'a{1001}', '(a{1000}){2}'])('must be valid: %s', (expression) => {
     expect(requireRegex(expression)).toBe('is not a valid regular expression');
   });
 
@@ -20,7 +20,7 @@ describe('an expression for version tags', () => {
     ['groups in groups', '((a?){30}){33}'.repeat(70)],
     ['classes', `(?i)${'\\pL{1000}'.repeat(100)}`],
     ['brackets within classes', '[^\\]{3}]{999}'.repeat(70)],
-  ])('does not repeat %s for ever', (_what, expression) => {
+  ])('limits the repetition of %s', (_what, expression) => {
     expect(requireRegex(expression)).toBe('repeats too much (maximum is 5000 steps)');
   });
 });

@@ -119,7 +119,7 @@ describe('reading a state', () => {
     }
   });
 
-  it('is the same for every way the bytes are cut', () => {
+  it('has the same result however the bytes are split', () => {
     const state = {
       version: 4,
       serial: 12,
@@ -156,13 +156,13 @@ describe('reading a state', () => {
     );
   });
 
-  it('lets the last of equal keys count', () => {
+  it('uses the last of equal keys', () => {
     const text =
       '{"version":3,"outputs":{"a":{"value":1},"a":2},"version":4,"resources":[{"type":"x"}],"resources":[]}';
     expect(read(Buffer.from(text))).toMatchObject({ format: 4, outputs: [], resources: [] });
   });
 
-  it('replaces what the database cannot hold', () => {
+  it('replaces characters that the database cannot store', () => {
     const text = '{"version":4,"lineage":"a\\u0000b","resources":[{"type":"\\ud800","name":"n\\u0000"}]}';
     expect(read(Buffer.from(text))).toMatchObject({ lineage: 'a�b', resources: [{ type: '�', name: 'n�' }] });
   });
@@ -176,7 +176,7 @@ describe('reading a state', () => {
     expect(text.subarray(from, to).toString().trim()).toBe('41');
   });
 
-  it('reads every text like JSON.parse, however often it is repeated and however it is cut', () => {
+  it('reads every text like JSON.parse, however often it is repeated and however it is split', () => {
     const name = fc.oneof(fc.constantFrom('a', 'ab', 'b', 'type', 'x_y', '"', 'ä\n', 'z'.repeat(70)), fc.string());
     const field = fc.oneof(
       { weight: 5, arbitrary: name },
@@ -204,7 +204,7 @@ describe('reading a state', () => {
     );
   });
 
-  it('leaves out names that are longer than any name', () => {
+  it('leaves out names above the limit', () => {
     const long = 'x'.repeat(5_000);
     const { resources } = read(bytes({ version: 4, resources: [{ type: long, name: 'n', provider: 'p' }] }));
     expect(resources).toEqual([{ name: 'n', type: '', count: 0, module: 'root', provider: 'p' }]);
@@ -311,7 +311,7 @@ describe('reading JSON', () => {
     expect(accepts(given, [1, 2, 3])).toBe(isJson(given));
   });
 
-  it('accepts or refuses every text like JSON.parse, however it is cut', () => {
+  it('accepts or refuses every text like JSON.parse, however it is split', () => {
     const alphabet = [...'{}[]:,"\\u0123456789eE+-.truefalsn \n'].map((letter) => letter.charCodeAt(0));
     const byte = fc.oneof(fc.constantFrom(...alphabet), fc.nat(255));
     const change = fc.record({ at: fc.nat(), byte, kind: fc.constantFrom('put', 'drop', 'set') });
