@@ -42,11 +42,11 @@ function page(results) {
     const score = ((100 * result.killed) / result.mutants).toFixed(1);
     return `| ${name} | ${result.mutants} | ${result.killed} | ${score} % | ${result.date} |`;
   });
-  return `# Altered code
+  return `# Mutation tests of code
 
 StrykerJS alters operators, conditions, texts and blocks one at a time; a mutant is killed when a test fails or never ends.
-Written by \`npm run stryker -- <part>\`, never edited by hand; what survived is listed in [stryker.json](stryker.json), and
-what is not altered, and why, is said in [0077](../decisions/0077-tests-fuzzing-mutants-conformance-rows-speed.md).
+This page is written by \`npm run stryker -- <part>\`, never edited by hand; survivors are listed in [stryker.json](stryker.json).
+[0077](../decisions/0077-tests-fuzzing-mutants-conformance-rows-speed.md) explains what is not altered, and why.
 
 | Part | Mutants | Killed | Score | Date |
 |---|---|---|---|---|
