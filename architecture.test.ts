@@ -163,6 +163,12 @@ describe('imports', () => {
     ]);
   });
 
+  it('make a schema before they parse with it, which takes a hundred times as long as parsing', () => {
+    const makes =
+      /\b(z\.\w+|partial|optional|extend|pick|omit|catchall|strict|nullable|array)\([^()]*\)\s*\.(safeParse|parse)\(/;
+    expect(offending(product, ({ text }) => makes.test(text))).toEqual([]);
+  });
+
   it('keep the database driver in the kernel and the packages made for it', () => {
     const kernel = /^(kernel\/|service\.ts|worker\.ts|backends\/database\/drivers\/)/;
     const outside = apps.filter((source) => !kernel.test(inApp(source)));

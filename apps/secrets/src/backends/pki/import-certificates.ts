@@ -18,7 +18,7 @@ interface Brought extends StoredCertificate {
   readonly serial: string;
 }
 
-const secondsField = int();
+const secondsField = int().optional();
 const mostCertificates = 1000;
 
 function broughtIn(ca: Ca, item: Readonly<Record<string, unknown>>, at: number, nowMs: number): Brought {
@@ -30,7 +30,7 @@ function broughtIn(ca: Ca, item: Readonly<Record<string, unknown>>, at: number, 
   if (Object.values(ca.issuers).some(({ certificate }) => certificate === der)) problem('is an issuer of this mount');
   const authority = authorityAbove(ca, read);
   if (authority === '') problem('was not signed by an issuer of this mount');
-  const { data: seconds = 0, success } = secondsField.optional().safeParse(item.revocation_time ?? undefined);
+  const { data: seconds = 0, success } = secondsField.safeParse(item.revocation_time ?? undefined);
   if (!success || seconds < 0) problem('has a revocation_time that is not a time in seconds');
   if (seconds * 1000 > nowMs) problem('has a revocation_time in the future');
   return {
