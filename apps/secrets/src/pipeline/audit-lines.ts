@@ -50,7 +50,7 @@ export function responseLine(
   const e = outcome.envelope;
   return audit.response(context.entry ?? entryOf(kernel, request, context), {
     status: outcome.status,
-    data: e ? e.data : isFields(outcome.bare) ? outcome.bare : undefined,
+    data: e ? e.data : fieldsIn(outcome.bare),
     dataText: e?.dataText ?? (outcome.stored === undefined ? undefined : outcome.stored),
     auth: e?.auth ? authFields(e) : undefined,
     leaseId: e?.leaseId,
@@ -153,4 +153,5 @@ function explain({ decision }: PolicyDenied): unknown {
   return { objection: decision.objection, pattern: decision.rule?.pattern, places: decision.rule?.places };
 }
 
-const isFields = (bare: unknown): boolean => typeof bare === 'object' && !(bare instanceof Uint8Array);
+const fieldsIn = (bare: unknown): object | null | undefined =>
+  typeof bare === 'object' && !(bare instanceof Uint8Array) ? bare : undefined;

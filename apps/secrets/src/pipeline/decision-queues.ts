@@ -173,7 +173,7 @@ export class DecisionQueues {
 async function decideAll(base: EntryReader, queued: readonly QueuedDecision[]): Promise<DecidedBatch> {
   const entriesRead = new Map<string, Entry | undefined>();
   const entries = recordingReader(base, entriesRead);
-  const set = newWriteSet();
+  let set: WriteSet | undefined;
   const pending = new Pending();
   const decided: Decided[] = [];
   let hasRefusal = false;
@@ -181,9 +181,10 @@ async function decideAll(base: EntryReader, queued: readonly QueuedDecision[]): 
     const own: View = { entries, pending: new Pending(pending), set: newWriteSet() };
     try {
       const value = await one.decide(own);
-      if (removesAny(own.set, set)) break;
+      if (set && removesAny(own.set, set)) break;
       if (isEmpty(own.set)) hasRefusal = true;
-      joinSet(set, own.set);
+      if (set) joinSet(set, own.set);
+      else set = own.set;
       pending.add(own.pending);
       decided.push({ value });
     } catch (error) {
@@ -192,7 +193,7 @@ async function decideAll(base: EntryReader, queued: readonly QueuedDecision[]): 
       decided.push({ refusal: error });
     }
   }
-  return { set: withRequirements(set, entriesRead), decided, hasRefusal };
+  return { set: withRequirements(set ?? newWriteSet(), entriesRead), decided, hasRefusal };
 }
 
 /**

@@ -53,7 +53,8 @@ export interface AuditedRequest {
 /** An answer. Texts are JSON; the token and accessor of `auth` are hashed like everything else. */
 export interface AuditedResponse {
   readonly status: number;
-  readonly data?: unknown;
+  readonly data?: object | null;
+  /** `data` as JSON text, where the answer has it. */
   readonly dataText?: string;
   readonly auth?: Readonly<Record<string, unknown>> | null;
   readonly leaseId?: string;
@@ -110,13 +111,7 @@ export class Audit {
   };
 
   // For answers, which repeat. Input and new secrets hardly repeat, and would only fill the cache.
-  private readonly rememberedHash = (text: string): string => {
-    const cached = this.hashes.get(text);
-    if (cached !== undefined) return cached;
-    const hashed = this.hash(text);
-    this.hashes.set(text, hashed);
-    return hashed;
-  };
+  private readonly rememberedHash = (text: string): string => this.hashes.of(text, () => this.hash(text));
 
   /** Forgets the hashing key: the service is being sealed. */
   clear(): void {
@@ -231,7 +226,7 @@ export class Audit {
   private answer(request: AuditedRequest, a: AuditedResponse): string {
     const { hash } = this;
     let text = `{"status":${a.status}`;
-    if (a.dataText !== undefined) text += this.hashedAnswer(a.dataText, request);
+    if (a.dataText !== undefined) text += this.hashedAnswer(a.dataText, a.data, request);
     else if (a.data !== undefined && a.data !== null) text += this.shownAnswer(a.data, request);
     if (a.auth) text += `,"auth":{${shownFields(a.auth, hash, { clear: clearAuth, room: answerRoom }).text}}`;
     if (a.leaseId) text += `,"secret":{"lease_id":${JSON.stringify(a.leaseId)}}`;
@@ -240,16 +235,14 @@ export class Audit {
     return `${text}}`;
   }
 
-  private hashedAnswer(dataText: string, request: AuditedRequest): string {
+  private hashedAnswer(dataText: string, data: object | null | undefined, request: AuditedRequest): string {
+    const compute = () => {
+      if (data) return this.shownAnswer(data, request, dataText);
+      if (dataText.length > muchBytes) return this.wholeAnswer(dataText);
+      return this.shownAnswer(parseExact(dataText) as object, request, dataText);
+    };
     const isUsual = request.clear === undefined && !request.named && !request.hidesKeys;
-    const cachedAnswer = isUsual ? this.answers.get(dataText) : undefined;
-    if (cachedAnswer !== undefined) return cachedAnswer;
-    const hashed =
-      dataText.length > muchBytes
-        ? this.wholeAnswer(dataText)
-        : this.shownAnswer(parseExact(dataText) as object, request, dataText);
-    if (isUsual) this.answers.set(dataText, hashed);
-    return hashed;
+    return isUsual ? this.answers.of(dataText, compute) : compute();
   }
 
   private shownAnswer(data: object, { clear, named, hidesKeys }: AuditedRequest, dataText?: string): string {

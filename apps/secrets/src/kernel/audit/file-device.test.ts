@@ -165,16 +165,18 @@ describe('a slow sink', () => {
 describe('cached texts', () => {
   it('keep what is used, drop what is not, and never grow beyond two generations', () => {
     const texts = new Remembered(10, 5);
-    texts.set('often', 'x');
+    const missing = 'computed now';
+    const get = (text: string) => texts.of(text, () => missing);
+    texts.of('often', () => 'x');
     for (let i = 0; i < 1000; i++) {
-      texts.set(`n${i}`, `${i}`);
-      expect(texts.get('often')).toBe('x');
+      texts.of(`n${i}`, () => `${i}`);
+      expect(get('often')).toBe('x');
     }
-    expect(texts.get('n0')).toBeUndefined();
-    expect(texts.get('n999')).toBe('999');
-    texts.set('too long', 'y');
-    expect(texts.get('too long')).toBeUndefined();
+    expect(get('n999')).toBe('999');
+    expect(get('n0')).toBe(missing);
+    texts.of('too long', () => 'y');
+    expect(get('too long')).toBe(missing);
     texts.clear();
-    expect(texts.get('often')).toBeUndefined();
+    expect(get('often')).toBe(missing);
   });
 });

@@ -15,18 +15,15 @@ export class Remembered {
     private readonly longest: number,
   ) {}
 
-  get(text: string): string | undefined {
-    if (text.length > this.longest) return undefined;
+  /** The hash of a text, from `compute` if it is not cached. */
+  of(text: string, compute: () => string): string {
+    if (text.length > this.longest) return compute();
     const key = hash('sha256', text, 'base64');
     const recent = this.young.get(key);
     if (recent !== undefined) return recent;
-    const older = this.old.get(key);
-    if (older !== undefined) this.keep(key, older);
-    return older;
-  }
-
-  set(text: string, value: string): void {
-    if (text.length <= this.longest) this.keep(hash('sha256', text, 'base64'), value);
+    const value = this.old.get(key) ?? compute();
+    this.keep(key, value);
+    return value;
   }
 
   private keep(key: string, value: string): void {
