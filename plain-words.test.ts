@@ -8,10 +8,10 @@ const files = execFileSync('git', ['ls-files'], { cwd: __dirname, encoding: 'utf
   .split('\n')
   .filter((file) => existsSync(join(__dirname, file)));
 
-/** Pages for users. Records, generated pages and the specifications are not. */
+/** The pages that people write. Generated pages, the specifications and the log of released changes are not. */
 const pages = files
-  .filter((file) => /^(docs|changes)\/.*\.md$|^[A-Z]+\.md$/.test(file) && file !== 'CHANGELOG.md')
-  .filter((page) => !/^docs\/(internals|spec)\/|^docs\/commands\.md$/.test(page));
+  .filter((file) => /^(docs|changes|bench)\/.*\.md$|^[A-Z]+\.md$/.test(file) && file !== 'CHANGELOG.md')
+  .filter((page) => !/^docs\/spec\/|^docs\/commands\.md$|^docs\/internals\/conformance\.md$/.test(page));
 
 /** All that we write in code. */
 const sources = files
@@ -47,19 +47,50 @@ const forms: readonly (readonly [form: string, better: string])[] = [
   ['may everything', 'may do everything'],
 ];
 
-/** A space of a form is any gap between words: a comment or a paragraph may go on in the next line. */
-const pattern = new RegExp(
-  `\\b(?:${forms.map(([form]) => `(${form.replaceAll(' ', '\\s+(?:(?:\\*|//|#)\\s+)?')})`).join('|')})\\b`,
-  'gi',
-);
+/** Forms that are wrong in comments, but may be right in messages, tests and pages. */
+const formsOfComments: readonly (readonly [form: string, better: string])[] = [
+  ['go(?:es|ing)? on|went on', 'continue'],
+  ['for ever', 'forever, always'],
+  ['g(?:ive|ives|iven) out', 'return, assign, disclose'],
+  ['(?:is|are) to be', 'must be, will be'],
+  ['what (?:is|was|are|were) (?:said|told|asked|given|made|known|meant)', 'the noun: message, request, result, data'],
+  ['meanwhile', 'in the meantime'],
+  ['in force', 'active, current'],
+  ['texts', 'strings, messages, contents'],
+  ['mend(?:s|ed)?', 'fix, repair'],
+  ['(?:is|are|was|were) away', 'is unavailable'],
+  ['judg(?:es?|ed|ing) (?:the |a |an )?(?:plans?|polic(?:y|ies)|runs?|requests?)', 'evaluate, check'],
+  ['likewise', 'in the same way'],
+  ['but for', 'except'],
+  ['counts? once', 'is accepted only once'],
+];
+
+/** A space of a form is any gap between words: a comment or a paragraph may continue in the next line. */
+const patternOf = (of: typeof forms): RegExp =>
+  new RegExp(
+    `\\b(?:${of.map(([form]) => `(${form.replaceAll(' ', '\\s+(?:(?:\\*|//|#)\\s+)?')})`).join('|')})\\b`,
+    'gi',
+  );
 
 /** A page's text: code blocks, code in lines and targets of links are blank. */
 const proseOf = (text: string): string =>
   text.replace(/^ *```[\s\S]*?^ *```|`[^`]*`|\]\([^)]*\)/gm, (code) => code.replace(/[^\n]/g, ' '));
 
-const stumbles = (text: string): string[] =>
-  Array.from(text.matchAll(pattern), (found) => {
-    const [, better] = forms[found.slice(1).findIndex((group) => group !== undefined)]!;
+/** A source's text of which everything is blank except comments. */
+const commentsOf = (text: string): string => {
+  const blank = (code: string) => code.replace(/[^\n]/g, ' ');
+  let end = 0;
+  const parts = Array.from(text.matchAll(/^ *\/\*\*?\s[\s\S]*?\*\/|(?:^|(?<=\s))\/\/\/? .*$/gm), (found) => {
+    const code = text.slice(end, found.index);
+    end = found.index + found[0].length;
+    return blank(code) + found[0];
+  });
+  return parts.join('') + blank(text.slice(end));
+};
+
+const stumbles = (text: string, of = forms): string[] =>
+  Array.from(text.matchAll(patternOf(of)), (found) => {
+    const [, better] = of[found.slice(1).findIndex((group) => group !== undefined)]!;
     return `${text.slice(0, found.index).split('\n').length}: "${found[0]}"; write: ${better}`;
   });
 
@@ -69,9 +100,10 @@ const read = (file: string): string => readFileSync(join(__dirname, file), 'utf8
 const textOf = (file: string): string =>
   right.reduce((text, [where, words]) => (where === file ? text.replace(words, '') : text), read(file));
 
-const inFile = (file: string, text: string): string[] => stumbles(text).map((stumble) => `${file}:${stumble}`);
+const inFile = (file: string, text: string, of = forms): string[] =>
+  stumbles(text, of).map((stumble) => `${file}:${stumble}`);
 
-it('pages for users are written in plain English', () => {
+it('pages are written in plain English', () => {
   expect(pages.length).toBeGreaterThan(50);
   expect(pages.flatMap((page) => inFile(page, proseOf(read(page))))).toEqual([]);
 });
@@ -79,6 +111,11 @@ it('pages for users are written in plain English', () => {
 it('comments, messages and names in code are written in plain English', () => {
   expect(sources.length).toBeGreaterThan(2000);
   expect(sources.flatMap((file) => inFile(file, textOf(file)))).toEqual([]);
+});
+
+it('comments outside the console use the usual words', () => {
+  const others = sources.filter((file) => !file.startsWith('apps/console/'));
+  expect(others.flatMap((file) => inFile(file, commentsOf(read(file)), formsOfComments))).toEqual([]);
 });
 
 it.each(right)('%s still has the words %s', (file, words) => expect(read(file)).toContain(words));
@@ -91,6 +128,20 @@ it.each([
   'By https alone.',
   'Ask anew.',
 ])('the words of "%s" are noticed', (text) => expect(stumbles(text)).toHaveLength(1));
+
+it.each([
+  '// The job goes on.',
+  '  /** What was said\n   * of it. */',
+  'const all = 1; // of the texts',
+  '/**\n * A store that is\n * away.\n */',
+])('the words of the comment "%s" are noticed', (text) =>
+  expect(stumbles(commentsOf(text), formsOfComments)).toHaveLength(1),
+);
+
+it.each(["const said = 'it goes on';", "fetch('https://example.com/// texts')"])(
+  'the code "%s" is no comment',
+  (text) => expect(stumbles(commentsOf(text), formsOfComments)).toEqual([]),
+);
 
 it.each([
   '`whoever` is a name',

@@ -37,7 +37,7 @@ function patternsOf(file: string): Pattern[] {
 
 const usual = [...'a0 \n_A-./,=+*"\'\\({[;:@%#~|<é'];
 
-/** Long runs of what a pattern speaks of, between things it does not expect. */
+/** Long runs of text that a pattern matches, between characters that it does not expect. */
 function* runsFor(source: string): Generator<string> {
   const own = [...new Set(source.replace(/\\[a-zA-Z]/g, '').replace(/\\/g, ''))];
   for (const one of new Set([...own, ...usual])) {
@@ -79,7 +79,8 @@ function costliest({ source, flags }: Pattern): { ms: number; run: string } {
     },
     isDear,
   });
-  // What is worse than a square would never come back. Where a busy machine was the reason, it goes on with the same run.
+  // With worse than quadratic growth the search would never return. If a busy machine was the reason, it continues with
+  // the same run.
   while (isTimeout(() => tryRuns.runInContext(tried, { timeout: 2000 })) && !isDear());
   return worst;
 }

@@ -12,7 +12,7 @@ const sources = new Map(files.map((file) => [file, readFileSync(join(__dirname, 
 const literals = /`(?:[^`\\]|\\.)*`|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"/gs;
 const wordsIn = (text: string): string[] => (text.match(literals) ?? []).join(' ').match(/\w+/g) ?? [];
 
-/** Words in the texts of each folder: statements may be in a file next to the one that runs them. */
+/** Words in the files of each folder: statements may be in a file next to the one that runs them. */
 const words = new Map<string, Set<string>>();
 for (const [file, source] of sources) {
   const folder = dirname(file);

@@ -69,7 +69,7 @@ export function bodiesFor(media: string, schema: Schema, bounds: Bounds, hints: 
   return bodies.filter(({ text }) => Buffer.byteLength(text) <= bounds.bytes);
 }
 
-/** Texts are sent unchanged; other values become JSON. */
+/** Strings are sent unchanged; other values become JSON. */
 const textOf = (value: unknown): string => JSON.stringify(value) ?? '{}';
 
 const numbers = ({ values, bytes }: Bounds) => Math.min(values - slack, Math.floor(bytes / 5) - slack);

@@ -20,7 +20,7 @@ export interface Case {
 export interface Outcome extends Case {
   /** 0 if the connection ended without an answer. */
   readonly status: number;
-  /** The longest turn of the event loop meanwhile; the shortest of several tries where the first was too long. */
+  /** The longest turn of the event loop in the meantime; the shortest of several tries where the first was too long. */
   readonly turn: Turn;
   readonly bytes: number;
   readonly auditBytes: number;
@@ -40,8 +40,8 @@ const tries = 3;
 const patienceMs = 120_000;
 
 /**
- * Sends a request, and repeats it if it took too long, because garbage of earlier ones may have been collected
- * meanwhile.
+ * Sends a request, and repeats it if it took too long, because garbage of earlier ones may have been collected in the
+ * meantime.
  */
 export async function runCase(target: Target, one: Case): Promise<Outcome> {
   const bytes = bytesOf(one);

@@ -9,7 +9,7 @@ interface Making {
   readonly hints: Hints;
   /** Characters of every text, elements of every list and map; few if left out. */
   readonly size: Partial<Record<'string' | 'array' | 'object' | 'any', number>>;
-  /** The characters of texts. */
+  /** The characters of strings. */
   readonly text?: string;
 }
 

@@ -1,7 +1,7 @@
 import { type CommandSpec, namesOf } from '../../apps/cli/src/command';
 import { absent, different, referenceCommands } from './reference';
 
-/** The page of all commands: ours, next to those of the reference. Written from the table that the program is made of. */
+/** The page of all commands, next to those of the reference. It is generated from the program's table of commands. */
 export function pageOf(commands: readonly CommandSpec[]): string {
   const names = new Set(commands.flatMap(namesOf));
   const rows = commands.map(

@@ -113,7 +113,7 @@ function touchesOthers({ method, url, headers, data }: Request): boolean {
   const { pathname } = new URL(url);
   if (own.some((pattern) => pattern.test(pathname))) return false;
   if (headers.some((header) => /Namespace: guide-/.test(header))) return false;
-  // What is made is named in the body; what is its own in a drawer is private to the token.
+  // Objects that a command creates are named in the body; those in a cubbyhole are private to the token.
   return (
     !/"(name|description|userName|displayName)": "guide-/.test(data) &&
     !/@-/.test(data) &&

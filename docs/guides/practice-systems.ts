@@ -23,7 +23,7 @@ export interface PracticeSystems {
 }
 
 const subscription = randomUUID();
-/** What a pipeline's token says of its run. */
+/** The claims about its run in a pipeline's token. */
 const build = { sub: 'project:harbour/crane:branch:main', project: 'harbour/crane', ref: 'main', teams: ['builders'] };
 
 /** Starts a scheduler, a cloud provider, a directory and an OpenID provider, a cluster, an LDAP directory, an object store and a PostgreSQL on free ports of the loopback. */

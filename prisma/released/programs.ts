@@ -26,7 +26,7 @@ const mains: Record<ProgramName, string> = {
 };
 const patienceMs = 120_000;
 
-/** Starts one program and resolves when it answers; a worker is not asked. Rejects with its last output. */
+/** Starts one program and resolves when it answers; a worker is not called. Rejects with its last output. */
 export async function startProgram(
   { root, built }: Version,
   name: ProgramName,

@@ -12,7 +12,7 @@ export interface Question {
   readonly link?: string;
   /** The answer to its owner. Parts that differed between two requests are replaced by `varies`. */
   readonly body: unknown;
-  /** The status for each caller who asked. */
+  /** The status for each caller. */
   readonly statuses: Readonly<Record<string, number>>;
 }
 
@@ -41,7 +41,7 @@ export function askAs(
   return ask(installation[service].address, { method: 'GET', path, headers });
 }
 
-/** Endpoints that are not asked, with the effect they would have. */
+/** Endpoints that are not called, with the effect they would have. */
 const unasked: readonly (readonly [RegExp, string])[] = [
   [/\/(creds|sts)\/\{/, 'makes credentials'],
   [/\/config\/root\/check$/, 'asks the cloud provider'],

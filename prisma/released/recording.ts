@@ -42,7 +42,7 @@ const empty: Readonly<Record<string, string>> = {
   'workspaces.sign_in_attempt': 'guesses are forgotten within the hour',
 };
 
-/** Operations that are not asked, and why. */
+/** Operations that are not called, and why. */
 const silent: readonly (readonly [RegExp, string])[] = [
   [/^\/sys\/(rekey|rotate\/root)\//, 'the seal key has no shares'],
   [/^\/sys\/(rekey-recovery-key|rotate\/recovery)\/(backup|update)$/, 'no share was given'],

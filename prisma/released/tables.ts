@@ -35,8 +35,8 @@ export async function readTables(url: string): Promise<Tables> {
 }
 
 /**
- * Fills the empty tables of a database. Constraints and triggers are off meanwhile, as during a restore: they accepted
- * the same rows before.
+ * Fills the empty tables of a database. Constraints and triggers are off in the meantime, as during a restore: they
+ * accepted the same rows before.
  */
 export async function writeTables(url: string, { rows, sequences }: Tables): Promise<void> {
   await withClient(await asSuperuser(url), async (client) => {

@@ -21,7 +21,7 @@ export function suggest(typed: readonly string[], names: readonly string[]): str
     .map(({ name }) => name);
 }
 
-/** The edit distance of two texts. */
+/** The edit distance of two strings. */
 function distance(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, index) => index);
   for (let at = 1; at <= one.length; at += 1) {

@@ -5,7 +5,7 @@ import { rootCertificates } from 'node:tls';
 import { Problem } from './problem';
 import type { TlsSettings } from './settings';
 
-/** How a TLS connection is to be made. Throws `Problem` naming a file that cannot be read. */
+/** How to make a TLS connection. Throws `Problem` naming a file that cannot be read. */
 export function tlsOptions(tls: TlsSettings): RequestOptions {
   const { caFile, caFolder, certFile, keyFile, serverName, skipVerify } = tls;
   const own = caFile ? [readPem(caFile, '--ca-cert, SERVICE_CACERT')] : caFolder ? readFolder(caFolder) : undefined;

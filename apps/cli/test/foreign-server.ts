@@ -57,7 +57,7 @@ export const limited: Mood = (response) => {
   response.end('{"errors":[{"detail":"You have exceeded the API\'s rate limit.","status":429}]}');
 };
 
-/** A proxy in front of the server says that it is away. */
+/** A proxy in front of the server reports that it is unavailable. */
 export const away: Mood = (response) => {
   response.writeHead(502, { 'content-type': 'text/html', 'retry-after': '0.02' }).end('<html>Bad Gateway</html>');
 };
@@ -70,8 +70,8 @@ export const broken: Mood = (response) => {
 
 /**
  * A server of the same API with fewer features and some differences: unknown paths answer with an HTML page, lists are
- * not paged or ignore the requested page, unset settings and sensitive values are empty texts, and states have neither
- * lineage nor size and are downloaded from a path of the server.
+ * not paged or ignore the requested page, unset settings and sensitive values are empty strings, and states have
+ * neither lineage nor size and are downloaded from a path of the server.
  */
 export async function startForeignServer(data: ForeignData): Promise<ForeignServer> {
   const token = 'token-of-the-other-server';

@@ -45,7 +45,7 @@ export function pathOf({ mount, declared }: Visit, caller: Furnished, param?: st
   return mount.path + filled;
 }
 
-/** All places for a name: each parameter whose rule it fits, and each field of text, or a list or object of texts. */
+/** All places for a name: each parameter whose rule it fits, and each field of text, or a list or object of strings. */
 export function slotsOf(visit: Visit, caller: Furnished): Slot[] {
   const { mount, declared, operation } = visit;
   const shape = Object.entries(operation.input?.shape ?? {});

@@ -216,7 +216,7 @@ export type Sql = <R>(text: string, values?: readonly unknown[]) => Promise<[R, 
 
 /**
  * A batch token that is also a valid name: names end in a letter, a digit or an underscore, and so do the similar
- * texts.
+ * strings.
  */
 async function batchToken(make: Make): Promise<string> {
   const { auth } = await make('write', 'auth/token/create', { type: 'batch', policies: ['default'], ttl: '10h' });
@@ -232,7 +232,7 @@ async function approle(make: Make, name: string) {
 
 const same = new Map<string, readonly [string, string]>();
 
-/** Two texts of the same form that name no object; all texts of one form get the same two. */
+/** Two strings of the same form that name no object; all strings of one form get the same two. */
 export function absent({ form, value }: Named): readonly [string, string] {
   const end = /\.\w{6}$/.exec(value)?.[0] ?? '';
   const shape = `${form} ${value.length} ${form === 'lease' ? value.replace(/[^/]*$/, '') : ''}${end}`;

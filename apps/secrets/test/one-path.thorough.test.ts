@@ -153,7 +153,7 @@ describe('every declared path, however it is written', () => {
     const { status } = await client.send(method, `/v1/${target}`, headers, body && '{"probe":1}');
     return status;
   }
-  /** Parameters are judged where something is read or written. */
+  /** Parameter rules apply where something is read or written. */
   const kindsFor = (verb: Verb) => Object.keys(rules).slice(0, isListing(verb) || verb === 'delete' ? -2 : undefined);
   const hasBody = (verb: Verb) => verb === 'write' || verb === 'patch';
   /** The media type of the body that an operation takes, if it takes one. */

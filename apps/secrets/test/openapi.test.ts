@@ -79,7 +79,7 @@ describe('the OpenAPI document', () => {
         expect([key, method, typeof operation.summary, operation.tags?.length]).toEqual([key, method, 'string', 1]);
         const { content } = operation.responses['200'] ?? operation.responses['202'];
         const schema = content['application/json']?.schema;
-        // Bytes and texts have no schema to name.
+        // Bytes and text have no schema to name.
         if (!schema) expect([key, Object.values<Json>(content)[0].schema.type]).toEqual([key, 'string']);
         for (const { $ref } of schema ? (schema.anyOf ?? [schema]) : []) {
           expect(components.schemas).toHaveProperty($ref.split('/').at(-1));

@@ -100,9 +100,7 @@ export class ResponseSchemas {
   }
 }
 
-/**
- * An answer with error texts has no other members, or all those that are documented.
- */
+/** An answer with error messages has no other members, or all those that are documented. */
 function isRefusalOrTold(body: unknown): boolean {
   if (typeof body !== 'object' || body === null || !('errors' in body)) return true;
   const { properties, required } = sharedSchemas.Error as { properties: object; required: readonly string[] };

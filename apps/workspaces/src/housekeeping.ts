@@ -95,7 +95,7 @@ interface Options extends Pick<Environment, 'notificationReach' | 'mailer'> {
   readonly assessmentHours?: number;
   /** How long a run waits for a worker with its version while there are others; default: 120. */
   readonly versionWaitSeconds?: number;
-  /** How long audit events are kept; 0: for ever. Default: 400. */
+  /** How long audit events are kept; 0: forever. Default: 400. */
   readonly auditDays?: number;
   /** Where tokens that agents left behind are revoked; undefined if runs get none. */
   readonly secrets?: SecretsService;

@@ -52,10 +52,10 @@ function startFetchingOf(
   return startFetching(databaseFetches({ ...shared, configurationBytes, fetcher }), log, 1000);
 }
 
-/** A plan that takes longer than this to judge delays only its own organization. */
+/** A plan whose evaluation takes longer than this delays only its own organization. */
 const judgingPatienceMs = 5000;
 
-/** Judges plans by policies, if there is an engine for that. */
+/** Evaluates policies for plans, if there is an engine for that. */
 function startJudgingOf(
   config: WorkerConfig,
   { opa, isolation }: WorkerDeps,

@@ -237,7 +237,7 @@ describe('agents', () => {
     await Promise.all(two.map((agent) => claim(agent, { holds: ['job-none'] })));
     const unheard = await Promise.all(two.map((agent) => claim(agent)));
     const got = new Map<string, string>();
-    // A late answer is ignored: the job was given out again since.
+    // A late answer is ignored: the job has been assigned again.
     for (const [index, agent] of two.entries()) {
       const job = await claim(agent, { holds: [...got.keys()] });
       expect([job.id, job.attempt]).toEqual([unheard[index].id, unheard[index].attempt + 1]);

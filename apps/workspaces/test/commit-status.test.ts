@@ -54,7 +54,7 @@ describe('the status of a commit', () => {
       .filter((one) => one.sha === sha && one.context.startsWith(`keystead/${organizationName}`))
       .map(({ context, state, description }) => `${context.replace('keystead/', '')} ${state}: ${description}`);
   };
-  /** Plans the next run, and discards it if it has changes, so that another may follow. */
+  /** Plans the next run, and discards it if it has changes, so that another can follow. */
   const plan = async (result: Parameters<typeof worker.plan>[0]) => {
     const { runId } = await worker.plan(result);
     if (result?.hasChanges !== false && result?.outcome !== 'errored')

@@ -12,8 +12,9 @@ import { startJudging } from '../src/worker/policies/http-judging';
 import { fakeWorker } from './fake-worker';
 import { objectingEngine } from './objecting-engine';
 
-// A process that a test kills: a node of the service with its jobs, or, with the address of one, an agent that judges
-// plans. Its fault points are its commits, its calls to the service, and the moment after it has judged a plan.
+// A process that a test kills: a node of the service with its jobs, or, with the address of one, an agent that
+// evaluates plans. Its fault points are its commits, its calls to the service, and the moment after it has evaluated a
+// plan.
 
 type Query = (...args: unknown[]) => unknown;
 
@@ -46,7 +47,7 @@ function watchCommits(fault: (name: string) => void): void {
 interface Orders {
   /** Runs a job of the service once. */
   readonly job?: string;
-  /** Judges plans like a worker with access to the database. */
+  /** Evaluates plans like a worker with access to the database. */
   readonly judge?: true;
   /** Ends a plan as the worker that has its job. */
   readonly endPlan?: {

@@ -27,7 +27,7 @@ describe('members do not see', () => {
     await reader.get(`agent-pools/${hidden}/agents`).expect(404);
     const granted = await grant(workspaces, readers, workspaceId, 'read');
     expect(await namesAt(reader, path)).toEqual(['shown']);
-    // Those who see the project see its workspaces; pages and filters count what is seen.
+    // Those who see the project see its workspaces; pages and filters count only those.
     const projectId = await project(workspaces, 'acme', 'of readers');
     await grantProject(workspaces, readers, projectId, 'read');
     const relationships = { project: ref('projects', projectId) };

@@ -36,7 +36,7 @@ const parsesPlainly = [
   'kernel/installation/identity-keys.ts',
   // Durations of tests, from the log of the tool.
   'resources/artifacts/module-tests/junit.ts',
-  // The parser of the tools reads numbers itself; only texts are stored.
+  // The parser of the tools reads numbers itself; only strings are stored.
   'resources/artifacts/modules/module-thread.ts',
   'resources/connections/forwarding/requests.ts',
   'resources/connections/oauth/app-manifests.ts',

@@ -1,6 +1,9 @@
 import { type PolicyEngine, unjudged } from '../src/resources/runs/policy-evaluations/perform';
 
-/** An engine in which policies whose names begin with `no` fail every plan. `judged` is called after each plan. */
+/**
+ * An engine in which policies whose names begin with `no` fail every plan. `judged` is called after the evaluation of
+ * each plan.
+ */
 export const objectingEngine = (judged: () => void = () => undefined): PolicyEngine => ({
   async judge(sets, { plan }) {
     plan.resume();

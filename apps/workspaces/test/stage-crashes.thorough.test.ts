@@ -13,7 +13,7 @@ import { policiesOf } from './policy-sets';
 import { startRuns } from './run-fixture';
 import { ref, resource, WORKER_TOKEN } from './start-workspaces';
 
-// A node, or an agent that judges plans, is killed before and after each commit and each call while policies are
+// A node, or an agent that evaluates plans, is killed before and after each commit and each call while policies are
 // evaluated and run tasks are called and answer. Every run must end, with each evaluation, answer and override counted
 // once. Normally a few kills; the long form runs the whole matrix and prints its size.
 

@@ -145,7 +145,7 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
   const onceOnly = isHosted ? it.skip : it;
   let mine: Tenant;
   let theirs: Tenant;
-  /** Texts that no answer to `me` may contain, unless `me` sent them. */
+  /** Strings that no answer to `me` may contain, unless `me` sent them. */
   let canaries: string[] = [];
 
   beforeAll(async () => {

@@ -237,7 +237,7 @@ describe('workspaces that follow a repository', () => {
     await send('post', `${at}/failure`, WORKER_TOKEN, fetch.lease).send({ reason: 'away', again: true }).expect(204);
     const waits = await means().db.prisma.ingressAttributes.findMany({ where: { fetchFailures: 1 } });
     expect(waits.map(({ fetchWorkerId }) => fetchWorkerId)).toEqual([null]);
-    // A repeated report counts once.
+    // A repeated report is counted only once.
     await send('post', `${at}/failure`, WORKER_TOKEN, fetch.lease).send({ reason: 'away', again: true }).expect(409);
     await means().db.prisma.ingressAttributes.updateMany({ data: { fetchAt: new Date(0) } });
     const { body: second } = await take(third).expect(200);

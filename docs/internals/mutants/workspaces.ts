@@ -243,7 +243,7 @@ const wrapping =
   (name: string, wrap: (make: Any) => Any): Wrapper =>
   (exports) => ({ ...exports, [name]: wrap(exports[name] as Any) });
 
-/** Texts rendered under one mutant must not be shown under the next, so none is cached. */
+/** Answers rendered under one mutant must not be shown under the next, so none is cached. */
 export const forgetFragments: Wrapper = (exports) => {
   const Kept = exports.Fragments as new () => { get(): undefined; document(): undefined };
   class Fragments extends Kept {

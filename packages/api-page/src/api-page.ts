@@ -52,7 +52,8 @@ export class ApiPage {
     const packed = takesGzip(req.headers['accept-encoding']);
     const headers = {
       'Content-Type': file.type,
-      // While nodes of two versions answer, a page may ask for a file of the other version: it gets ours, for now.
+      // While nodes of two versions answer, a page may ask for a file of the other version: it gets the file of this
+      // version, for now.
       'Cache-Control': digest === file.digest ? 'public, max-age=31536000, immutable' : 'no-cache',
       Vary: 'Accept-Encoding',
       ...(packed ? { 'Content-Encoding': 'gzip' } : {}),

@@ -21,7 +21,7 @@ function pointerSteps(pointer: string): string[] {
     .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-/** The texts of a scalar or a list of scalars; undefined for anything else. */
+/** The strings of a scalar or a list of scalars; undefined for anything else. */
 export function textsOf(value: unknown): string[] | undefined {
   const list = Array.isArray(value) ? value : [value];
   return list.every(isScalar) ? list.map(String) : undefined;

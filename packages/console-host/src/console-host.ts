@@ -35,7 +35,7 @@ export class ConsoleHost {
   private readonly pages: Pages;
   private readonly cookie: SessionCookie;
   private readonly providerRoutes: ProviderRoutes | undefined;
-  /** Binds a passkey challenge to the browser that asked for it. */
+  /** Binds a passkey challenge to the browser that requested it. */
   private readonly askers: SessionCookie;
 
   constructor(private readonly options: ConsoleHostOptions) {

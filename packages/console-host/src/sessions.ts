@@ -27,6 +27,6 @@ export interface Sessions {
 export interface From {
   readonly address: string;
   readonly requestId: string;
-  /** Binds passkey challenges to this browser, if it has asked for one. */
+  /** Binds passkey challenges to this browser, if it has requested one. */
   readonly browser?: string | undefined;
 }

@@ -1,11 +1,11 @@
 import { type Envelope, envelope } from './envelope';
 
-/** The body of every refusal and fault: a list of texts, empty for a plain "not found". */
+/** The body of every refusal and fault: a list of messages, empty for a plain "not found". */
 export function errorBody(errors: readonly string[]): string {
   return `${JSON.stringify({ errors })}\n`;
 }
 
-/** The body of a refusal that says more than its texts: the texts, and the keys of the standard answer. */
+/** The body of a refusal with more than messages: the messages, and the keys of the standard answer. */
 export function detailedErrorBody(errors: readonly string[], content: Envelope): string {
   return `{"errors":${JSON.stringify(errors)},${envelope(content).slice(1)}`;
 }

@@ -6,7 +6,10 @@ import { z } from 'zod';
  */
 const unseen = /[^\p{L}\p{M}\p{N}\p{P}\p{S} \u200c\u200d]/u;
 
-/** No line ends, other controls, zero-width characters or marks of direction: two texts that look alike would be two. */
+/**
+ * No line ends, other controls, zero-width characters or marks of direction: two labels that look alike would be
+ * different.
+ */
 export const isSeen = (text: string): boolean => !unseen.test(text);
 
 export const notSeen = 'must not contain invisible characters';

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 
-/** Shorter texts stay strings. */
+/** Shorter values stay strings. */
 const shortestBytes = 64 * 1024;
 const quote = 0x22;
 const backslash = 0x5c;
@@ -16,8 +16,8 @@ export class LargeText {
 }
 
 /**
- * Parses JSON; long texts become `LargeText` without ever being strings, which would take their memory twice more, and
- * for long. Throws what `parse` throws, and a TypeError for bytes that are not UTF-8.
+ * Parses JSON; long strings become `LargeText` without ever being JavaScript strings, which would take their memory
+ * twice more, and for long. Throws what `parse` throws, and a TypeError for bytes that are not UTF-8.
  */
 export function parseWithLargeTexts(json: Buffer, parse: (text: string) => unknown = JSON.parse): unknown {
   const found = largeTexts(json);
@@ -43,7 +43,7 @@ export function parseWithLargeTexts(json: Buffer, parse: (text: string) => unkno
   return restored(parse(parts.join('')));
 }
 
-/** The positions of long texts, without their quotes. */
+/** The positions of long strings, without their quotes. */
 function largeTexts(json: Buffer): { from: number; to: number }[] {
   const found: { from: number; to: number }[] = [];
   for (let at = 0; at < json.length; at++) {

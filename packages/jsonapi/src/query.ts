@@ -33,7 +33,7 @@ export class Query {
       .filter((part) => part !== '');
   }
 
-  /** The sort keys asked for, checked against those offered; each may be sent with a leading dash. */
+  /** The requested sort keys, checked against those offered; each may be sent with a leading dash. */
   sort(offered: readonly string[]): { key: string; descending: boolean }[] {
     return this.list('sort').map((part) => {
       const descending = part.startsWith('-');
@@ -43,7 +43,7 @@ export class Query {
     });
   }
 
-  /** The include paths asked for, checked against those offered. */
+  /** The requested include paths, checked against those offered. */
   include(offered: readonly string[]): string[] {
     const paths = this.list('include');
     for (const path of paths) {

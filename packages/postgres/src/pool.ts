@@ -36,7 +36,7 @@ const ANSWER_MS = 5000;
  * A pool of connections with limits on waiting and running. `int8` stays a string. A broken idle connection is replaced
  * at the next use, so that the service survives a restart of its database; so is a connection whose server does not
  * even report a timeout, for example because the network drops packets. A connection to a standby is refused unless
- * asked for, because its answers would stay outdated.
+ * requested, because its answers would stay outdated.
  */
 export function createPool(options: PoolOptions): pg.Pool {
   const statementMs = (options.statementSeconds ?? 30) * 1000;

@@ -72,7 +72,7 @@ export class PrimaryNeeded extends Refusal {
   }
 }
 
-/** What the caller asked for does not exist, or the caller may not know that it does. */
+/** The target of the request does not exist, or the caller may not know that it does. */
 export const notFound = (): Refusal => new Refusal('missing', '');
 
 /** True for errors that were thrown on purpose and may be shown to the caller. */

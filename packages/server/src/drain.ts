@@ -19,7 +19,8 @@ interface BusySocket extends Socket {
 }
 
 /**
- * Prepares a graceful shutdown and returns the function that does it. At first the server goes on, but every answer
+ * Prepares a graceful shutdown and returns the function that does it. At first the server keeps answering, but every
+ * answer
  * closes its connection. Then it accepts no new connections, closes idle ones, and busy ones after their answer;
  * connections that are still open when the time is over are closed by force. A server that does not listen itself has a
  * `leave`, after which it gets no more connections.

@@ -1,4 +1,4 @@
-/** How a listener speaks TLS; PEM texts. */
+/** The TLS settings of a listener, as PEM. */
 export interface Tls {
   key: string;
   cert: string;

@@ -12,7 +12,7 @@ export interface Ready {
   adminUrl: string;
   /** The owner of this run's databases, with no other rights, like a customer's role on a managed server. */
   owner: { readonly name: string; readonly password: string };
-  /** The migrated database to clone; absent when no service was asked for. */
+  /** The migrated database to clone; absent when no service was requested. */
   template?: string;
   /** The prefix of all databases of this run, which are removed at its end. */
   prefix: string;

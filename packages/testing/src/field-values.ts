@@ -14,7 +14,7 @@ export interface FieldSchema {
 
 let patches = 0;
 
-/** Texts in the formats that fields have. */
+/** Strings in the formats that fields have. */
 const texts = (fresh: () => string): string[] => [
   fresh(),
   `${fresh()}@example.com`,
@@ -34,7 +34,7 @@ const publicKey = String(
   generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ type: 'spki', format: 'pem' }),
 );
 
-/** Values that a field's schema allows, in the order to try them; `fresh` returns unique texts. */
+/** Values that a field's schema allows, in the order to try them; `fresh` returns unique strings. */
 export function valuesOf(schema: FieldSchema, fresh: () => string): unknown[] {
   if (schema.anyOf) {
     return schema.anyOf.flatMap((each) => valuesOf(each, fresh)).sort((value) => (value === '' ? 1 : -1));

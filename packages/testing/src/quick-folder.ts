@@ -14,7 +14,7 @@ export function quickFolder(memory = '/dev/shm', free = freemem()): string {
     const { bavail, bsize } = statfsSync(memory);
     if (bavail * bsize >= enough && free >= enough) return memory;
   } catch {
-    // There is no such folder, or it is not ours.
+    // There is no such folder, or it belongs to someone else.
   }
   return tmpdir();
 }

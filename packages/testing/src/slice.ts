@@ -78,7 +78,7 @@ export function slicingOf(folder: string, since?: string): Slicing {
   };
 }
 
-/** The texts of files in a commit; '' for one that was not there. */
+/** The contents of files in a commit; '' for one that was not there. */
 function textsAt(folder: string, commit: string, files: readonly string[]): string[] {
   const input = files.map((file) => `${commit}:${file}\n`).join('');
   const answer = execFileSync('git', ['cat-file', '--batch=%(objectsize)'], { cwd: folder, input, maxBuffer: 2 ** 28 });

@@ -87,8 +87,8 @@ export async function setSequences(client: pg.ClientBase, sequences: readonly Se
 }
 
 /**
- * Runs `load` with the tables emptied and without foreign keys and triggers, so that rows may come in any order; puts
- * them back afterwards, which checks every reference. All within the client's transaction.
+ * Runs `load` with the tables emptied and without foreign keys and triggers, so that rows can be in any order; restores
+ * them afterwards, which checks every reference. All within the client's transaction.
  */
 export async function whileUnchecked(
   client: pg.ClientBase,

@@ -27,7 +27,7 @@ export function printData(context: Context, answer: ServiceResponse, field?: str
   }
 }
 
-/** Prints only one field, or the whole answer if none was asked for. */
+/** Prints only one field, or the whole answer if none was requested. */
 export function printOrField(context: Context, answer: ServiceResponse, field: string | undefined): void {
   const { body } = answer;
   if (field === undefined) {

@@ -50,7 +50,7 @@ async function use(
   return answer.body?.data ?? {};
 }
 
-/** `transit …`: files and texts with keys that stay in the service. */
+/** `transit …`: encrypts and signs files and text with keys that stay in the service. */
 export const transitCommands: readonly CommandSpec[] = [
   {
     name: 'transit encrypt',

@@ -207,7 +207,7 @@ function parseForm(text: string, maxValues: number): Record<string, unknown> {
   return pairFields(new URLSearchParams(text));
 }
 
-/** Fields from pairs of names and texts; a repeated name becomes a list. */
+/** Fields from pairs of names and strings; a repeated name becomes a list. */
 export function pairFields(pairs: URLSearchParams): Record<string, unknown> {
   const fields: Record<string, unknown> = {};
   for (const [key, value] of pairs) {

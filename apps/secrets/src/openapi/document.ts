@@ -202,7 +202,7 @@ function unlike(list: OperationEntry | undefined, operation: OperationEntry): re
 
 const json = 'application/json';
 
-/** The content by media type: JSON with its schema, texts, and bytes. */
+/** The content by media type: JSON with its schema, text, and bytes. */
 function contentOf(types: readonly string[], schema: JsonSchema = { type: 'object' }): JsonSchema {
   const ofType = (type: string): JsonSchema => {
     if (type === json) return schema;

@@ -98,7 +98,7 @@ export class Misguided extends Refusal {
   }
 }
 
-/** A page asked for something that its session allows only after a step-up. */
+/** A page requested something that its session allows only after a step-up. */
 export class StepUpRequired extends Refusal {
   constructor() {
     super('denied', 'step-up-required: prove once more who you are, at /ui/session/step-up, and send this again');

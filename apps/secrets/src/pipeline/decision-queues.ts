@@ -68,7 +68,7 @@ const IN_DATABASE = 2;
  * writes everything, on condition that nothing has changed since it was read. A decision that removes what an earlier
  * one writes waits for the next commit. If another node did change something, all are decided again, now holding a lock
  * in the database that no other node can overtake, so none loses twice. If there are other nodes, a refusal is only
- * given for what the database says, since this node's memory may be outdated.
+ * based on the database, since this node's memory may be outdated.
  */
 export class DecisionQueues {
   private readonly queues = new Map<string, Queue>();

@@ -26,7 +26,7 @@ export class InputParsers {
   /**
    * Parses the fields of a request; unknown fields are left out. Null empties a list or a map and resets a single value
    * to its default (Decision 0011). With `update`, the given fields replace those of the stored record (merge) or of
-   * the defaults. Throws `invalid` with the text that clients know.
+   * the defaults. Throws `invalid` with the text that clients expect.
    */
   parse(operation: AnyOperation, fields: InputFields, exact: boolean, stored: unknown): InputFields {
     const { schema, required, sent } = this.of(operation);

@@ -37,7 +37,7 @@ type Advance = <K extends RequestContext>(context: K) => K;
 /**
  * The life of a request: find the route and the caller, read the body, ask the policies, write the audit line, run the
  * handler, commit, write the audit line of the answer. Refusals and faults are thrown; both leave audit lines too, with
- * what was known by then and the status of the answer.
+ * the data determined by then and the status of the answer.
  */
 export async function handle(kernel: Kernel, request: Request): Promise<Outcome> {
   requireReading(kernel, request);
@@ -105,7 +105,7 @@ async function carryOut(kernel: Kernel, request: Request, advance: Advance, isOv
   const bounds = boundsOf(match, token !== undefined);
   if (request.readBody) {
     request.sent = await request.readBody(bounds);
-    // A body may take long to arrive, and the namespace may be locked meanwhile.
+    // A body may take long to arrive, and the namespace may be locked in the meantime.
     checkMatch({ ...match, namespace: kernel.namespaces.find(match.namespace.uuid) ?? match.namespace });
   } else requireWithin(request.sent, bounds);
   const bearer = token && (await authenticate(kernel, token));

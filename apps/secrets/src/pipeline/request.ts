@@ -120,7 +120,7 @@ export function requireWithin({ fields, bytes }: RequestFields, { values }: Body
   if (bytes > 2 * values && Object.keys(fields).length > values) throw tooManyValues(values);
 }
 
-/** The refusal of a body with too many bytes; for the highest limit, in the words that clients know. */
+/** The refusal of a body with too many bytes; for the highest limit, in the wording that clients expect. */
 export function tooManyBytes(limit: number): Refusal {
   if (limit === freeForm.bytes) return new Refusal('too-large', text);
   const mebibytes = limit / (1024 * 1024);
@@ -156,7 +156,7 @@ export interface Grant {
 }
 
 /**
- * What is known of a request. Each step returns a value that adds to the one it was given; a request that ends early is
+ * The data of a request. Each step returns a value that adds to the one it was given; a request that ends early is
  * audited with the last of them.
  */
 export interface RequestContext {

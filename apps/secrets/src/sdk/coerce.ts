@@ -21,8 +21,8 @@ export const maxElements = 10_000;
 const longestShown = 200;
 
 /**
- * A value as refusals print it, in the notation that clients know: `zz`, `[a b]`, `map[k:v]`. Only the shown part of a
- * long one is read.
+ * A value as refusals print it, in the notation that clients expect: `zz`, `[a b]`, `map[k:v]`. Only the shown part of
+ * a long one is read.
  */
 export function shown(value: unknown): string {
   const text = printed(value, longestShown + 1);
@@ -47,7 +47,7 @@ function series<T>(head: string, items: readonly T[], print: (item: T, room: num
   return `${text}]`;
 }
 
-/** The refusal of a field whose value cannot be converted, in the text clients know. */
+/** The refusal of a field whose value cannot be converted, in the wording that clients expect. */
 export function fieldProblem(field: string, input: string, reason: string): string {
   return `Field validation failed: error converting input ${input} for field "${field}": ${reason}`;
 }
@@ -117,7 +117,7 @@ function durationProblem(text: string): string {
     : `time: unknown unit ${JSON.stringify(unit)} in duration ${quoted}`;
 }
 
-/** Longer texts are not durations; no more of one is looked at. */
+/** Longer strings are not durations; the rest is not read. */
 const longestDuration = 100;
 const durationStart = /^[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|[smhd]))*(?:\d+(?:\.\d*)?|\.\d+)([^\d.]*)/;
 const knownUnits = /^(ns|us|µs|μs|ms|[smhd])$/;
@@ -128,7 +128,7 @@ export function tooManyElements(value: unknown): Failure | undefined {
   return count > maxElements ? new Failure(`more than ${maxElements} elements`) : undefined;
 }
 
-/** A list of texts from an array; anything else becomes its only element, except empty values (`""`, `{}`). */
+/** A list of strings from an array; anything else becomes its only element, except empty values (`""`, `{}`). */
 export function toList(value: unknown): string[] | Failure {
   if (value === '' || (isObject(value) && Object.keys(value).length === 0)) return [];
   const failures: string[] = [];

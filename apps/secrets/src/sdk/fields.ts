@@ -42,7 +42,7 @@ export interface FieldMeta {
   readonly olderNameOf?: string;
 }
 
-/** What the document says about a field in addition to its type. */
+/** The description of a field in the document, in addition to its type. */
 export interface FieldFacts {
   readonly default?: unknown;
   readonly enum?: readonly unknown[];
@@ -70,8 +70,8 @@ export const olderName = <T extends z.ZodType>(type: T, of: string) =>
 export const anyCase = <T extends z.ZodType>(type: T): T => type.meta({ anyCase: true });
 
 /**
- * A text in JSON or another language, in which many texts mean the same: a rule that denies single values denies it,
- * and one that allows single values compares it character by character.
+ * A text in JSON or another language, in which different strings can mean the same: a rule that denies single values
+ * denies it, and one that allows single values compares it character by character.
  */
 export const document = <T extends z.ZodType>(type: T): T => type.meta({ document: true });
 
@@ -80,7 +80,7 @@ export const notKept = <T extends z.ZodType>(type: T): T => announced(type, { wr
 
 type Convert<T> = (value: unknown) => T | Failure;
 
-/** A field read by a rule that only it needs; `hidden` keeps its values out of error texts. */
+/** A field read by a rule that only it needs; `hidden` keeps its values out of error messages. */
 export function field<T>(
   json: Record<string, unknown>,
   convert: Convert<T>,

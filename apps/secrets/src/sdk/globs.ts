@@ -1,18 +1,18 @@
 import { Refusal } from '@keystead/refusal';
 
 /**
- * The budget of one request for comparing texts with patterns: about 20 ms. A search may examine every character of the
- * text once for every character of the pattern.
+ * The budget of one request for comparing strings with patterns: about 20 ms. A search may examine every character of
+ * the text once for every character of the pattern.
  */
 const mostSteps = 100_000_000;
 /** The cost of any comparison, in steps. */
 const stepsOfOne = 300;
 
-/** Compares texts with patterns in which `*` matches any text, within the budget of one request. */
+/** Compares strings with patterns in which `*` matches any text, within the budget of one request. */
 export class Globs {
   private remainingSteps = mostSteps;
 
-  /** Throws `too-large` once the texts and patterns of this request are too many, or too long. */
+  /** Throws `too-large` once the strings and patterns of this request are too many, or too long. */
   fits(glob: string, text: string): boolean {
     if (!glob.includes('*')) return this.take(glob === text, 0);
     const parts = glob.split('*');

@@ -215,7 +215,7 @@ export const stream = (contentType: string, begin: (sink: StreamSink) => () => v
 /** A bare body, as in the older system endpoints. */
 export const raw = (body: unknown, status = 200): RawReply => ({ kind: 'raw', status, body });
 
-/** A refusal in the form that clients know from multi-errors: `1 error occurred:` and so on. */
+/** A refusal in the form that clients expect from multi-errors: `1 error occurred:` and so on. */
 export function listed(kind: RefusalKind, message: string): Refusal {
   return new Refusal(kind, listedText(message));
 }

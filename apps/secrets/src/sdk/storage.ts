@@ -5,7 +5,7 @@ export interface Page {
 }
 
 /**
- * A backend's view of the database: only its own mount's entries. Values are JSON texts, sealed before they leave the
+ * A backend's view of the database: only its own mount's entries. Values are JSON, sealed before they leave the
  * process. Writes join the call's write set and are committed once, after the handler returned and before the answer;
  * reads see the call's own pending writes.
  */

@@ -78,7 +78,8 @@ const aliasOf = {
 
 /**
  * Resolves aliases against their token_* fields, which take precedence, and checks the whole. Call it in a write with
- * the merged input and the fields as sent; returns the input to store. Throws `invalid` with the texts clients know.
+ * the merged input and the fields as sent; returns the input to store. Throws `invalid` with the messages that clients
+ * expect.
  */
 export function settleTokenParams<T extends TokenParams & TokenAliases>(
   input: T,

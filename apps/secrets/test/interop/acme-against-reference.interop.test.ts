@@ -53,7 +53,8 @@ function shown(value: unknown, { base }: Side): unknown {
 }
 
 /**
- * An answer without random parts and without the texts of refusals; the reference sends some refusals without a nonce.
+ * An answer without random parts and without the messages of refusals; the reference sends some refusals without a
+ * nonce.
  */
 const plain = (side: Side, { status, body, headers }: AcmeReply) =>
   !String(body?.type).startsWith('urn:')

@@ -167,7 +167,7 @@ function hclValue(value: unknown): string {
   return `{\n${entries.join('\n')}\n  }`;
 }
 
-/** Texts only: the reference reads nested lists and `false` in JSON policies as something else. */
+/** Only strings: the reference reads nested lists and `false` in JSON policies as something else. */
 function asJson(blocks: readonly Block[]): string {
   const flat = (values?: Lists) =>
     values &&

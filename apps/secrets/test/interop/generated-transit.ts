@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { bodyOf, bool, duration, number, oddText, often, one } from './generated-bodies';
 
 /**
- * A request to a transit mount. Texts `«kind:n:mutation»` are replaced by a value from an earlier answer of the same
+ * A request to a transit mount. Strings `«kind:n:mutation»` are replaced by a value from an earlier answer of the same
  * server.
  */
 export interface TransitRequest {

@@ -14,7 +14,7 @@ const withGnupg = installed ? describe : describe.skip;
 // Key shares encrypted to keys of GnuPG, decrypted as their holders would.
 withGnupg('key shares for holders with GnuPG', () => {
   const secrets = startSecrets();
-  // Short, because the socket of its agent lies in it.
+  // Short, because the socket of its agent is in it.
   const home = mkdtempSync(path.join(tmpdir(), 'gpg-'));
   const gpg = (args: readonly string[], input?: Buffer) =>
     execFileSync(

@@ -23,7 +23,7 @@ const rights = [
   },
 ];
 
-// The API server judges the engine's objects: names, bindings, tokens, and their rights.
+// The API server validates the engine's objects: names, bindings, tokens, and their rights.
 withCluster('accounts of a Kubernetes API server', () => {
   let aheadMs = 0;
   const secrets = startSecrets({ clock: { now: () => Date.now() + aheadMs } });

@@ -5,7 +5,7 @@ import { type Answer, type ReferenceServer, Speaker, startReferenceServer } from
 import type { Difference, Told } from './transit-differences';
 
 /**
- * A request below a mount. Texts `«field:n»` are replaced by that field of the nth earlier answer of the same server.
+ * A request below a mount. Strings `«field:n»` are replaced by that field of the nth earlier answer of the same server.
  */
 export interface ComparedRequest {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
@@ -41,7 +41,7 @@ interface Comparison {
   readonly isApart?: (request: ComparedRequest) => boolean;
   /** Fields of answers that later requests use, if both sides have them. */
   readonly kept: readonly string[];
-  /** Derives the values for texts with these names from the kept ones: the nth of its kind. */
+  /** Derives the values for strings with these names from the kept ones: the nth of its kind. */
   readonly made?: Readonly<Record<string, (keptOf: (field: string, n: number) => string, n: number) => string>>;
   /** An answer without its random parts and times. */
   readonly plain: (told: Told, request: ComparedRequest) => Told;

@@ -8,7 +8,7 @@ import { type Answer, type ReferenceServer, Speaker, startReferenceServer } from
 import { differences as meant, type Told } from './transit-differences';
 
 // Every path of transit against a reference server, if KEYSTEAD_REFERENCE_SERVER names its program: the same requests
-// must get the same answers, except for random keys and texts. Decision 0255 lists the intended differences.
+// must get the same answers, except for random keys and messages. Decision 0255 lists the intended differences.
 
 const program = process.env.KEYSTEAD_REFERENCE_SERVER;
 const compared = program ? it : it.skip;

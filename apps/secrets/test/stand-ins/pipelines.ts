@@ -1,7 +1,7 @@
 /** The audience of pipelines' tokens in tests and guides. */
 const audience = 'https://keystead.example';
 
-/** The claims of a job of GitHub Actions, as GitHub documents them; all values are texts there. */
+/** The claims of a job of GitHub Actions, as GitHub documents them; all values are strings there. */
 export const actionsClaims = {
   jti: 'a1b2',
   sub: 'repo:acme/shop:environment:production',
@@ -28,7 +28,7 @@ export const actionsClaims = {
   job_workflow_ref: 'acme/automation/.github/workflows/deploy.yml@refs/heads/main',
 };
 
-/** The claims of a job of GitLab CI, as documented: ids and booleans are texts, the runner’s id is a number. */
+/** The claims of a job of GitLab CI, as documented: ids and booleans are strings, the runner’s id is a number. */
 export const gitlabClaims = {
   jti: 'c3d4',
   sub: 'project_path:acme/shop:ref_type:branch:ref:main',

@@ -218,7 +218,7 @@ const BACKGROUND = 'x-keystead-background';
 
 /**
  * The caller: from the token in the header, or for our own pages from the session cookie. `again`: the check is
- * repeated for an answer that goes on, which does not count as use of the session.
+ * repeated for an answer that is still being sent, which does not count as use of the session.
  */
 async function authenticate(
   { kernel: { env }, console, trustedProxies }: AppParts,

@@ -19,7 +19,7 @@ export class NoWorker extends Error {
 /** What a machine offers a worker. */
 export interface WorkerDeps {
   readonly binaries: readonly Binary[];
-  /** The OPA binaries, newest first; none: other workers judge policies. */
+  /** The OPA binaries, newest first; none: other workers evaluate policies. */
   readonly opa: readonly OpaProgram[];
   readonly isolation: Isolation;
   /** What is enforced and what is not, one sentence each. */

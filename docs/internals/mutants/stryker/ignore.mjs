@@ -1,5 +1,5 @@
-// Code that is not mutated, because nothing depends on it: the texts of errors and the names of their classes. The text
-// of a Refusal is an answer to callers, so it is mutated.
+// Code that is not mutated, because nothing depends on it: the messages of errors and the names of their classes. The
+// text of a Refusal is an answer to callers, so it is mutated.
 const texts = new Set(['StringLiteral', 'TemplateLiteral', 'TemplateElement']);
 const isError = (node) =>
   node.type === 'NewExpression' &&

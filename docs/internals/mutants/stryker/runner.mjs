@@ -20,7 +20,7 @@ const uncaught = ['uncaughtException', 'unhandledRejection'];
 
 /**
  * Tested code may send messages to its parent process. Here the parent is StrykerJS, which only understands its own
- * messages, texts.
+ * messages, strings.
  */
 function keepApart() {
   const send = process.send?.bind(process);

@@ -1,6 +1,6 @@
 import type { Random } from './random';
 
-/** The latest distinct texts. Adding, picking and removing take constant time. */
+/** The latest distinct strings. Adding, picking and removing take constant time. */
 export class Few {
   private readonly values: string[] = [];
   private readonly at = new Map<string, number>();

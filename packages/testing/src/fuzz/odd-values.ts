@@ -22,7 +22,7 @@ export const names: readonly string[] = [
   ...['l'.repeat(64), 'new', 'list', 'self'],
 ];
 
-/** Texts that break parsers, tables, paths and terminals. */
+/** Strings that break parsers, tables, paths and terminals. */
 export const oddTexts: readonly string[] = [
   '',
   ' ',

@@ -176,7 +176,7 @@ function examplesOf(pattern: string): readonly string[] {
     const texts = fc.stringMatching(new RegExp(pattern, 'u'), { size: 'small' });
     return fc.sample(texts, { seed: 20_261_122, numRuns: examplesPerPattern });
   } catch {
-    // The library cannot generate texts for every pattern.
+    // The library cannot generate strings for every pattern.
     return names;
   }
 }

@@ -185,7 +185,7 @@ function factsOf(data: Data): Facts {
   return { current_version: Number(data.current_version ?? 0), versions: (data.versions ?? {}) as Facts['versions'] };
 }
 
-/** Values are equal if their JSON texts with sorted names are. */
+/** Values are equal if their JSON with sorted names is. */
 const sameValue = (one: unknown, other: unknown): boolean => jsonText(inOrder(one)) === jsonText(inOrder(other));
 
 function inOrder(value: unknown): unknown {

@@ -74,7 +74,7 @@ export function meetsConstraints(certificate: Certificate, role: Constraints, co
   );
 }
 
-/** A token's metadata from the extensions of a certificate: their texts by object identifier, with - for the dots. */
+/** A token's metadata from the extensions of a certificate: their values by object identifier, with - for the dots. */
 export function extensionMetadata({ extensions }: Certificate, role: Constraints): Record<string, string> {
   const values = role.allowed_metadata_extensions.flatMap((id) => {
     const extension = extensions.get(id);

@@ -19,7 +19,7 @@ export interface OcspRules {
   /** All must agree; otherwise the first definite answer counts. */
   readonly everyone: boolean;
   readonly maxAgeMs: number;
-  /** How often a failing responder is asked again, within two seconds. */
+  /** How often a failing responder is called again, within two seconds. */
   readonly retries: number;
 }
 

@@ -43,7 +43,7 @@ export interface CloudOneDefaults {
   readonly metadataHost: string;
 }
 
-/** The configuration in force. */
+/** The current configuration. */
 export interface InForce {
   readonly tenantId: string;
   readonly resource: string;

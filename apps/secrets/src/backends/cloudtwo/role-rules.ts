@@ -8,7 +8,8 @@ const longestWaitSeconds = 30;
 const userPath = /^\/([\x21-\x7F]{0,510}\/)?$/;
 
 /**
- * All rules that a role violates, in words that clients know; empty if it is valid. Spec: Cloud-provider engine (Role).
+ * All rules that a role violates, in wording that clients expect; empty if it is valid. Spec: Cloud-provider engine
+ * (Role).
  */
 export function roleFaults(role: CloudTwoRole): string[] {
   const faults: string[] = [];

@@ -46,7 +46,7 @@ export const loginPath = (organizations: Organizations) =>
   });
 
 /**
- * The login as it would be now: GitHub is asked again with the same token. Throws if the token has ended, or its user
+ * The login as it would be now: GitHub is called again with the same token. Throws if the token has ended, or its user
  * has left the organization, was renamed or has other policies; and `upstream` if GitHub is unavailable.
  */
 export const renewLogin =

@@ -121,7 +121,7 @@ function internalOf(name: string, role: JwtRole, found: Verifier, claims: Claims
 }
 
 /**
- * A login by browser as it would be now. If the role requests `offline_access`, the provider is asked again: disabled
+ * A login by browser as it would be now. If the role requests `offline_access`, the provider is called again: disabled
  * users are refused, and groups are updated. Throws `upstream` if it is unavailable.
  */
 export async function renewBrowserLogin(

@@ -40,7 +40,7 @@ export const userPaths = [
   }),
 ];
 
-/** Groups by name, likewise. */
+/** Groups by name, in the same way. */
 export const groupPaths = [
   namesPath('groups', groupsHere, { summary: 'Groups that have policies here.', list: 'List the names.' }),
   recordPath('groups/:name', groupsHere, {

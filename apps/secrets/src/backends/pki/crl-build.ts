@@ -54,7 +54,10 @@ interface Build {
   readonly config: CrlConfig;
 }
 
-/** Builds a CRL, one at a time, unless `isDone` says that one built meanwhile is enough. No CRL number is used twice. */
+/**
+ * Builds a CRL, one at a time, unless `isDone` says that one built in the meantime is enough. No CRL number is used
+ * twice.
+ */
 async function build(
   { storage, nowMs, config }: Build,
   authority: string,

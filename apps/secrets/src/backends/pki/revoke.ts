@@ -64,7 +64,7 @@ function requireNoIssuer(ca: Ca, serial: string): void {
   if (issuer) refuse(`adding issuer (id: ${issuer.issuer_id}) to its own CRL is not allowed`);
 }
 
-/** Shorter texts are rejected. */
+/** Shorter strings are rejected. */
 const shortestPem = 75;
 
 /** Parses a certificate and stores it if needed. Throws `invalid` if no issuer of the mount signed it. */

@@ -129,7 +129,7 @@ export function filledRole(role: Role, fill: (text: string) => string | undefine
   };
 }
 
-/** Drops texts with templates, for callers without an entity. */
+/** Drops strings with templates, for callers without an entity. */
 export const withoutTemplates = (text: string): string | undefined => (text.includes('{{') ? undefined : text);
 
 const anything = ['*'];

@@ -10,7 +10,7 @@ export interface SchedulerDefaults {
   readonly token: string;
 }
 
-/** The address of the scheduler, and our credentials. `token` is a management token; certificates are PEM texts. */
+/** The address of the scheduler, and our credentials. `token` is a management token; certificates are PEM. */
 export interface SchedulerAccess {
   readonly address: string;
   readonly token: string;

@@ -1,6 +1,6 @@
 import { Refusal } from '@keystead/refusal';
 
-/** Refuses malformed base64 at a position, in the words that clients know. */
+/** Refuses malformed base64 at a position, in the wording that clients expect. */
 const illegal = (at: number): never => {
   throw new Refusal('invalid', `illegal base64 data at input byte ${at}`);
 };

@@ -87,7 +87,7 @@ export function changeKey<K extends TransitKey | null>(
   });
 }
 
-/** The message that clients know for a version no longer accepted. */
+/** The message that clients expect for a version no longer accepted. */
 export const tooOld = 'ciphertext or signature version is disallowed by policy (too old)';
 
 /** The numbers of the versions that still decrypt and verify. */

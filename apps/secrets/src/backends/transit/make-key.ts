@@ -33,7 +33,7 @@ export async function createKey(storage: Storage, name: string, asked: TransitKe
   return changeKey(storage, name, (key) => key ?? made);
 }
 
-/** Throws `invalid` if keys of the type cannot be derived as asked. */
+/** Throws `invalid` if keys of the type cannot be derived as requested. */
 export function checkDerivation({ type, derived, convergent_encryption }: TransitKey): void {
   if (derived && !derives(type)) {
     refuse(`key derivation and convergent encryption not supported for keys of type ${type}`);

@@ -19,7 +19,7 @@ export interface AuditCaller {
   readonly tokenType: string;
 }
 
-/** What is known so far of a request in the pipeline. */
+/** The parts of a request that the pipeline has determined so far. */
 export interface AuditedRequest {
   readonly id: string;
   /** The id that the caller gave it. */
@@ -50,7 +50,7 @@ export interface AuditedRequest {
   accessorHash?: string;
 }
 
-/** An answer. Texts are JSON; the token and accessor of `auth` are hashed like everything else. */
+/** An answer. Strings are JSON; the token and accessor of `auth` are hashed like everything else. */
 export interface AuditedResponse {
   readonly status: number;
   readonly data?: object | null;
@@ -87,7 +87,7 @@ export class Audit {
   private key: KeyObject | undefined;
   private readonly callerTexts = new WeakMap<AuditCaller, string>();
   private readonly hashes = new Remembered(4096, 256);
-  /** Hashed texts of whole answers: small secrets that are read again and again. */
+  /** Hashed values of whole answers: small secrets that are read again and again. */
   private readonly answers = new Remembered(2048, 1024);
   private timeMs = 0;
   private timeText = '';

@@ -93,7 +93,7 @@ async function rowsBehind(database: Database, query: ChainQuery, after: ChainPla
   return rows;
 }
 
-/** Texts that a row must contain for one of its lines to match; then the lines themselves are checked. */
+/** Strings that a row must contain for one of its lines to match; then the lines themselves are checked. */
 function needlesOf({ path, accessor, requestId, operation, entityId }: ChainQuery): string[] {
   const begin = (name: string, text: string) => `"${name}":${JSON.stringify(text).slice(0, -1)}`;
   return [
@@ -115,7 +115,7 @@ function isMeant({ request, auth }: Line, query: ChainQuery): boolean {
   );
 }
 
-/** $1 and $2 from and to when; $3, $4, $5 the row to go on from, and $6 whether lines of it are left; $7 needles. */
+/** $1 and $2 from and to when; $3, $4, $5 the row to continue from, and $6 whether lines of it are left; $7 needles. */
 const SEARCH = {
   name: 'audit-chain-search',
   text: `SELECT chain, sequence, at_ms,

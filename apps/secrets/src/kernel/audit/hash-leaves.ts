@@ -9,7 +9,7 @@ export type ClearFields = readonly string[] | 'all' | undefined;
 /** How values and keys are written to a line. */
 interface LeafRules {
   readonly hash: HashText;
-  /** Names whose texts and numbers stay in the clear, at any depth. */
+  /** Names whose strings and numbers are not hashed, at any depth. */
   readonly named?: ReadonlySet<string>;
   /** Keys are input of a caller, and hashed like values. */
   readonly hidesKeys?: boolean;
@@ -62,7 +62,7 @@ export function shownFields(
   return { text, whole };
 }
 
-/** The texts of more than `length` characters in a value. */
+/** The strings of more than `length` characters in a value. */
 export function longTexts(value: unknown, length: number, into: Set<string> = new Set()): Set<string> {
   if (typeof value === 'string') {
     if (value.length > length) into.add(value);

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 
 /**
- * A cache of the hashes of a few thousand short texts, by recent use. The texts themselves are not stored: they are
+ * A cache of the hashes of a few thousand short strings, by recent use. The strings themselves are not stored: they are
  * secrets, and would outlive their owner. Two generations of plain maps are cheaper than an LRU order: a used text
- * moves to the young map; when that is full, it becomes the old one, and the old one is dropped. Texts longer than
+ * moves to the young map; when that is full, it becomes the old one, and the old one is dropped. Strings longer than
  * `longest` are not cached.
  */
 export class Remembered {

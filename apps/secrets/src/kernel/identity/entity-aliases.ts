@@ -69,7 +69,7 @@ export class EntityAliases {
         if (id !== undefined || attempt === 3) {
           throw new Refusal('conflict', 'combination of mount and alias name is already in use');
         }
-        // Another alias was given this name meanwhile: look again, and change that one.
+        // Another alias got this name in the meantime: search again, and change that one.
       }
     }
   }

@@ -13,7 +13,7 @@ import type { TokenRecord } from '../tokens/types';
 import { Leases } from './leases';
 import type { LeaseHosts } from './types';
 
-/** An outside system: what it was asked to revoke, and whether it refuses. */
+/** An outside system: its calls to revoke, and whether it refuses them. */
 class Outside {
   readonly ended: string[] = [];
   readonly calls: string[] = [];

@@ -280,7 +280,7 @@ export class Leases {
 
   /**
    * Ends every lease and token under a prefix of whole segments: `db` means everything below `db/`, never `db2/`. The
-   * work is a job, so it goes on after a crash, on any node; the caller waits for it at most `waitMs`. `forced` drops
+   * work is a job, so it continues after a crash, on any node; the caller waits for it at most `waitMs`. `forced` drops
    * leases even if the outside system refuses.
    */
   async revokePrefix(
@@ -475,7 +475,7 @@ export class Leases {
   }
 }
 
-/** The wording of a failed revocation that clients know. */
+/** The wording of a failed revocation that clients expect. */
 function revocationFailed(error: unknown): unknown {
   if (error instanceof Refusal && error.kind === 'unavailable') return error;
   const text = error instanceof Error ? error.message : String(error);

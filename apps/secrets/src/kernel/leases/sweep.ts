@@ -17,7 +17,7 @@ interface Lane {
   running: number;
   readonly pace: RevocationPace;
   claiming: boolean;
-  /** The last claim returned fewer than asked for. */
+  /** The last claim returned fewer than requested. */
   drained: boolean;
 }
 

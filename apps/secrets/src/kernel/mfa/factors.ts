@@ -10,7 +10,7 @@ const maxLockSeconds = 3_600;
 /** How long wrong codes count after the last one. */
 const forgetSeconds = 24 * 3_600;
 
-/** Why a factor is refused, in the words that clients know. */
+/** Why a factor is refused, in the wording that clients expect. */
 export interface WrongFactor {
   readonly ok: false;
   readonly reason: string;
@@ -99,8 +99,8 @@ export class Factors {
   }
 
   /**
-   * Uses up all of these correct factors, or none. Returns the reason if one has been used meanwhile. `also` runs in
-   * the same transaction, and its errors are thrown.
+   * Uses up all of these correct factors, or none. Returns the reason if one has been used in the meantime. `also` runs
+   * in the same transaction, and its errors are thrown.
    */
   async settle(factors: readonly RightFactor[], also?: (tx: Tx) => Promise<void>): Promise<string | undefined> {
     try {

@@ -9,7 +9,7 @@ import type { AccessList, Subject } from './types';
 
 const at = (path: string) => path as CanonicalPath;
 
-/** An access list from policy texts; a policy's name is its place in the list. */
+/** An access list from the text of policies; a policy's name is its place in the list. */
 function access(texts: string | readonly string[], subject?: Subject, nowMs = 0): AccessList {
   const policies = [texts]
     .flat()

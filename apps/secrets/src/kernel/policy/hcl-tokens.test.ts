@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { tokenize } from './hcl-tokens';
 
-/** Tokens as `KIND text line:column`, but for the end. */
+/** Tokens as `KIND text line:column`, without the end. */
 const tokensOf = (text: string) =>
   tokenize(text)
     .map(({ kind, text: value, at }) => `${kind} ${value} ${at.line}:${at.column}`)

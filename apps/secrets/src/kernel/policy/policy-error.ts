@@ -1,11 +1,11 @@
 import type { TreeItem } from './policy-tree';
 
-/** Text that parses but is invalid; the parser adds the prefix that clients know. */
+/** Text that parses but is invalid; the parser adds the prefix that clients expect. */
 export class PolicyMeaningError extends Error {
   override readonly name = 'PolicyMeaningError';
 }
 
-/** The complaint about unknown keys, in the form that clients know. */
+/** The complaint about unknown keys, in the form that clients expect. */
 export function invalidKeys(prefix: string, items: readonly TreeItem[]): PolicyMeaningError {
   const lines = items.map((item) => `\t* ${prefix}invalid key ${quoted(item.keys[0]!)} on line ${item.at.line}`);
   const count = items.length === 1 ? '1 error occurred' : `${items.length} errors occurred`;

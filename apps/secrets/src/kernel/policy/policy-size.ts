@@ -4,7 +4,7 @@ import type { ParameterLists, PathRule, Policy, PolicyValue } from './types';
 
 /** The most rules in the policies of one caller; parameter values count as rules. Decision 0060. */
 export const maxRulesOfCaller = 50_000;
-/** The most characters in all their texts. */
+/** The most characters in all of them together. */
 export const maxTextOfCaller = 16 * 1024 * 1024;
 /** The most rules in one policy when it is written, counted in the same way. */
 const maxRulesOfPolicy = 10_000;
@@ -20,7 +20,7 @@ export function sizeOf({ rules }: Policy): number {
 const maxMarks = 6 * maxRulesOfPolicy;
 const marks = new Set([...'{[,'].map((mark) => mark.charCodeAt(0)));
 
-/** Parses a policy that is to be written. Throws `malformed` for one with too many rules, and like `parsePolicy`. */
+/** Parses a policy before it is written. Throws `malformed` for one with too many rules, and like `parsePolicy`. */
 export function parseBounded(text: string): Policy {
   if (text.length <= maxPolicyBytes && countMarks(text) > maxMarks) throw tooMuch();
   const policy = parsePolicy(text);

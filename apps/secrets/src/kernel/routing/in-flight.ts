@@ -1,6 +1,6 @@
 import type { Verb } from '../../sdk/call';
 
-/** What is known of a request under way. */
+/** The data of a running request. */
 export interface InFlightRequest {
   readonly id: string;
   readonly startedAtMs: number;

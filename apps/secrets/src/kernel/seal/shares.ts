@@ -27,7 +27,9 @@ export function checkShareCount({ shares, threshold }: ShareCount, prefix: strin
 export const splitIntoShares = (key: Buffer, { shares, threshold }: ShareCount): Promise<Buffer[]> =>
   splitKey(key, shares, threshold);
 
-/** Parses a share that a person typed: hexadecimal or base64. Throws `invalid` with the texts that clients know. */
+/**
+ * Parses a share that a person typed: hexadecimal or base64. Throws `invalid` with the messages that clients expect.
+ */
 export function parseShare(text: string): Buffer {
   const share = parseBytes(text);
   if (!share) throw new Refusal('invalid', "'key' must be a valid hex or base64 string");

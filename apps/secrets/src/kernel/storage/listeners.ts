@@ -6,7 +6,7 @@ export interface SealBeat {
   readonly sealed: boolean;
   /** Increases whenever the wrapped keyring changes. */
   readonly generation: number;
-  /** When the database was asked, on this process's clock (`performance.now`). */
+  /** When the query was sent, on this process's clock (`performance.now`). */
   readonly askedMs: number;
 }
 

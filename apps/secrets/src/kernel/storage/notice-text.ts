@@ -11,7 +11,7 @@ export type Message =
   /** When its node sent it, on the clock of that process. */
   | { readonly kind: 'beat'; readonly node: string; readonly askedMs: number }
   | { readonly kind: 'notices'; readonly node: string; readonly notices: readonly Notice[] }
-  /** The notices were too long and lie in the change table. */
+  /** The notices were too long, so they are in the change table. */
   | { readonly kind: 'see'; readonly node: string; readonly change: string };
 
 /** Notices as text: a line each, topic and key. */

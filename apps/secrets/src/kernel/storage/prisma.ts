@@ -19,8 +19,8 @@ const OURS = Prisma.TransactionIsolationLevel.ReadCommitted;
 
 /**
  * The Prisma client on our own connections: outside transactions its statements go through `send`, inside they use the
- * connection of the running transaction. A transaction that does not use it pays nothing. Errors of statements are
- * thrown as the driver raised them.
+ * connection of the running transaction. A transaction that does not use it costs nothing more. Errors of statements
+ * are thrown as the driver raised them.
  */
 export class PrismaOnOurs {
   private readonly client: PrismaClient;

@@ -160,8 +160,8 @@ export const TAKE_TURN: Statement = {
 };
 
 /**
- * Names under a folder by a skip scan: after a folder, the search goes on behind all it holds, so the cost is that of
- * the names shown and not of the entries below. $1 mount, $2 prefix, $3 end of prefix or null, $4 start (exclusive
+ * Names under a folder by a skip scan: after a folder, the search continues after everything in it, so the cost is that
+ * of the names shown and not of the entries below. $1 mount, $2 prefix, $3 end of prefix or null, $4 start (exclusive
  * for entries), $5 limit, $6 now.
  */
 export const LIST_ENTRIES: Statement = {

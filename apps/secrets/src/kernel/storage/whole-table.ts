@@ -44,7 +44,7 @@ export class WholeTable {
   }
 
   private load(): Promise<void> {
-    // Set before reading: a change noticed meanwhile must not be overwritten by an older state.
+    // Set before reading: a change noticed in the meantime must not be overwritten by an older state.
     this.loaded = true;
     const loading = this.read()
       .catch((error) => {

@@ -95,7 +95,7 @@ const detailsOf = (token: TokenRecord) => ({
   expire_time: token.expiresAtMs ? new Date(token.expiresAtMs).toISOString() : null,
 });
 
-/** The token of an accessor that is visible in a namespace; throws the refusals that clients know. */
+/** The token of an accessor that is visible in a namespace; throws the refusals that clients expect. */
 export async function requireAccessor(
   tokens: Tokens,
   namespaceId: string,
@@ -110,7 +110,7 @@ export async function requireAccessor(
 /** A caller's token, or a stored one. */
 type ShownToken = CallerToken | TokenRecord;
 
-/** A token in look-ups, with keys in the order that clients know. */
+/** A token in look-ups, with keys in the order that clients expect. */
 async function describe(
   parts: TokenParts,
   id: string,

@@ -5,7 +5,7 @@ import { readAccess } from './access-store';
 import type { WorkspaceCapability } from './capabilities';
 import type { Principal, PrincipalKind } from './principal';
 
-/** The caller who asked for something that takes effect later. */
+/** The caller who requested something that takes effect later. */
 export interface LinkHolder {
   readonly kind: PrincipalKind;
   readonly id: string;
@@ -87,7 +87,7 @@ export async function accessNow(db: Database, by: EarlierAsker, organizationId: 
 }
 
 /**
- * May the caller who asked for something earlier still do it? Check this where it takes effect, with the capability
+ * May the caller who requested something earlier still do it? Check this where it takes effect, with the capability
  * that the request needed.
  */
 export async function mayStill(

@@ -76,8 +76,8 @@ const BATCH = 100;
 
 /**
  * Deletes the objects of deleted blobs; returns for how many. Throws if the store belongs to another database. Failed
- * deletions are tried again later by any node, less and less often, so that a store that is away for a day loses
- * nothing and is not asked all the time.
+ * deletions are tried again later by any node, less and less often, so that a store that is unavailable for a day loses
+ * nothing and is not called all the time.
  */
 export async function removeObjects(db: Database): Promise<number> {
   const objects = objectsOf(db);

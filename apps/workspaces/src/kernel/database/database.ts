@@ -63,7 +63,7 @@ export interface Decisions {
   lost(key: string): void;
 }
 
-/** The row after it was made or changed, read again; throws `missing` if it was deleted meanwhile. */
+/** The row after it was made or changed, read again; throws `missing` if it was deleted in the meantime. */
 export function still<T>(found: T | undefined): T {
   if (found === undefined) throw notFound();
   return found;

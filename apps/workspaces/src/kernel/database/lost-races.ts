@@ -67,7 +67,7 @@ function lostToAnother(error: unknown): boolean {
   );
 }
 
-/** Was a referenced row deleted meanwhile, or was a reference added to a row that is being deleted? */
+/** Was a referenced row deleted in the meantime, or was a reference added to a row that is being deleted? */
 function lostReference(error: unknown): boolean {
   if (error instanceof TornRead) return true;
   const failure = driverErrorIn(error);

@@ -187,7 +187,7 @@ export function serial<T extends Pick<Transaction, 'queryRaw' | 'executeRaw'>>(t
 const MOST_NAMES = 150;
 /** A statement used this often is assumed to recur. */
 const USES = 4;
-/** Longer texts usually contain long lists of values, and are rarely repeated. */
+/** Longer statements usually contain long lists of values, and are rarely repeated. */
 const LONGEST_TEXT = 20_000;
 
 interface SeenText {

@@ -156,8 +156,8 @@ export const bodyValues = 50_000;
 export const unknownBody = { bytes: 64 * 1024, values: 1000 } as const;
 
 /**
- * The size limit of an endpoint that takes large bodies. They wait in line with large uploads, and their long texts
- * arrive as `LargeText`.
+ * The size limit of an endpoint that takes large bodies. They queue with large uploads, and their long strings arrive
+ * as `LargeText`.
  */
 export interface LargeBody {
   readonly bytes: number;
@@ -165,7 +165,7 @@ export interface LargeBody {
   readonly instead: string;
 }
 
-/** Something an endpoint hands out that the audit trail records. */
+/** Something that an endpoint discloses, which the audit trail records. */
 export interface Disclosure<Result> {
   /** The action of the event: `state-version.download`. */
   readonly action: string;

@@ -32,7 +32,7 @@ export interface RegisteredAgent {
   readonly fetches: boolean;
   /** Whether it carries out requests to Git hosts. */
   readonly forwards: boolean;
-  /** Whether it judges plans. */
+  /** Whether it evaluates policies. */
   readonly judges: boolean;
 }
 

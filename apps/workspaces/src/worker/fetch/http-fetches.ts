@@ -11,7 +11,10 @@ import { type FetchSettings, fetcherOf } from './fetch-parts';
 const waitSeconds = 20;
 const pausesMs = [500, 2000, 8000];
 
-/** Another worker may have claimed or answered it meanwhile. The service reassigns a commit that its worker does not report on. */
+/**
+ * Another worker may have claimed or answered it in the meantime. The service reassigns a commit that its worker does
+ * not report on.
+ */
 const leaveIfOver = (error: unknown): void => {
   if (!isOver(error)) throw error;
 };

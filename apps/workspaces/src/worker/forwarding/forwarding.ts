@@ -11,7 +11,7 @@ const everywhere = ['0.0.0.0/0', '::/0'];
 
 /** The part of its network that an agent opens to the connections of its pool, as its operator configured. */
 export class Forwarding {
-  /** Addresses that may be called; those where clouds hand out credentials never are. */
+  /** Addresses that may be called; those where clouds serve credentials never are. */
   readonly reach: Reach;
   /** The named hosts; undefined if any may be called. */
   readonly origins: ReadonlySet<string> | undefined;

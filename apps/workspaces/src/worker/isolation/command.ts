@@ -16,7 +16,7 @@ export class Stopping {
   private current: { reason: StopReason; kill: boolean } | undefined;
   private readonly listeners = new Set<(kill: boolean) => void>();
 
-  /** Undefined while the job goes on. */
+  /** Undefined while the job continues. */
   get reason(): StopReason | undefined {
     return this.current?.reason;
   }

@@ -29,7 +29,7 @@ export interface Command {
 
 /** Where one job runs: a separate folder and, where uids are configured, a separate uid. */
 export interface JobFolder {
-  /** The job's folder on the machine; `home`, `tmp` and the rest lie in it. */
+  /** The job's folder on the machine; `home`, `tmp` and the rest are in it. */
   readonly folder: string;
   /** An empty folder to mount a root on. */
   readonly mountPoint: string;

@@ -100,7 +100,7 @@ export function watchDisk(
 export function usedBelow(folder: string): Promise<number> {
   const options = { env: { PATH: cleanPath }, timeout: 60_000, maxBuffer: 64 * 1024 * 1024 };
   return new Promise((resolve) => {
-    // It complains about files that disappeared meanwhile, and counts the rest all the same.
+    // It complains about files that disappeared in the meantime, but still counts the rest.
     execFile('du', ['-s', '-k', '-x', '--', folder], options, (_, stdout) => {
       resolve((Number.parseInt(stdout, 10) || 0) * 1024);
     });

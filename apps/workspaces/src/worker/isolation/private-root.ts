@@ -30,7 +30,7 @@ const shown: readonly string[] = [
 
 /**
  * Shell text that makes a private root, inside new mount and process namespaces, and runs the rest of its arguments
- * there: root, the list of what is mounted in it, both laid by `layRoot`, and the command.
+ * there: root, the list of what is mounted in it, both created by `layRoot`, and the command.
  *
  * Everything else is read-only; only the job's folder can be written. The old root is gone, not hidden. The command's
  * root is not that of its mount namespace, so that the kernel makes it no user namespace (user_namespaces(7), EPERM).
@@ -48,7 +48,7 @@ exec chroot /inside "$@"
 
 /** The parts of a private root. */
 interface RootParts {
-  /** An empty folder in which it is laid. */
+  /** An empty folder in which it is created. */
   readonly mountPoint: string;
   /** The job's folder. */
   readonly folder: string;

@@ -13,7 +13,7 @@ export interface JobCredentials {
   readonly environment: readonly JobVariable[];
   /** In the formats that providers read. */
   readonly identity?: IdentityFiles;
-  /** Texts that must not appear in the log; more may be added. */
+  /** Strings that must not appear in the log; more may be added. */
   readonly secrets: string[];
   /** Warnings for the person who started the run. */
   readonly remark?: string;

@@ -43,7 +43,7 @@ export interface JobSource {
   inputs(job: RunJob): Promise<JobInputs>;
   /** Appends to the log of a job; one call after the other, each repeated until it succeeds. */
   appendLog(job: RunJob, bytes: Uint8Array): Promise<void>;
-  /** Makes a state the current one while the apply goes on. */
+  /** Makes a state the current one while the apply continues. */
   saveState(job: RunJob, state: Uint8Array): Promise<void>;
   /** Ends a plan. False: it was no longer this worker's. */
   finishPlan(job: RunJob, result: PlanResult): Promise<boolean>;

@@ -8,17 +8,17 @@ import { retry } from '../job/retry';
 
 const waitSeconds = 20;
 const keepEveryMs = 10_000;
-/** How often it looks for plans of other organizations while it judges. */
+/** How often it looks for plans of other organizations while it evaluates one. */
 const busyLookMs = 1000;
 const pausesMs = [500, 2000, 8000];
-/** Plans that are judged at a time, each of another organization. */
+/** How many plans are evaluated at a time, each of another organization. */
 const mostAtOnce = 4;
 
 type GivenPlan = (typeof wire.EvaluationGiven)['_output'];
 
 /**
- * Judges the plans that the service hands out over HTTP, until it is closed. `agentId` is the agent's current
- * registration. If an agent is gone, its plan is given to another.
+ * Evaluates policies for the plans that the service assigns over HTTP, until it is closed. `agentId` is the agent's
+ * current registration. If an agent is gone, its plan is given to another.
  */
 export function startJudging(
   client: AgentClient,

@@ -51,7 +51,7 @@ export function opaEngine(parts: OpaParts): PolicyEngine {
   };
 }
 
-/** The plan is streamed from the store to the disk: no process of ours holds all of it. */
+/** The plan is streamed from the store to the disk: none of our processes holds all of it in memory. */
 async function writeInput({ jobFolder }: Slot, { run, plan }: JudgedPlan): Promise<void> {
   const pieces = async function* () {
     yield `{"run":${JSON.stringify(run)},"plan":`;
@@ -82,7 +82,7 @@ async function judgeBySet(
   if ('values' in all)
     return { id, error: '', outcomes: policies.map((one, at) => outcomeOf(set, one, all.values[at])) };
   if (all.isOfSet) return refused(all.problem);
-  // One of the texts cannot be evaluated: find out which, and the results of the others.
+  // One of the policies cannot be evaluated: find out which, and the results of the others.
   const outcomes: PolicyOutcome[] = [];
   for (const one of policies) {
     const answer = policies.length === 1 ? all : await call.ask([one.query]);
@@ -106,7 +106,7 @@ async function writeSet({ jobFolder }: Slot, set: JudgingSet, name: string, prog
 
 /** The value of a query, or why there is none. */
 type QueryValue = { readonly value: unknown } | { readonly problem: string };
-/** The values of all queries, or why there are none: the texts cannot be read, or a query fails. */
+/** The values of all queries, or why there are none: the policies cannot be parsed, or a query fails. */
 type Answer = { readonly values: readonly QueryValue[] } | { readonly problem: string; readonly isOfSet: boolean };
 
 interface Printed {
@@ -130,7 +130,7 @@ class Calls {
     private readonly program: OpaProgram,
   ) {}
 
-  /** Texts that are not Rego version 1 are read as the older language. */
+  /** Policies that are not Rego version 1 are read as the older language. */
   async ask(queries: readonly string[]): Promise<Answer> {
     const answer = await this.call(queries);
     if (this.older || !('problem' in answer) || !answer.isOfSet) return answer;

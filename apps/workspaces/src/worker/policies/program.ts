@@ -17,7 +17,7 @@ const execute = promisify(execFile);
 const run = (file: string, ...args: string[]) =>
   execute(file, args, { env: { PATH: cleanPath }, timeout: 30_000, maxBuffer: 16 * 1024 * 1024 });
 
-/** Functions that use more than the plan: addresses, the environment, and other texts. */
+/** Functions that use more than the plan: addresses, the environment, and other files. */
 const closed = new Set(['http.send', 'net.lookup_ip_addr', 'opa.runtime', 'rego.parse_module']);
 
 /** The given binaries, or `opa` from the search path; newest first. Throws for a given one that does not run. */

@@ -328,8 +328,8 @@ class Work {
   }
 
   /**
-   * The schemas for what a plan changes. If the tool has to be asked, it starts at once, and its output is held back
-   * until the plan shows which parts are needed.
+   * The schemas for what a plan changes. If the tool has to be run for them, it starts at once, and its output is held
+   * back until the plan shows which parts are needed.
    */
   async schemas(plan: Promise<PlanDocument | undefined>): Promise<ProviderSchemas> {
     const { schemas: cache } = this.executor;
@@ -428,7 +428,7 @@ class Work {
     return bytes && isWhole(bytes) ? bytes : undefined;
   }
 
-  /** Records what is going on here; returns the state that the apply begins with. */
+  /** Records what is running here; returns the state that the apply begins with. */
   async noteApply(): Promise<Buffer | undefined> {
     const state = await this.state();
     const stateMd5 = state && createHash('md5').update(state).digest('hex');

@@ -10,7 +10,7 @@ export interface GivenIdentity extends DeclaredIdentity {
 /** Where the files of identities are, relative to the job's folder. */
 export const identityFolder = 'identity';
 
-/** The file that holds an identity's token, which is replaced while the run goes on. */
+/** The file that holds an identity's token, which is replaced during the run. */
 const tokenFile = ({ kind, tag }: DeclaredIdentity) => `${named(kind, tag)}-token`;
 const named = (kind: string, tag: string): string => (tag === '' ? kind : `${kind}-${tag}`);
 

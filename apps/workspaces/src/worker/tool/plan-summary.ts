@@ -54,8 +54,8 @@ export function countChanges(plan: PlanDocument) {
 }
 
 /**
- * A value without differences that providers ignore: null, empty texts, lists and maps are equal, and so are spellings
- * of a number.
+ * A value without differences that providers ignore: null, empty strings, lists and maps are equal, and so are
+ * spellings of a number.
  */
 function settled(value: unknown): unknown {
   if (value === null || value === '') return undefined;

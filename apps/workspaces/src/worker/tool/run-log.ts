@@ -83,7 +83,7 @@ function markless(bytes: Buffer): Buffer {
 
 const stars = Buffer.from('***');
 
-/** Replaces secret texts in a stream of bytes, even if one is split over pieces. */
+/** Replaces secret strings in a stream of bytes, even if one is split over pieces. */
 export class Concealer {
   private held: Buffer = Buffer.alloc(0);
   private texts: readonly Buffer[] = [];

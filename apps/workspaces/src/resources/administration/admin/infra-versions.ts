@@ -180,7 +180,7 @@ const named = { infra: 'the tool', opa: 'OPA', sentinel: 'Sentinel' } as const;
 /** The endpoints of one tool; those of the infrastructure tool exist at two paths, each with its own type. */
 function endpointsUnder(type: string, tool: Tool): Endpoint[] {
   const { get, list, post, patch, remove } = endpoints({} as Policy<undefined>, serializerFor(type));
-  // Policies are judged in both editions, by engines that the operators of the service provide.
+  // Policies are evaluated in both editions, by engines that the operators of the service provide.
   const admin = { siteAdmin: true, ...(tool === 'infra' ? { edition: 'self-hosted' as const } : {}) };
   const path = `/admin/${type}/:version_id` as const;
   const load = ({ db, params }: LookupBy<'version_id'>) => find(db, tool, params.version_id);

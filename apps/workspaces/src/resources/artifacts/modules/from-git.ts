@@ -66,7 +66,7 @@ export async function followModules(db: Database, { row, host, api }: Reached): 
 
 /**
  * Adds missing versions, and tries again those that were never published and whose tag has moved since. Published
- * versions stay as they are, wherever their tag moves; deleted ones are not created again.
+ * versions stay as they are, even if their tag moves; deleted ones are not created again.
  */
 async function addVersions(db: Database, row: VcsRepository, module: RegistryModule, seen: readonly SeenVersion[]) {
   const { id: moduleId } = module;

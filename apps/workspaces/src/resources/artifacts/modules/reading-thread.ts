@@ -3,7 +3,7 @@ import { startThread } from '@keystead/auth';
 const readMs = 20_000;
 
 /**
- * Reads texts in a separate thread, since a third-party parser cannot be interrupted. `file` is the file of the thread
+ * Parses text in a separate thread, since a third-party parser cannot be interrupted. `file` is the file of the thread
  * without its extension; `what` is named in the error if it takes too long or too much memory. A thread answers with an
  * object, or with the reason why there is none.
  */

@@ -67,7 +67,7 @@ export type MemberKind = (typeof memberKinds)[number];
 export type Members = { readonly [K in MemberKind]?: readonly string[] };
 
 const mostSets = 500;
-/** The limit of one set: its texts are copied into each run that they judge. */
+/** The limit of one set: its policies are copied into each run for which they are evaluated. */
 const mostPolicies = 200;
 
 const target = { select: { id: true, projectId: true, organizationId: true } } as const;
@@ -198,7 +198,7 @@ export async function createSet(
     }
     await requireToolVersion(tx, kind, input.policyToolVersion);
     await tx.prisma.policySet.create({
-      // OPA policies were always judged by this service itself.
+      // OPA policies were always evaluated by this service itself.
       data: { id, organizationId, kind, agentEnabled: kind === 'opa', ...columnsOf(input), name: input.name },
     });
     await followFromNow(tx, keyring, { id, oauthTokenId: null, vcsIdentifier: null }, source, input.policiesPath);

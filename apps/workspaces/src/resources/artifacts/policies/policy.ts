@@ -5,7 +5,7 @@ interface OfOrganization {
   readonly organizationId: string;
 }
 
-/** Members of an organization see the policies that judge their runs. */
+/** Members of an organization see the policies that apply to their runs. */
 export const readsPolicies = (access: Access, { organizationId }: OfOrganization): boolean =>
   access.isMember(organizationId);
 

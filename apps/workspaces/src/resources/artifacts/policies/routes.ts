@@ -164,7 +164,7 @@ const download = ofPolicy.raw('GET')(`${byId}/download`, {
   },
 });
 
-/** Policies: texts that judge plans. */
+/** Policies that are evaluated for plans. */
 export const policyResource: Resource = {
   name: 'policies',
   endpoints: [index, create, show, update, destroy, upload, download],

@@ -175,7 +175,7 @@ export async function updatePolicy(
   });
 }
 
-/** Deletes a policy, also from its sets. Runs that it judged keep the outcome. */
+/** Deletes a policy, also from its sets. Runs for which it was evaluated keep the outcome. */
 export async function removePolicy(db: Database, actor: Actor, policy: StoredPolicy): Promise<void> {
   await db.transaction(async (tx) => {
     const { count } = await tx.prisma.policy.deleteMany({ where: { id: policy.id } });

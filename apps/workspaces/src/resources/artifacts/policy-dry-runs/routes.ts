@@ -182,7 +182,7 @@ const said = endpoints(policyPolicy, resultSerializer, {
   },
 });
 
-/** Dry runs: policies judge earlier plans without effect, to show what they would have stopped. */
+/** Dry runs: policies are evaluated for earlier plans without effect, to show what they would have stopped. */
 export const policyDryRunResource: Resource = {
   name: 'policy-dry-runs',
   endpoints: [create, index, show, canceling, said],

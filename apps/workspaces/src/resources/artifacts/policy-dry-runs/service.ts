@@ -13,10 +13,10 @@ import { beginDryRun } from '../../runs/runs/stages/policies';
 const mostRunning = 3;
 /** The most finished dry runs of an organization; older ones are deleted. */
 const mostKept = 20;
-/** The most runs that a dry run judges, and the default number. */
+/** The most runs that a dry run evaluates, and the default number. */
 export const mostRuns = 1000;
 
-/** A dry run: policies judge the plans of earlier runs. Includes its progress. */
+/** A dry run: policies are evaluated for the plans of earlier runs. Includes its progress. */
 export interface DryRun extends Row {
   readonly runs: number;
   readonly passed: number;
@@ -38,7 +38,7 @@ export interface DryRunResult {
   readonly outcomes: readonly DryRunOutcome[];
 }
 
-/** The policies of a dry run, and the runs that they judge. */
+/** The policies of a dry run, and the runs for which they are evaluated. */
 export interface DryRunInput {
   readonly runs: number;
   readonly policies: readonly string[];
@@ -131,7 +131,7 @@ export async function create(db: Database, actor: Actor, organizationId: string,
   });
 }
 
-/** A page of results, in the order of judging. */
+/** A page of results, in the order of evaluation. */
 export async function results(
   { prisma }: Database,
   { id }: DryRun,

@@ -269,7 +269,7 @@ export const azureDevops: GitHost = {
       }
     }
     const comments = [{ parentCommentId: 0, content, commentType: 1 }];
-    // Closed: the comment informs, and asks for nothing that would block a merge.
+    // Closed: the comment only informs, so it must not block a merge.
     const json = await api.call('POST', repo(at, threads), { comments, status: 4 });
     return `${textAt(json, 'id')}/${textAt(json, 'comments', 0, 'id')}`;
   },

@@ -45,7 +45,7 @@ export function idOfFirst(
   return textAt(found, ...idPath) || undefined;
 }
 
-/** The distinct texts at some paths of a list of files. */
+/** The distinct strings at some paths of a list of files. */
 export function pathsIn(files: readonly unknown[], ...paths: readonly (readonly string[])[]): string[] {
   return [...new Set(files.flatMap((file) => paths.map((path) => textAt(file, ...path)).filter(Boolean)))];
 }

@@ -50,7 +50,7 @@ export class Turns {
     await Promise.all(this.underWay.values());
   }
 
-  /** Extends a claim again and again while the work goes on. */
+  /** Extends a claim repeatedly while the work continues. */
   private async kept(keep: () => Promise<unknown>, work: Promise<unknown>): Promise<void> {
     let keeping: Promise<unknown> = Promise.resolve();
     const timer = setInterval(() => {

@@ -231,7 +231,8 @@ async function addProjects(tx: Database, organizationId: string, id: string, ids
 }
 
 /**
- * Checks that the pool of a connection belongs to its organization, and keeps it from being deleted meanwhile. Throws
+ * Checks that the pool of a connection belongs to its organization, and keeps it from being deleted in the meantime.
+ * Throws
  * `invalid`.
  */
 export async function requirePool(tx: Database, organizationId: string, id?: string | null): Promise<void> {

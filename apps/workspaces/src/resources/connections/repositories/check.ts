@@ -15,13 +15,13 @@ export const refusedByHost = (error: HostRefused): string => {
   return `cannot be read: ${error.message}`;
 };
 
-/** A repository, and the current commit of its branch; undefined if no branch was asked for. */
+/** A repository, and the current commit of its branch; undefined if no branch was requested. */
 export interface CheckedRepository extends HostRepository {
   readonly head: HostCommit | undefined;
 }
 
 /**
- * Asks the host for a repository and its branch. Throws `invalid` if the host has none, or cannot be asked. Undefined
+ * Asks the host for a repository and its branch. Throws `invalid` if the host has none, or cannot be called. Undefined
  * if the kind of host is only stored. Call it outside any transaction.
  */
 export async function checkRepository(

@@ -14,7 +14,7 @@ import {
   webhookUrl,
 } from './repository';
 
-/** How often a host is asked to remove a webhook before we give up, over more than a week. */
+/** How often removing a webhook from a host is tried before we give up, over more than a week. */
 const mostRemovals = 40;
 
 /** The tables whose rows follow repositories. */
@@ -84,7 +84,7 @@ export async function removeHook(deps: VcsDeps, row: VcsRepository): Promise<voi
       return;
     }
   }
-  // A workspace may have been connected to it meanwhile, with a new webhook.
+  // A workspace may have been connected to it in the meantime, with a new webhook.
   await db.prisma.$executeRawUnsafe(
     `DELETE FROM vcs_repository v WHERE v.id = $1 AND v.hook_id IS NOT DISTINCT FROM $2 AND NOT ${isUsed('v')}`,
     row.id,
@@ -96,7 +96,10 @@ export async function removeHook(deps: VcsDeps, row: VcsRepository): Promise<voi
   });
 }
 
-/** Reads a repository's data from the host, and creates its webhook if there is none. Returns what is known then. */
+/**
+ * Reads a repository's data from the host, and creates its webhook if there is none. Returns the data of the repository
+ * afterwards.
+ */
 export async function refresh(deps: VcsDeps, { row, host, api }: Reached): Promise<VcsRepository> {
   const facts = factsOf(await host.findRepository(api, row.identifier));
   const { db } = deps;

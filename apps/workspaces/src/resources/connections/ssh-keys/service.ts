@@ -14,7 +14,7 @@ export interface SshKey extends KeyFacts {
   readonly revision: bigint;
 }
 
-/** What keys are sealed with, and whether their texts are checked. */
+/** What keys are sealed with, and whether their text is checked. */
 export interface KeyStore {
   readonly keyring: Keyring;
   readonly checksSshKeys: boolean;

@@ -27,7 +27,7 @@ export function readMembers(value: unknown): string[] {
 /** Adds people to a group; returns the accounts of those who were not in it. */
 export async function addMembers(tx: Database, groupId: string, ids: string[]): Promise<string[]> {
   if (ids.length === 0) return [];
-  // Locked, so that no one is removed from the directory meanwhile.
+  // Locked, so that no one is removed from the directory in the meantime.
   const known = await tx.prisma.$queryRaw<{ id: string; userId: string }[]>`
     SELECT id, user_id AS "userId" FROM scim_user WHERE id = ANY(${ids}) AND removed_at IS NULL ORDER BY id FOR SHARE`;
   if (known.length < ids.length) {

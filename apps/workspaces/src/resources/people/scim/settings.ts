@@ -13,7 +13,7 @@ export const id = 'scim';
 /** Whether a directory manages people and groups here. */
 export interface ScimSettings {
   readonly enabled: boolean;
-  /** Existing people and groups stay; changes by the directory are refused meanwhile. */
+  /** Existing people and groups stay; changes by the directory are refused in the meantime. */
   readonly paused: boolean;
   readonly siteAdminGroupId: string | null;
   readonly siteAdminGroupName: string | null;

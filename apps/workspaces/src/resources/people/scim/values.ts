@@ -84,7 +84,7 @@ function readParts({ name, parts = [] }: ScimAttribute, value: unknown): ScimVal
 }
 
 /**
- * Reads a part of a value: `primary` is a boolean, a manager may be an object of texts, and everything else is text.
+ * Reads a part of a value: `primary` is a boolean, a manager may be an object of strings, and everything else is text.
  */
 export function readPart(at: string, part: string, value: unknown): unknown {
   if (value === null || value === undefined) return undefined;

@@ -82,8 +82,8 @@ export async function useLink(
 
 /**
  * The inviter may have lost the right to invite since, or the membership may have more than the inviter may give: then
- * the invitation is void, and the audit trail records that. Locks the membership, so that nothing is added to it
- * meanwhile.
+ * the invitation is void, and the audit trail records that. Locks the membership, so that nothing is added to it in the
+ * meantime.
  */
 async function isStillInvited(tx: Database, link: OpenedLink, callerId: string | undefined): Promise<boolean> {
   if (link.membershipId === null) return true;

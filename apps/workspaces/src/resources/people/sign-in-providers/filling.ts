@@ -214,7 +214,10 @@ export async function fillSiteAdmins(
   }
 }
 
-/** Whether no other person administers the site. Locks the others' rows, so that they stay administrators meanwhile. */
+/**
+ * Whether no other person administers the site. Locks the others' rows, so that they stay administrators in the
+ * meantime.
+ */
 export async function isLastSiteAdmin(tx: Database, userId: string): Promise<boolean> {
   const others = await tx.prisma.$queryRaw<unknown[]>`
     SELECT 1 FROM user_account WHERE site_admin AND suspended_at IS NULL AND id <> ${userId} ORDER BY id FOR UPDATE`;

@@ -80,7 +80,7 @@ export interface Person {
   readonly username: string;
   /** Undefined unless the provider has verified it. */
   readonly email: string | undefined;
-  /** Undefined if the provider is not asked for groups. */
+  /** Undefined if groups are not requested from the provider. */
   readonly groups: readonly string[] | undefined;
   readonly session: string | undefined;
 }

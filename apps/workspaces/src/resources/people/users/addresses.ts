@@ -75,8 +75,8 @@ export async function freeAddress(tx: Database, actor: Actor, email: string): Pr
 }
 
 /**
- * Gives an account the address that it asked for, as proven; with `named`, only that one. Throws `invalid` if it asked
- * for another or for none, or if another person has proven it meanwhile.
+ * Gives an account the address that it requested, as proven; with `named`, only that one. Throws `invalid` if it
+ * requested another or none, or if another person has proven it in the meantime.
  */
 export async function changeAddress(tx: Database, actor: Actor, userId: string, named?: string): Promise<void> {
   await lockRow(tx, 'user_account', userId);

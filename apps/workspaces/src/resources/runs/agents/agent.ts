@@ -81,7 +81,7 @@ async function requireRoom(tx: Database, agentPoolId: string): Promise<void> {
   }
 }
 
-/** Adds an agent to the pool of its token. Throws `conflict` if it speaks no protocol that this version speaks. */
+/** Adds an agent to the pool of its token. Throws `conflict` if this version supports none of its protocols. */
 export async function register(
   db: Database,
   actor: Actor,

@@ -57,7 +57,7 @@ interface Asking {
 /**
  * Takes work other than jobs for an agent: `line` names what it waits for, so that a newer request ends an older wait.
  * Throws
- * `unauthenticated`, and gives the work back, if the agent's token has ended meanwhile.
+ * `unauthenticated`, and gives the work back, if the agent's token has ended in the meantime.
  */
 export async function takeWork<Work>(
   { env, body, request, renew }: Asking,
@@ -75,7 +75,7 @@ export async function takeWork<Work>(
 
 /**
  * The next job for an agent; waits for one as long as it asks for, and until the agent disconnects (`left`). Throws
- * `unauthenticated` when its token ends meanwhile.
+ * `unauthenticated` when its token ends in the meantime.
  */
 export async function claimFor(
   db: Database,

@@ -255,7 +255,9 @@ const forgetting = raw('DELETE')(`${job}/credentials/:credential_id`, {
   },
 });
 
-/** Records in the audit trail that an agent was refused because its pool was closed to the workspace meanwhile. */
+/**
+ * Records in the audit trail that an agent was refused because its pool was closed to the workspace in the meantime.
+ */
 function keepClosed(endpoint: Endpoint): Endpoint {
   const run: Endpoint['run'] = async (call) => {
     try {

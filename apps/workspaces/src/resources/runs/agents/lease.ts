@@ -5,13 +5,13 @@ import type { Database } from '../../../kernel/database/database';
 import { isMine } from '../runs/jobs/claims';
 import { leaseHeader, type UploadName } from './protocol';
 
-/** A job held by one agent, with the number of times that it was given out. */
+/** A job held by one agent, with the number of times that it was assigned. */
 export interface Lease {
   readonly id: string;
   readonly attempt: number;
 }
 
-/** What a lease can be for: the job of a run, a commit to fetch, a request to a Git host, or a plan to judge. */
+/** What a lease can be for: the job of a run, a commit to fetch, a request to a Git host, or a plan to evaluate. */
 export type Leased = 'agent-lease' | 'agent-fetch' | 'agent-request' | 'agent-evaluation';
 
 const macOf = (keyring: Keyring, agentId: string, { id, attempt }: Lease, what: Leased): string =>

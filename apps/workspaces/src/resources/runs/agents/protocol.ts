@@ -40,7 +40,7 @@ export const Registered = z.looseObject({
   fetches: z.boolean().default(false),
   /** Whether it asks for requests to Git hosts. Absent in older services. */
   forwards: z.boolean().default(false),
-  /** Whether it judges plans. Absent in older services. */
+  /** Whether it evaluates policies. Absent in older services. */
   judges: z.boolean().default(false),
 });
 
@@ -126,10 +126,10 @@ export const FetchAnswer = z.looseObject({
 /** Why a commit was not fetched, and whether another try may help. */
 export const FetchFailure = z.strictObject({ reason: z.string().min(1).max(1000), again: z.boolean() });
 
-/** Asks for a plan to judge, from an organization of which the agent is judging none. */
+/** Requests a plan to evaluate, of an organization for which the agent is not evaluating one already. */
 export const EvaluationClaim = z.strictObject({ 'wait-seconds': whole(30), busy: z.array(word).max(64) });
 
-/** The policies that judge a plan; the plan itself is downloaded separately. */
+/** The policies to evaluate for a plan; the plan itself is downloaded separately. */
 export const EvaluationGiven = z.looseObject({
   id: z.string(),
   'organization-id': z.string(),
@@ -278,7 +278,7 @@ export const Kept = z.strictObject({
 /** The id of a recorded token. */
 export const KeptAnswer = z.looseObject({ id: z.string() });
 
-/** The newest protocol that both speak; undefined if there is none. */
+/** The newest protocol that both support; undefined if there is none. */
 export function commonProtocol(theirs: { readonly oldest: number; readonly newest: number }): number | undefined {
   const common = Math.min(theirs.newest, spoken.newest);
   return common >= Math.max(theirs.oldest, spoken.oldest) ? common : undefined;

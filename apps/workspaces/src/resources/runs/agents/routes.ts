@@ -24,7 +24,7 @@ const registering = raw('POST')(agents, {
     const calls = env.vcsReach !== undefined;
     const forwards = made.forwards && calls;
     const fetches = principal.isOwnWorker === true ? calls : forwards;
-    // An agent of a pool belongs to the people whose plans are judged.
+    // An agent of a pool belongs to the people whose plans are checked.
     const judges = principal.isOwnWorker === true;
     return json({ ...made, installation, fetches, forwards, judges }, 201);
   },

@@ -8,15 +8,15 @@ import type {
   StateValues,
 } from './plan-document';
 
-/** Shorter texts reveal nothing, and appear everywhere. */
+/** Shorter strings reveal nothing, and appear everywhere. */
 const leastSecret = 4;
 
 const mapValues = <T, U>(all: Record<string, T>, of: (value: T, key: string) => U): Record<string, U> =>
   Object.fromEntries(Object.entries(all).map(([key, value]) => [key, of(value, key)]));
 
 /**
- * A plan without the values that the tool, or the names of `sensitive` variables, mark as sensitive, and without texts
- * equal to them, which the tool does not mark if a provider passes them on. The rest is unchanged.
+ * A plan without the values that the tool, or the names of `sensitive` variables, mark as sensitive, and without
+ * strings equal to them, which the tool does not mark if a provider passes them on. The rest is unchanged.
  */
 export function scrubPlan(plan: PlanDocument, sensitive: ReadonlySet<string>): PlanDocument {
   const texts = new Set<string>();

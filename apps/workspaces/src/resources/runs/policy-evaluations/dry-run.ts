@@ -32,7 +32,7 @@ interface DryEvaluation {
   readonly policy_dry_run_id: string;
 }
 
-/** The next run to judge; with `at`, the one at that position. */
+/** The next run to evaluate; with `at`, the one at that position. */
 function waiting({ prisma }: Database, id: string, at: number | null = null): Promise<Next[]> {
   return prisma.$queryRaw<Next[]>`
     SELECT x.position, x.run_id, p.json_blob_id AS blob_id
@@ -58,9 +58,9 @@ async function giveOut({ prisma }: Database, { id, claim }: DryEvaluation, at: n
 }
 
 /**
- * The plan to judge under a claim, the same at each call; runs whose plans are gone are skipped. Undefined if the run
- * was deleted in the meantime, or if the dry run has ended: nothing is left to judge, or the person who started it may
- * no longer manage policies, and so may not see all runs.
+ * The plan to evaluate under a claim, the same at each call; runs whose plans are gone are skipped. Undefined if the
+ * run was deleted in the meantime, or if the dry run has ended: nothing is left to evaluate, or the person who started
+ * it may no longer manage policies, and so may not see all runs.
  */
 export async function nextPlan(
   db: Database,

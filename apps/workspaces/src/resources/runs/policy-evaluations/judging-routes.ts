@@ -27,7 +27,10 @@ const one = `${evaluations}/:policy_evaluation_id` as const;
 const octets = 'application/octet-stream';
 const largestVerdicts = 64 * 1024 * 1024;
 
-/** Only the installation's own agents judge plans: an agent of a pool belongs to the people whose plans are judged. */
+/**
+ * Only the installation's own agents evaluate policies: an agent of a pool belongs to the people whose plans are
+ * checked.
+ */
 const load = async ({ db, principal, params }: Loading): Promise<Agent | undefined> => {
   const agent = await findAgent(db, principal, params.agent_id);
   return agent && agent.agentPoolId === undefined ? agent : undefined;
@@ -128,7 +131,7 @@ function verdictsIn(bytes: Buffer): ReadonlyMap<string, (typeof wire.Verdicts)['
   return new Map(read.data.sets.map((set) => [set.id, set]));
 }
 
-/** A set is an error unless each of its policies was judged. */
+/** A set is an error unless each of its policies was evaluated. */
 function verdictOf(set: JudgingSet, said: ReturnType<typeof verdictsIn>): SetVerdict {
   const { error = 'The worker did not evaluate this set', outcomes = [] } = said.get(set.id) ?? {};
   const blank = unjudged(set.policies);
@@ -156,7 +159,7 @@ const judging = raw('PUT')(`${one}/verdicts`, {
   },
 });
 
-/** How agents of the installation judge plans. */
+/** How agents of the installation evaluate policies. */
 export const judgingResource: Resource = {
   name: 'evaluations',
   endpoints: [claiming, reading, keeping, releasing, judging],

@@ -20,19 +20,19 @@ export interface JudgingSet {
   /** Versions that site administrators have disabled. */
   readonly disabledVersions: readonly string[];
   readonly policies: readonly JudgingPolicy[];
-  /** Texts by path. */
+  /** Contents by path. */
   readonly files: Readonly<Record<string, string>>;
   readonly parameters: readonly { readonly key: string; readonly value: string; readonly sensitive: boolean }[];
 }
 
-/** The sets that judge a run. */
+/** The sets to evaluate for a run. */
 export interface JudgedPlan {
   readonly run: object;
   /** The plan in JSON, as stored. */
   readonly plan: Readable;
 }
 
-/** Judges plans by OPA policies. Returns an outcome for every set; only faults are thrown. */
+/** Evaluates OPA policies for plans. Returns an outcome for every set; only faults are thrown. */
 export interface PolicyEngine {
   judge(sets: readonly JudgingSet[], judged: JudgedPlan): Promise<SetVerdict[]>;
 }
@@ -59,13 +59,13 @@ const mostAttempts = 5;
 
 /** A waiting evaluation that someone has claimed. */
 export type TakenEvaluation = Taken<'id', DueEvaluation>;
-/** What judging needs besides an engine. */
+/** What evaluations need besides an engine. */
 export interface JudgingParts {
   readonly db: Database;
   readonly keyring: Keyring;
 }
 
-/** Judges the plans that wait for it. Any number of workers may do this. */
+/** Evaluates policies for the plans that wait. Any number of workers may do this. */
 export function performEvaluations(
   parts: JudgingParts & { readonly engine: PolicyEngine },
   turns = new Turns(),
@@ -108,7 +108,7 @@ export async function findEvaluation(
 }
 
 /**
- * Ends evaluations that nothing judges: those of Sentinel, of sets that no longer apply to the workspace, and late
+ * Ends evaluations that nothing carries out: those of Sentinel, of sets that no longer apply to the workspace, and late
  * ones.
  */
 export function settleEvaluations(parts: JudgingParts, turns = new Turns()): Promise<void> {
@@ -122,7 +122,7 @@ export function settleEvaluations(parts: JudgingParts, turns = new Turns()): Pro
   );
 }
 
-/** No worker has judged a plan of a dry run for long. */
+/** For too long no worker has evaluated a plan of a dry run. */
 async function endUnjudged({ db }: JudgingParts, id: string): Promise<void> {
   await db.transaction((tx) => endDryRun(tx, id, 'errored', { reason: late }));
 }
@@ -130,7 +130,7 @@ async function endUnjudged({ db }: JudgingParts, id: string): Promise<void> {
 const late = 'No worker with an OPA binary evaluated the policies within ten minutes';
 const unserved = 'Sentinel policies are stored but not run here: rewrite them for OPA';
 
-/** The run, and the sets that judge its plan. */
+/** The run, its plan, and the sets to evaluate. */
 interface PreparedEvaluation {
   readonly run: object;
   /** Read and decrypted at each call. */
@@ -138,7 +138,7 @@ interface PreparedEvaluation {
   plan(): Promise<Readable | undefined>;
 }
 
-/** The inputs of an evaluation; undefined if there is nothing left to judge, and its outcomes are set. */
+/** The inputs of an evaluation; undefined if there is nothing left to evaluate; then its outcomes are set. */
 export async function prepareEvaluation(
   parts: JudgingParts,
   due: TakenEvaluation,
@@ -196,7 +196,7 @@ async function judge(
   await conclude(parts, due, [...verdicts, ...loaded.flatMap((one) => ('verdict' in one ? one.verdict : []))]);
 }
 
-/** A set to judge by, or the outcome of one that cannot be used. */
+/** A set to evaluate, or the outcome of one that cannot be used. */
 type LoadedSet = { readonly set: JudgingSet } | { readonly verdict: SetVerdict };
 
 async function setsOf({ db, keyring }: JudgingParts, policyEvaluationId: string): Promise<LoadedSet[]> {
@@ -272,7 +272,7 @@ export async function concludeEvaluation(
   );
 }
 
-/** Stores the verdicts, unless the evaluation ended meanwhile, or another worker has claimed it. */
+/** Stores the verdicts, unless the evaluation ended in the meantime, or another worker has claimed it. */
 async function conclude(
   { db, keyring }: JudgingParts,
   due: TakenEvaluation,

@@ -18,7 +18,7 @@ import { organizationsOf, type RunTarget, readsRun } from '../runs/policy';
 import { countsOf, type PolicyOutcome, policyKinds } from '../runs/stages/policies';
 import { findStages, type TaskStage } from '../task-stages/task-stage';
 
-/** How policies of one kind judge a run. */
+/** The outcomes of policies of one kind for a run. */
 interface Evaluation extends Omit<EvaluationRow, 'organizationId'>, RunTarget {
   readonly organizationId: string;
   readonly counts: ReturnType<typeof countsOf>;

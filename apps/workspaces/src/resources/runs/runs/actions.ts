@@ -50,7 +50,8 @@ async function audit(tx: Database, actor: Actor, run: Run, verb: string): Promis
 }
 
 /**
- * Confirms a plan: it will be applied. Throws `transition`, and `conflict` if another caller took the lock meanwhile.
+ * Confirms a plan: it will be applied. Throws `transition`, and `conflict` if another caller took the lock in the
+ * meantime.
  */
 export function apply(db: Database, keyring: Keyring, runId: string, by: Act): Promise<void> {
   return act(db, keyring, runId, by, async (tx, run) => {

@@ -211,7 +211,7 @@ export async function goOn(
   await moveRun(tx, run.id, status, { reason });
   if (ends) return finish(tx, run, 'planned_and_finished');
   if (run.savePlan) return moveRun(tx, run.id, 'planned_and_saved');
-  // If the lock was taken away meanwhile, nothing is applied before a confirmation.
+  // If the lock was released by force in the meantime, nothing is applied before a confirmation.
   if (!applies || !(await lockFor(tx, run.workspaceId, run.id))) return;
   await moveRun(tx, run.id, 'confirmed');
   await enqueue(tx, { id: run.id, phaseId: run.applyId }, 'apply');

@@ -42,7 +42,7 @@ const stampOf: ReadonlyMap<string, string> = new Map(
 );
 const stampName = (status: string): string => stampOf.get(status) ?? `${status.replace(/_/g, '-')}-at`;
 
-/** Records an event of a run; `actor` if a caller asked for it. */
+/** Records an event of a run; `actor` if a caller requested it. */
 export async function recordEvent(
   tx: Database,
   runId: string,

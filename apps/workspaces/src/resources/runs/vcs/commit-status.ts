@@ -11,7 +11,7 @@ export interface Progress {
   readonly additions: number | null;
   readonly changes: number | null;
   readonly destructions: number | null;
-  /** How many policies judged the plan, and how many of them did not pass; null if no policy judged it. */
+  /** How many policies were evaluated for the plan, and how many of them did not pass; null if there were none. */
   readonly policies: { readonly judged: number; readonly against: number } | null;
 }
 

@@ -65,7 +65,10 @@ const isOver = `(c.created_at <= now() - interval '30 days' OR i.repository_id I
       AND (c.status = 'errored' OR r.finished_at IS NOT NULL AND i.status_sent LIKE 'done ' || r.id || ' %')
    OR c.status = 'uploaded' AND r.id IS NULL AND NOT c.auto_queue_runs)`;
 
-/** Finished commits are not checked again. A run that begins meanwhile moves the time, and so keeps its commit open. */
+/**
+ * Finished commits are not checked again. A run that begins in the meantime moves the time, and so keeps its commit
+ * open.
+ */
 const closeThoseThatAreOver = `
 UPDATE ingress_attributes o SET status_open = false
   FROM (${select} WHERE i.status_open AND ${isOver} LIMIT 1000) t WHERE o.id = t.id AND o.status_at = t."statusAt"`;

@@ -63,7 +63,7 @@ const DontDelete = document('data-retention-policy-dont-deletes', {
   unserved: { 'delete-older-than-n-days': 'nothing is deleted' },
 });
 
-/** Days to keep, null for ever, and whether the older type was sent. */
+/** Days to keep, null for no limit, and whether the older type was sent. */
 interface PolicyInput {
   readonly days: number | null;
   readonly legacy: boolean;

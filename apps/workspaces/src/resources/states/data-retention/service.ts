@@ -2,7 +2,7 @@ import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 
-/** How long old data is kept; `days` null is for ever. */
+/** How long old data is kept; `days` null means forever. */
 export interface RetentionPolicy {
   readonly id: string;
   readonly days: number | null;

@@ -174,7 +174,7 @@ export async function rollback(
       );
       return still(await find(db, id));
     } catch (error) {
-      // Another state became current meanwhile, and ours follows that one.
+      // Another state became current in the meantime, and this one follows it.
       const isOvertaken = isRefusal(error) && (await findCurrent(db, workspace.id))?.id !== current?.id;
       if (!isOvertaken) throw error;
       if (performance.now() > untilMs) throw tooMany(error);

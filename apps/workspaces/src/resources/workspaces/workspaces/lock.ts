@@ -66,7 +66,7 @@ const stillPending = () =>
 const alreadyUnlocked = () => new Refusal('conflict', 'Unable to unlock workspace. The workspace is already unlocked.');
 
 async function release(db: Database, actor: Actor, workspace: Workspace): Promise<Workspace> {
-  // Uploads announced under a lock that is taken away are no longer expected.
+  // Uploads that were announced under a lock that has been released by force are no longer expected.
   await db.prisma.stateVersion.updateMany({
     where: { workspaceId: workspace.id, status: 'pending' },
     data: { status: 'discarded' },
@@ -133,7 +133,7 @@ export async function releaseExpired(db: Database, workspaceId?: string): Promis
       const still = await tx.prisma.$queryRaw<unknown[]>`
         SELECT 1 FROM workspace_lock WHERE workspace_id = ${id} AND unlocked_at IS NULL AND expires_at < now() FOR UPDATE`;
       if (still.length === 0) return 0;
-      // Its organization may have been deleted meanwhile.
+      // Its organization may have been deleted in the meantime.
       const workspace = await find(tx, id);
       if (workspace === undefined) return 0;
       await release(tx, system, workspace);

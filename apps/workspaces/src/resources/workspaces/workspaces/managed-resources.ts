@@ -53,7 +53,7 @@ function idOf(workspaceId: string, address: string): string {
   return `wsr-${digest.slice(0, 16)}`;
 }
 
-/** The word before each name of a module, and quoted texts, which may contain it. */
+/** The word before each name of a module, and quoted strings, which may contain it. */
 const moduleWords = '("(?:[^"\\\\]|\\\\.)*")|(^|\\.)module\\.';
 
 /**

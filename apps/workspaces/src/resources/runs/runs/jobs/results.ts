@@ -34,7 +34,7 @@ async function dropAll(db: Database, ids: readonly (string | null)[]): Promise<v
   for (const id of present(ids)) await removeBlob(db, id);
 }
 
-/** Ends the job and records how long it took. Returns whether people had asked for its end. */
+/** Ends the job and records how long it took. Returns whether someone had requested its end. */
 async function endJob(tx: Database, job: RunJob): Promise<boolean> {
   const [ended] = await tx.prisma.$queryRaw<{ cancel: string }[]>`
     WITH j AS (
@@ -139,7 +139,7 @@ export async function takeState(db: Database, keyring: Keyring, job: RunJob, sta
   const given = { serial, lineage, md5, run: job.runId };
   const actor = holderOf(job.runId);
   const version = await states.create(db, { keyring }, actor, workspace, given).catch(async (error: Error) => {
-    // Refused before its bytes were read, for example because the run has lost the lock: they are kept all the same.
+    // Refused before its bytes were read, for example because the run has lost the lock: they are stored nevertheless.
     await quarantineState(db, keyring, job, state, error.message);
     throw error;
   });

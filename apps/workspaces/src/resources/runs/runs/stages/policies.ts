@@ -38,7 +38,7 @@ export interface PolicyOutcome {
   readonly output: readonly { readonly print: string }[];
 }
 
-/** The verdicts of a set's policies; `error` is why the whole set could not judge. */
+/** The verdicts of a set's policies; `error` is why the whole set could not be evaluated. */
 export interface SetVerdict {
   readonly id: string;
   readonly error: string;
@@ -79,13 +79,13 @@ const current = Prisma.sql`(SELECT v.id FROM policy_set_version v WHERE v.policy
   ORDER BY v.created_at DESC, v.id DESC LIMIT 1)`;
 
 /**
- * SQL: the version that the set s judges by. For a set that follows a repository and has no readable version, it is one
- * without files, by which nothing passes.
+ * SQL: the version of the set s that is evaluated. For a set that follows a repository and has no readable version, it
+ * is one without files, which no plan passes.
  */
 const judgingVersion = Prisma.sql`coalesce(${current}, CASE WHEN s.vcs_identifier IS NOT NULL THEN coalesce((
   SELECT v.id FROM policy_set_version v WHERE v.policy_set_id = s.id ORDER BY v.created_at DESC, v.id DESC LIMIT 1), '') END)`;
 
-/** SQL: the set s has something to judge by. */
+/** SQL: the set s has a version or policies. */
 const judges = Prisma.sql`(${judgingVersion} IS NOT NULL OR EXISTS (SELECT 1 FROM policy_set_policy m WHERE m.policy_set_id = s.id))`;
 
 /** Gives a run an evaluation after its plan for each kind of policies that apply to its workspace now. */
@@ -117,20 +117,20 @@ interface ReachingSet {
   readonly policies: readonly Omit<JudgingPolicy, 'digest'>[];
 }
 
-/** SQL: the columns of the set s, with the texts of its policies. */
+/** SQL: the columns of the set s, with the code of its policies. */
 const ofSet = Prisma.sql`s.id, s.name, s.description, s.kind, s.overridable OR (s.kind = 'sentinel' AND NOT s.agent_enabled) AS overridable,
            s.policy_tool_version AS tool_version, ${judgingVersion} AS version_id,
            (SELECT coalesce(json_agg(json_build_object('name', p.name, 'query', coalesce(p.query, ''), 'enforcementLevel',
                      p.enforcement_level, 'description', p.description, 'text', p.content) ORDER BY p.name), '[]')
               FROM policy_set_policy m JOIN policy p ON p.id = m.policy_id WHERE m.policy_set_id = s.id) AS policies`;
 
-/** The sets that reach a workspace now, with the texts of their policies. */
+/** The sets that apply to a workspace now, with the code of their policies. */
 const reachingSets = (db: Database, workspaceId: string): Promise<ReachingSet[]> =>
   db.prisma.$queryRaw<ReachingSet[]>`
     SELECT ${ofSet} FROM workspace w JOIN policy_set s ON ${reaches}
      WHERE w.id = ${workspaceId} AND ${judges} ORDER BY s.name`;
 
-/** The sets with these ids that have something to judge by, regardless of the workspaces they apply to. */
+/** The sets with these ids that have a version or policies, regardless of the workspaces they apply to. */
 const namedSets = (db: Database, ids: readonly string[]): Promise<ReachingSet[]> =>
   db.prisma.$queryRaw<ReachingSet[]>`
     SELECT ${ofSet} FROM policy_set s WHERE s.id = ANY(${[...ids]}) AND ${judges} ORDER BY s.name`;
@@ -172,8 +172,8 @@ async function copySets(tx: Database, policyEvaluationId: string, sets: readonly
 }
 
 /**
- * Starts the evaluation of a dry run, with the current OPA sets and single policies. Returns how many sets have
- * something to judge by.
+ * Starts the evaluation of a dry run, with the current OPA sets and single policies. Returns how many sets have a
+ * version or policies.
  */
 export async function beginDryRun(
   tx: Database,

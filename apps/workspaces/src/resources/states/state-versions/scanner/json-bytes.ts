@@ -170,7 +170,7 @@ export class JsonNumber {
 const slots = 256;
 const knownBytes = 64;
 
-/** Short texts that are repeated in a document: created once, and looked up by their bytes. */
+/** Short strings that are repeated in a document: created once, and looked up by their bytes. */
 export class KnownTexts {
   private readonly bytes = new Uint8Array(slots * knownBytes);
   private readonly lengths = new Uint8Array(slots);
@@ -224,7 +224,7 @@ export class TextBuilder {
 
   /** The whole text, which ends before `to`. */
   text(bytes: Buffer, to: number, known: KnownTexts): string | undefined {
-    // Most texts arrive in one piece, and are never copied.
+    // Most strings arrive in one piece, and are never copied.
     if (this.length === 0) return to - this.from > this.room ? undefined : known.of(bytes, this.from, to);
     this.take(bytes, to);
     return this.room < 0 ? undefined : Buffer.concat(this.parts ?? []).toString('utf8');

@@ -29,7 +29,7 @@ const keyCost = 4;
 export const listedCharacters = 16 * 1024 * 1024;
 /** The most modules and providers that are counted separately. */
 const countedApart = 10_000;
-/** Texts of resources that are created once. */
+/** Strings of resources that are created only once. */
 const knownTexts = 1_000;
 
 type Counts = Record<string, Record<string, number>>;
