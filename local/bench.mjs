@@ -9,14 +9,14 @@ import { giveUp } from './progress.mjs';
 try {
   requireNode();
   await build();
-  const given = process.argv.slice(2).filter((one) => one !== '--');
-  const other = ['scale', 'hostile', 'console', 'budget', 'cells', 'runs'].find((name) => given[0] === `--${name}`);
+  const options = process.argv.slice(2).filter((one) => one !== '--');
+  const other = ['scale', 'hostile', 'console', 'budget', 'cells', 'runs'].find((name) => options[0] === `--${name}`);
   const ofConsole = other === 'console';
   const program = ofConsole
     ? path.join(root, 'apps/console/test/bench.ts')
     : path.join(root, 'bench', other ?? 'src', 'main.ts');
   const flags = ofConsole ? ['--conditions=source', '--require=tsx/cjs'] : ['--import', 'tsx'];
-  const child = spawn(process.execPath, [...flags, program, ...given.slice(other ? 1 : 0)], {
+  const child = spawn(process.execPath, [...flags, program, ...options.slice(other ? 1 : 0)], {
     cwd: ofConsole ? root : path.join(root, 'bench'),
     env: toolEnvironment(),
     stdio: 'inherit',

@@ -30,7 +30,7 @@ export async function prepare() {
   requireNode();
   await install();
   process.execPath = chosenNode();
-  await made('generated', generateInputs(), ['apps/secrets/src/generated', 'apps/workspaces/src/generated'], () =>
+  await buildStep('generated', generateInputs(), ['apps/secrets/src/generated', 'apps/workspaces/src/generated'], () =>
     step('generating the database clients', () => runEverywhere('generate')),
   );
 }
@@ -45,7 +45,7 @@ export async function build() {
     'apps/console/dist/ui/secrets.html',
     'local/dist/main.js',
   ];
-  await made('built', buildInputs(), outputs, () => step('building', () => runEverywhere('build')));
+  await buildStep('built', buildInputs(), outputs, () => step('building', () => runEverywhere('build')));
   writeCommand(root);
 }
 
@@ -87,19 +87,19 @@ export function run(command, args, extra = {}, cwd = root) {
       env: { ...toolEnvironment(), ...extra },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    let said = '';
+    let output = '';
     const listen = (chunk) => {
-      said = (said + chunk).slice(-20_000);
+      output = (output + chunk).slice(-20_000);
     };
     child.stdout.on('data', listen);
     child.stderr.on('data', listen);
     child.once('error', (error) => reject(new Stop(`${path.basename(command)} could not be run: ${error.message}`)));
     child.once('close', (code, signal) => {
-      if (code === 0) return resolve(said);
+      if (code === 0) return resolve(output);
       const where = cwd === root ? '' : ` in ${path.relative(root, cwd)}`;
       const what = [path.basename(command), ...args].join(' ');
       reject(
-        new Stop(`\`${what}\`${where} failed (${signal ?? `exit code ${code}`}); its last words are above.`, said),
+        new Stop(`\`${what}\`${where} failed (${signal ?? `exit code ${code}`}); its last words are above.`, output),
       );
     });
   });
@@ -107,8 +107,10 @@ export function run(command, args, extra = {}, cwd = root) {
 
 /** The environment of tools: the pinned pnpm first on PATH, and no variables of the calling npm. */
 export function toolEnvironment() {
-  const kept = Object.entries(process.env).filter(([name]) => !/^npm_(package|lifecycle|command|execpath)/i.test(name));
-  const env = Object.fromEntries(kept);
+  const entries = Object.entries(process.env).filter(
+    ([name]) => !/^npm_(package|lifecycle|command|execpath)/i.test(name),
+  );
+  const env = Object.fromEntries(entries);
   env.PATH = [toolsBin, path.join(root, 'node_modules', '.bin'), path.dirname(process.execPath), process.env.PATH].join(
     path.delimiter,
   );
@@ -118,13 +120,18 @@ export function toolEnvironment() {
 async function install() {
   const manifests = ['apps', 'packages'].flatMap((folder) => filesBelow(folder, (name) => name === 'package.json', 1));
   const inputs = ['package.json', 'pnpm-lock.yaml', 'pnpm-workspace.yaml', 'local/package.json', 'bench/package.json'];
-  await made('installed', [...inputs, ...manifests], ['node_modules/.pnpm', 'node_modules/.bin/turbo'], async () => {
-    await step(`fetching pnpm ${pnpmVersion}`, fetchPnpm);
-    await step('installing packages', () =>
-      // With CI set, pnpm does not ask before it replaces a node_modules folder that another tool created.
-      run(path.join(toolsBin, 'pnpm'), ['install', '--frozen-lockfile', '--reporter=append-only'], { CI: 'true' }),
-    );
-  });
+  await buildStep(
+    'installed',
+    [...inputs, ...manifests],
+    ['node_modules/.pnpm', 'node_modules/.bin/turbo'],
+    async () => {
+      await step(`fetching pnpm ${pnpmVersion}`, fetchPnpm);
+      await step('installing packages', () =>
+        // With CI set, pnpm does not ask before it replaces a node_modules folder that another tool created.
+        run(path.join(toolsBin, 'pnpm'), ['install', '--frozen-lockfile', '--reporter=append-only'], { CI: 'true' }),
+      );
+    },
+  );
 }
 
 async function fetchPnpm() {
@@ -153,7 +160,7 @@ function besideNode(name) {
 }
 
 /** Runs `work` unless its outputs exist and were built from exactly these inputs on this kind of machine. */
-async function made(name, inputs, outputs, work) {
+async function buildStep(name, inputs, outputs, work) {
   const file = path.join(stamps, name);
   const stamp = stampOf(inputs);
   const current = existsSync(file) && readFileSync(file, 'utf8') === stamp;

@@ -93,14 +93,14 @@ function mutants() {
   return new Promise((resolve, reject) => {
     const stdio = ['ignore', 'pipe', 'inherit'];
     const child = spawn(process.execPath, command, { cwd: root, env: toolEnvironment(), stdio });
-    let said = '';
+    let output = '';
     child.stdout.on('data', (text) => {
       process.stdout.write(text);
-      said = `${said}${text}`.slice(-200);
+      output = `${output}${text}`.slice(-200);
     });
     child.once('error', reject);
     child.once('close', () => {
-      const [, passed, failed] = /(\d+) passed, (\d+) failed\s*$/.exec(said) ?? ['', '0', '1'];
+      const [, passed, failed] = /(\d+) passed, (\d+) failed\s*$/.exec(output) ?? ['', '0', '1'];
       resolve({ passed: Number(passed), failed: Number(failed), skipped: 0 });
     });
   });

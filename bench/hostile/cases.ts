@@ -35,27 +35,27 @@ export function casesFor(operations: readonly Operation[], dialect: Dialect): Ca
 function casesOf(operation: Operation, dialect: Dialect, sender: Sender): Case[] {
   const path = pathOf(operation, dialect);
   const credentials = sender === 'caller' ? dialect.credentials : {};
-  const made = (kind: string, rest: Pick<Case, 'path' | 'headers' | 'body'>): Case => {
+  const caseOf = (kind: string, rest: Pick<Case, 'path' | 'headers' | 'body'>): Case => {
     const headers = { ...credentials, ...rest.headers };
     return { sender, operation: operation.name, kind, method: operation.method, ...rest, headers };
   };
-  const bare = made('no body', { path, headers: {} });
+  const plain = caseOf('no body', { path, headers: {} });
   const { body } = operation;
   if (!body) {
-    const asked = operation.query.map((name) => `${encodeURIComponent(name)}=${'x'.repeat(500)}`).join('&');
-    const long = `${path}?${page}&${asked}`.slice(0, 7000);
+    const query = operation.query.map((name) => `${encodeURIComponent(name)}=${'x'.repeat(500)}`).join('&');
+    const long = `${path}?${page}&${query}`.slice(0, 7000);
     return operation.method === 'GET'
       ? [
-          bare,
-          made('list', { path: `${path}?list=true`, headers: {} }),
-          made('long query', { path: long, headers: {} }),
+          plain,
+          caseOf('list', { path: `${path}?list=true`, headers: {} }),
+          caseOf('long query', { path: long, headers: {} }),
         ]
-      : [bare];
+      : [plain];
   }
   const bodies = bodiesFor(body.media, body.schema, dialect.bounds(sender, operation), dialect.hints, dialect.forms);
   const reads = sender === 'caller' || dialect.open.test(operation.name);
   return (reads ? bodies : bodies.slice(0, 2)).map(({ kind, media, text }: Body) =>
-    made(kind, { path, headers: { 'Content-Type': media }, body: text }),
+    caseOf(kind, { path, headers: { 'Content-Type': media }, body: text }),
   );
 }
 
@@ -76,7 +76,7 @@ const general =
  */
 export function ordered(cases: readonly Case[]): Case[] {
   const meant = cases.filter(({ kind }) => kind === 'as meant');
-  const made = cases.filter(({ kind }) => kind !== 'as meant' && !general.test(kind));
+  const special = cases.filter(({ kind }) => kind !== 'as meant' && !general.test(kind));
   const rest = cases.filter(({ kind }) => general.test(kind));
   let state = 42;
   for (let i = rest.length - 1; i > 0; i--) {
@@ -84,5 +84,5 @@ export function ordered(cases: readonly Case[]): Case[] {
     const j = state % (i + 1);
     [rest[i], rest[j]] = [rest[j]!, rest[i]!];
   }
-  return [...meant, ...made, ...rest];
+  return [...meant, ...special, ...rest];
 }

@@ -52,7 +52,7 @@ async function withManyPolicies(v1: string, credentials: Record<string, string>)
   });
   const headers = { 'X-Service-Token': auth.client_token, 'Content-Type': 'application/json' };
   const paths = JSON.stringify({ paths: Array.from({ length: 10_000 }, (_, n) => `KV1/rules-0/${n}`) });
-  const made = (method: string, path: string, body?: string): Case => ({
+  const caseOf = (method: string, path: string, body?: string): Case => ({
     sender: 'caller',
     operation: `${method} /${path}`,
     kind: '49,950 rules',
@@ -62,13 +62,13 @@ async function withManyPolicies(v1: string, credentials: Record<string, string>)
     body,
   });
   return [
-    made('GET', 'auth/token/lookup-self'),
-    made('GET', 'kv1/rules-0/1'),
-    made('GET', 'identity/entity/name/RULES'),
-    made('GET', 'sys/internal/ui/mounts'),
-    made('GET', 'sys/internal/ui/resultant-acl'),
-    made('GET', 'sys/internal/specs/openapi'),
-    made('POST', 'sys/capabilities-self', paths),
+    caseOf('GET', 'auth/token/lookup-self'),
+    caseOf('GET', 'kv1/rules-0/1'),
+    caseOf('GET', 'identity/entity/name/RULES'),
+    caseOf('GET', 'sys/internal/ui/mounts'),
+    caseOf('GET', 'sys/internal/ui/resultant-acl'),
+    caseOf('GET', 'sys/internal/specs/openapi'),
+    caseOf('POST', 'sys/capabilities-self', paths),
   ];
 }
 

@@ -109,8 +109,8 @@ runProgram(usage, (args) =>
     const { url, token, pid, service, isolation, finished } = await begin(ground);
     const api = `${url}/api/v2`;
     const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/vnd.api+json' };
-    const made = <T = Made>(at: string, sent: object) => ask<T>(`${api}/${at}`, 'POST', headers, sent);
-    await made('organizations', body('organizations', { name: 'speed', email: 'speed@example.com' }));
+    const create = <T = Made>(at: string, sent: object) => ask<T>(`${api}/${at}`, 'POST', headers, sent);
+    await create('organizations', body('organizations', { name: 'speed', email: 'speed@example.com' }));
     const settings = path.join(ground.folder, 'cli.tfrc');
     const services = `{ "tfe.v2" = "${api}/", "tfe.v2.1" = "${api}/", "state.v2" = "${api}/" }`;
     writeFileSync(
@@ -154,7 +154,7 @@ runProgram(usage, (args) =>
     }
     // A service that has just started has no prepared plans yet.
     for (const turn of ['cold', 'warm']) {
-      await many({ ground, made, api, headers, runs, tool, env, finished, pid, service, turn });
+      await many({ ground, made: create, api, headers, runs, tool, env, finished, pid, service, turn });
     }
   }),
 );

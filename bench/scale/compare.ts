@@ -60,7 +60,7 @@ export async function compare(
   { rounds, seconds }: ScaleOptions,
   log: (text: string) => void,
 ): Promise<Compared> {
-  const seen: { empty: Round; full: Round; runs: Record<string, Pair[]> }[] = [];
+  const measured: { empty: Round; full: Round; runs: Record<string, Pair[]> }[] = [];
   for (let n = 0; n < rounds; n++) {
     // One after the other, so that two starting nodes do not compete for the processor.
     const [first, second] = n % 2 === 0 ? [empty, full] : [full, empty];
@@ -81,17 +81,17 @@ export async function compare(
       const node = nodes.get(one)!;
       return { readyMs: node.readyMs, idleMb: idle.get(one)!, loadedMb: node.residentMb() };
     };
-    seen.push({ empty: round(empty), full: round(full), runs });
+    measured.push({ empty: round(empty), full: round(full), runs });
     log(JSON.stringify({ empty: round(empty), full: round(full) }));
     for (const node of nodes.values()) await node.stop();
   }
   return {
-    empty: middle(seen.map((one) => one.empty)),
-    full: middle(seen.map((one) => one.full)),
-    readyMore: median(seen.map((one) => one.full.readyMs - one.empty.readyMs)),
-    memoryMore: median(seen.map((one) => one.full.loadedMb - one.empty.loadedMb)),
+    empty: middle(measured.map((one) => one.empty)),
+    full: middle(measured.map((one) => one.full)),
+    readyMore: median(measured.map((one) => one.full.readyMs - one.empty.readyMs)),
+    memoryMore: median(measured.map((one) => one.full.loadedMb - one.empty.loadedMb)),
     rates: Object.fromEntries(
-      Object.keys(loads(empty)).map((name) => [name, ratesOf(seen.flatMap((one) => one.runs[name]!))]),
+      Object.keys(loads(empty)).map((name) => [name, ratesOf(measured.flatMap((one) => one.runs[name]!))]),
     ),
   };
 }

@@ -25,8 +25,8 @@ export async function installation(
   const databaseUrl = postgres.url(name);
   const file = path.join(folder, `${name}.json`);
   if (existsSync(file)) {
-    const kept = JSON.parse(readFileSync(file, 'utf8')) as Pick<Installation, 'root' | 'token' | 'sealKey'>;
-    return { ...kept, databaseUrl, folder, cores, made: false };
+    const stored = JSON.parse(readFileSync(file, 'utf8')) as Pick<Installation, 'root' | 'token' | 'sealKey'>;
+    return { ...stored, databaseUrl, folder, cores, made: false };
   }
   await ensureDatabase(databaseUrl);
   const sealKey = randomBytes(32).toString('hex');

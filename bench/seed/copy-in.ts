@@ -65,10 +65,10 @@ export async function fillBare(
   await client.connect();
   try {
     await client.query(`BEGIN; SET LOCAL maintenance_work_mem = '256MB'; LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
-    const made = await definitions(client, table);
-    for (const { drop } of made) await client.query(drop);
+    const indexes = await definitions(client, table);
+    for (const { drop } of indexes) await client.query(drop);
     await copyIn(client, table, columns, rows);
-    return { indexed: indexAgain(client, table, made) };
+    return { indexed: indexAgain(client, table, indexes) };
   } catch (error) {
     await client.end();
     throw error;

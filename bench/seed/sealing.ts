@@ -27,8 +27,8 @@ async function main(): Promise<void> {
   const make = async ({ what, from, to }: Portion): Promise<void> => {
     const { row } = seeded[what];
     for (let n = from; n < to; n++) {
-      const made = row(rows, n, { kernel, owner, due });
-      if (made) await made;
+      const pending = row(rows, n, { kernel, owner, due });
+      if (pending) await pending;
     }
     const bytes = rows.take();
     parentPort!.postMessage(bytes, [bytes.buffer]);

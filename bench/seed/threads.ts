@@ -24,7 +24,7 @@ export class SealingThreads {
   async *rows(what: What, count: number): AsyncGenerator<Uint8Array> {
     let next = 0;
     let left = Math.ceil(count / ROWS);
-    const made: Uint8Array[] = [];
+    const rows: Uint8Array[] = [];
     let wake = (): void => {};
     let failure: Error | undefined;
     const ask = (worker: Worker): void => {
@@ -38,9 +38,9 @@ export class SealingThreads {
       wake();
     };
     const takers = this.workers.map((worker) => (bytes: Uint8Array) => {
-      made.push(bytes);
+      rows.push(bytes);
       // Rows are not generated faster than the database accepts them.
-      if (made.length < AHEAD * this.workers.length) ask(worker);
+      if (rows.length < AHEAD * this.workers.length) ask(worker);
       else idle.push(worker);
       wake();
     });
@@ -53,7 +53,7 @@ export class SealingThreads {
     try {
       while (left > 0) {
         if (failure) throw failure;
-        const bytes = made.shift();
+        const bytes = rows.shift();
         if (bytes) {
           yield bytes;
           left--;

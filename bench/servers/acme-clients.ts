@@ -28,9 +28,9 @@ class Client extends AcmeClient {
   private next: string | undefined;
 
   override async nonce(): Promise<string> {
-    const kept = this.next ?? (await super.nonce());
+    const nonce = this.next ?? (await super.nonce());
     this.next = undefined;
-    return kept;
+    return nonce;
   }
 
   override async send(url: string, message: unknown): Promise<AcmeReply> {

@@ -65,8 +65,8 @@ async function readyLine(child: ChildProcess, name: string, logFile: string, opt
     failure = `could not be started: ${error.message}`;
   });
   for (;;) {
-    const said = readFileSync(logFile, 'utf8');
-    const line = said.split('\n').find((one) => ready.test(one));
+    const output = readFileSync(logFile, 'utf8');
+    const line = output.split('\n').find((one) => ready.test(one));
     if (line !== undefined) return line;
     if (child.exitCode !== null || child.signalCode !== null)
       failure ??= `ended (${child.signalCode ?? child.exitCode})`;
@@ -74,7 +74,7 @@ async function readyLine(child: ChildProcess, name: string, logFile: string, opt
       child.kill('SIGKILL');
       failure ??= `was not ready after ${patienceSeconds} s`;
     }
-    if (failure !== undefined) throw new Error(`${name} ${failure}:\n${said.slice(-4000)}`);
+    if (failure !== undefined) throw new Error(`${name} ${failure}:\n${output.slice(-4000)}`);
     await sleep(25);
   }
 }

@@ -31,8 +31,8 @@ type Work = (world: World) => Promise<() => Promise<string>>;
 const works: Readonly<Record<string, Work>> = {
   'transit: RSA-4096 keys': async (world) => {
     await world.write('sys/mounts/transit', { type: 'transit' });
-    let made = 0;
-    return () => repeated(world, () => world.write(`transit/keys/key-${made++}`, { type: 'rsa-4096' }));
+    let count = 0;
+    return () => repeated(world, () => world.write(`transit/keys/key-${count++}`, { type: 'rsa-4096' }));
   },
   'transit: RSA-4096 signatures': async (world) => {
     await world.write('sys/mounts/transit', { type: 'transit' });

@@ -116,17 +116,17 @@ async function connectDatabase({ postgres }: Setting, write: Write): Promise<voi
 
 /** Makes loads of valid codes. A code is valid once, so there are more keys than a run has requests. */
 function oneTimeCodes(url: string, headers: Record<string, string>) {
-  let made = 0;
+  let count = 0;
   let code = '';
   let paths: string[] = [];
   // All have one key, and a period that outlasts the run.
   const key = { key: 'JBSWY3DPEHPK3PXP', period: '87600h', issuer: 'bench', account_name: 'bench' };
   return {
     async make(connections: number, seconds: number): Promise<void> {
-      const first = made;
-      made += Math.min(2000 * connections, 8000) * Math.max(1, Math.ceil(seconds));
-      await times(made - first, (n) => ask(`${url}/v1/totp/keys/k${first + n}`, 'POST', headers, key));
-      paths = Array.from({ length: made - first }, (_, n) => `/v1/totp/code/k${first + n}`);
+      const first = count;
+      count += Math.min(2000 * connections, 8000) * Math.max(1, Math.ceil(seconds));
+      await times(count - first, (n) => ask(`${url}/v1/totp/keys/k${first + n}`, 'POST', headers, key));
+      paths = Array.from({ length: count - first }, (_, n) => `/v1/totp/code/k${first + n}`);
       ({ code } = (await ask<{ data: { code: string } }>(`${url}${paths[0]}`, 'GET', headers)).data);
     },
     load: (): Load => ({ method: 'POST', paths, headers, body: JSON.stringify({ code }) }),

@@ -56,10 +56,10 @@ function owner(): { uid: number; gid: number } | undefined {
 export async function startCluster(folder: string): Promise<Cluster> {
   const as = owner();
   const own = (name: string) => {
-    const made = path.join(folder, name);
-    mkdirSync(made, { recursive: true, mode: 0o700 });
-    if (as) chownSync(made, as.uid, as.gid);
-    return made;
+    const target = path.join(folder, name);
+    mkdirSync(target, { recursive: true, mode: 0o700 });
+    if (as) chownSync(target, as.uid, as.gid);
+    return target;
   };
   chmodSync(folder, 0o755);
   const children: ChildProcess[] = [];

@@ -184,13 +184,13 @@ async function failover(kills: number, folder: string, atEnd: (cleanup: () => un
   await ask(`${workspaces.url}/api/v2/organizations`, 'POST', headers, organization);
   const lockers: Locker[] = [];
   for (let index = 0; index < writersOfEach; index++) {
-    const made = await ask<{ data: { id: string } }>(
+    const created = await ask<{ data: { id: string } }>(
       `${workspaces.url}${workspacesAt}`,
       'POST',
       headers,
       workspace(`locked-${index}`),
     );
-    lockers.push({ id: made.data.id, state: false });
+    lockers.push({ id: created.data.id, state: false });
   }
 
   let running = true;

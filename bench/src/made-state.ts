@@ -42,7 +42,7 @@ function incompressible(number: number): object {
 
 /** A state in the tool's format. It compresses about ten to one; with `noise`, hardly at all. */
 export function madeState(mebibytes: number, serial: number, kind: 'realistic' | 'noise' = 'realistic'): MadeState {
-  const wanted = mebibytes * 1024 * 1024;
+  const limit = mebibytes * 1024 * 1024;
   const noise = (bytes: number) => randomBytes(bytes).toString('hex');
   const text =
     kind === 'noise'
@@ -57,7 +57,7 @@ export function madeState(mebibytes: number, serial: number, kind: 'realistic' |
   function* pieces(): Iterable<Buffer> {
     let size = head.length + tail.length;
     yield head;
-    for (let i = 0; size + blocks[i % blocks.length]!.length <= wanted; i++) {
+    for (let i = 0; size + blocks[i % blocks.length]!.length <= limit; i++) {
       size += blocks[i % blocks.length]!.length;
       yield blocks[i % blocks.length]!;
     }

@@ -64,7 +64,7 @@ runProgram(usage, ([rounds = '5', seconds = '3']) =>
       `${machine()}; ${rounds} rounds\n\n| | 1: a second, cores, per core second | 2 | rate, cores, per core second |\n|---|---|---|---|\n`,
     );
     for (const [name, load] of Object.entries(loads)) {
-      const seen: { rate: number; cores: number; each: number }[][] = [[], []];
+      const measured: { rate: number; cores: number; each: number }[][] = [[], []];
       for (let round = 0; round < Number(rounds); round++) {
         for (const at of round % 2 === 0 ? [0, 1] : [1, 0]) {
           const { url, pids } = nodes[at]!;
@@ -73,10 +73,10 @@ runProgram(usage, ([rounds = '5', seconds = '3']) =>
           const began = performance.now();
           const { requestsPerSecond: rate } = await generator.run(url, load, 32, Number(seconds), round * 1e6);
           const cores = (used() - before) / (performance.now() - began);
-          seen[at]!.push({ rate, cores, each: rate / cores });
+          measured[at]!.push({ rate, cores, each: rate / cores });
         }
       }
-      const [one, two] = seen as [(typeof seen)[0], (typeof seen)[0]];
+      const [one, two] = measured as [(typeof measured)[0], (typeof measured)[0]];
       const cell = (runs: typeof one) =>
         `${median(runs.map((r) => r.rate)).toFixed(0)}, ${median(runs.map((r) => r.cores)).toFixed(2)}, ${median(runs.map((r) => r.each)).toFixed(0)}`;
       const ratio = (of: 'rate' | 'cores' | 'each') => median(one.map((run, n) => two[n]![of] / run[of])).toFixed(2);

@@ -58,13 +58,13 @@ async function startCrowd(): Promise<ChildProcess> {
 
 /** Resolves once every caller was answered; throws when one was not. */
 async function answered(child: ChildProcess, crowd: Crowd): Promise<void> {
-  const said = once(child, 'message');
+  const message = once(child, 'message');
   const ended = once(child, 'exit').then(([code]) => {
     throw new Error(`the callers ended (${code})`);
   });
   child.send(crowd);
   ended.catch(() => {});
-  await Promise.race([said, ended]);
+  await Promise.race([message, ended]);
 }
 
 runProgram('', () => onGround({}, main));

@@ -124,14 +124,14 @@ export class StateClient {
   private send(method: string, url: string, headers: OutgoingHttpHeaders, pieces?: Iterable<Buffer>): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const sending = request(url, { method, headers, agent: this.agent }, (answer) => {
-        const kept: Buffer[] = [];
+        const chunks: Buffer[] = [];
         let bytes = 0;
         answer.on('data', (piece: Buffer) => {
           bytes += piece.length;
           // Only the length of a download matters.
-          if (!url.includes('/content/')) kept.push(piece);
+          if (!url.includes('/content/')) chunks.push(piece);
         });
-        answer.on('end', () => resolve({ status: answer.statusCode ?? 0, bytes, body: Buffer.concat(kept) }));
+        answer.on('end', () => resolve({ status: answer.statusCode ?? 0, bytes, body: Buffer.concat(chunks) }));
         answer.on('error', reject);
       });
       sending.on('error', reject);

@@ -30,7 +30,7 @@ runProgram(usage, ([collector, rounds = '6', seconds = '2']) =>
       share === undefined ? {} : { [`${prefix}_TRACES_URL`]: collector, [`${prefix}_TRACES_SHARE`]: share };
     const compare = async (nodes: readonly Node[], loads: Readonly<Record<string, Load>>) => {
       for (const [name, load] of Object.entries(loads)) {
-        const seen = nodes.map(() => [] as { perSecond: number; us: number }[]);
+        const measured = nodes.map(() => [] as { perSecond: number; us: number }[]);
         let next = 0;
         for (let round = -1; round < Number(rounds); round++) {
           // Each variant goes first equally often.
@@ -41,11 +41,11 @@ runProgram(usage, ([collector, rounds = '6', seconds = '2']) =>
             const { requestsPerSecond } = await generator.run(url, load, 32, Number(seconds), next);
             next += Math.ceil(requestsPerSecond * Number(seconds)) + 1000;
             const us = ((processorMs(pid) - before) * 1000) / (requestsPerSecond * Number(seconds));
-            if (round >= 0) seen[at]!.push({ perSecond: requestsPerSecond, us });
+            if (round >= 0) measured[at]!.push({ perSecond: requestsPerSecond, us });
           }
         }
-        const base = seen[0]!;
-        const cells = seen.map((one, i) => {
+        const base = measured[0]!;
+        const cells = measured.map((one, i) => {
           const us = median(one.map((run) => run.us));
           const more = median(one.map((run, n) => run.us / base[n]!.us));
           const rate = median(one.map((run) => run.perSecond));
@@ -87,14 +87,14 @@ runProgram(usage, ([collector, rounds = '6', seconds = '2']) =>
     const organization = { type: 'organizations', attributes: { name: 'bench', email: 'bench@example.org' } };
     await ask(`${api}/organizations`, 'POST', headers, { data: organization });
     const workspace = (name: string) => ({ data: { type: 'workspaces', attributes: { name } } });
-    const made = await ask<{ data: { id: string } }>(
+    const created = await ask<{ data: { id: string } }>(
       `${api}/organizations/bench/workspaces`,
       'POST',
       headers,
       workspace('one'),
     );
     await compare(workspaces, {
-      'workspace show': { method: 'GET', paths: [`/api/v2/workspaces/${made.data.id}`], headers },
+      'workspace show': { method: 'GET', paths: [`/api/v2/workspaces/${created.data.id}`], headers },
       'workspace create': {
         method: 'POST',
         paths: ['/api/v2/organizations/bench/workspaces'],

@@ -98,13 +98,13 @@ async function prepare(url: string, headers: Record<string, string>): Promise<st
   });
   const ids: string[] = [];
   await times(count, async (i) => {
-    const made = await ask<{ data: { id: string } }>(
+    const created = await ask<{ data: { id: string } }>(
       `${url}/api/v2/organizations/bench/workspaces`,
       'POST',
       headers,
       workspace({ name: `workspace-${i}` }),
     );
-    ids.push(made.data.id);
+    ids.push(created.data.id);
   });
   return ids;
 }

@@ -120,11 +120,11 @@ export async function startInstallation(secretsSettings: Record<string, string> 
     if (findProgram(['terraform', 'tofu'])) startWorker();
     const secrets = await initialise(addresses.secrets);
     const workspaces = await firstRun(environment('workspaces'));
-    const made = {
+    const installation = {
       secrets: { address: addresses.secrets, ...secrets },
       workspaces: { address: addresses.workspaces, ...workspaces },
     };
-    writeFileSync(join(data, 'first-run.json'), JSON.stringify(made));
+    writeFileSync(join(data, 'first-run.json'), JSON.stringify(installation));
   } catch (error) {
     await stop();
     throw error;

@@ -5,7 +5,7 @@ const lines = (variables: Record<string, string>) =>
   Object.entries(variables).map(([name, value]) => `  export ${name}='${value}'`);
 
 void startPracticeSystems().then(({ shell, service, stop }) => {
-  const said = [
+  const output = [
     'Before npm start:',
     ...lines(service),
     '',
@@ -14,7 +14,7 @@ void startPracticeSystems().then(({ shell, service, stop }) => {
     '',
     'Ctrl-C ends the practice systems.',
   ];
-  process.stdout.write(`${said.join('\n')}\n`);
+  process.stdout.write(`${output.join('\n')}\n`);
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => void stop().then(() => process.exit()));
 });

@@ -28,10 +28,10 @@ export async function openapiDocuments() {
   });
   const ended = once(program, 'exit');
   try {
-    let said = '';
+    let output = '';
     for await (const piece of program.stdout) {
-      said += piece;
-      if (said.includes('Ctrl-C stops everything')) break;
+      output += piece;
+      if (output.includes('Ctrl-C stops everything')) break;
     }
     const token = JSON.parse(readFileSync(path.join(folder, 'first-run.json'), 'utf8')).secrets.root_token;
     const headers = { 'X-Service-Token': token };
@@ -46,8 +46,8 @@ export async function openapiDocuments() {
       ['secret', 'sys/mounts'],
       ['auth', 'sys/auth'],
     ]) {
-      const known = await mounted(base);
-      for (const type of data[kind].filter((one) => !known.includes(one))) {
+      const mounts = await mounted(base);
+      for (const type of data[kind].filter((one) => !mounts.includes(one))) {
         const body = JSON.stringify({ type, ...(type === 'kv' ? { options: { version: '2' } } : {}) });
         await call(`${secrets}/v1/${base}/${type}`, { method: 'POST', body });
       }

@@ -34,7 +34,7 @@ export interface LocalConfig {
   services: Record<ServiceName, ServiceConfig>;
 }
 
-const known = new Set([
+const names = new Set([
   'KEYSTEAD_DATA',
   'KEYSTEAD_WORKER',
   'KEYSTEAD_LONG',
@@ -47,7 +47,7 @@ const defaultPorts: Record<ServiceName, number> = { secrets: 8200, workspaces: 8
 /** Reads the environment. Throws `Stop` naming the first variable that is unknown or bad. */
 export function readLocalConfig(env: NodeJS.ProcessEnv): LocalConfig {
   for (const name of Object.keys(env)) {
-    if (name.startsWith('KEYSTEAD_') && !known.has(name) && !name.startsWith('KEYSTEAD_TEST_')) {
+    if (name.startsWith('KEYSTEAD_') && !names.has(name) && !name.startsWith('KEYSTEAD_TEST_')) {
       throw new Stop(`${name} is not a known setting: see npm start -- --help`);
     }
   }
@@ -55,10 +55,10 @@ export function readLocalConfig(env: NodeJS.ProcessEnv): LocalConfig {
   if (services.secrets.port === services.workspaces.port && services.secrets.host === services.workspaces.host) {
     throw new Stop(`SECRETS_PORT and WORKSPACES_PORT are both ${services.secrets.port}: change one`);
   }
-  const asked = env.KEYSTEAD_WORKER || 'on';
-  if (asked !== 'on' && asked !== 'off') throw new Stop('KEYSTEAD_WORKER must be on or off');
+  const mode = env.KEYSTEAD_WORKER || 'on';
+  if (mode !== 'on' && mode !== 'off') throw new Stop('KEYSTEAD_WORKER must be on or off');
   const [agentToken] = valueOrFile('WORKSPACES_AGENT_TOKEN', env)?.split(',') ?? [];
-  return { dataDir: path.resolve(env.KEYSTEAD_DATA || 'data'), worker: asked === 'on', agentToken, services };
+  return { dataDir: path.resolve(env.KEYSTEAD_DATA || 'data'), worker: mode === 'on', agentToken, services };
 }
 
 function serviceConfig(name: ServiceName, env: NodeJS.ProcessEnv): ServiceConfig {

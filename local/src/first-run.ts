@@ -37,19 +37,19 @@ export async function initialise(
 ): Promise<FirstRun | undefined> {
   const before = readFirstRun(dataDir);
   const part = path.join(dataDir, PART);
-  const made: Partial<FirstRun> = readJson(part) ?? {};
+  const saved: Partial<FirstRun> = readJson(part) ?? {};
   const secrets = await initialiseSecrets(services.secrets);
   if (secrets) {
-    made.secrets = secrets;
-    writeSecret(part, made);
+    saved.secrets = secrets;
+    writeSecret(part, saved);
   }
   const administrator = before?.workspaces ? undefined : await makeAdministrator();
   if (administrator) {
-    made.workspaces = { address: services.workspaces.address, ...administrator };
-    writeSecret(part, made);
+    saved.workspaces = { address: services.workspaces.address, ...administrator };
+    writeSecret(part, saved);
   }
-  if (!made.secrets && !made.workspaces) return undefined;
-  const firstRun = { ...before, ...made } as FirstRun;
+  if (!saved.secrets && !saved.workspaces) return undefined;
+  const firstRun = { ...before, ...saved } as FirstRun;
   writeSecret(firstRunFile(dataDir), firstRun);
   rmSync(part, { force: true });
   return firstRun;

@@ -161,7 +161,7 @@ function serviceEnvironment(
   const service = config.services[name];
   const other = settingsOf[name === 'secrets' ? 'workspaces' : 'secrets'];
   const dropped = [/^(KEYSTEAD_|npm_)/, /^(\w+_)?DATABASE_URL(_FILE)?$/, other];
-  const given = Object.entries(env).filter(([variable]) => !dropped.some((pattern) => pattern.test(variable)));
+  const entries = Object.entries(env).filter(([variable]) => !dropped.some((pattern) => pattern.test(variable)));
   return {
     // Every request is audited to a file, unless the operator has configured another device or stdout.
     ...(name === 'secrets'
@@ -181,7 +181,7 @@ function serviceEnvironment(
             : {}),
         }
       : { SECRETS_PUBLIC_URL: service.address, SECRETS_UI_WORKSPACES_URL: config.services.workspaces.address }),
-    ...Object.fromEntries(given),
+    ...Object.fromEntries(entries),
     [`${prefix}_HOST`]: service.host,
     [`${prefix}_PORT`]: String(service.port),
     [`${prefix}_DATABASE_URL`]: url,

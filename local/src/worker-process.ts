@@ -55,10 +55,10 @@ export function workerEnvironment(config: LocalConfig, url: string, env: NodeJS.
   const { dataDir, agentToken } = config;
   const { address, certificate } = config.services.workspaces;
   const { hostname } = new URL(address);
-  const given = Object.entries(env).filter(([name]) => !notItsOwn.test(name));
+  const inherited = Object.entries(env).filter(([name]) => !notItsOwn.test(name));
   return {
     WORKSPACES_WORKER_DRAIN_SECONDS: '5',
-    ...Object.fromEntries(given),
+    ...Object.fromEntries(inherited),
     AGENT_ADDRESS: address,
     ...(agentToken === undefined ? { AGENT_TOKEN_FILE: agentTokenFile(dataDir) } : { AGENT_TOKEN: agentToken }),
     AGENT_NAME: 'npm start',

@@ -41,7 +41,7 @@ export async function applyLoop(
   const at = `${origin}/api/v2/workspaces/${workspace}`;
 
   /** The first answer that is not a fault; and whether earlier ones may have been lost on the way. */
-  async function insist(url: string, key: string | undefined, method: string, body: unknown) {
+  async function requestUntilAnswered(url: string, key: string | undefined, method: string, body: unknown) {
     const until = Date.now() + patienceMs;
     for (let again = false; ; ) {
       const answer = await call(url, key, method, body);
@@ -63,24 +63,24 @@ export async function applyLoop(
   };
 
   for (let serial = 1; goesOn(acknowledged.length); serial++) {
-    const lock = await insist(`${at}/actions/lock`, token, 'POST', { reason: 'apply' });
+    const lock = await requestUntilAnswered(`${at}/actions/lock`, token, 'POST', { reason: 'apply' });
     // Only this loop locks here: a lock that is already held means that our own lost call succeeded.
     expectStatus('lock', lock.status, lock.again ? [200, 409] : [200]);
     const { bytes, md5 } = smallState(serial, noteOf(workspace, serial));
     const body = document('state-versions', { serial, md5, lineage: 'one' });
-    const announced = await insist(`${at}/state-versions`, token, 'POST', body);
+    const announced = await requestUntilAnswered(`${at}/state-versions`, token, 'POST', body);
     expectStatus('announce', announced.status, [201]);
     const { data } = announced.body as Version;
     const links = data?.attributes ?? {};
     const uploads = await Promise.all(
       ['hosted-state-upload-url', 'hosted-json-state-upload-url'].map((name) =>
-        insist(links[name]!, undefined, 'PUT', bytes),
+        requestUntilAnswered(links[name]!, undefined, 'PUT', bytes),
       ),
     );
     // If the link was used without an answer to us, our own lost request used it.
     for (const upload of uploads) expectStatus('upload', upload.status, upload.again ? [200, 409] : [200]);
     if (uploads[0]!.status === 200 || uploads[0]!.status === 409) acknowledged.push({ version: data.id, md5 });
-    const unlock = await insist(`${at}/actions/unlock`, token, 'POST', undefined);
+    const unlock = await requestUntilAnswered(`${at}/actions/unlock`, token, 'POST', undefined);
     expectStatus('unlock', unlock.status, unlock.again ? [200, 409] : [200]);
   }
   return { workspace, acknowledged, unanswered, refused };

@@ -58,8 +58,8 @@ export async function pushLoop(
   /** The outcomes of the last commits. */
   const configurations = async (): Promise<string> => {
     const { data } = await get<Configurations>(`workspaces/${workspace}/configuration-versions`);
-    const said = data.slice(0, 3).map(({ attributes }) => [attributes.status, attributes['error-message']].join(' '));
-    return said.join(', ');
+    const newest = data.slice(0, 3).map(({ attributes }) => [attributes.status, attributes['error-message']].join(' '));
+    return newest.join(', ');
   };
   for (let n = 1; goesOn(ended.applied ?? 0); n++) {
     const message = `Put up crane ${n} `;

@@ -40,7 +40,12 @@ export async function runLoop(
   const lost: string[] = [];
   const stuck: string[] = [];
 
-  async function insist<T>(url: string, key: string | undefined, method: string, body?: unknown): Promise<T> {
+  async function requestUntilAnswered<T>(
+    url: string,
+    key: string | undefined,
+    method: string,
+    body?: unknown,
+  ): Promise<T> {
     const until = Date.now() + patienceMs;
     for (;;) {
       const answer = await call(url, key, method, body).catch(() => undefined);
@@ -55,21 +60,21 @@ export async function runLoop(
     }
   }
 
-  const made = await insist<Document>(
+  const version = await requestUntilAnswered<Document>(
     `${api}/workspaces/${workspace}/configuration-versions`,
     token,
     'POST',
     document('configuration-versions', { 'auto-queue-runs': false }),
   );
-  await insist(String(made.data.attributes['upload-url']), undefined, 'PUT', options.archive);
+  await requestUntilAnswered(String(version.data.attributes['upload-url']), undefined, 'PUT', options.archive);
   const relationships = {
     workspace: { data: { type: 'workspaces', id: workspace } },
-    'configuration-version': { data: { type: 'configuration-versions', id: made.data.id } },
+    'configuration-version': { data: { type: 'configuration-versions', id: version.data.id } },
   };
 
   for (let n = 1; options.goesOn(ended.applied ?? 0); n++) {
     const attributes = { 'auto-apply': true, variables: [{ key: 'n', value: String(n) }] };
-    const { data: run } = await insist<Document>(
+    const { data: run } = await requestUntilAnswered<Document>(
       `${api}/runs`,
       token,
       'POST',
@@ -79,12 +84,18 @@ export async function runLoop(
     let status = '';
     while (!finals.includes(status) && Date.now() < until) {
       await sleep(200);
-      status = String((await insist<Document>(`${api}/runs/${run.id}`, token, 'GET')).data.attributes.status);
+      status = String(
+        (await requestUntilAnswered<Document>(`${api}/runs/${run.id}`, token, 'GET')).data.attributes.status,
+      );
     }
     if (!finals.includes(status)) stuck.push(`${run.id} ${status}`);
     ended[status] = (ended[status] ?? 0) + 1;
     if (status !== 'applied') continue;
-    const outputs = await insist<Outputs>(`${api}/workspaces/${workspace}/current-state-version-outputs`, token, 'GET');
+    const outputs = await requestUntilAnswered<Outputs>(
+      `${api}/workspaces/${workspace}/current-state-version-outputs`,
+      token,
+      'GET',
+    );
     if (outputs.data.find(({ attributes: { name } }) => name === 'n')?.attributes.value !== n) lost.push(run.id);
   }
   return { workspace, ended, lost, stuck };

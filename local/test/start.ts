@@ -21,25 +21,25 @@ export function start(command: string[], env: Record<string, string>): Started {
     env: { ...cleanEnvironment(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  let said = '';
+  let output = '';
   let complained = '';
   child.stdout!.on('data', (chunk) => {
-    said += chunk;
+    output += chunk;
   });
   child.stderr!.on('data', (chunk) => {
-    said += chunk;
+    output += chunk;
     complained += chunk;
   });
   const ended = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)));
   return {
     process: child,
-    output: () => said,
+    output: () => output,
     complaints: () => complained,
     says: (pattern) =>
       waitFor(
-        () => pattern.test(said),
+        () => pattern.test(output),
         child,
-        () => said,
+        () => output,
       ),
     ended,
   };
@@ -62,8 +62,8 @@ export async function waitFor(
 
 /** The environment of a terminal: nothing that Jest or a calling npm set. */
 function cleanEnvironment(): NodeJS.ProcessEnv {
-  const kept = Object.entries(process.env).filter(
+  const entries = Object.entries(process.env).filter(
     ([name]) => !/^(npm_|JEST_|NODE_|KEYSTEAD_|SECRETS_|WORKSPACES_|DATABASE_URL)/.test(name),
   );
-  return Object.fromEntries(kept);
+  return Object.fromEntries(entries);
 }

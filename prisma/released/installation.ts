@@ -118,8 +118,8 @@ export async function furnish(version: Version, urls: Urls): Promise<Furnished> 
   const scheduler = new SchedulerStandIn();
   const cloud = new CloudStandIn();
   await Promise.all([scheduler.start(), cloud.start()]);
-  const given = { ...settings, workspaces: { ...settings.workspaces, WORKSPACES_FIRST_RUN_FILE: firstRun } };
-  const installation = await Installation.start(version, urls, given);
+  const environment = { ...settings, workspaces: { ...settings.workspaces, WORKSPACES_FIRST_RUN_FILE: firstRun } };
+  const installation = await Installation.start(version, urls, environment);
   const end = async () => {
     await installation.stop('SIGKILL');
     await Promise.all([scheduler.stop(), cloud.stop()]);

@@ -181,8 +181,8 @@ path "sys/*" { capabilities = ["deny"] }`;
 async function makeSecondFactor(make: Make, entity: string, accessor: string) {
   const method = { issuer: 'Kept', method_name: kept, qr_size: 0, recovery_codes: 2 };
   const methodId = (await make('POST', 'identity/mfa/method/totp', method)).data.method_id;
-  const given = { method_id: methodId, entity_id: entity };
-  const { url, recovery_codes: codes } = (await make('POST', 'identity/mfa/method/totp/admin-generate', given)).data;
+  const ids = { method_id: methodId, entity_id: entity };
+  const { url, recovery_codes: codes } = (await make('POST', 'identity/mfa/method/totp/admin-generate', ids)).data;
   const rule = { mfa_method_ids: [methodId], auth_method_accessors: [accessor] };
   await make('POST', `identity/mfa/login-enforcement/${kept}`, rule);
   return { url, methodId, recoveryCode: codes[0] };

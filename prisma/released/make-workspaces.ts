@@ -209,8 +209,8 @@ export async function makeWorkspaces(
 /** A team, a member with a second factor, and a waiting invitation. */
 async function makePeople(address: string, make: Make) {
   const access = Object.fromEntries(everyRight.map((right) => [right, true]));
-  const given = document('teams', { name: kept, 'organization-access': access, visibility: 'organization' });
-  const team = (await make('POST', `${under}/teams`, given)).data.id;
+  const input = document('teams', { name: kept, 'organization-access': access, visibility: 'organization' });
+  const team = (await make('POST', `${under}/teams`, input)).data.id;
   const invite = async (name: string, teams: object[]): Promise<string> => {
     const attributes = { email: `${name}@example.com` };
     const body = document('organization-memberships', attributes, { teams: { data: teams } });
@@ -224,7 +224,7 @@ async function makePeople(address: string, make: Make) {
   const session = await anonymous('POST', 'session', document('sessions', { username: 'person', password }));
   const own = workspacesMaker(address, session.data.attributes.token);
   const me = (await own('GET', 'account/details')).data.id;
-  const made = await own(
+  const created = await own(
     'POST',
     `users/${me}/authentication-tokens`,
     document('authentication-tokens', { description: kept }),
@@ -235,7 +235,7 @@ async function makePeople(address: string, make: Make) {
   return {
     team: team as string,
     person: { username: 'person', password, twoFactorSecret: secret as string },
-    token: made.data.attributes.token as string,
+    token: created.data.attributes.token as string,
     invitation: await invite('invited', []),
   };
 }
@@ -289,8 +289,8 @@ async function makeStates(address: string, make: Make, workspace: string): Promi
 /** A run that was applied, with its comment; one that was discarded; and one whose plan waits. */
 async function makeRuns(address: string, make: Make, workspace: string, other: string) {
   const secret = randomBytes(12).toString('hex');
-  const given = { key: 'KEPT_SECRET', value: secret, category: 'env', sensitive: true };
-  for (const at of [workspace, other]) await make('POST', `workspaces/${at}/vars`, document('vars', given));
+  const variable = { key: 'KEPT_SECRET', value: secret, category: 'env', sensitive: true };
+  for (const at of [workspace, other]) await make('POST', `workspaces/${at}/vars`, document('vars', variable));
   const statusOf = async (run: string) => (await make('GET', `runs/${run}`)).data.attributes.status as string;
   const start = async (at: string, message: string, ends: string, attributes: object): Promise<string> => {
     const body = document('configuration-versions', { 'auto-queue-runs': false });

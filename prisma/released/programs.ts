@@ -41,10 +41,10 @@ export async function startProgram(
     env: { PATH: process.env.PATH, ...settings, ...listen },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  let said = '';
+  let output = '';
   for (const stream of [child.stdout, child.stderr])
     stream.on('data', (chunk) => {
-      said = (said + chunk).slice(-4000);
+      output = (output + chunk).slice(-4000);
     });
   const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
   const address = port === undefined ? '' : `http://127.0.0.1:${port}`;
@@ -56,7 +56,7 @@ export async function startProgram(
   for (const until = Date.now() + patienceMs; port !== undefined && !(await answers()); ) {
     if (hasEnded(child) || Date.now() > until) {
       child.kill('SIGKILL');
-      throw new Error(`${file} does not answer: ${said}`);
+      throw new Error(`${file} does not answer: ${output}`);
     }
     await sleep(50);
   }

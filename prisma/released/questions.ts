@@ -106,26 +106,26 @@ async function crawl(
   const [owner] = Object.values(callers);
   const prefix = service === 'secrets' ? '/v1' : '';
   const at = service === 'secrets' ? '/v1/sys/internal/specs/openapi' : '/api/v2/openapi.json';
-  const said = (await askAs(installation, { service, path: at, namespace }, owner)).body;
-  const { paths }: Document = said.data?.paths ? said.data : said;
+  const document = (await askAs(installation, { service, path: at, namespace }, owner)).body;
+  const { paths }: Document = document.data?.paths ? document.data : document;
   const patterns = Object.entries(paths).flatMap(([pattern, { get, parameters = [] }]) => {
     const query = get?.parameters?.concat(parameters).filter((one) => one.in === 'query') ?? [];
     const list = query.find(({ name }) => name === 'list');
     if (!get || unasked.some(([which]) => which.test(pattern))) return [];
-    const asked = queries[pattern];
-    if (asked) return asked.map((text) => `${pattern}?${text}`);
+    const declared = queries[pattern];
+    if (declared) return declared.map((text) => `${pattern}?${text}`);
     if (!list) return [pattern];
     return list.required ? [`${pattern}?list=true`] : [pattern, `${pattern}?list=true`];
   });
   const names = new Names(credentials);
   const questions = new Map<string, Question>();
-  const asked = new Set<string>();
+  const visited = new Set<string>();
   for (let more = true; more; ) {
     more = false;
     for (const pattern of patterns) {
       for (const path of names.fill(`${prefix}${pattern}`)) {
-        if (asked.has(path)) continue;
-        asked.add(path);
+        if (visited.has(path)) continue;
+        visited.add(path);
         const one = { service, path, ...(namespace ? { namespace } : {}) };
         const { status, body } = await askAs(installation, one, owner);
         if (status !== 200) continue;
@@ -143,7 +143,7 @@ async function crawl(
       }
     }
   }
-  const heard = (pattern: string) => {
+  const hasAnswer = (pattern: string) => {
     const [path = '', query = ''] = `${prefix}${pattern}`.split('?');
     const shape = new RegExp(`^${path.replace(/[.$]/g, '\\$&').replace(/\{\w+\}/g, '.*')}$`);
     return [...questions.values()].some((one) => {
@@ -151,7 +151,7 @@ async function crawl(
       return shape.test(real) && how.includes(query.split('{')[0]!);
     });
   };
-  return { questions: [...questions.values()], unheard: patterns.filter((pattern) => !heard(pattern)) };
+  return { questions: [...questions.values()], unheard: patterns.filter((pattern) => !hasAnswer(pattern)) };
 }
 
 /** Values for paths: the names in lists and documents. */

@@ -58,6 +58,6 @@ const isWhole = (args: readonly string[]): boolean =>
 /** The requested format, even if the rest of the command line is invalid. */
 function formatAsked(args: readonly string[], env: NodeJS.ProcessEnv): Format {
   const at = args.findIndex((arg) => /^--?format(=|$)/.test(arg));
-  const said = at === -1 ? findVariable(globalSettings.format, env)?.value : (args[at]?.split('=')[1] ?? args[at + 1]);
-  return formats.find((format) => format === said) ?? 'table';
+  const name = at === -1 ? findVariable(globalSettings.format, env)?.value : (args[at]?.split('=')[1] ?? args[at + 1]);
+  return formats.find((format) => format === name) ?? 'table';
 }

@@ -44,8 +44,8 @@ export function readSettings(options: GlobalOptions, env: NodeJS.ProcessEnv): Cl
     const flag = options[name];
     return flag === undefined ? findVariable(globalSettings[name], env)?.value : String(flag);
   };
-  const said = settingOf('address');
-  const address = said ?? 'http://127.0.0.1:8200';
+  const configured = settingOf('address');
+  const address = configured ?? 'http://127.0.0.1:8200';
   if (!/^https?:\/\/[^/]+\/?$/.test(address)) {
     const from = options.address === undefined ? findVariable(globalSettings.address, env)?.name : '--address';
     throw new Problem(`${address} is not an address: use http://host:port or https://host:port (${from})`);
@@ -56,7 +56,7 @@ export function readSettings(options: GlobalOptions, env: NodeJS.ProcessEnv): Cl
   const tokenVariable = globalSettings.token.variables.find((name) => env[name] !== undefined);
   return {
     address: address.replace(/\/$/, ''),
-    addressIsSet: said !== undefined,
+    addressIsSet: configured !== undefined,
     ...(options.address === undefined ? {} : { givenAddress: String(options.address).replace(/\/$/, '') }),
     namespace: settingOf('namespace'),
     tls: {

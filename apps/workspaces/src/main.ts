@@ -40,11 +40,11 @@ function readOrExit(): Config {
 }
 
 async function writeFirstRun(service: Service, file: string, log: Logger): Promise<void> {
-  const made = await service.firstRun();
-  if (made === undefined) return;
+  const firstRun = await service.firstRun();
+  if (firstRun === undefined) return;
   const descriptor = openSync(file, 'w', 0o600);
   try {
-    writeSync(descriptor, `${JSON.stringify(made, null, 2)}\n`);
+    writeSync(descriptor, `${JSON.stringify(firstRun, null, 2)}\n`);
     fsyncSync(descriptor);
   } finally {
     closeSync(descriptor);
@@ -146,9 +146,9 @@ async function once(config: Config, work: (service: Service) => Promise<unknown>
   const [{ createService }] = await loaded();
   const service = await createService(config, { log });
   try {
-    const said = await work(service);
-    if (said !== undefined) {
-      process.stdout.write(`${JSON.stringify(said)}\n`);
+    const result = await work(service);
+    if (result !== undefined) {
+      process.stdout.write(`${JSON.stringify(result)}\n`);
     }
   } finally {
     await service.close();

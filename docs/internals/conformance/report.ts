@@ -22,13 +22,13 @@ const ID = /^[ESW](?:\d+|A|V|P)\.\d+$/;
 /** Reads specifications and test sources below the root. */
 export function readConformance(root: string): Conformance {
   const documents = specs.map((spec) => ({ spec, rows: rowsOf(spec, root) }));
-  const known = new Set(documents.flatMap((document) => document.rows.map((row) => row.id)));
+  const ids = new Set(documents.flatMap((document) => document.rows.map((row) => row.id)));
   const tests = new Map<string, TestTitle[]>();
   const mistakes: string[] = [];
   for (const test of testFiles(root).flatMap((file) => titlesOf(file, root))) {
     for (const title of new Set([...test.path, ...test.cases])) {
       for (const id of idsIn(title)) {
-        if (!known.has(id)) mistakes.push(`${test.file}: "${title}" names ${id}, which no specification has`);
+        if (!ids.has(id)) mistakes.push(`${test.file}: "${title}" names ${id}, which no specification has`);
         else tests.set(id, [...new Set([...(tests.get(id) ?? []), test])]);
       }
     }

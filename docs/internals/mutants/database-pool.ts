@@ -53,9 +53,9 @@ export function restorable(): (wanted: boolean) => Promise<Restorable[]> {
   const before = new Set(inUse);
   return async (wanted) => {
     if (!wanted) return [];
-    const made = [...inUse].filter((one) => !before.has(one));
+    const added = [...inUse].filter((one) => !before.has(one));
     return Promise.all(
-      made.map(async ({ client }) => {
+      added.map(async ({ client }) => {
         const contents = await contentsOf(client);
         return { restore: () => restore(client, contents) };
       }),

@@ -44,8 +44,8 @@ export function readResults(root: string): Results {
 export function recordResult(root: string, plan: readonly Planned[], planned: Planned, outcome: Outcome): void {
   // Another run may have recorded results in the meantime.
   const results = { ...readResults(root), [planned.row.id]: resultOf(planned, outcome.survivors) };
-  const kept = plan.flatMap(({ row }) => (results[row.id] === undefined ? [] : [[row.id, results[row.id]]]));
-  const lines = kept.map(([id, result]) => `  ${JSON.stringify(id)}: ${JSON.stringify(result)}`);
+  const recorded = plan.flatMap(({ row }) => (results[row.id] === undefined ? [] : [[row.id, results[row.id]]]));
+  const lines = recorded.map(([id, result]) => `  ${JSON.stringify(id)}: ${JSON.stringify(result)}`);
   writeFileSync(fileIn(root), `{\n${lines.join(',\n')}\n}\n`);
 }
 

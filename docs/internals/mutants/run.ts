@@ -22,14 +22,14 @@ function tell({ row, mutants }: Planned, { survivors, failure }: Outcome): void 
 }
 
 async function main(): Promise<number> {
-  const given = readArguments(process.argv.slice(2));
+  const options = readArguments(process.argv.slice(2));
   const plan = planOf(readConformance(root));
-  const workers = Array.from({ length: given.workers }, () => new Worker());
+  const workers = Array.from({ length: options.workers }, () => new Worker());
   const [places] = await Promise.all(workers.map((worker) => worker.start()));
-  const chosen = rowsToPlay(root, plan, given, readResults(root), places!);
+  const chosen = rowsToPlay(root, plan, options, readResults(root), places!);
   const rows = new Rows(chosen);
   const begun = Date.now();
-  const end = begun + given.seconds * 1000;
+  const end = begun + options.seconds * 1000;
   const counts = { rows: 0, planted: 0, survived: 0, broken: 0 };
   const work = async (worker: Worker) => {
     for (let planned = rows.next(undefined); planned !== undefined && Date.now() < end; planned = rows.next(planned)) {

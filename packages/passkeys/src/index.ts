@@ -122,14 +122,14 @@ export async function verifyNew(
   binding: string,
   answer: NewPasskeyAnswer,
 ): Promise<(StoredPasskey & { readonly askedAtMs: number }) | undefined> {
-  const asked = questionOf(parts, binding, answer.response.clientDataJSON);
-  if (!asked) return undefined;
+  const question = questionOf(parts, binding, answer.response.clientDataJSON);
+  if (!question) return undefined;
   const { rpID, origin } = siteOf(parts);
   const { verifyRegistrationResponse } = await library();
   const verify = async () =>
     verifyRegistrationResponse({
       response: await withoutAttestation(answer),
-      expectedChallenge: asked.challenge,
+      expectedChallenge: question.challenge,
       expectedOrigin: origin,
       expectedRPID: rpID,
       supportedAlgorithmIDs,
@@ -137,7 +137,13 @@ export async function verifyNew(
   const found = await verify().catch(() => undefined);
   if (!found?.verified) return undefined;
   const { id: credentialId, publicKey, counter } = found.registrationInfo.credential;
-  return { credentialId, publicKey, counter, transports: answer.response.transports ?? [], askedAtMs: asked.askedAtMs };
+  return {
+    credentialId,
+    publicKey,
+    counter,
+    transports: answer.response.transports ?? [],
+    askedAtMs: question.askedAtMs,
+  };
 }
 
 /**
@@ -168,21 +174,21 @@ export async function verifyAnswer<T extends Omit<StoredPasskey, 'transports'>>(
   answer: PasskeyAnswer,
   find: (credentialId: string) => Promise<T | null | undefined>,
 ): Promise<VerifiedAnswer<T> | undefined> {
-  const asked = questionOf(parts, binding, answer.response.clientDataJSON);
-  const passkey = asked && (await find(answer.id));
-  if (!asked || !passkey) return undefined;
+  const question = questionOf(parts, binding, answer.response.clientDataJSON);
+  const passkey = question && (await find(answer.id));
+  if (!question || !passkey) return undefined;
   const { rpID, origin } = siteOf(parts);
   const { verifyAuthenticationResponse } = await library();
   const { credentialId: id, publicKey, counter } = passkey;
   const found = await verifyAuthenticationResponse({
     response: answer as Parameters<typeof verifyAuthenticationResponse>[0]['response'],
-    expectedChallenge: asked.challenge,
+    expectedChallenge: question.challenge,
     expectedOrigin: origin,
     expectedRPID: rpID,
     credential: { id, publicKey: new Uint8Array(publicKey), counter },
   }).catch(() => undefined);
   if (!found?.verified) return undefined;
-  return { passkey, counter: found.authenticationInfo.newCounter, askedAtMs: asked.askedAtMs };
+  return { passkey, counter: found.authenticationInfo.newCounter, askedAtMs: question.askedAtMs };
 }
 
 // A challenge is not stored: it contains its time, and a keyed hash of that time and of what it is bound to.

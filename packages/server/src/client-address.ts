@@ -42,12 +42,12 @@ function isTrusted(address: Address, { networks }: TrustedProxies): boolean {
 }
 
 function parse(text: string): Address | undefined {
-  const bare = text.startsWith('[')
+  const address = text.startsWith('[')
     ? text.slice(1, text.indexOf(']'))
     : /^\d+(\.\d+){3}:\d+$/.test(text)
       ? text.slice(0, text.indexOf(':'))
       : text;
-  return ipaddr.isValid(bare) ? ipaddr.process(bare) : undefined;
+  return ipaddr.isValid(address) ? ipaddr.process(address) : undefined;
 }
 
 function unmapped(address: string): string {

@@ -35,16 +35,16 @@ export async function startVictim(
     stdio: ['ignore', log, 'pipe', 'ipc'],
     env: { ...process.env, NODE_OPTIONS: '', ...env },
   });
-  let said = '';
+  let output = '';
   child.stderr!.on('data', (chunk) => {
-    said = (said + chunk).slice(-4000);
+    output = (output + chunk).slice(-4000);
   });
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   const unlessEnded = <T>(answer: Promise<T>): Promise<T> =>
     Promise.race([
       answer,
       ended.then(() => {
-        throw new Error(`the process ended: ${said}`);
+        throw new Error(`the process ended: ${output}`);
       }),
     ]);
   let ids = 0;

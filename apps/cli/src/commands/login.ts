@@ -131,9 +131,10 @@ async function logIn(context: Context, values: readonly string[], flags: LoginFl
   if (!method)
     throw new Problem(`${flags.method} is not a login method of this command: use ${methodNames.join(', ')}`);
   const [first, ...rest] = values;
-  const bare = first !== undefined && !first.includes('=') && method.first ? [`${method.first}=${first}`] : undefined;
+  const shorthand =
+    first !== undefined && !first.includes('=') && method.first ? [`${method.first}=${first}`] : undefined;
   for (const name of Object.keys(method.secrets)) refuseVisible(name, values);
-  const fields = await parseValues(bare ? [...bare, ...rest] : values, context.ask);
+  const fields = await parseValues(shorthand ? [...shorthand, ...rest] : values, context.ask);
   const mount = (flags.path ?? flags.method).replace(/^auth\/|\/$/g, '');
   const absent = method.needs.filter((name) => !fields[name]);
   if (absent.length > 0) {
@@ -164,8 +165,8 @@ async function tokenOf(context: Context, answer: ServiceResponse): Promise<strin
 
 /** A password on the command line would be visible to every user who lists the processes. */
 function refuseVisible(name: string, values: readonly string[]): void {
-  const given = values.find((value) => value.startsWith(`${name}=`))?.slice(name.length + 1);
-  if (given === undefined || given === '-' || given.startsWith('@')) return;
+  const argument = values.find((value) => value.startsWith(`${name}=`))?.slice(name.length + 1);
+  if (argument === undefined || argument === '-' || argument.startsWith('@')) return;
   throw new Problem(
     `${name} is not an argument, since it would stay in the history: leave it out to be asked, or give ${name}=@FILE`,
   );

@@ -7,8 +7,8 @@ const TIMEOUT_MS = 15_000;
 
 /** The address of the workspace service, if one is set. */
 export function workspacesAddress(env: NodeJS.ProcessEnv): string | undefined {
-  const said = findVariable(workspaceSettings.address, env)?.value;
-  const address = said?.includes('://') ? said : said && `https://${said}`;
+  const configured = findVariable(workspaceSettings.address, env)?.value;
+  const address = configured?.includes('://') ? configured : configured && `https://${configured}`;
   return address && URL.canParse(address) ? new URL(address).origin : undefined;
 }
 

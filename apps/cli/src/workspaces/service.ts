@@ -29,11 +29,11 @@ export const workspaceFlags = {
 
 /** A client of the workspace service of this command line. Throws `Problem` if its address or token is not known. */
 export function findService({ settings, env }: Context): Remote {
-  const said = settings.givenAddress ?? findVariable(workspaceSettings.address, env)?.value;
-  if (!said) {
+  const configured = settings.givenAddress ?? findVariable(workspaceSettings.address, env)?.value;
+  if (!configured) {
     throw new Problem(`no address: give --address, or set ${workspaceSettings.address.variables.join(' or ')}`);
   }
-  const address = (said.includes('://') ? said : `https://${said}`).replace(/\/$/, '');
+  const address = (configured.includes('://') ? configured : `https://${configured}`).replace(/\/$/, '');
   const { token, tokenFrom } = findToken(address, env);
   const name = URL.canParse(address) ? new URL(address).host : address;
   return new Remote(name, address, token, { patient: false, tokenFrom });

@@ -10,16 +10,16 @@ const { raw } = endpoints({} as Policy<undefined>, undefined);
 export function openapiResource(described: readonly Resource[]): Resource {
   // Built on first use, and then the same for as long as the service runs: each request has an environment, each
   // service one keyring.
-  const made = new WeakMap<Environment['keyring'], { readonly body: Buffer; readonly etag: string }>();
+  const documents = new WeakMap<Environment['keyring'], { readonly body: Buffer; readonly etag: string }>();
   const documentOf = (env: Environment) => {
-    const known = made.get(env.keyring);
-    if (known) return known;
+    const cached = documents.get(env.keyring);
+    if (cached) return cached;
     const { edition, aliases, publicUrl } = env;
     const options = { edition, aliases, publicUrl, prefix: '/api/v2' };
     const body = Buffer.from(JSON.stringify(openapiDocument(described, options)));
     const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`;
     const document = { body, etag };
-    made.set(env.keyring, document);
+    documents.set(env.keyring, document);
     return document;
   };
   const show = raw('GET')('/openapi.json', {

@@ -38,9 +38,9 @@ const protectedBy: Readonly<Record<Isolation['kind'], string>> = {
 /** The versions that this worker should have; missing ones are downloaded one after the other. Throws NoWorker. */
 export async function fetchTools({ versions, releases }: OwnConfig): Promise<string[]> {
   const files: string[] = [];
-  for (const wanted of versions) {
+  for (const version of versions) {
     files.push(
-      await fetchTool(wanted, releases).catch((error: Error) => {
+      await fetchTool(version, releases).catch((error: Error) => {
         throw new NoWorker(error.message);
       }),
     );
@@ -51,8 +51,8 @@ export async function fetchTools({ versions, releases }: OwnConfig): Promise<str
 /** Finds out what this machine offers. Throws NoWorker if it is not enough. */
 export async function findWorkerDeps(config: OwnConfig): Promise<WorkerDeps> {
   const fetched = await fetchTools(config);
-  const given = [...config.binaries, ...fetched];
-  const binaries = await findBinaries(given, config.searchPath).catch((error: Error) => {
+  const candidates = [...config.binaries, ...fetched];
+  const binaries = await findBinaries(candidates, config.searchPath).catch((error: Error) => {
     throw new NoWorker(error.message);
   });
   if (binaries.length === 0)
@@ -89,16 +89,16 @@ export async function findWorkerDeps(config: OwnConfig): Promise<WorkerDeps> {
       `WORKSPACES_WORKER_SHOW: runs cannot read ${unread.join(', ')}: all users must be able to, and the target of a link has to be shown as well`,
     );
   }
-  const said = [protectedBy[isolation.kind], ...lacking.map((reason) => `not possible here: ${reason}`)];
-  said.push(...kernelTexts(confinement), await namespaceText(isolation, trial));
-  if (config.isolation.network === 'none') said.push('runs have no network');
+  const lines = [protectedBy[isolation.kind], ...lacking.map((reason) => `not possible here: ${reason}`)];
+  lines.push(...kernelTexts(confinement), await namespaceText(isolation, trial));
+  if (config.isolation.network === 'none') lines.push('runs have no network');
   else {
-    said.push(await endpointsText(config, isolation, trial));
+    lines.push(await endpointsText(config, isolation, trial));
     if (isolation.kind !== 'same-user')
-      for (const place of placesOf(config)) said.push(await placeText(place, config, isolation, trial));
-    said.push('the rest of this machine’s network is open to runs, and they see the names of its sockets');
+      for (const place of placesOf(config)) lines.push(await placeText(place, config, isolation, trial));
+    lines.push('the rest of this machine’s network is open to runs, and they see the names of its sockets');
   }
-  said.push(
+  lines.push(
     typeof groups === 'string'
       ? `the memory of each process of a run is limited, not that of the run as a whole: ${groups}`
       : 'memory and processes of each run are limited as a whole',
@@ -106,12 +106,12 @@ export async function findWorkerDeps(config: OwnConfig): Promise<WorkerDeps> {
   const opa = await findOpa(config.opa, config.searchPath).catch((error: Error) => {
     throw new NoWorker(`WORKSPACES_WORKER_OPA: ${error.message}`);
   });
-  said.push(
+  lines.push(
     opa.length > 0
       ? `policies can be judged by OPA ${opa.map(({ version }) => version).join(', ')}`
       : 'no OPA binary: policies are evaluated by other workers',
   );
-  return { binaries, opa, isolation, said, closeAgain: () => closePlaces(config, isolation) };
+  return { binaries, opa, isolation, said: lines, closeAgain: () => closePlaces(config, isolation) };
 }
 
 function kernelTexts(confinement: Confinement | string): string[] {

@@ -29,8 +29,10 @@ export function nameOf({ file, location, mutatorName, replacement = '' }) {
 /** Stores the result of a part, and writes the page again. */
 export function record(root, name, result) {
   const file = path.join(root, 'docs/internals/conformance/stryker.json');
-  const kept = { ...(existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {}), [name]: result };
-  const ordered = Object.fromEntries(Object.keys(parts).flatMap((part) => (kept[part] ? [[part, kept[part]]] : [])));
+  const results = { ...(existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {}), [name]: result };
+  const ordered = Object.fromEntries(
+    Object.keys(parts).flatMap((part) => (results[part] ? [[part, results[part]]] : [])),
+  );
   writeFileSync(file, `${JSON.stringify(ordered, null, 2)}\n`);
   writeFileSync(path.join(root, 'docs/internals/conformance/stryker.md'), page(ordered));
 }

@@ -39,7 +39,7 @@ function pathspecs(globs) {
 /** Runs StrykerJS on one part; returns its report. */
 async function alter(name, concurrency) {
   const box = mkdtempSync(path.join(tmpdir(), 'keystead-stryker-'));
-  const given = {
+  const options = {
     mutate: parts[name].mutate,
     tests: git('ls-files', '-z', '--', ...pathspecs(parts[name].tests))
       .split('\0')
@@ -54,14 +54,14 @@ async function alter(name, concurrency) {
     const code = await new Promise((resolve, reject) => {
       const child = spawn('npx', ['--yes', `--package=@stryker-mutator/core@${version}`, 'stryker', 'run', config], {
         cwd: root,
-        env: { ...toolEnvironment(), KEYSTEAD_STRYKER: JSON.stringify(given) },
+        env: { ...toolEnvironment(), KEYSTEAD_STRYKER: JSON.stringify(options) },
         stdio: 'inherit',
       });
       child.once('error', reject);
       child.once('close', resolve);
     });
-    if (code !== 0 || !existsSync(given.report)) throw new Stop(`StrykerJS ended with exit code ${code}.`);
-    return JSON.parse(readFileSync(given.report, 'utf8'));
+    if (code !== 0 || !existsSync(options.report)) throw new Stop(`StrykerJS ended with exit code ${code}.`);
+    return JSON.parse(readFileSync(options.report, 'utf8'));
   } finally {
     rmSync(box, { recursive: true, force: true });
   }

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../../../..', import.meta.url));
 const require = createRequire(import.meta.url);
-const given = JSON.parse(process.env.KEYSTEAD_STRYKER);
+const settings = JSON.parse(process.env.KEYSTEAD_STRYKER);
 // Shorter than StrykerJS's own limit, so that a hanging test fails in place, and no process has to be replaced.
 const limitMs = { least: 3_000, most: 30_000 };
 const quickMs = 15;
@@ -133,13 +133,13 @@ class InProcess {
     this.namespace.hits = undefined;
     const costs = Object.fromEntries(tests.map(({ id, costMs }) => [id, costMs]));
     const longest = Math.max(...tests.map(({ timeSpentMs }) => timeSpentMs));
-    writeFileSync(given.facts, JSON.stringify({ costs, longest, hits: perTest, always: mutantCoverage.static }));
+    writeFileSync(settings.facts, JSON.stringify({ costs, longest, hits: perTest, always: mutantCoverage.static }));
     return { ...result, mutantCoverage };
   }
 
   learn() {
     if (this.facts) return;
-    this.facts = JSON.parse(readFileSync(given.facts, 'utf8'));
+    this.facts = JSON.parse(readFileSync(settings.facts, 'utf8'));
     this.limit = Math.min(limitMs.most, Math.max(limitMs.least, 10 * this.facts.longest));
   }
 
@@ -198,7 +198,7 @@ class InProcess {
     const { circus } = this;
     circus.resetState();
     circus.getState().testTimeout = limit;
-    for (const name of given.tests) {
+    for (const name of settings.tests) {
       if (names && !names.some((test) => test.startsWith(`${name} `))) continue;
       const file = path.join(root, name);
       circus.describe(name, () => {

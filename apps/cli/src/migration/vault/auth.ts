@@ -83,10 +83,10 @@ const methods: ReadonlyMap<string, Held> = new Map(
 
 /** Copies the content of an auth method. */
 export async function carryMethod(place: NamespacePair, { path, type }: CarriedMount): Promise<void> {
-  const held = methods.get(type) ?? { lists: [] };
+  const method = methods.get(type) ?? { lists: [] };
   const mount = `auth/${path}`;
-  for (const config of held.configs ?? []) await carryConfig(place, `${mount}${config.path ?? 'config'}`, config);
-  await carryLists(place, mount, held, type);
+  for (const config of method.configs ?? []) await carryConfig(place, `${mount}${config.path ?? 'config'}`, config);
+  await carryLists(place, mount, method, type);
 }
 
 /** Copies lists of named settings below a mount. */

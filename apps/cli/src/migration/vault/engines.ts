@@ -99,16 +99,16 @@ const textOf = ({ certificate }: Data) => String(certificate).trim();
 async function carryIssuers(place: NamespacePair, mount: string): Promise<ReadonlySet<string>> {
   const { job, from, to } = place;
   const all = new Set<string>();
-  const known = new Set<string>();
+  const existing = new Set<string>();
   for await (const id of place.exists ? to.names(`${mount}issuers`) : []) {
-    known.add(textOf((await to.find(`${mount}issuer/${id}`)) ?? {}));
+    existing.add(textOf((await to.find(`${mount}issuer/${id}`)) ?? {}));
   }
   for await (const id of namesThere(place, `${mount}issuers`)) {
     await attempt(job, async () => {
       const there = await from.find(`${mount}issuer/${id}`);
       if (!there) return;
       all.add(textOf(there));
-      if (known.has(textOf(there))) return job.report.skip('issuer');
+      if (existing.has(textOf(there))) return job.report.skip('issuer');
       if (!job.dryRun) await importIssuer(place, mount, there);
       job.report.add('issuer');
       const label = labelOf(place, `${mount}issuer/${there.issuer_name || id}`);

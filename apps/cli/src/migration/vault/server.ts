@@ -142,9 +142,9 @@ export class SecretsServer {
         const message = await this.call(method, target, text);
         const status = message.statusCode ?? 0;
         headers = new Headers(pick(message, ['retry-after', 'x-ratelimit-reset']));
-        const said = await readText(message);
+        const body = await readText(message);
         const location = status >= 300 && status < 400 ? originOf(message.headers.location) : undefined;
-        if (!isWorthRepeating(method, status, attempt)) return { status, text: said, location };
+        if (!isWorthRepeating(method, status, attempt)) return { status, text: body, location };
       } catch (error) {
         if (error instanceof Problem) throw error;
         if (!(isWorthAskingAgain(method, attempt) || (error instanceof Stale && attempt === 1))) {

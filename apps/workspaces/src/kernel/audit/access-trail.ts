@@ -59,9 +59,9 @@ export class AccessTrail {
 
   private takes(key: string, end: Window['end']): boolean {
     const nowMs = this.now();
-    const known = this.refusals.get(key);
-    const isOver = known === undefined || nowMs - known.sinceMs >= minuteMs;
-    const window: Window = isOver ? { sinceMs: nowMs, count: 0, end } : known;
+    const previous = this.refusals.get(key);
+    const isOver = previous === undefined || nowMs - previous.sinceMs >= minuteMs;
+    const window: Window = isOver ? { sinceMs: nowMs, count: 0, end } : previous;
     if (isOver) this.refusals.set(key, window);
     window.count++;
     if (window.count <= mostInMinute) return true;

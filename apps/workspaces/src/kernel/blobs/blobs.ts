@@ -123,11 +123,11 @@ async function feed(
   const runs = [Buffer.allocUnsafe(runBytes), Buffer.allocUnsafe(runBytes)];
   let pressing = Promise.resolve();
   let turn = 0;
-  let held = 0;
+  let filled = 0;
   const press = async () => {
-    const run = runs[turn]!.subarray(0, held);
+    const run = runs[turn]!.subarray(0, filled);
     turn = 1 - turn;
-    held = 0;
+    filled = 0;
     await pressing;
     pressing = new Promise((resolve, reject) => into.write(run, (error) => (error ? reject(error) : resolve())));
     pressing.catch(() => undefined);
@@ -135,14 +135,14 @@ async function feed(
   for await (const piece of source) {
     await seen(piece);
     for (let from = 0; from < piece.length; ) {
-      const part = piece.subarray(from, from + runBytes - held);
-      runs[turn]!.set(part, held);
-      held += part.length;
+      const part = piece.subarray(from, from + runBytes - filled);
+      runs[turn]!.set(part, filled);
+      filled += part.length;
       from += part.length;
-      if (held === runBytes) await press();
+      if (filled === runBytes) await press();
     }
   }
-  if (held > 0) await press();
+  if (filled > 0) await press();
   await pressing;
   into.end();
 }

@@ -65,13 +65,13 @@ export function holderOfLink(
 ): LinkHolder | undefined {
   const holdsSecret = pattern.endsWith(inPath);
   const expires = holdsSecret ? params.expires : query.get('expires');
-  const given = holdsSecret ? params.signature : query.get('signature');
-  if (expires === undefined || given === undefined || !/^[1-9]\d{9}$/.test(expires)) return undefined;
+  const proof = holdsSecret ? params.signature : query.get('signature');
+  if (expires === undefined || proof === undefined || !/^[1-9]\d{9}$/.test(expires)) return undefined;
   if (Number(expires) * 1000 <= env.now()) return undefined;
-  const [kind = '', id = ''] = given.split('.');
+  const [kind = '', id = ''] = proof.split('.');
   if (!isHolderKind(kind)) return undefined;
   const signed = holdsSecret ? pattern.slice(0, -inPath.length) : pattern;
   const path = signed.replace(/:(\w+)/g, (_part, name: string) => params[name] ?? '');
   const holder = { kind, id };
-  return equalSecrets(given, signature(env.keyring, verb, path, expires, holder)) ? holder : undefined;
+  return equalSecrets(proof, signature(env.keyring, verb, path, expires, holder)) ? holder : undefined;
 }

@@ -128,8 +128,8 @@ export class BatchedWrites {
   /** The rows of each statement, all in one transaction. */
   private async send(statements: readonly QueryConfig[]): Promise<QueryResultRow[][]> {
     const client: PoolClient = await this.pool.connect();
-    const asked = statements.length === 1 ? [...statements] : [BEGIN, ...statements, COMMIT];
-    const answers = await Promise.allSettled(asked.map((statement) => client.query(statement)));
+    const queries = statements.length === 1 ? [...statements] : [BEGIN, ...statements, COMMIT];
+    const answers = await Promise.allSettled(queries.map((statement) => client.query(statement)));
     const failed = answers.find((answer) => answer.status === 'rejected');
     // A connection on which something failed is discarded.
     client.release(failed !== undefined);

@@ -95,13 +95,13 @@ export class KeyedReads {
 function byStatement(batch: readonly QueuedRead[]): ReadStatement[] {
   const statements = new Map<string, ReadStatement>();
   for (const one of batch) {
-    let asked = statements.get(one.read.name);
-    if (asked === undefined) {
-      asked = { read: one.read, waiting: new Map() };
-      statements.set(one.read.name, asked);
+    let group = statements.get(one.read.name);
+    if (group === undefined) {
+      group = { read: one.read, waiting: new Map() };
+      statements.set(one.read.name, group);
     }
-    const others = asked.waiting.get(one.key);
-    if (others === undefined) asked.waiting.set(one.key, [one]);
+    const others = group.waiting.get(one.key);
+    if (others === undefined) group.waiting.set(one.key, [one]);
     else others.push(one);
   }
   return [...statements.values()];

@@ -34,7 +34,7 @@ export class LockedDecisions implements Decisions {
   decide<Item, Result>(kind: Decision<Item, Result>, key: string, item: Item): Promise<Result> {
     const name = `${kind.name} ${key}`;
     const others = this.waiting.get(name);
-    const asked = new Promise<Result>((resolve, reject) => {
+    const decision = new Promise<Result>((resolve, reject) => {
       const mine = { item, resolve, reject } as QueuedDecision;
       if (others !== undefined) others.push(mine);
       else {
@@ -42,7 +42,7 @@ export class LockedDecisions implements Decisions {
         void this.run(kind as Decision<unknown, unknown>, key, name);
       }
     });
-    return others ? during('waiting', 'turn', undefined, () => asked) : asked;
+    return others ? during('waiting', 'turn', undefined, () => decision) : decision;
   }
 
   private async run(kind: Decision<unknown, unknown>, key: string, name: string): Promise<void> {

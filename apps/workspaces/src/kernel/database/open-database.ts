@@ -64,12 +64,12 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
   const ofOne = new Map<string, string>();
   /** The text of a read of one key, built once: it is long, and most writes start with such a read. */
   const textOfOne = ({ name, text }: KeyedRead): string => {
-    let made = ofOne.get(name);
-    if (made === undefined) {
-      made = ofOneKey(text);
-      ofOne.set(name, made);
+    let variant = ofOne.get(name);
+    if (variant === undefined) {
+      variant = ofOneKey(text);
+      ofOne.set(name, variant);
     }
-    return made;
+    return variant;
   };
   const readers = new Map<string, (key: string) => Promise<KeyedRow | undefined>>();
   const readerOf = (read: KeyedRead) => {
@@ -129,8 +129,8 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
   const outside: Database & { close(): Promise<void> } = {
     prisma: guarded,
     async remembered<T extends object>(key: string, revision: string, find: () => Promise<T>) {
-      const known = memory.get(key);
-      if (known?.revision === revision) return known.value as T;
+      const cached = memory.get(key);
+      if (cached?.revision === revision) return cached.value as T;
       const value = await find();
       memory.set(key, { revision, value });
       return value;

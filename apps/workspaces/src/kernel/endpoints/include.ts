@@ -69,15 +69,15 @@ export async function includedFor(
   primary: readonly ResourceObject[],
   paths: readonly string[],
 ): Promise<ResourceObject[]> {
-  const known = new Map(primary.map((resource) => [`${resource.type} ${resource.id}`, resource]));
+  const resources = new Map(primary.map((resource) => [`${resource.type} ${resource.id}`, resource]));
   const included: ResourceObject[] = [];
   for (const path of paths) {
     let level: readonly ResourceObject[] = primary;
     for (const step of path.split('.')) {
       for (const resource of await nameLinked(context, level, step)) {
         const key = `${resource.type} ${resource.id}`;
-        if (!known.has(key)) {
-          known.set(key, resource);
+        if (!resources.has(key)) {
+          resources.set(key, resource);
           included.push(resource);
         }
       }
@@ -85,17 +85,17 @@ export async function includedFor(
       const keys = new Set<string>();
       for (const { type, id } of referencesOf(level, step)) {
         keys.add(`${type} ${id}`);
-        if (!known.has(`${type} ${id}`)) {
+        if (!resources.has(`${type} ${id}`)) {
           wanted.set(type, (wanted.get(type) ?? new Set()).add(id));
         }
       }
       for (const [type, ids] of wanted) {
         for (const resource of await fetchType(context, type, [...ids])) {
-          known.set(`${resource.type} ${resource.id}`, resource);
+          resources.set(`${resource.type} ${resource.id}`, resource);
           included.push(resource);
         }
       }
-      level = [...keys].flatMap((key) => known.get(key) ?? []);
+      level = [...keys].flatMap((key) => resources.get(key) ?? []);
     }
   }
   return included;

@@ -164,14 +164,14 @@ export function openapiDocument(
 ): Json {
   const paths: Record<string, Json> = {};
   const answers = new AnswerSchemas(resources, options);
-  const known = new Map<string, string>();
+  const types = new Map<string, string>();
   for (const resource of resources) {
     for (const declared of resource.endpoints) {
       if (declared.edition !== undefined && declared.edition !== options.edition) continue;
       // A path template has one set of parameter names: those of the first endpoint.
       const shape = declared.path.replace(/:[A-Za-z_]+/g, ':');
-      const endpoint = { ...declared, path: known.get(shape) ?? declared.path };
-      known.set(shape, endpoint.path);
+      const endpoint = { ...declared, path: types.get(shape) ?? declared.path };
+      types.set(shape, endpoint.path);
       const path = (endpoint.outside ? '' : options.prefix) + endpoint.path.replace(/:([A-Za-z_]+)/g, '{$1}');
       paths[path] = {
         ...paths[path],

@@ -83,8 +83,8 @@ const forOneThing: readonly PrincipalKind[] = ['audit-trails', 'scim', 'agent', 
 
 function refuseUnlessFor(endpoint: Endpoint, env: Environment, principal: Principal): void {
   const wrongEdition = endpoint.edition !== undefined && endpoint.edition !== env.edition;
-  const asked = endpoint.auth === 'token' || forOneThing.includes(principal.kind);
-  const wrongToken = asked && !endpoint.tokens.includes(principal.kind);
+  const limitsKinds = endpoint.auth === 'token' || forOneThing.includes(principal.kind);
+  const wrongToken = limitsKinds && !endpoint.tokens.includes(principal.kind);
   // The dialect has its own kind of token and accepts no other. Only endpoints of agents accept tokens of agents.
   const isNone = endpoint.dialect !== undefined || principal.kind === 'agent';
   if (!wrongEdition && wrongToken && isNone) throw new Refusal('unauthenticated', '');
@@ -342,15 +342,15 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
       return runOnce(within, endpoint, request, { ...call, db: db.inTurn(turn) });
     });
   };
-  let made: unknown;
+  let returned: unknown;
   try {
-    made = await run();
+    returned = await run();
   } catch (refusal) {
     if (holder !== undefined || !isOfRight(endpoint, refusal)) throw refusal;
     const [id = askedAbout?.id ?? null] = at.judged;
     throw await refused(refusal, id, at.target, at.judged.length > 0 ? at.access : askedAbout?.access);
   }
-  const result = endpoint.adds === undefined ? made : endpoint.adds(made, env);
+  const result = endpoint.adds === undefined ? returned : endpoint.adds(returned, env);
   const { discloses } = endpoint;
   if (discloses !== undefined && (discloses.when?.(result) ?? true)) {
     const target = targetOf(endpoint, at.target);
@@ -361,8 +361,8 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
     });
   }
   // Such an endpoint cannot change its caller's rights, so they are not read again.
-  const known = endpoint.keepsAccess ? at.judged : [];
-  return show(within, endpoint, request, call, result, known);
+  const rights = endpoint.keepsAccess ? at.judged : [];
+  return show(within, endpoint, request, call, result, rights);
 }
 
 /** Whether an endpoint's error refuses a right, and not only the input. A read that finds nothing is not a refusal. */

@@ -15,11 +15,11 @@ export function sparseFields(
   let found: Map<string, Set<string>> | undefined;
   if (outside) return undefined;
   for (const name of query.entries.keys()) {
-    const said = parameter.exec(name)?.[1];
-    const asked = said?.replaceAll('_', '-');
+    const rawType = parameter.exec(name)?.[1];
+    const dashed = rawType?.replaceAll('_', '-');
     // An endpoint that declares the parameter has other names for its fields.
-    if (said === undefined || asked === undefined || Object.hasOwn(declared, name)) continue;
-    const type = [asked, `${asked}s`, said].find(
+    if (rawType === undefined || dashed === undefined || Object.hasOwn(declared, name)) continue;
+    const type = [dashed, `${dashed}s`, rawType].find(
       (one) =>
         method === 'GET' && serializer && (one === serializer.type || (include.length > 0 && includables.has(one))),
     );

@@ -42,7 +42,7 @@ async function rotatedKeys(db: Database, keyring: Keyring, nowMs: number): Promi
     kept?.current !== undefined && !isRotationDue(kept, rule, nowMs);
   const before = await stored(db);
   if (isReady(before)) return before;
-  const [one, other] = await Promise.all([made(keyring, nowMs), made(keyring, nowMs)]);
+  const [one, other] = await Promise.all([newKey(keyring, nowMs), newKey(keyring, nowMs)]);
   return db.transaction((tx) =>
     changeKeys(tx, (seen) => {
       if (isReady(seen)) return seen;
@@ -58,9 +58,9 @@ async function changeKeys(
 ): Promise<StoredKeys> {
   await tx.prisma.setting.createMany({ data: [{ name, value: { keys: [] } }], skipDuplicates: true });
   await tx.prisma.$queryRaw`SELECT 1 FROM setting WHERE name = ${name} FOR UPDATE`;
-  const seen = await stored(tx);
-  const keys = change(seen);
-  if (keys !== seen) {
+  const before = await stored(tx);
+  const keys = change(before);
+  if (keys !== before) {
     await tx.prisma.setting.update({ where: { name }, data: { value: JSON.parse(JSON.stringify(keys)) } });
   }
   return keys;
@@ -72,7 +72,7 @@ const idsOf = (keys: StoredKeys): string[] => shownKeys(keys).map(({ kid }) => k
 /** Makes the next key sign from now on, before it is due. The previous one stays published for a day. */
 export async function turnKeysNow(db: Database, keyring: Keyring, nowMs: number) {
   await rotatedKeys(db, keyring, nowMs);
-  const fresh = await made(keyring, nowMs);
+  const fresh = await newKey(keyring, nowMs);
   return async (tx: Database): Promise<string[]> =>
     idsOf(await changeKeys(tx, (seen) => rotateKeys(seen as StoredKeys, fresh, rule, nowMs)));
 }
@@ -84,7 +84,7 @@ export async function dropFormerKeys(db: Database, keyring: Keyring, nowMs: numb
     idsOf(await changeKeys(tx, (seen) => ({ ...(seen as StoredKeys), previous: [] })));
 }
 
-async function made(keyring: Keyring, nowMs: number): Promise<StoredKey> {
+async function newKey(keyring: Keyring, nowMs: number): Promise<StoredKey> {
   const key = await newSigningKey(nowMs);
   const sealed = keyring.seal(Buffer.from(key.privatePem), cell(key.kid)).toString('base64');
   return { kid: key.kid, createdAtMs: nowMs, jwk: publicJwk(key), sealed };

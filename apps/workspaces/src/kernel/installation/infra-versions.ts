@@ -58,18 +58,18 @@ function complete(version: string): string {
 /** The first version that `~> 1.2` or `~> 1.2.3` no longer allows. */
 function above(version: string): string {
   const parts = version.split('-')[0]!.split('.').map(Number);
-  const kept = parts.slice(0, Math.max(1, parts.length - 1));
-  kept[kept.length - 1]! += 1;
-  return complete(kept.join('.'));
+  const leading = parts.slice(0, Math.max(1, parts.length - 1));
+  leading[leading.length - 1]! += 1;
+  return complete(leading.join('.'));
 }
 
 type Test = (version: string) => boolean;
 
 function clauseTest(clause: string): Test | undefined {
   const match = CLAUSE.exec(clause.trim());
-  const given = match?.[2];
-  if (given === undefined || semver.valid(complete(given)) === null) return undefined;
-  const wanted = complete(given);
+  const versionText = match?.[2];
+  if (versionText === undefined || semver.valid(complete(versionText)) === null) return undefined;
+  const wanted = complete(versionText);
   switch (match?.[1] ?? '=') {
     case '!=':
       return (version) => semver.neq(version, wanted);
@@ -82,7 +82,7 @@ function clauseTest(clause: string): Test | undefined {
     case '<=':
       return (version) => semver.lte(version, wanted);
     case '~>':
-      return (version) => semver.gte(version, wanted) && semver.lt(version, above(given));
+      return (version) => semver.gte(version, wanted) && semver.lt(version, above(versionText));
     default:
       return (version) => semver.eq(version, wanted);
   }

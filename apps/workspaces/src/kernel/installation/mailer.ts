@@ -48,7 +48,7 @@ export class Mailer {
   /** Sends one mail to each address, so that recipients do not see each other. Never throws because of the server. */
   async send(to: readonly string[], { subject, text }: { subject: string; text: string }): Promise<Mailed> {
     const taken: string[] = [];
-    let said = '';
+    let reply = '';
     let problem: string | undefined;
     const untilMs = performance.now() + longestMs;
     for (const address of to) {
@@ -58,7 +58,7 @@ export class Mailer {
       }
       try {
         const envelope = { from: this.from, to: { name: '', address }, subject, text };
-        said = (await this.transport.sendMail(envelope)).response ?? '';
+        reply = (await this.transport.sendMail(envelope)).response ?? '';
         taken.push(address);
       } catch (error) {
         problem ??= (error as Error).message;
@@ -66,7 +66,7 @@ export class Mailer {
         if (!isOfOneMail(error)) break;
       }
     }
-    return { taken, said: said.slice(0, 1000), problem: problem?.slice(0, 1000) };
+    return { taken, said: reply.slice(0, 1000), problem: problem?.slice(0, 1000) };
   }
 
   close(): void {

@@ -185,9 +185,9 @@ const create = endpoints(organizationPolicy, bulkSerializer, {
   run: ({ db, access, target, body, ...call }) =>
     db.transaction(async (tx) => {
       const ids = [...new Set(body.targetIds)].sort();
-      const asked = await requireTargets(tx, access, target, ids);
+      const workspaces = await requireTargets(tx, access, target, ids);
       const actor = actorOf(call);
-      for (const workspace of asked) {
+      for (const workspace of workspaces) {
         await lockRow(tx, 'workspace', workspace.id);
         const { id: workspaceId } = workspace;
         if ((await tx.prisma.changeRequest.count({ where: { workspaceId, archivedAt: null } })) >= mostOpen) {
@@ -216,11 +216,11 @@ const create = endpoints(organizationPolicy, bulkSerializer, {
 /** Workspaces that the caller does not see count as absent. */
 async function requireTargets(tx: Database, access: Access, { id }: Organization, ids: readonly string[]) {
   const found = await workspaces.findMany(tx, ids);
-  const seen = found.filter((one) => one.organizationId === id && workspacePolicy['can-read-settings'](access, one));
-  if (seen.length < ids.length) throw invalid('targetIds', 'were not all found');
-  const others = seen.filter((one) => !workspacePolicy['can-update'](access, one));
+  const visible = found.filter((one) => one.organizationId === id && workspacePolicy['can-read-settings'](access, one));
+  if (visible.length < ids.length) throw invalid('targetIds', 'were not all found');
+  const others = visible.filter((one) => !workspacePolicy['can-update'](access, one));
   if (others.length > 0) throw invalid('targetIds', `has a workspace that you do not administer: ${others[0]!.name}`);
-  return seen.sort((one, other) => (one.id < other.id ? -1 : 1));
+  return visible.sort((one, other) => (one.id < other.id ? -1 : 1));
 }
 
 /** Change requests for workspaces. */

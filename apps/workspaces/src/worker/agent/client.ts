@@ -68,10 +68,10 @@ export class AgentClient {
     const answer = await this.send(sent);
     const status = answer.statusCode ?? 0;
     if (status >= 200 && status < 300) return { status, body: answer };
-    const said = reasonOf(await textOf(answer, 1024 * 1024).catch(() => ''));
+    const reason = reasonOf(await textOf(answer, 1024 * 1024).catch(() => ''));
     const kind = Object.hasOwn(kinds, status) ? kinds[status] : undefined;
-    if (kind) throw new Refusal(kind, said || `${sent.method} ${sent.path} answered ${status}`);
-    throw new Error(`${sent.method} ${sent.path} answered ${status}${said === '' ? '' : `: ${said}`}`);
+    if (kind) throw new Refusal(kind, reason || `${sent.method} ${sent.path} answered ${status}`);
+    throw new Error(`${sent.method} ${sent.path} answered ${status}${reason === '' ? '' : `: ${reason}`}`);
   }
 
   /** The same for a JSON answer; undefined if there is none. */

@@ -223,8 +223,10 @@ export class HttpSource implements JobSource {
 
   async identities(job: RunJob): Promise<JobIdentities> {
     const answer = await this.persist(() => this.ask(job, { method: 'POST', path: '/identities' }));
-    const given = wire.IdentitiesAnswer.parse(answer);
-    return 'withheld' in given ? given : { tokens: given.tokens, secretsAddress: given['secrets-address'] };
+    const identities = wire.IdentitiesAnswer.parse(answer);
+    return 'withheld' in identities
+      ? identities
+      : { tokens: identities.tokens, secretsAddress: identities['secrets-address'] };
   }
 
   async keepToken(job: RunJob, token: { token: string; accessor: string; namespace: string }): Promise<string> {
@@ -328,17 +330,17 @@ export class HttpSource implements JobSource {
 /** A download that continues where it was cut off: the files of a job do not change. */
 async function* resumed(first: Readable, open: () => Promise<Got>): AsyncGenerator<Buffer> {
   let body = first;
-  let got = 0;
+  let received = 0;
   for (let cuts = 0; ; ) {
     let skipped = 0;
     try {
       for await (const piece of body) {
         const bytes = piece as Buffer;
-        const skip = Math.min(bytes.length, got - skipped);
+        const skip = Math.min(bytes.length, received - skipped);
         skipped += skip;
         if (skip === bytes.length) continue;
-        got += bytes.length - skip;
-        skipped = got;
+        received += bytes.length - skip;
+        skipped = received;
         yield bytes.subarray(skip);
       }
       return;

@@ -96,12 +96,12 @@ async function run(
   argv: readonly string[],
   stdout: (bytes: Buffer) => Promise<void> | void,
 ): Promise<void> {
-  let said = '';
+  let output = '';
   const ended = await runCommand(isolation.launch(jobFolder, '', { argv, cwd: '.' }), {
     outlets: {
       stdout,
       stderr: (bytes) => {
-        said = (said + bytes.toString('utf8')).slice(-4000);
+        output = (output + bytes.toString('utf8')).slice(-4000);
       },
       started: (pid) => void group(pid).catch(() => undefined),
     },
@@ -113,5 +113,5 @@ async function run(
   if (stopping.reason === 'disk') throw tooLarge(limits);
   if (stopping.reason) throw new FetchFailed('the worker was stopped', true);
   if (ended.code !== 0)
-    throw new FetchFailed(`the commit could not be fetched: ${reasonOf(said)}`, !lasting.test(said));
+    throw new FetchFailed(`the commit could not be fetched: ${reasonOf(output)}`, !lasting.test(output));
 }

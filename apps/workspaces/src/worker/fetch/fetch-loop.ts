@@ -32,10 +32,10 @@ async function fetchNext(source: FetchSource, log: Logger, closing: AbortSignal)
 }
 
 async function fail(source: FetchSource, log: Logger, fetch: Fetch, error: Error): Promise<void> {
-  const known = error instanceof FetchFailed;
-  if (!known) log.error({ err: error, configuration: fetch.configurationVersionId }, 'a commit was not fetched');
-  const reason = known ? error.message : 'the worker failed while it fetched the commit; its log says why';
-  await source.fail(fetch, reason, !known || error.again);
+  const isExpected = error instanceof FetchFailed;
+  if (!isExpected) log.error({ err: error, configuration: fetch.configurationVersionId }, 'a commit was not fetched');
+  const reason = isExpected ? error.message : 'the worker failed while it fetched the commit; its log says why';
+  await source.fail(fetch, reason, !isExpected || error.again);
 }
 
 const longestPauseMs = 10_000;

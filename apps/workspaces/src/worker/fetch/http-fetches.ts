@@ -30,9 +30,9 @@ export function httpFetches(
   isolation: Isolation,
   forwarding?: Forwarding,
 ): FetchSource {
-  const given = new Map<string, { agentId: string; lease: string }>();
+  const leases = new Map<string, { agentId: string; lease: string }>();
   const about = (fetch: Fetch, sent: AgentRequest): AgentRequest => {
-    const { agentId: id, lease } = given.get(keyOf(fetch))!;
+    const { agentId: id, lease } = leases.get(keyOf(fetch))!;
     const path = `/agents/${id}/fetches/${fetch.configurationVersionId}${sent.path}`;
     return { ...sent, path, headers: { [wire.leaseHeader]: lease } };
   };
@@ -52,7 +52,7 @@ export function httpFetches(
         sshKey: string | null;
       };
       const fetch: Fetch = { ...rest, ref: ref ?? undefined, sshKey: sshKey ?? undefined };
-      given.set(keyOf(fetch), { agentId: id, lease });
+      leases.set(keyOf(fetch), { agentId: id, lease });
       const fetcher = fetcherOf(settings, isolation, { networks, configurationBytes });
       return { fetch, fetcher: forwarding ? { ...fetcher, ...forwardingOf(forwarding) } : fetcher };
     },
@@ -60,12 +60,12 @@ export function httpFetches(
       await client
         .json(about(fetch, { method: 'PUT', path: '/archive', bytes, silenceMs: 300_000 }))
         .catch(leaveIfOver);
-      given.delete(keyOf(fetch));
+      leases.delete(keyOf(fetch));
     },
     async fail(fetch, reason, again) {
       const sent = about(fetch, { method: 'POST', path: '/failure', json: { reason, again } });
       await retry(() => client.json(sent), pausesMs).catch(leaveIfOver);
-      given.delete(keyOf(fetch));
+      leases.delete(keyOf(fetch));
     },
   };
 }

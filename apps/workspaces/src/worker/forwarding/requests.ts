@@ -46,7 +46,7 @@ async function carryOut(client: AgentClient, agentId: string, forwarding: Forwar
     status: String(answer.status),
     'retry-after': String(Math.floor(answer.retryAfterSeconds)),
   };
-  const told: AgentRequest = answer
+  const report: AgentRequest = answer
     ? { ...about, method: 'PUT', path: `${about.path}/answer`, query, bytes: answer.bytes }
     : {
         ...about,
@@ -54,7 +54,7 @@ async function carryOut(client: AgentClient, agentId: string, forwarding: Forwar
         path: `${about.path}/failure`,
         json: { reason: (reason || 'no reason').slice(0, longestReason) },
       };
-  await retry(() => client.json(told), pausesMs).catch((error) => {
+  await retry(() => client.json(report), pausesMs).catch((error) => {
     // The caller has gone, or the answer was handed in before.
     if (!isOver(error)) throw error;
   });
@@ -78,10 +78,10 @@ export function startForwarding(
     const path = `/agents/${id}/requests`;
     const answer = await client.json({ method: 'POST', path, json: { 'wait-seconds': waitSeconds }, signal });
     if (answer === undefined) return;
-    const given = wire.RequestGiven.parse(answer);
-    const work: Promise<void> = carryOut(client, id, forwarding, given)
+    const request = wire.RequestGiven.parse(answer);
+    const work: Promise<void> = carryOut(client, id, forwarding, request)
       // The content of the request is not logged.
-      .catch((error) => log.error({ err: error, request: given.id }, 'a request was not carried out'))
+      .catch((error) => log.error({ err: error, request: request.id }, 'a request was not carried out'))
       .finally(() => underWay.delete(work));
     underWay.add(work);
   };

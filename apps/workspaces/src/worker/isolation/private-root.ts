@@ -70,10 +70,10 @@ export function layRoot({ mountPoint, folder, tool, owner, show }: RootParts): s
   const root = path.join(mountPoint, 'inside');
   const at = (name: string) => path.join(root, name);
   const lines: string[] = [];
-  const kept = keptFlags();
+  const flags = keptFlags();
   const mount = (source: string, target: string, options: string, type = 'none') =>
     lines.push(`${escaped(source)} ${escaped(target)} ${type} ${options} 0 0\n`);
-  const bind = (source: string, target: string, options: string) => mount(source, target, options + kept(source));
+  const bind = (source: string, target: string, options: string) => mount(source, target, options + flags(source));
   mkdirSync(path.join(mountPoint, 'old'));
   for (const name of ['proc', 'dev', 'dev/shm', 'tmp', 'etc', toolInside, folderInside])
     mkdirSync(at(name), { recursive: true });
@@ -148,12 +148,12 @@ const isBelow = (at: string, above: string): boolean => above === '/' || at === 
 /** Paths that a private root provides itself. */
 const ownPlaces = ['/proc', '/dev', '/tmp', toolInside, folderInside];
 /** Paths that it creates itself; paths below them can be shown, but they cannot. */
-const made = ['/', '/etc'];
+const folders = ['/', '/etc'];
 
 /** Why a path cannot be shown in a private root, to be read after the path; undefined if it can. */
 export function cannotBeShown(at: string): string | undefined {
   if (!path.isAbsolute(at)) return 'is not an absolute path';
-  if (made.includes(path.resolve(at))) return 'cannot be shown as a whole: name what runs need of it';
+  if (folders.includes(path.resolve(at))) return 'cannot be shown as a whole: name what runs need of it';
   if (path.resolve(at) !== at) return `is written as ${path.resolve(at)}`;
   const taken = ownPlaces.find((place) => at === place || at.startsWith(`${place}/`) || place.startsWith(`${at}/`));
   if (taken) return `cannot be shown: runs have their own ${taken}`;

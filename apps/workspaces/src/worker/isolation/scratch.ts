@@ -146,7 +146,7 @@ export async function sweepScratch(
 ): Promise<string[]> {
   const { root } = options;
   const names = await readdir(root);
-  const kept = new Set<string>();
+  const folders = new Set<string>();
   const removed: string[] = [];
   for (const name of names) {
     const index = Number(/^slot-(\d+)$/.exec(name)?.[1] ?? Number.NaN);
@@ -154,7 +154,7 @@ export async function sweepScratch(
     const holder = await readHolder(slotFile(root, index));
     if (!holder && (await ageMs(slotFile(root, index))) > abandonedMs) await rm(slotFile(root, index), { force: true });
     if (!holder || (holder.start !== '' && (await startOf(holder.pid)) === holder.start)) {
-      kept.add(holder ? path.basename(holder.folder) : name);
+      folders.add(holder ? path.basename(holder.folder) : name);
       continue;
     }
     const owner = isolation.ownUid ? ownerOf(options, index) : undefined;
@@ -168,7 +168,7 @@ export async function sweepScratch(
       try {
         await before({ jobFolder, note: holder.note });
       } catch {
-        kept.add(path.basename(holder.folder));
+        folders.add(path.basename(holder.folder));
         continue;
       }
       await removeFolder(holder.folder);
@@ -177,7 +177,7 @@ export async function sweepScratch(
     }
     await rm(slotFile(root, index), { force: true });
   }
-  for (const name of names.filter((name) => /^(run-|trial-)/.test(name) && !kept.has(name))) {
+  for (const name of names.filter((name) => /^(run-|trial-)/.test(name) && !folders.has(name))) {
     const folder = path.join(root, name);
     if ((await ageMs(folder)) < abandonedMs) continue;
     await removeFolder(folder);

@@ -151,8 +151,8 @@ async function execute(
   }
   const { identity, remark } = credentials;
   if (remark !== undefined) runLog.say(remark);
-  const given = withCredentials(inputs, credentials);
-  const doing = { job, inputs: given, identity, log: runLog, stopping, toolTime, saveState };
+  const jobInputs = withCredentials(inputs, credentials);
+  const doing = { job, inputs: jobInputs, identity, log: runLog, stopping, toolTime, saveState };
   try {
     return await executions[job.kind](parts.executor, doing);
   } catch (error) {

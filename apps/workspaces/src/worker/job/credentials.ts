@@ -67,13 +67,13 @@ export async function credentialsFor(
 ): Promise<JobCredentials> {
   const endings = new Endings();
   try {
-    const given = await logIn(source, job);
+    const login = await logIn(source, job);
     const secrets: string[] = [];
     let own: JobVariable[] = [];
-    if (given) {
-      await hold(source, log, job, given, true, endings);
-      secrets.push(given.token);
-      const named = secretsEnvironment(given.address, given.namespace, given.token);
+    if (login) {
+      await hold(source, log, job, login, true, endings);
+      secrets.push(login.token);
+      const named = secretsEnvironment(login.address, login.namespace, login.token);
       own = Object.entries(named).map(([key, value]) => ({ key, value, hcl: false, sensitive: true }));
     }
     const more = await identitiesFor(source, log, job, environment, { secrets, endings });

@@ -93,12 +93,12 @@ export function databaseSource(parts: {
     async claim(closing) {
       const take = () => claims.claimJob(db, keyring, { workerId, leaseSeconds, versions });
       // Jobs queued by now are for others unless this worker gets one.
-      const known = await claims.newestQueued(db);
+      const previous = await claims.newestQueued(db);
       const job = await take();
       if (job) return job;
       for (let look = 0; look < looks && !closing.aborted; look++) {
         const newest = await claims.newestQueued(db);
-        if (newest !== '' && newest !== known) return take();
+        if (newest !== '' && newest !== previous) return take();
         await bell.next(lookMs, closing);
       }
       return undefined;

@@ -39,10 +39,10 @@ export function startJudging(
         if (!isIdle) await Promise.race([...underWay.values(), sleep(busyLookMs)]);
         return !isIdle;
       }
-      const given = wire.EvaluationGiven.parse(answer);
-      const organization = given['organization-id'];
-      const judging = judgeOne(client, id, engine, given)
-        .catch((error) => log.error({ err: error, evaluation: given.id }, 'a plan was not evaluated by policies'))
+      const evaluation = wire.EvaluationGiven.parse(answer);
+      const organization = evaluation['organization-id'];
+      const judging = judgeOne(client, id, engine, evaluation)
+        .catch((error) => log.error({ err: error, evaluation: evaluation.id }, 'a plan was not evaluated by policies'))
         .finally(() => underWay.delete(organization));
       underWay.set(organization, judging);
       return true;
@@ -83,12 +83,12 @@ async function judgeOne(client: AgentClient, agentId: string, engine: PolicyEngi
       }),
     );
     const verdicts = await engine.judge(sets, { run: given.run, plan }).finally(() => plan.destroy());
-    const said = verdicts.map(({ id: set, error, outcomes }) => ({
+    const verdictSets = verdicts.map(({ id: set, error, outcomes }) => ({
       id: set,
       error,
       outcomes: outcomes.map(({ status, output }) => ({ status, output })),
     }));
-    const bytes = Buffer.from(JSON.stringify({ sets: said }));
+    const bytes = Buffer.from(JSON.stringify({ sets: verdictSets }));
     await retry(() => client.json(about({ method: 'PUT', path: '/verdicts', bytes })), pausesMs);
   } catch (error) {
     if (isOver(error)) return;

@@ -158,7 +158,7 @@ class Calls {
     const late = setTimeout(() => stopping.kill('timeout'), (secondsOfCall + graceSeconds) * 1000);
     const printed: Buffer[] = [];
     let size = 0;
-    let said = '';
+    let output = '';
     try {
       const { code } = await runCommand(
         isolation.launch(jobFolder, this.program.file, { argv, cwd: '.', offline: true }),
@@ -170,7 +170,7 @@ class Calls {
               else printed.push(bytes);
             },
             stderr: (bytes) => {
-              said = (said + bytes.toString('utf8')).slice(-2000);
+              output = (output + bytes.toString('utf8')).slice(-2000);
             },
             started: (pid) => void this.slot.group(pid).catch(() => undefined),
           },
@@ -180,7 +180,7 @@ class Calls {
       );
       if (stopping.reason === 'timeout') return { problem: tooLong, isOfSet: false };
       if (stopping.reason) return { problem: 'answered too much', isOfSet: false };
-      return read(Buffer.concat(printed).toString('utf8'), code === 0 ? '' : said || `OPA ended with ${code}`);
+      return read(Buffer.concat(printed).toString('utf8'), code === 0 ? '' : output || `OPA ended with ${code}`);
     } finally {
       clearTimeout(late);
     }

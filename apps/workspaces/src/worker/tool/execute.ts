@@ -221,8 +221,8 @@ export async function inSlot<T>(
       await log.conclude(why);
       return { outcome: stopping.reason.endsWith('canceled') ? 'canceled' : 'errored', errorMessage: why };
     }
-    const said = [Failed, BadArchive, BadConfiguration, UnreadableFile].some((kind) => error instanceof kind);
-    if (!said) throw error;
+    const isExpected = [Failed, BadArchive, BadConfiguration, UnreadableFile].some((kind) => error instanceof kind);
+    if (!isExpected) throw error;
     const { message } = error as Error;
     const why = error instanceof Failed ? await work.exceeded() : undefined;
     if (why) await log.conclude(why);
@@ -286,13 +286,13 @@ class Work {
   /** The output of `init` is shown if it fails. Modules that test files use are fetched, too. */
   async init(testDirectory?: string): Promise<void> {
     this.running.log.say('Initializing plugins and modules...');
-    const said: Buffer[] = [];
-    const take = (bytes: Buffer) => void said.push(bytes);
+    const output: Buffer[] = [];
+    const take = (bytes: Buffer) => void output.push(bytes);
     const tests = testDirectory === undefined ? [] : [`-test-directory=${testDirectory}`];
     const args = ['init', ...plain, '-reconfigure', ...tests];
     const { code } = await step('init', undefined, () => this.tool(args, take, take));
     if (code === 0) return;
-    await this.running.log.write(Buffer.concat(said));
+    await this.running.log.write(Buffer.concat(output));
     throw new Failed('init failed');
   }
 
@@ -312,18 +312,18 @@ class Work {
   async output(args: readonly string[], limit: number): Promise<Buffer> {
     const pieces: Buffer[] = [];
     let size = 0;
-    const said: Buffer[] = [];
+    const output: Buffer[] = [];
     const { code } = await this.tool(
       args,
       (bytes) => {
         size += bytes.length;
         if (size <= limit) pieces.push(bytes);
       },
-      (bytes) => void said.push(bytes),
+      (bytes) => void output.push(bytes),
       files.serviceEnvironment,
     );
     if (code === 0 && size <= limit) return Buffer.concat(pieces);
-    await this.running.log.write(Buffer.concat(said));
+    await this.running.log.write(Buffer.concat(output));
     throw new Failed(`${args.slice(0, 2).join(' ')} ${size > limit ? 'printed too much' : 'failed'}`);
   }
 
@@ -351,7 +351,7 @@ class Work {
       if (cached || !known) return cached ?? none;
     }
     let reader: SchemaReader | undefined;
-    const said: Buffer[] = [];
+    const output: Buffer[] = [];
     const { code } = await this.tool(
       ['providers', 'schema', '-json'],
       async (bytes) => {
@@ -359,12 +359,12 @@ class Work {
         if (known) reader ??= new SchemaReader(wantedSchemas(known));
         reader?.write(bytes);
       },
-      (bytes) => void said.push(bytes),
+      (bytes) => void output.push(bytes),
       files.serviceEnvironment,
     );
     const known = await plan;
     if (code !== 0 || !known || !reader) {
-      await this.running.log.write(Buffer.concat(said));
+      await this.running.log.write(Buffer.concat(output));
       throw new Failed('providers schema failed');
     }
     const schemas = reader.end();
@@ -386,19 +386,19 @@ class Work {
     ];
     const pieces: Buffer[] = [];
     let size = 0;
-    const said: Buffer[] = [];
+    const output: Buffer[] = [];
     const { code } = await this.command(
       { argv, cwd: '.', environment: files.serviceEnvironment },
       (bytes) => {
         size += bytes.length;
         if (size <= this.executor.limits.planBytes) pieces.push(bytes);
       },
-      (bytes) => void said.push(bytes),
+      (bytes) => void output.push(bytes),
     );
     if (size > this.executor.limits.planBytes)
       throw new BadConfiguration('the folder is too large to be kept for the apply');
     if (code === null || code > 1)
-      throw new BadConfiguration(`the folder cannot be kept for the apply: ${Buffer.concat(said)}`);
+      throw new BadConfiguration(`the folder cannot be kept for the apply: ${Buffer.concat(output)}`);
     return Buffer.concat(pieces);
   }
 

@@ -82,24 +82,24 @@ const addressOf = ({ mode, type, name }: { mode: string; type: string; name: str
  */
 export function dependenciesOf(configuration: unknown): Record<string, string[]> {
   const root = place((configuration as { root_module?: unknown } | undefined)?.root_module, '');
-  const known = new Map<string, readonly string[]>();
+  const dependencies = new Map<string, readonly string[]>();
 
   function resolve(placed: Placed, reference: string): readonly string[] {
     const key = `${placed.at} ${reference}`;
-    const before = known.get(key);
+    const before = dependencies.get(key);
     if (before !== undefined) return before;
     // Circular references add nothing.
-    known.set(key, []);
+    dependencies.set(key, []);
     const found = [...new Set(look(placed, reference.split(/[.[]/)))];
-    known.set(key, found);
+    dependencies.set(key, found);
     return found;
   }
   const all = (placed: Placed, references: readonly string[]) => references.flatMap((one) => resolve(placed, one));
 
   function look(placed: Placed, [first = '', second = '', third = '']: readonly string[]): readonly string[] {
     if (first === 'var') {
-      const given = (placed.given as Record<string, unknown> | undefined)?.[second];
-      return placed.parent ? all(placed.parent, referencesIn(given)) : [];
+      const value = (placed.given as Record<string, unknown> | undefined)?.[second];
+      return placed.parent ? all(placed.parent, referencesIn(value)) : [];
     }
     if (first === 'module') {
       const child = placed.children.get(second);

@@ -62,11 +62,11 @@ function settled(value: unknown): unknown {
   if (typeof value === 'number' || value instanceof ExactNumber) return new ExactNumber(decimalValue(String(value)));
   if (typeof value !== 'object') return value;
   if (Array.isArray(value)) return value.length === 0 ? undefined : value.map(settled);
-  const kept = Object.entries(value).flatMap(([key, one]) => {
+  const entries = Object.entries(value).flatMap(([key, one]) => {
     const of = settled(one);
     return of === undefined ? [] : [[key, of] as const];
   });
-  return kept.length === 0 ? undefined : Object.fromEntries(kept);
+  return entries.length === 0 ? undefined : Object.fromEntries(entries);
 }
 
 const hasDrifted = ({ actions, before, after }: z.infer<typeof Change>): boolean =>
@@ -158,11 +158,11 @@ function onlyTypes(
   { provider, resource_schemas, data_source_schemas }: ProviderSchemas['provider_schemas'][string],
   types: ReadonlySet<string>,
 ): object {
-  const kept = (of: object) => Object.fromEntries(Object.entries(of).filter(([type]) => types.has(type)));
+  const withTypes = (of: object) => Object.fromEntries(Object.entries(of).filter(([type]) => types.has(type)));
   return {
     provider,
-    resource_schemas: kept(resource_schemas),
-    data_source_schemas: kept(data_source_schemas),
+    resource_schemas: withTypes(resource_schemas),
+    data_source_schemas: withTypes(data_source_schemas),
   };
 }
 
@@ -170,8 +170,8 @@ function onlyTypes(
 export function countApplied(log: string) {
   const pattern =
     /(?:Apply|Destroy) complete! Resources: (?:(\d+) imported, )?(?:(\d+) added, (\d+) changed, )?(\d+) destroyed/g;
-  const said = [...log.matchAll(pattern)].at(-1);
-  if (!said) return undefined;
-  const [imports, additions, changes, destructions] = said.slice(1).map((count) => Number(count ?? 0));
+  const counts = [...log.matchAll(pattern)].at(-1);
+  if (!counts) return undefined;
+  const [imports, additions, changes, destructions] = counts.slice(1).map((count) => Number(count ?? 0));
   return { imports, additions, changes, destructions };
 }

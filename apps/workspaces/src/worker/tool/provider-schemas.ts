@@ -89,9 +89,9 @@ async function askBuiltIn({ file }: Binary): Promise<ProviderSchemas> {
   try {
     await writeFile(path.join(cwd, 'main.tf'), 'resource "terraform_data" "any" {}\n');
     const { stdout } = await askTool(file, ['providers', 'schema', '-json'], { cwd, maxBuffer: longest });
-    const said = parseExact(stdout) as unknown as ProviderSchemas;
-    if (!said.provider_schemas?.[builtIn]) throw new Error(`${file} does not say what ${builtIn} has`);
-    return said;
+    const schemas = parseExact(stdout) as unknown as ProviderSchemas;
+    if (!schemas.provider_schemas?.[builtIn]) throw new Error(`${file} does not say what ${builtIn} has`);
+    return schemas;
   } finally {
     await rm(cwd, { recursive: true, force: true });
   }
@@ -121,9 +121,9 @@ export class SchemaCache {
    */
   async findBuiltIn(binary: Binary, { providers }: WantedSchemas): Promise<ProviderSchemas | undefined> {
     if ([...providers].some((name) => name !== builtIn)) return undefined;
-    const asked = this.builtIn.get(binary.file) ?? askBuiltIn(binary);
-    this.builtIn.set(binary.file, asked);
-    return asked.catch(() => undefined);
+    const pending = this.builtIn.get(binary.file) ?? askBuiltIn(binary);
+    this.builtIn.set(binary.file, pending);
+    return pending.catch(() => undefined);
   }
 
   /** Whether anything is cached for this key, perhaps for other types. */
@@ -133,13 +133,13 @@ export class SchemaCache {
 
   /** Undefined if something that is wanted is missing. */
   find(key: string, { providers, types }: WantedSchemas): ProviderSchemas | undefined {
-    const kept = this.kept.get(key);
-    if (!kept) return undefined;
+    const cached = this.kept.get(key);
+    if (!cached) return undefined;
     const isAll = (asked: ReadonlySet<string>, had: ReadonlySet<string>) => [...asked].every((one) => had.has(one));
-    if (!isAll(providers, kept.wanted.providers) || !isAll(types, kept.wanted.types)) return undefined;
+    if (!isAll(providers, cached.wanted.providers) || !isAll(types, cached.wanted.types)) return undefined;
     this.kept.delete(key);
-    this.kept.set(key, kept);
-    return kept.schemas;
+    this.kept.set(key, cached);
+    return cached.schemas;
   }
 
   keep(key: string, wanted: WantedSchemas, schemas: ProviderSchemas): void {

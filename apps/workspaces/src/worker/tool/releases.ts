@@ -128,9 +128,11 @@ async function fetchInto(partial: string, wanted: WantedTool, releases: Releases
     throw new BadRelease(`${archiveName} is not what the list of its release says`);
   const unpacked = path.join(partial, program);
   await unpackProgram(archive, program, unpacked);
-  const said = await askVersion(unpacked);
-  if (said?.version !== version || said.product !== product) {
-    throw new BadRelease(`${archiveName} holds ${said ? `${said.product} ${said.version}` : 'something else'}`);
+  const reported = await askVersion(unpacked);
+  if (reported?.version !== version || reported.product !== product) {
+    throw new BadRelease(
+      `${archiveName} holds ${reported ? `${reported.product} ${reported.version}` : 'something else'}`,
+    );
   }
   return unpacked;
 }

@@ -128,15 +128,15 @@ const update = patch(path, {
   async run({ db, env, target, body, ...call }) {
     const changes = withOneName(body);
     const data = { ...changes, updatedAt: new Date() };
-    const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
+    const sent = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
     await db.transaction(async (tx) => {
       await tx.prisma.organization.update({ where: { id: target.id }, data });
       await recordChange(tx, actorOf(call), {
         organizationId: target.id,
         action: 'organization.administer',
         target: { type: 'organizations', id: target.id, name: target.name },
-        before: Object.fromEntries(Object.keys(given).map((key) => [key, target[key as keyof Organization]])),
-        after: given,
+        before: Object.fromEntries(Object.keys(sent).map((key) => [key, target[key as keyof Organization]])),
+        after: sent,
       });
     });
     return reread(db, env, target.id);

@@ -61,9 +61,9 @@ const cost = endpoints({} as Policy<undefined>, costSerializer);
 type Changing = Parameters<typeof actorOf>[0] & { settings: SiteSettings; db: Parameters<typeof recordChange>[0] };
 
 async function change(call: Changing, changes: Partial<SiteSettings>): Promise<SiteSettings> {
-  const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
+  const sent = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
   return call.db.transaction(async (tx) => {
-    const after = await updateSettings(tx, call.settings, given);
+    const after = await updateSettings(tx, call.settings, sent);
     await recordChange(tx, actorOf(call), {
       organizationId: null,
       action: 'settings.update',

@@ -80,8 +80,8 @@ const index = list('/admin/users', {
   },
   include: ['organizations'],
   async run({ db, query, page }) {
-    const asked = query.get('q');
-    const text = asked && literally(asked);
+    const search = query.get('q');
+    const text = search && literally(search);
     const suspended = readFlag(query.get('filter[suspended]'));
     const where: Prisma.UserWhereInput = {
       siteAdmin: readFlag(query.get('filter[admin]')),

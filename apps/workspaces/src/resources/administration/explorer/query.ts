@@ -39,9 +39,9 @@ export function viewOf(query: Query): { view: ExplorerView; shown: readonly stri
     throw badParameter('type', `type is one of ${Object.keys(views).join(', ')}`);
   }
   const view: ExplorerView = views[name as ExplorerViewName];
-  const asked = query.list(`fields[${name}]`).map((field) => field.replaceAll('-', '_'));
-  for (const field of asked) requireField(view, field, `fields[${name}]`);
-  return { view, shown: asked.length === 0 ? Object.keys(view.fields) : asked };
+  const fields = query.list(`fields[${name}]`).map((field) => field.replaceAll('-', '_'));
+  for (const field of fields) requireField(view, field, `fields[${name}]`);
+  return { view, shown: fields.length === 0 ? Object.keys(view.fields) : fields };
 }
 
 /** A page of a view over the workspaces that the caller sees, and the total number of rows. */
@@ -54,8 +54,8 @@ export async function explore(
   page: Pick<Page, 'size' | 'offset'>,
 ): Promise<{ items: ExplorerRow[]; total: number }> {
   const { view, shown } = viewOf(query);
-  const seen = Prisma.sql`w.organization_id = ${organizationId} AND ${visibleWorkspaces(access, organizationId)}`;
-  const from = Prisma.sql`(${view.rows(seen)}) x
+  const visible = Prisma.sql`w.organization_id = ${organizationId} AND ${visibleWorkspaces(access, organizationId)}`;
+  const from = Prisma.sql`(${view.rows(visible)}) x
     WHERE ${Prisma.join([Prisma.sql`TRUE`, ...conditions(view, query)], ' AND ')}`;
   const columns = Prisma.join([...new Set([...shown, ...view.key])].map(column));
   const chosen = Prisma.sql`FROM ${from} ORDER BY ${ordering(view, sort)} LIMIT ${page.size} OFFSET ${page.offset}`;
@@ -132,9 +132,9 @@ const emptiness = byName({
 const compared =
   <T>(operator: string, read: (value: string) => T | undefined, expected: string): Comparison =>
   (column, value, parameter) => {
-    const known = read(value);
-    if (known === undefined) throw badParameter(parameter, `${parameter} must be ${expected}`);
-    return Prisma.sql`${column} ${Prisma.raw(operator)} ${known}`;
+    const parsed = read(value);
+    if (parsed === undefined) throw badParameter(parameter, `${parameter} must be ${expected}`);
+    return Prisma.sql`${column} ${Prisma.raw(operator)} ${parsed}`;
   };
 const number = (operator: string) =>
   compared(operator, (value) => (/^-?\d{1,9}$/.test(value) ? Number(value) : undefined), 'a whole number');

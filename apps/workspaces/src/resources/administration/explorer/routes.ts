@@ -65,8 +65,8 @@ const exported = raw('GET')(`${path}/export/csv`, {
 
 /** A value in CSV; a spreadsheet must not take a text for a formula. */
 function cell(value: unknown): string {
-  const said = value === null || value === undefined ? '' : value instanceof Date ? value.toISOString() : String(value);
-  const safe = typeof value === 'string' && /^[=+\-@\t\r]/.test(said) ? `'${said}` : said;
+  const text = value === null || value === undefined ? '' : value instanceof Date ? value.toISOString() : String(value);
+  const safe = typeof value === 'string' && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 

@@ -54,17 +54,17 @@ export async function junitOf(name: string, lines: AsyncIterable<string>): Promi
     return cases.get(key);
   };
   for await (const line of lines) {
-    const said = read(line);
-    if (said?.type === 'test_run' && said.test_run) {
-      const { path = '', run = '', status, elapsed } = said.test_run;
+    const event = read(line);
+    if (event?.type === 'test_run' && event.test_run) {
+      const { path = '', run = '', status, elapsed } = event.test_run;
       const one = caseOf(String(path), String(run));
       if (one && status && status !== 'pending') one.status = String(status);
       if (one && typeof elapsed === 'number') one.seconds = elapsed / 1000;
     }
-    const file = said?.['@testfile'];
-    if (said?.type !== 'diagnostic' || file === undefined || said.diagnostic?.severity !== 'error') continue;
-    const { summary = '', detail = '' } = said.diagnostic;
-    caseOf(String(file), String(said['@testrun'] ?? ''))?.problems.push(`${summary}\n${detail}`.trim());
+    const file = event?.['@testfile'];
+    if (event?.type !== 'diagnostic' || file === undefined || event.diagnostic?.severity !== 'error') continue;
+    const { summary = '', detail = '' } = event.diagnostic;
+    caseOf(String(file), String(event['@testrun'] ?? ''))?.problems.push(`${summary}\n${detail}`.trim());
   }
   const files = new Set([...cases.values()].map(({ file }) => file));
   const suites = [...files].map((file) => {

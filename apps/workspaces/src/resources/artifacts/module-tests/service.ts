@@ -61,10 +61,10 @@ export async function queueTests(
 export async function testVersion(db: Database, keyring: Keyring, { id, module }: ModuleVersion): Promise<void> {
   if (!module.testsEnabled || module.vcsBranch === null) return;
   const files = { moduleVersionId: id };
-  const asked = { ...aboutOf(module), files, settings: {}, variables: [], source: 'tfe-vcs' };
+  const input = { ...aboutOf(module), files, settings: {}, variables: [], source: 'tfe-vcs' };
   await db.transaction(async (tx) => {
     await lockRow(tx, 'registry_module', module.id);
-    if ((await tx.prisma.toolRun.count({ where: files })) === 0) await create(tx, keyring, system, asked);
+    if ((await tx.prisma.toolRun.count({ where: files })) === 0) await create(tx, keyring, system, input);
   });
 }
 

@@ -58,8 +58,8 @@ export async function followModules(db: Database, { row, host, api }: Reached): 
     if (branch === null) await addVersions(db, row, module, versionsIn(tags, module.tagPrefix));
     else if (version !== null) {
       const { sha: commitSha = '' } = (await host.findHead(api, vcsIdentifier, branch)) ?? {};
-      const seen = isHash(commitSha) ? [{ version, commitSha, tag: null, ref: `refs/heads/${branch}` }] : [];
-      await addVersions(db, row, module, seen);
+      const candidates = isHash(commitSha) ? [{ version, commitSha, tag: null, ref: `refs/heads/${branch}` }] : [];
+      await addVersions(db, row, module, candidates);
     }
   }
 }
@@ -74,19 +74,19 @@ async function addVersions(db: Database, row: VcsRepository, module: RegistryMod
     await lockRow(tx, 'registry_module', moduleId);
     const now = await tx.prisma.registryModule.findUnique({ where: { id: moduleId }, include: { versions: true } });
     if (now?.oauthTokenId !== row.oauthTokenId || now.vcsIdentifier !== row.identifier) return;
-    const known = new Map(now.versions.map((one) => [one.version.toLowerCase(), one]));
+    const existing = new Map(now.versions.map((one) => [one.version.toLowerCase(), one]));
     const fresh = seen
-      .filter(({ version }) => !known.has(version.toLowerCase()) && !now.withdrawn.includes(version.toLowerCase()))
-      .slice(0, Math.max(0, mostVersions - known.size));
+      .filter(({ version }) => !existing.has(version.toLowerCase()) && !now.withdrawn.includes(version.toLowerCase()))
+      .slice(0, Math.max(0, mostVersions - existing.size));
     const moved = seen.flatMap((one) => {
-      const before = known.get(one.version.toLowerCase());
+      const before = existing.get(one.version.toLowerCase());
       if (!before?.status.endsWith('_failed') || before.blobId !== null) return [];
       return before.commitSha === one.commitSha ? [] : [{ ...one, id: before.id }];
     });
-    const made = fresh.map((one) => ({ ...one, id: newId('modver') }));
+    const versions = fresh.map((one) => ({ ...one, id: newId('modver') }));
     const { sourceDirectory } = now;
     await tx.prisma.registryModuleVersion.createMany({
-      data: made.map(({ id, version, commitSha, tag }) => ({
+      data: versions.map(({ id, version, commitSha, tag }) => ({
         id,
         moduleId,
         version,
@@ -101,16 +101,16 @@ async function addVersions(db: Database, row: VcsRepository, module: RegistryMod
       const data = { commitSha, tag, sourceDirectory, status: 'cloning', error: null, updatedAt: new Date() };
       await tx.prisma.registryModuleVersion.update({ where: { id }, data });
     }
-    const awaited = [...made, ...moved].map(({ id, commitSha, ref }) => ({
+    const awaited = [...versions, ...moved].map(({ id, commitSha, ref }) => ({
       moduleVersionId: id,
       commitSha,
       ref,
       submodules: true,
     }));
     await awaitCommits(tx, { id: row.id, cloneUrl: row.cloneUrl ?? '' }, awaited);
-    const initialVersion = made.some(({ version }) => version === now.initialVersion) ? null : now.initialVersion;
+    const initialVersion = versions.some(({ version }) => version === now.initialVersion) ? null : now.initialVersion;
     await tx.prisma.registryModule.update({ where: { id: moduleId }, data: { lookedAt: new Date(), initialVersion } });
-    const events = [...made, ...moved].map(({ version }) => versionChange(module, version, 'create'));
+    const events = [...versions, ...moved].map(({ version }) => versionChange(module, version, 'create'));
     await recordChanges(tx, system, events);
   });
 }

@@ -93,11 +93,11 @@ export async function addModule(
     }
     await tx.prisma.registryModule.create({ data: { ...row, id, organizationId } });
     await more(tx, { id, organizationId });
-    const made = still((await findMany(tx, [id]))[0]);
-    const { name, provider, registryName, vcsIdentifier } = made;
+    const created = still((await findMany(tx, [id]))[0]);
+    const { name, provider, registryName, vcsIdentifier } = created;
     const after = { name, provider, registryName, ...(vcsIdentifier === null ? {} : { vcsIdentifier }) };
-    await recordChange(tx, actor, { ...changeOf(made, 'create'), after });
-    return made;
+    await recordChange(tx, actor, { ...changeOf(created, 'create'), after });
+    return created;
   });
 }
 

@@ -91,9 +91,9 @@ export async function create(
     }
     const id = newId('nocode');
     await tx.prisma.noCodeModule.create({ data: { id, organizationId, moduleId, ...columnsOf(module, input) } });
-    const made = still((await findMany(tx, [id]))[0]);
-    await recordChange(tx, actor, { ...changeOf(module, 'no-code-create'), after: facts(made) });
-    return made;
+    const created = still((await findMany(tx, [id]))[0]);
+    await recordChange(tx, actor, { ...changeOf(module, 'no-code-create'), after: facts(created) });
+    return created;
   });
 }
 

@@ -115,11 +115,11 @@ export async function provision(
     applies: workspacePolicy['can-queue-apply'](access, workspace),
     source: 'tfe-api',
   };
-  const made = await createConfiguration(db, starter, workspace, { autoQueueRuns: false });
-  await upload(withoutObjects(db), env, made, archiveOf(text));
+  const configuration = await createConfiguration(db, starter, workspace, { autoQueueRuns: false });
+  await upload(withoutObjects(db), env, configuration, archiveOf(text));
   if (effectiveMode(workspace).mode === 'local' || !workspacePolicy['can-queue-run'](access, workspace))
     return undefined;
-  return createRun(db, env.keyring, starter, workspace, { configurationVersion: made.id, message });
+  return createRun(db, env.keyring, starter, workspace, { configurationVersion: configuration.id, message });
 }
 
 /** Sets variables of a workspace: existing ones get another value, others are created. */
@@ -133,8 +133,8 @@ export async function setVariables(
   const owner = { organizationId, workspaceId };
   const { items } = await variables.list(db, owner);
   for (const one of given) {
-    const known = items.find(({ key, category }) => key === one.key && category === (one.category ?? 'terraform'));
-    if (known) await variables.update(db, keyring, actor, owner, known.id, one);
+    const existing = items.find(({ key, category }) => key === one.key && category === (one.category ?? 'terraform'));
+    if (existing) await variables.update(db, keyring, actor, owner, existing.id, one);
     else await variables.create(db, keyring, actor, owner, one);
   }
 }

@@ -218,8 +218,8 @@ const createWorkspace = endpoints({} as Record<never, never>, workspaceSerialize
   run: async ({ db, env, target, body, access, settings, ...call }) => {
     requireOffered(target);
     const { vars, ...rest } = body;
-    const given = variablesIn(vars);
-    requireOptions(target, given);
+    const variables = variablesIn(vars);
+    requireOptions(target, variables);
     // Checked before anything is written.
     const root = await requireRoot(db, env.keyring, target);
     const actor = actorOf(call);
@@ -234,9 +234,9 @@ const createWorkspace = endpoints({} as Record<never, never>, workspaceSerialize
     return db.transaction(async (tx) => {
       const { id } = await workspaces.create(tx, caller, target.base, rest as Parameters<typeof workspaces.create>[3]);
       await tx.prisma.workspace.update({ where: { id }, data: { sourceModuleId: target.id } });
-      const made = await requireWorkspace(tx, id);
-      await setVariables(tx, env.keyring, actor, made, given);
-      await provision({ db: tx, env, access, actor }, target, root, made, message);
+      const workspace = await requireWorkspace(tx, id);
+      await setVariables(tx, env.keyring, actor, workspace, variables);
+      await provision({ db: tx, env, access, actor }, target, root, workspace, message);
       return requireWorkspace(tx, id);
     });
   },
@@ -282,14 +282,14 @@ const upgrade = endpoints(workspacePolicy, upgradeSerializer, {
   run: async ({ db, env, access, target, body, ...call }) => {
     const { offer } = target;
     requireOffered(offer);
-    const given = variablesIn(body.vars);
-    requireOptions(offer, given);
-    if (given.length > 0 && !workspacePolicy['can-update-variable'](access, target)) throw notFound();
+    const variables = variablesIn(body.vars);
+    requireOptions(offer, variables);
+    if (variables.length > 0 && !workspacePolicy['can-update-variable'](access, target)) throw notFound();
     const actor = actorOf(call);
     const root = await requireRoot(db, env.keyring, offer);
     const message = `Upgrade of the module ${offer.module.name}`;
     const run = await db.transaction(async (tx) => {
-      await setVariables(tx, env.keyring, actor, target, given);
+      await setVariables(tx, env.keyring, actor, target, variables);
       return (await provision({ db: tx, env, access, actor }, offer, root, target, message)) ?? noRuns();
     });
     const planUrl = `${env.publicUrl}/app/${offer.module.organizationName}/${target.name}/runs/${run.id}`;

@@ -33,17 +33,18 @@ export async function askForSource(
   before?: PolicySet,
 ): Promise<SetSource | null | undefined> {
   if (!sent) return sent;
-  const known = before && before.oauthTokenId !== null ? before : undefined;
+  const connected = before && before.oauthTokenId !== null ? before : undefined;
   const named = sent.oauthTokenId || sent.vcshostAppInstallationId;
-  const connection = named || !known ? sent : connectionOf(known);
+  const connection = named || !connected ? sent : connectionOf(connected);
   const { tokenId } = await requireConnection(asking.db, connection, async (id) => id === organizationId || undefined);
-  const identifier = sent.identifier ?? known?.vcsIdentifier ?? '';
-  const branch = sent.branch === undefined || sent.branch === null ? (known?.vcsBranch ?? null) : sent.branch || null;
+  const identifier = sent.identifier ?? connected?.vcsIdentifier ?? '';
+  const branch =
+    sent.branch === undefined || sent.branch === null ? (connected?.vcsBranch ?? null) : sent.branch || null;
   return {
     oauthTokenId: tokenId,
     vcsIdentifier: identifier,
     vcsBranch: branch,
-    vcsIngressSubmodules: sent.ingressSubmodules ?? known?.vcsIngressSubmodules ?? false,
+    vcsIngressSubmodules: sent.ingressSubmodules ?? connected?.vcsIngressSubmodules ?? false,
     found: await askForRepository(asking, { organizationId, tokenId, identifier }, branch),
   };
 }

@@ -45,10 +45,10 @@ export async function readPolicyFiles(
   );
   if (typeof found === 'string') throw new BadArchive(found);
   if (found.policies.length > mostPolicies) throw new BadArchive(`${name} declares more than ${mostPolicies} policies`);
-  const seen = new Set<string>();
+  const names = new Set<string>();
   const policies = found.policies.map((one) => {
-    if (seen.has(one.name)) throw new BadArchive(`${name} declares the policy ${one.name} twice`);
-    seen.add(one.name);
+    if (names.has(one.name)) throw new BadArchive(`${name} declares the policy ${one.name} twice`);
+    names.add(one.name);
     return declaredPolicy(kind, name, one);
   });
   const files = Object.fromEntries(
@@ -74,6 +74,6 @@ function declaredPolicy(kind: PolicyKind, file: string, one: DeclaredPolicies['p
     throw new BadArchive(`${file}: ${at.join('.')} of the policy ${one.name.slice(0, 100)}: ${message}`);
   }
   const { name, query, enforcement_level: enforcementLevel, description = '' } = parsed.data;
-  const said = JSON.stringify(one);
-  return { name, query: String(query ?? ''), enforcementLevel, description, digest: digestOf(said) };
+  const text = JSON.stringify(one);
+  return { name, query: String(query ?? ''), enforcementLevel, description, digest: digestOf(text) };
 }

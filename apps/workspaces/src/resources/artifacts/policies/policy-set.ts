@@ -206,9 +206,9 @@ export async function createSet(
       if (members[list]) await addTo(tx, { id, organizationId, kind }, list, members[list]);
     }
     await tx.prisma.policySet.update({ where: { id }, data: { tagSelectors: selectors.map((one) => ({ ...one })) } });
-    const made = still((await findSets(tx, [id]))[0]);
-    await recordChange(tx, actor, { ...setChange(made, 'create'), after: facts(made) });
-    return made;
+    const set = still((await findSets(tx, [id]))[0]);
+    await recordChange(tx, actor, { ...setChange(set, 'create'), after: facts(set) });
+    return set;
   });
 }
 

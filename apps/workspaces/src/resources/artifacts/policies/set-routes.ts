@@ -45,12 +45,12 @@ import { setVersionEndpoints, setVersionsIncluded } from './version-routes';
 function reached(set: PolicySet, access: Access) {
   const { organizationId } = set;
   const all = policyPolicy['can-manage'](access, set);
-  const seen = (given: PolicySet['workspaces']) =>
+  const visible = (given: PolicySet['workspaces']) =>
     given.filter((workspace) => all || access.has(workspace, 'runs:read')).map(({ id }) => id);
   const within = (ids: readonly string[]) => ids.filter((id) => all || access.seesProject({ id, organizationId }));
   return {
-    workspaces: seen(set.workspaces),
-    'workspace-exclusions': seen(set.workspaceExclusions),
+    workspaces: visible(set.workspaces),
+    'workspace-exclusions': visible(set.workspaceExclusions),
     projects: within(set.projectIds),
     'project-exclusions': within(set.projectExclusionIds),
   };
@@ -125,14 +125,14 @@ const setSerializer = serializerOf<PolicySet>()({
     'updated-at': set.updatedAt,
   }),
   relationships: (set, { access }) => {
-    const seen = reached(set, access);
+    const related = reached(set, access);
     return {
       organization: toOne('organizations', set.organization),
       policies: toMany('policies', set.policyIds),
-      workspaces: toMany('workspaces', seen.workspaces),
-      'workspace-exclusions': toMany('workspaces', seen['workspace-exclusions']),
-      projects: toMany('projects', seen.projects),
-      'project-exclusions': toMany('projects', seen['project-exclusions']),
+      workspaces: toMany('workspaces', related.workspaces),
+      'workspace-exclusions': toMany('workspaces', related['workspace-exclusions']),
+      projects: toMany('projects', related.projects),
+      'project-exclusions': toMany('projects', related['project-exclusions']),
       ...(set.newestVersionId && { 'newest-version': toOne('policy-set-versions', set.newestVersionId) }),
       ...(set.currentVersionId && { 'current-version': toOne('policy-set-versions', set.currentVersionId) }),
     };
@@ -267,8 +267,8 @@ const create = ofOrganization.post(inOrganization, {
       const selected = selectorsOf(body.tagSelectors ?? []);
       const source = asked as Source;
       const actor = actorOf(call);
-      const made = await sets.createSet(tx, env.keyring, actor, target.id, body, membersOf(body), selected, source);
-      return source ? addFirstVersion(tx, made, source) : made;
+      const set = await sets.createSet(tx, env.keyring, actor, target.id, body, membersOf(body), selected, source);
+      return source ? addFirstVersion(tx, set, source) : set;
     }),
 });
 

@@ -106,9 +106,9 @@ export async function listPolicies(
 function levelOf({ enforcementLevel, enforce }: SentPolicy, kind: PolicyKind): string | undefined {
   if (enforcementLevel && enforce?.length) throw invalid('enforce', 'must not be given with enforcement-level');
   const level = enforcementLevel ?? enforce?.[0]?.mode;
-  const known: readonly string[] = levelsOf[kind];
-  if (level !== undefined && !known.includes(level)) {
-    throw invalid(enforce?.length ? 'enforce' : 'enforcementLevel', `must be one of ${known.join(', ')}`);
+  const levels: readonly string[] = levelsOf[kind];
+  if (level !== undefined && !levels.includes(level)) {
+    throw invalid(enforce?.length ? 'enforce' : 'enforcementLevel', `must be one of ${levels.join(', ')}`);
   }
   return level;
 }
@@ -141,9 +141,9 @@ export async function createPolicy(
     await tx.prisma.policy.create({
       data: { id, organizationId, name, kind, query, description: description ?? '', enforcementLevel },
     });
-    const made = still((await findPolicies(tx, [id]))[0]);
-    await recordChange(tx, actor, { ...changeOf(made, 'create'), after: facts(made) });
-    return made;
+    const policy = still((await findPolicies(tx, [id]))[0]);
+    await recordChange(tx, actor, { ...changeOf(policy, 'create'), after: facts(policy) });
+    return policy;
   });
 }
 

@@ -142,9 +142,9 @@ const create = onKeys.post(base, {
     return call.db.transaction(async (tx) => {
       await requireRoom(tx, organizationId);
       const data = { id: newId('gpg'), organizationId, keyId, asciiArmor };
-      const made = await tx.prisma.gpgKey.create({ data, include });
-      await recordChange(tx, actorOf(call), { ...changeOf(made, 'create'), after: { keyId } });
-      return named(made);
+      const created = await tx.prisma.gpgKey.create({ data, include });
+      await recordChange(tx, actorOf(call), { ...changeOf(created, 'create'), after: { keyId } });
+      return named(created);
     });
   },
 });
@@ -171,8 +171,8 @@ const move = onKeys.patch(byName, {
       if (organizationId !== key.organizationId) await requireRoom(tx, organizationId);
       const data = { organizationId, updatedAt: new Date() };
       const moved = named(await tx.prisma.gpgKey.update({ where: { id: key.id }, data, include }));
-      const said = { before: { namespace: key.organizationName }, after: { namespace: moved.organizationName } };
-      for (const one of [key, moved]) await recordChange(tx, actorOf(call), { ...changeOf(one, 'update'), ...said });
+      const changes = { before: { namespace: key.organizationName }, after: { namespace: moved.organizationName } };
+      for (const one of [key, moved]) await recordChange(tx, actorOf(call), { ...changeOf(one, 'update'), ...changes });
       return moved;
     });
   },

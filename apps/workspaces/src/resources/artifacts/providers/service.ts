@@ -75,9 +75,9 @@ export async function create(
     await tx.prisma.registryProvider.create({
       data: { id, organizationId: organization.id, registryName, namespace, name },
     });
-    const made = still((await findMany(tx, [id]))[0]);
-    await recordChange(tx, actor, { ...changeOf(made, 'create'), after: { name, registryName } });
-    return made;
+    const provider = still((await findMany(tx, [id]))[0]);
+    await recordChange(tx, actor, { ...changeOf(provider, 'create'), after: { name, registryName } });
+    return provider;
   });
 }
 

@@ -88,7 +88,7 @@ async function changing<T>(
 ): Promise<T> {
   return db.transaction(async (tx) => {
     await lockRow(tx, 'organization', organizationId);
-    const made = await change(tx);
+    const result = await change(tx);
     const { address, siteAdmin } = principal;
     const list = { organizationId, enforcementScope: 'organization' };
     const left = await tx.prisma.cidrRange.findMany({ where: { enabled: true, list }, select: { range: true } });
@@ -96,7 +96,7 @@ async function changing<T>(
     if (isShutOut && !siteAdmin) {
       throw new Refusal('invalid', `your address ${address} could no longer use the organization`);
     }
-    return made;
+    return result;
   });
 }
 
@@ -141,9 +141,9 @@ export function createList(
     const id = newId('cidrl');
     const pools = { create: [...new Set(poolIds)].map((agentPoolId) => ({ agentPoolId })) };
     await tx.prisma.cidrRangeList.create({ data: { ...input, id, organizationId, pools } });
-    const made = still((await findLists(tx, [id]))[0]);
-    await recordChange(tx, by.actor, { ...changeOf(made, 'create'), after: factsOf(made) });
-    return made;
+    const list = still((await findLists(tx, [id]))[0]);
+    await recordChange(tx, by.actor, { ...changeOf(list, 'create'), after: factsOf(list) });
+    return list;
   });
 }
 
@@ -168,12 +168,12 @@ export function changePools(
   ids: readonly string[],
 ) {
   return changed(db, by, list, async (tx) => {
-    const given = ids.map((agentPoolId) => ({ listId: list.id, agentPoolId }));
+    const rows = ids.map((agentPoolId) => ({ listId: list.id, agentPoolId }));
     if (how === 'remove') {
       await tx.prisma.cidrRangeListPool.deleteMany({ where: { listId: list.id, agentPoolId: { in: [...ids] } } });
     } else {
       await requirePools(tx, list.organizationId, ids);
-      await tx.prisma.cidrRangeListPool.createMany({ data: given, skipDuplicates: true });
+      await tx.prisma.cidrRangeListPool.createMany({ data: rows, skipDuplicates: true });
     }
   });
 }
@@ -224,9 +224,9 @@ export function createRange(
     }
     const id = newId('cidr');
     await tx.prisma.cidrRange.create({ data: { ...input, id, listId, organizationId } });
-    const made = still((await findRanges(tx, [id]))[0]);
-    await recordChange(tx, by.actor, { ...rangeChange(made, 'create'), after: rangeFacts(made) });
-    return made;
+    const range = still((await findRanges(tx, [id]))[0]);
+    await recordChange(tx, by.actor, { ...rangeChange(range, 'create'), after: rangeFacts(range) });
+    return range;
   });
 }
 

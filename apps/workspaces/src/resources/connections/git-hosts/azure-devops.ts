@@ -194,7 +194,7 @@ export const azureDevops: GitHost = {
     for (const one of listAt(await api.find(hooks(at)), 'value')) {
       if (textAt(one, 'consumerInputs', 'url') === url) await api.remove(hooks(at, `/${part(textAt(one, 'id'))}`));
     }
-    const made: string[] = [];
+    const ids: string[] = [];
     try {
       for (const eventType of subscribed) {
         const subscription = {
@@ -206,14 +206,14 @@ export const azureDevops: GitHost = {
           publisherInputs,
           consumerInputs,
         };
-        made.push(textAt(await api.call('POST', hooks(at), subscription), 'id'));
+        ids.push(textAt(await api.call('POST', hooks(at), subscription), 'id'));
       }
     } catch (error) {
       // All or none: otherwise the next attempt would create some of them twice.
-      for (const id of made) await api.remove(hooks(at, `/${part(id)}`)).catch(() => undefined);
+      for (const id of ids) await api.remove(hooks(at, `/${part(id)}`)).catch(() => undefined);
       throw error;
     }
-    return made.join(' ');
+    return ids.join(' ');
   },
 
   async deleteHook(api, at, id) {
@@ -262,8 +262,8 @@ export const azureDevops: GitHost = {
     const threads = `/pullRequests/${number}/threads`;
     if (id !== null) {
       const [thread = '', comment = ''] = id.split('/');
-      const known = await api.find(repo(at, `${threads}/${part(thread)}/comments/${part(comment)}`));
-      if (known !== undefined && valueAt(known, 'isDeleted') !== true) {
+      const existing = await api.find(repo(at, `${threads}/${part(thread)}/comments/${part(comment)}`));
+      if (existing !== undefined && valueAt(existing, 'isDeleted') !== true) {
         await api.call('PATCH', repo(at, `${threads}/${part(thread)}/comments/${part(comment)}`), { content });
         return id;
       }

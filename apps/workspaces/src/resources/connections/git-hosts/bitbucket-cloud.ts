@@ -163,8 +163,8 @@ export const bitbucketCloud: GitHost = {
 
   async createHook(api, at, { url, secret }) {
     const listed = { list: ['values'], url: ['url'], id: ['uuid'] };
-    const known = await findHook(api, `${repo(at)}/hooks?pagelen=100`, url, listed);
-    if (known !== undefined) return known;
+    const existing = await findHook(api, `${repo(at)}/hooks?pagelen=100`, url, listed);
+    if (existing !== undefined) return existing;
     const events = ['repo:push', 'pullrequest:created', 'pullrequest:updated'];
     const hook = { description: 'Keystead', url, active: true, secret, events };
     return textAt(await api.call('POST', `${repo(at)}/hooks`, hook), 'uuid');
@@ -211,8 +211,8 @@ export const bitbucketCloud: GitHost = {
     const comments = `${repo(at)}/pullrequests/${number}/comments`;
     const content = { content: { raw: shownText(text) } };
     if (id !== null) {
-      const known = await api.find(`${comments}/${part(id)}`);
-      if (known !== undefined && valueAt(known, 'deleted') !== true) {
+      const comment = await api.find(`${comments}/${part(id)}`);
+      if (comment !== undefined && valueAt(comment, 'deleted') !== true) {
         await api.call('PUT', `${comments}/${part(id)}`, content);
         return id;
       }

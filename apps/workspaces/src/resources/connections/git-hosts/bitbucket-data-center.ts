@@ -145,8 +145,8 @@ export const bitbucketDataCenter: GitHost = {
 
   async createHook(api, at, { url, secret }) {
     const listed = { list: ['values'], url: ['url'], id: ['id'] };
-    const known = await findHook(api, `${repo(api, at)}/webhooks?limit=100`, url, listed);
-    if (known !== undefined) return known;
+    const existing = await findHook(api, `${repo(api, at)}/webhooks?limit=100`, url, listed);
+    if (existing !== undefined) return existing;
     const events = ['repo:refs_changed', 'pr:opened', 'pr:from_ref_updated', 'pr:modified'];
     const hook = { name: 'Keystead', url, active: true, events, configuration: { secret } };
     return textAt(await api.call('POST', `${repo(api, at)}/webhooks`, hook), 'id');
@@ -194,9 +194,9 @@ export const bitbucketDataCenter: GitHost = {
 
   async writeComment(api, at, number, text, id) {
     const comments = `${repo(api, at)}/pull-requests/${number}/comments`;
-    const known = id === null ? undefined : await api.find(`${comments}/${part(id)}`);
-    if (id !== null && known !== undefined) {
-      const version = Number(textAt(known, 'version'));
+    const comment = id === null ? undefined : await api.find(`${comments}/${part(id)}`);
+    if (id !== null && comment !== undefined) {
+      const version = Number(textAt(comment, 'version'));
       await api.call('PUT', `${comments}/${part(id)}`, { text: shownText(text), version });
       return id;
     }

@@ -150,8 +150,8 @@ export const gitea: GitHost = {
   },
 
   async createHook(api, at, { url, secret }) {
-    const known = await findHook(api, `${repo(at)}/hooks?limit=50`, url, { url: ['config', 'url'], id: ['id'] });
-    if (known !== undefined) return known;
+    const hook = await findHook(api, `${repo(at)}/hooks?limit=50`, url, { url: ['config', 'url'], id: ['id'] });
+    if (hook !== undefined) return hook;
     const config = { url, content_type: 'json', secret };
     const events = ['push', 'pull_request', 'pull_request_sync'];
     const json = await api.call('POST', `${repo(at)}/hooks`, { type: 'gitea', active: true, events, config });
@@ -177,8 +177,8 @@ export const gitea: GitHost = {
 
   async writeComment(api, at, number, body, id) {
     if (id !== null) {
-      const known = await api.find(`${repo(at)}/issues/comments/${encodeURIComponent(id)}`);
-      if (known !== undefined) {
+      const comment = await api.find(`${repo(at)}/issues/comments/${encodeURIComponent(id)}`);
+      if (comment !== undefined) {
         await api.call('PATCH', `${repo(at)}/issues/comments/${encodeURIComponent(id)}`, { body });
         return id;
       }

@@ -41,8 +41,8 @@ export const github: GitHost = {
   },
 
   async createHook(api, at, { url, secret }) {
-    const known = await findHook(api, `${repo(at)}/hooks?per_page=100`, url, { url: ['config', 'url'], id: ['id'] });
-    if (known !== undefined) return known;
+    const hook = await findHook(api, `${repo(at)}/hooks?per_page=100`, url, { url: ['config', 'url'], id: ['id'] });
+    if (hook !== undefined) return hook;
     const config = { url, content_type: 'json', secret, insecure_ssl: '0' };
     const events = ['push', 'pull_request'];
     return textAt(await api.call('POST', `${repo(at)}/hooks`, { name: 'web', active: true, events, config }), 'id');

@@ -114,8 +114,8 @@ export const gitlab: GitHost = {
   },
 
   async createHook(api, at, { url, secret }) {
-    const known = await findHook(api, `${project(at)}/hooks?per_page=100`, url, { url: ['url'], id: ['id'] });
-    if (known !== undefined) return known;
+    const hook = await findHook(api, `${project(at)}/hooks?per_page=100`, url, { url: ['url'], id: ['id'] });
+    if (hook !== undefined) return hook;
     const events = { push_events: true, tag_push_events: true, merge_requests_events: true };
     const more = { url, token: secret, enable_ssl_verification: true };
     return textAt(await api.call('POST', `${project(at)}/hooks`, { ...more, ...events }), 'id');

@@ -83,6 +83,6 @@ export class HostApi {
 const wordsAt = [['message'], ['error', 'message'], ['error'], ['errors', 0, 'message']] as const;
 
 function messageOf(json: unknown): string {
-  const said = wordsAt.map((path) => textAt(json, ...path)).find((text) => text !== '');
-  return (said ?? 'it said nothing more').slice(0, longestMessage);
+  const message = wordsAt.map((path) => textAt(json, ...path)).find((text) => text !== '');
+  return (message ?? 'it said nothing more').slice(0, longestMessage);
 }

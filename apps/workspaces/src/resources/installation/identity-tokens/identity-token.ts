@@ -71,7 +71,7 @@ export function claimsOf(of: WorkspaceIdentity, { kind, runId }: IdentifiedPhase
   const place = (organization: string, project: string, workspace: string) =>
     `organization:${organization}:project:${project}:workspace:${workspace}`;
   const names = place(of.organizationName, of.projectName, of.workspaceName);
-  const said: Record<(typeof about)[number], string> = {
+  const claims: Record<(typeof about)[number], string> = {
     organization_id: of.organizationId,
     organization_name: of.organizationName,
     project_id: of.projectId,
@@ -82,10 +82,10 @@ export function claimsOf(of: WorkspaceIdentity, { kind, runId }: IdentifiedPhase
     run_id: runId,
     run_phase: kind,
   };
-  const documented = Object.entries(said).map(([name, value]) => [`terraform_${name}`, value]);
+  const documented = Object.entries(claims).map(([name, value]) => [`terraform_${name}`, value]);
   return {
     sub: `${named ? names : place(of.organizationId, of.projectId, of.workspaceId)}:run_phase:${kind}`,
-    ...said,
+    ...claims,
     ...(Object.fromEntries(documented) as Record<string, string>),
   };
 }

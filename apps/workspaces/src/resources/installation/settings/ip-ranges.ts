@@ -26,8 +26,8 @@ const show = raw('GET')('/api/meta/ip-ranges', {
   run: async ({ env, request }) => {
     if (!env.ipRanges) throw notFound();
     const headers = { 'Last-Modified': since.toUTCString() };
-    const known = Date.parse(String(request.headers['if-modified-since'] ?? ''));
-    if (known >= since.getTime()) return { status: 304, headers };
+    const cachedMs = Date.parse(String(request.headers['if-modified-since'] ?? ''));
+    if (cachedMs >= since.getTime()) return { status: 304, headers };
     const named = env.aliases ? [...uses, 'sentinel'] : uses;
     const body = Object.fromEntries(named.map((use) => [use, env.ipRanges]));
     return { status: 200, headers: { ...headers, 'Content-Type': 'application/json' }, body: JSON.stringify(body) };

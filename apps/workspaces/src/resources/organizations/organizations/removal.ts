@@ -10,9 +10,9 @@ const BATCH = 500;
 export async function eraseRemoved(db: Database): Promise<number> {
   const removed = await db.prisma.$queryRaw<{ id: string }[]>`
     SELECT id FROM organization WHERE removed_at IS NOT NULL ORDER BY removed_at`;
-  let gone = 0;
-  for (const { id } of removed) gone += await eraseOne(db, id);
-  return gone;
+  let count = 0;
+  for (const { id } of removed) count += await eraseOne(db, id);
+  return count;
 }
 
 /** 1 if the organization is gone; 0 while another node still holds some of its workspaces. */

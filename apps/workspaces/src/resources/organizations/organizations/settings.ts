@@ -6,8 +6,8 @@ import type { OrganizationChanges } from './schema';
 
 /** The requested pool: undefined if the request omits it; an empty id means none. */
 function poolOf(changes: OrganizationChanges): string | null | undefined {
-  const given = changes.defaultAgentPoolId !== undefined ? changes.defaultAgentPoolId : changes.defaultAgentPool;
-  return given === '' ? null : given;
+  const requested = changes.defaultAgentPoolId !== undefined ? changes.defaultAgentPoolId : changes.defaultAgentPool;
+  return requested === '' ? null : requested;
 }
 
 function statusIssues(after: OrganizationSettings, changes: OrganizationChanges, edition: Edition): Issue[] {

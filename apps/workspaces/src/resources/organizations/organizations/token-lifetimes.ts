@@ -84,14 +84,14 @@ const update = change('PATCH')(path, {
   body: UpdateLifetimes,
   load,
   run: async ({ db, env, target, body, ...call }) => {
-    const given = Object.fromEntries(body.tokenTtlPolicies.map((one) => [one['token-type'], one['max-ttl-ms']]));
-    if (Object.keys(given).length < body.tokenTtlPolicies.length) {
+    const lifetimes = Object.fromEntries(body.tokenTtlPolicies.map((one) => [one['token-type'], one['max-ttl-ms']]));
+    if (Object.keys(lifetimes).length < body.tokenTtlPolicies.length) {
       throw invalid('tokenTtlPolicies', 'name a kind of token twice');
     }
     return db.transaction(async (tx) => {
       await lockRow(tx, 'organization', target.id);
       const before = await organizations.requireOrganization(tx, env, target.id);
-      const lives = { ...(before.tokenMaxLives as object), ...given };
+      const lives = { ...(before.tokenMaxLives as object), ...lifetimes };
       await tx.prisma.organization.update({
         where: { id: target.id },
         data: { tokenMaxLives: lives, updatedAt: new Date() },

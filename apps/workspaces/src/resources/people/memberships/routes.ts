@@ -59,11 +59,11 @@ const create = inOrganization.post(inPath, {
   body: Invite,
   load: loadOrganization,
   run: async ({ db, env, access, target, body, ...call }) => {
-    const wanted = await findTeams(db, access, target.id, body.teams ?? []);
+    const teams = await findTeams(db, access, target.id, body.teams ?? []);
     const { userLimit } = target.entitlements;
     const mayGive = (team: Team) => teamPolicy['can-update-membership'](access, team);
     const inviting = { organizationId: target.id, userLimit, mayGive, keyring: env.keyring, now: env.now() };
-    const membership = await memberships.invite(db, actorOf(call), inviting, body.email, wanted);
+    const membership = await memberships.invite(db, actorOf(call), inviting, body.email, teams);
     return { ...membership, inviteUrl: linkUrl(env.publicUrl, membership.inviteSecret ?? '') };
   },
   documentMeta: (membership: memberships.Membership & { inviteUrl?: string }) =>

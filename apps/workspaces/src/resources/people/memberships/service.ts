@@ -118,10 +118,10 @@ async function mayReplace(
   if (!(await lockRow(tx, 'membership', membershipId))) return false;
   const own = { membershipId, createdByType: actor.type, createdById: actor.id, expiresAt: { gt: new Date(now) } };
   if ((await tx.prisma.oneTimeLink.count({ where: own })) > 0) return false;
-  const given = await tx.prisma.teamMember.findMany({ where: { membershipId }, select: { teamId: true } });
+  const before = await tx.prisma.teamMember.findMany({ where: { membershipId }, select: { teamId: true } });
   const found = await findTeams(
     tx,
-    given.map(({ teamId }) => teamId),
+    before.map(({ teamId }) => teamId),
   );
   return found.every(mayGive);
 }

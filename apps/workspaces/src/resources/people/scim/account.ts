@@ -53,9 +53,9 @@ export async function nameAccount(
   { userName, email }: { userName?: string; email?: string },
 ): Promise<void> {
   const user = await tx.prisma.user.findUniqueOrThrow({ where: { id: userId } });
-  const wanted = userName?.replace(/@.*$/s, '').toLowerCase();
+  const username = userName?.replace(/@.*$/s, '').toLowerCase();
   const data: { username?: string; email?: string; emailProven?: boolean } = {};
-  if (userName !== undefined && wanted !== user.username.toLowerCase()) data.username = await freeName(tx, userName);
+  if (userName !== undefined && username !== user.username.toLowerCase()) data.username = await freeName(tx, userName);
   const isNew = email !== undefined && email.toLowerCase() !== user.email.toLowerCase();
   if (isNew && user.passwordHash === null && (await freeAddress(tx, system, email))) {
     data.email = email;

@@ -107,6 +107,6 @@ export const groupAttributes: readonly ScimAttribute[] = [
 
 /** Finds an attribute or a part by its name, in any case. */
 export function named<T extends { readonly name: string }>(all: readonly T[], name: string): T | undefined {
-  const wanted = name.toLowerCase();
-  return all.find((one) => one.name.toLowerCase() === wanted);
+  const lowerCase = name.toLowerCase();
+  return all.find((one) => one.name.toLowerCase() === lowerCase);
 }

@@ -25,7 +25,7 @@ export class ScimRefusal extends Refusal {
 const errorUrn = 'urn:ietf:params:scim:api:messages:2.0:Error';
 
 /** The reason of a refusal. The database refuses the second of two requests that want the same name at once. */
-function said(refusal: Refusal | undefined): { status: number; scimType?: ScimType; detail: string } {
+function errorOf(refusal: Refusal | undefined): { status: number; scimType?: ScimType; detail: string } {
   if (refusal === undefined) return { status: 500, detail: 'internal server error' };
   if (refusal instanceof ScimRefusal) {
     return { status: statusOf(refusal.kind), scimType: refusal.scimType, detail: refusal.message };
@@ -48,7 +48,7 @@ export const scim: Dialect = {
   prefix: '/scim/v2/',
   mediaTypes: ['application/scim+json', 'application/json'],
   refusal(refusal) {
-    const { status, scimType, detail } = said(refusal);
+    const { status, scimType, detail } = errorOf(refusal);
     const body = { schemas: [errorUrn], status: String(status), ...(scimType ? { scimType } : {}), detail };
     return { status, text: JSON.stringify(body) };
   },

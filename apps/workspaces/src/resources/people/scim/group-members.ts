@@ -28,10 +28,10 @@ export function readMembers(value: unknown): string[] {
 export async function addMembers(tx: Database, groupId: string, ids: string[]): Promise<string[]> {
   if (ids.length === 0) return [];
   // Locked, so that no one is removed from the directory in the meantime.
-  const known = await tx.prisma.$queryRaw<{ id: string; userId: string }[]>`
+  const memberships = await tx.prisma.$queryRaw<{ id: string; userId: string }[]>`
     SELECT id, user_id AS "userId" FROM scim_user WHERE id = ANY(${ids}) AND removed_at IS NULL ORDER BY id FOR SHARE`;
-  if (known.length < ids.length) {
-    const there = new Set(known.map(({ id }) => id));
+  if (memberships.length < ids.length) {
+    const there = new Set(memberships.map(({ id }) => id));
     const missing = ids.find((id) => !there.has(id));
     throw new ScimRefusal('invalidValue', `members has no user with this id: ${JSON.stringify(missing)}.`);
   }
@@ -39,7 +39,7 @@ export async function addMembers(tx: Database, groupId: string, ids: string[]): 
     INSERT INTO scim_group_member (group_id, scim_user_id) SELECT ${groupId}, unnest(${ids}::text[])
     ON CONFLICT DO NOTHING RETURNING scim_user_id AS id`;
   const isNew = new Set(added.map(({ id }) => id));
-  return known.filter(({ id }) => isNew.has(id)).map(({ userId }) => userId);
+  return memberships.filter(({ id }) => isNew.has(id)).map(({ userId }) => userId);
 }
 
 /** Removes people from a group: the given ones, or all except those who stay. Returns their accounts. */

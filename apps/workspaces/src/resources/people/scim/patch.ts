@@ -60,13 +60,13 @@ export function placeOf(path: string, attributes: readonly ScimAttribute[]): Pat
   const attribute = name === undefined ? undefined : named(attributes, name);
   if (attribute === undefined) throw nowhere();
   const parts = (attribute.parts ?? []).map((one) => ({ name: one }));
-  const known = part === undefined ? undefined : named(parts, part)?.name;
-  if (part !== undefined && known === undefined) throw nowhere();
-  if (filterPart === undefined) return { attribute, part: known };
+  const subAttribute = part === undefined ? undefined : named(parts, part)?.name;
+  if (part !== undefined && subAttribute === undefined) throw nowhere();
+  if (filterPart === undefined) return { attribute, part: subAttribute };
   const filtered = named(parts, filterPart)?.name;
   const value = readLiteral(literal!);
   if (attribute.kind !== 'plural' || filtered === undefined || value === undefined) throw nowhere();
-  return { attribute, filter: { part: filtered, value }, part: known };
+  return { attribute, filter: { part: filtered, value }, part: subAttribute };
 }
 
 /** An attribute of the extension has its schema as a prefix, as in `urn:…:User:department`; others may have one. */
@@ -78,14 +78,14 @@ function withoutUrn(path: string, attributes: readonly ScimAttribute[]): PatchTa
     const rest = path.slice(prefix.length);
     if (rest === '') return { attribute: extension };
     const part = /^[:.](\w+)(?:\.value)?$/.exec(rest)?.[1];
-    const known =
+    const subAttribute =
       part &&
       named(
         (extension.parts ?? []).map((name) => ({ name })),
         part,
       )?.name;
-    if (!known) throw new ScimRefusal('invalidPath', `${shortened(path)} leads nowhere.`);
-    return { attribute: extension, part: known };
+    if (!subAttribute) throw new ScimRefusal('invalidPath', `${shortened(path)} leads nowhere.`);
+    return { attribute: extension, part: subAttribute };
   }
   for (const urn of [urns.user, urns.group]) {
     if (small.startsWith(`${urn.toLowerCase()}:`)) return { rest: path.slice(urn.length + 1) };
@@ -143,9 +143,9 @@ function applyToList(
     return put(now.map((one) => (isMeant(one) ? without(one, part) : one)));
   }
   if (part === undefined && filter === undefined) {
-    const given = (readValue(attribute, value) as ScimValues[] | undefined) ?? [];
+    const values = (readValue(attribute, value) as ScimValues[] | undefined) ?? [];
     const texts = new Set(now.map((one) => JSON.stringify(one)));
-    return put(op === 'replace' ? given : [...now, ...given.filter((one) => !texts.has(JSON.stringify(one)))]);
+    return put(op === 'replace' ? values : [...now, ...values.filter((one) => !texts.has(JSON.stringify(one)))]);
   }
   const change: ScimValues =
     part === undefined

@@ -101,8 +101,8 @@ export async function create(keeping: Keeping, values: ScimValues): Promise<Scim
   const turn = `sign-in ${provider ?? 'nowhere'} ${externalId ?? userName}`;
   const id = await db.inTurn(turn).transaction(async (tx) => {
     await requireFree(tx, userName, externalId);
-    const known = await accountFor(tx, provider, externalId);
-    const account = known ?? (await addAccount(tx, userName, addressOf(attributes)));
+    const existing = await accountFor(tx, provider, externalId);
+    const account = existing ?? (await addAccount(tx, userName, addressOf(attributes)));
     const before = await tx.prisma.scimUser.findUnique({ where: { userId: account.id } });
     if (before !== null && before.removedAt === null) throw taken('The account of this person');
     const data = { userName, externalId, attributes, active: true, removedAt: null, updatedAt: new Date(nowMs) };

@@ -72,10 +72,10 @@ function readFlag(name: string, value: unknown): boolean {
 
 function readParts({ name, parts = [] }: ScimAttribute, value: unknown): ScimValues {
   if (!isObject(value)) throw bad(name, 'must be an object');
-  const known = parts.map((part) => ({ name: part }));
+  const names = parts.map((part) => ({ name: part }));
   const read: ScimValues = {};
   for (const [key, inner] of Object.entries(value)) {
-    const part = named(known, key)?.name;
+    const part = named(names, key)?.name;
     if (part === undefined) throw bad(name, `has no part ${shortened(key)}`);
     const one = readPart(`${name}.${part}`, part, inner);
     if (one !== undefined) read[part] = one;

@@ -33,8 +33,8 @@ export function consoleAdapter(
     },
     async signIn(proof, from) {
       try {
-        const made = await sessions.create(proof, from);
-        return { ...made, view: shown(made.view) };
+        const session = await sessions.create(proof, from);
+        return { ...session, view: shown(session.view) };
       } catch (error) {
         throw proof.code === undefined && proof.passkey === undefined && lacksCode(error) ? codeRequired() : error;
       }

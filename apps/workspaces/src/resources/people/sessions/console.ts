@@ -98,10 +98,11 @@ export class ConsoleSessions {
     const proof = parseProof(Proof, given, 'method must be password, passkey or token');
     const now = this.parts.now();
     const minutes = sessionHours * 60;
-    const made = proof.method === 'token' ? undefined : await this.signIn(proof, { requestId, browser }, now, minutes);
-    const tokenId = made?.id ?? (await this.tokenOf((proof as { token: string }).token, now)).id;
-    const endsMs = Math.min(now + minutes * 60_000, made?.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY);
-    return this.open({ tokenId, ownsToken: made !== undefined }, endsMs, requestId);
+    const session =
+      proof.method === 'token' ? undefined : await this.signIn(proof, { requestId, browser }, now, minutes);
+    const tokenId = session?.id ?? (await this.tokenOf((proof as { token: string }).token, now)).id;
+    const endsMs = Math.min(now + minutes * 60_000, session?.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY);
+    return this.open({ tokenId, ownsToken: session !== undefined }, endsMs, requestId);
   }
 
   private async signIn(
@@ -166,9 +167,9 @@ export class ConsoleSessions {
     const { userId, username, identityId } = account;
     const now = this.parts.now();
     const minutes = Math.min(hours ?? sessionHours, sessionHours) * 60;
-    const made = await openSession(db, keyring, requestId, { id: userId, username }, now, minutes);
-    const endsMs = made.expiresAt?.getTime() ?? now + minutes * 60_000;
-    const what = { tokenId: made.id, ownsToken: true, identityId, providerSession };
+    const session = await openSession(db, keyring, requestId, { id: userId, username }, now, minutes);
+    const endsMs = session.expiresAt?.getTime() ?? now + minutes * 60_000;
+    const what = { tokenId: session.id, ownsToken: true, identityId, providerSession };
     return this.open(what, endsMs, requestId, provenAtMs);
   }
 

@@ -61,10 +61,10 @@ export async function ask(
   asked: PasskeyQuestion,
   user?: { id: string; name: string },
 ): Promise<object> {
-  const known = user ? await parts.db.prisma.passkey.findMany({ where: { userId: user.id } }) : [];
-  if (asked.purpose !== 'add') return requestOptions(siteOf(parts), bindingOf(asked), known);
-  if (known.length >= mostPasskeys) throw tooMany();
-  return creationOptions(siteOf(parts), bindingOf(asked), { id: Buffer.from(user!.id), name: user!.name }, known);
+  const existing = user ? await parts.db.prisma.passkey.findMany({ where: { userId: user.id } }) : [];
+  if (asked.purpose !== 'add') return requestOptions(siteOf(parts), bindingOf(asked), existing);
+  if (existing.length >= mostPasskeys) throw tooMany();
+  return creationOptions(siteOf(parts), bindingOf(asked), { id: Buffer.from(user!.id), name: user!.name }, existing);
 }
 
 /**
@@ -97,9 +97,9 @@ export async function add(
     if (await tx.prisma.passkey.findUnique({ where: { credentialId } })) {
       throw new Refusal('conflict', 'This passkey is already registered');
     }
-    const made = await tx.prisma.passkey.create({ data });
+    const passkey = await tx.prisma.passkey.create({ data });
     await record(tx, actor, 'create', name);
-    return shown(made);
+    return shown(passkey);
   });
 }
 

@@ -35,22 +35,22 @@ const authorize = raw('GET')('/app/oauth2/auth', {
     state: 'Comes back as it was sent.',
   },
   run: async ({ env, query }) => {
-    const given = (name: string) => query.get(name) ?? '';
+    const parameter = (name: string) => query.get(name) ?? '';
     const problem =
-      given('response_type') !== 'code'
+      parameter('response_type') !== 'code'
         ? 'response_type is not code'
-        : given('code_challenge_method') !== 'S256'
+        : parameter('code_challenge_method') !== 'S256'
           ? 'code_challenge_method is not S256'
           : problemOf({
-              clientId: given('client_id'),
-              redirectUri: given('redirect_uri'),
-              codeChallenge: given('code_challenge'),
+              clientId: parameter('client_id'),
+              redirectUri: parameter('redirect_uri'),
+              codeChallenge: parameter('code_challenge'),
             });
     // An invalid request is not redirected to any address.
     if (problem) throw new Refusal('malformed', problem);
     // As a single parameter: the page returns it unchanged.
-    const asked = Buffer.from(new URLSearchParams([...query.entries]).toString()).toString('base64url');
-    return leadTo(env, `authorize?asked=${asked}`);
+    const encoded = Buffer.from(new URLSearchParams([...query.entries]).toString()).toString('base64url');
+    return leadTo(env, `authorize?asked=${encoded}`);
   },
 });
 
@@ -101,17 +101,17 @@ const exchange = raw('POST')('/oauth2/token', {
   },
   run: async ({ db, env, request }) => {
     const form = await readForm(request.stream, formBytes);
-    const given = (name: string) => form.get(name) ?? '';
-    if (given('grant_type') !== 'authorization_code') return oauthError('unsupported_grant_type');
+    const parameter = (name: string) => form.get(name) ?? '';
+    if (parameter('grant_type') !== 'authorization_code') return oauthError('unsupported_grant_type');
     const token = await exchangeCode(
       db,
       env.keyring,
       request.id,
       {
-        code: given('code'),
-        clientId: given('client_id'),
-        redirectUri: given('redirect_uri'),
-        codeVerifier: given('code_verifier'),
+        code: parameter('code'),
+        clientId: parameter('client_id'),
+        redirectUri: parameter('redirect_uri'),
+        codeVerifier: parameter('code_verifier'),
       },
       env.now(),
     );

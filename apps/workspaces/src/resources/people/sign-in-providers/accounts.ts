@@ -30,16 +30,16 @@ export async function accountOf(
   requestId: string,
 ): Promise<FoundAccount> {
   const { subject } = person;
-  const known = await tx.prisma.externalIdentity.findUnique({
+  const identity = await tx.prisma.externalIdentity.findUnique({
     where: { providerId_subject: { providerId: provider.id, subject } },
     select: { id: true, userId: true, user: { select: { username: true, suspendedAt: true } } },
   });
-  if (known) {
-    if (known.user.suspendedAt !== null) throw new Refusal('denied', 'This account is suspended.');
-    return { identityId: known.id, userId: known.userId, username: known.user.username };
+  if (identity) {
+    if (identity.user.suspendedAt !== null) throw new Refusal('denied', 'This account is suspended.');
+    return { identityId: identity.id, userId: identity.userId, username: identity.user.username };
   }
   const user =
-    (await kept(tx, provider, subject)) ??
+    (await earlierAccount(tx, provider, subject)) ??
     (await linkable(tx, provider, person)) ??
     (await newAccount(tx, provider, person));
   const identityId = newId('ei');
@@ -56,7 +56,7 @@ export async function accountOf(
   return { identityId, userId: user.id, username: user.username };
 }
 
-async function kept(tx: Database, provider: SignInProvider, subject: string): Promise<Chosen | undefined> {
+async function earlierAccount(tx: Database, provider: SignInProvider, subject: string): Promise<Chosen | undefined> {
   const found = await provisionedFor(tx, provider, subject);
   if (!found) return undefined;
   const { suspendedAt } = await tx.prisma.user.findUniqueOrThrow({ where: { id: found.id } });

@@ -60,12 +60,12 @@ async function takeOut(
   userIds: string[],
   wanted: readonly Wanted[],
 ): Promise<void> {
-  const given = await tx.prisma.$queryRaw<{ teamId: string; membershipId: string; userId: string }[]>`
+  const memberships = await tx.prisma.$queryRaw<{ teamId: string; membershipId: string; userId: string }[]>`
     SELECT tm.team_id AS "teamId", m.id AS "membershipId", m.user_id AS "userId"
       FROM team_member tm JOIN membership m ON m.id = tm.membership_id
      WHERE tm.provider_id = ${id} AND m.user_id = ANY(${userIds}) ORDER BY tm.team_id`;
   const stays = new Set(wanted.map(({ teamId, userId }) => `${teamId} ${userId}`));
-  const over = given.filter(({ teamId, userId }) => !stays.has(`${teamId} ${userId}`));
+  const over = memberships.filter(({ teamId, userId }) => !stays.has(`${teamId} ${userId}`));
   for (const teamId of new Set(over.map((one) => one.teamId))) {
     await lockRow(tx, 'team', teamId);
     const team = await teams.find(tx, teamId);
@@ -97,11 +97,11 @@ async function putInto(
       FROM team t JOIN organization o ON o.id = t.organization_id WHERE t.id = ${teamId} AND o.removed_at IS NULL`;
   if (!at) return;
   const membershipIds = await membersOf(tx, actor, source, at, people, userLimit);
-  const known = await tx.prisma.teamMember.findMany({
+  const members = await tx.prisma.teamMember.findMany({
     where: { teamId, membershipId: { in: membershipIds } },
     select: { membershipId: true },
   });
-  const there = new Set(known.map(({ membershipId }) => membershipId));
+  const there = new Set(members.map(({ membershipId }) => membershipId));
   const added = membershipIds.filter((id) => !there.has(id));
   const team = added.length === 0 ? undefined : await teams.find(tx, teamId);
   if (team === undefined) return;
@@ -119,10 +119,10 @@ async function membersOf(
   people: readonly string[],
   userLimit: UserLimit,
 ): Promise<string[]> {
-  const known = await tx.prisma.$queryRaw<{ id: string; userId: string }[]>`
+  const existing = await tx.prisma.$queryRaw<{ id: string; userId: string }[]>`
     SELECT id, user_id AS "userId" FROM membership
      WHERE organization_id = ${organizationId} AND user_id = ANY(${[...people]})`;
-  const there = new Set(known.map(({ userId }) => userId));
+  const there = new Set(existing.map(({ userId }) => userId));
   const missing = [...new Set(people)].filter((id) => !there.has(id));
   const room =
     missing.length === 0 ? 0 : await memberships.roomIn(tx, organizationId, await userLimit(tx, organizationName));
@@ -144,7 +144,7 @@ async function membersOf(
       rows.map(({ id, userId }) => ({ ...change(id, names.get(userId)), after: { provider: source.name } })),
     );
   }
-  return [...known.map(({ id }) => id), ...rows.map(({ id }) => id)];
+  return [...existing.map(({ id }) => id), ...rows.map(({ id }) => id)];
 }
 
 /** Memberships that came with a group end with the last team that depended on them. */

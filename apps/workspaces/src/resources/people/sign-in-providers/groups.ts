@@ -17,13 +17,13 @@ export async function followGroups(
   userLimit: UserLimit,
 ): Promise<void> {
   await followSiteAdmin(tx, actor, provider, groups);
-  const wanted = await teamsOf(tx, provider.id, groups);
+  const teams = await teamsOf(tx, provider.id, groups);
   await fillTeams(
     tx,
     actor,
     provider,
     [actor.id],
-    wanted.map(({ id }) => ({ userId: actor.id, teamId: id })),
+    teams.map(({ id }) => ({ userId: actor.id, teamId: id })),
     userLimit,
   );
 }

@@ -102,8 +102,8 @@ export async function update(
     const { scopes, ...columns } = plain(input);
     // Subjects are names from this issuer: under another they may mean other people.
     if (columns.issuer !== undefined && columns.issuer !== before.issuer) {
-      const known = await tx.prisma.externalIdentity.count({ where: { providerId: id } });
-      if (known > 0) throw invalid('issuer', 'cannot be changed once people have signed in: add another provider');
+      const count = await tx.prisma.externalIdentity.count({ where: { providerId: id } });
+      if (count > 0) throw invalid('issuer', 'cannot be changed once people have signed in: add another provider');
     }
     await tx.prisma.signInProvider.update({
       where: { id },
@@ -145,12 +145,12 @@ function requireGroups({ siteAdminGroup, groupsClaim }: SignInProvider): void {
 async function setOrganizations(tx: Database, providerId: string, names?: readonly string[] | null): Promise<void> {
   if (names === undefined) return;
   await tx.prisma.signInProviderOrganization.deleteMany({ where: { providerId } });
-  const wanted = [...new Set(names ?? [])];
+  const distinct = [...new Set(names ?? [])];
   const found = await tx.prisma.organization.findMany({
-    where: { name: { in: wanted }, removedAt: null },
+    where: { name: { in: distinct }, removedAt: null },
     select: { id: true },
   });
-  if (found.length < wanted.length) throw invalid('organizations', 'were not all found');
+  if (found.length < distinct.length) throw invalid('organizations', 'were not all found');
   await tx.prisma.signInProviderOrganization.createMany({
     data: found.map(({ id }) => ({ providerId, organizationId: id })),
   });

@@ -75,7 +75,7 @@ export class SignIn implements ProviderSignIn {
     const provider = await this.client(id);
     const url = await this.openid.requireEndpoint(provider, 'authorization_endpoint');
     const { state, nonce, challenge } = await leave(db, keyring, provider, begun, this.parts.now());
-    const asked = {
+    const parameters = {
       response_type: 'code',
       client_id: provider.clientId,
       redirect_uri: publicUrl + place,
@@ -86,7 +86,7 @@ export class SignIn implements ProviderSignIn {
       code_challenge_method: 'S256',
       ...(session === undefined ? {} : { max_age: '0', prompt: 'login' }),
     };
-    for (const [name, value] of Object.entries(asked)) url.searchParams.set(name, value);
+    for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
     return url.href;
   }
 
@@ -189,12 +189,12 @@ export class SignIn implements ProviderSignIn {
       if (provider.kind === samlId) await this.saml.prolongTokens(tx, found.userId);
       return found;
     });
-    const made = await sessions.createFor(
+    const session = await sessions.createFor(
       account,
       { providerSession: person.session, hours: provider.sessionHours, provenAtMs: person.provenAtMs },
       requestId,
     );
-    return { ...made, view: made.view as object as NewSession['view'] };
+    return { ...session, view: session.view as object as NewSession['view'] };
   }
 }
 

@@ -47,8 +47,8 @@ export const teamAttributes = table({
     type: z.record(z.string(), flag),
     takes: rights,
     show: (team) => {
-      const held = team.isOwners ? everyRight : team.rights;
-      return Object.fromEntries(organizationRights.map((one) => [one, hasRight(held, one)]));
+      const rights = team.isOwners ? everyRight : team.rights;
+      return Object.fromEntries(organizationRights.map((one) => [one, hasRight(rights, one)]));
     },
   }),
   'scim-linked': shown(flag, (team, view) => groupOf(team, view) !== null),

@@ -15,14 +15,14 @@ export async function membershipsOfUsers(
   organizationId: string,
   named: readonly (string | undefined)[],
 ): Promise<string[]> {
-  const wanted = [...new Set(named.map((name) => requireId(name)))];
+  const ids = [...new Set(named.map((name) => requireId(name)))];
   const rows = await db.prisma.$queryRaw<{ wanted: string; id: string }[]>`
     SELECT DISTINCT ON (n.wanted) n.wanted, m.id
-      FROM unnest(${wanted}::text[]) AS n(wanted)
+      FROM unnest(${ids}::text[]) AS n(wanted)
       JOIN user_account u ON u.id = n.wanted OR lower(u.username) = lower(n.wanted)
       JOIN membership m ON m.user_id = u.id AND m.organization_id = ${organizationId}
      ORDER BY n.wanted, u.id = n.wanted DESC`;
-  if (rows.length < wanted.length) throw notFound();
+  if (rows.length < ids.length) throw notFound();
   return rows.map(({ id }) => id);
 }
 
@@ -32,12 +32,12 @@ export async function membershipsOf(
   organizationId: string,
   named: readonly (string | undefined)[],
 ): Promise<string[]> {
-  const wanted = [...new Set(named.map((name) => requireId(name)))];
+  const ids = [...new Set(named.map((name) => requireId(name)))];
   const rows = await db.prisma.membership.findMany({
-    where: { id: { in: wanted }, organizationId },
+    where: { id: { in: ids }, organizationId },
     select: { id: true },
   });
-  if (rows.length < wanted.length) throw notFound();
+  if (rows.length < ids.length) throw notFound();
   return rows.map(({ id }) => id);
 }
 

@@ -24,8 +24,10 @@ export type RightsInput = Readonly<Record<string, boolean | null | undefined>>;
  * `invalid` naming the right if one request gives it and takes what it requires.
  */
 export function updateRights(current: Rights, input: RightsInput): Rights {
-  const asked = new Map(organizationRights.map((right) => [right, input[camel(right)] ?? undefined]));
-  const contradictions = needs.filter(([right, needed]) => asked.get(right) === true && asked.get(needed) === false);
+  const requested = new Map(organizationRights.map((right) => [right, input[camel(right)] ?? undefined]));
+  const contradictions = needs.filter(
+    ([right, needed]) => requested.get(right) === true && requested.get(needed) === false,
+  );
   if (contradictions.length > 0) {
     throw invalidAll(
       contradictions.map(([right, needed]) => ({
@@ -35,11 +37,11 @@ export function updateRights(current: Rights, input: RightsInput): Rights {
     );
   }
   let rights = current;
-  for (const [right, value] of asked) {
+  for (const [right, value] of requested) {
     if (value !== undefined) rights = value ? rights | rightsOf(right) : rights & ~rightsOf(right);
   }
   for (const [right, needed] of needs) {
-    if (asked.get(right) === true) rights |= rightsOf(needed);
+    if (requested.get(right) === true) rights |= rightsOf(needed);
     else if (hasRight(rights, right) && !hasRight(rights, needed)) rights &= ~rightsOf(right);
   }
   return rights;

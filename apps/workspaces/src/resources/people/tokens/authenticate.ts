@@ -133,7 +133,7 @@ export function createAuthenticator(options: {
   const { db, keyring, now, sessionIdleMinutes, consoleIdleMinutes, settings, workerTokens = [], readsOnly } = options;
   const workers = new Map(workerTokens.map((token) => workerOf(hashSecret(keyring, token).toString('hex'))));
   const hashes = new LRUCache<string, string>({ maxSize: 5_000, sizeCalculation: () => 1 });
-  const known = new LRUCache<string, { columns: string; token: Recognised }>({
+  const cache = new LRUCache<string, { columns: string; token: Recognised }>({
     maxSize: 20_000,
     sizeCalculation: () => 1,
   });
@@ -156,10 +156,10 @@ export function createAuthenticator(options: {
     return keyed;
   };
   const recognise = ({ key, columns }: CachedTokenRow): Recognised => {
-    const before = known.get(key);
+    const before = cache.get(key);
     if (before?.columns === columns) return before.token;
     const token = recognised(JSON.parse(columns) as TokenColumns);
-    known.set(key, { columns, token });
+    cache.set(key, { columns, token });
     return token;
   };
 

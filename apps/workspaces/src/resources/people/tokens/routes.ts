@@ -182,8 +182,8 @@ const removeOfOrganization = ofOrganizations.remove('/organizations/:organizatio
 });
 
 function kindOf(query: Query): tokens.OrganizationTokenKind {
-  const given = query.get('token') ?? 'organization';
-  if (given === 'organization' || given === 'audit-trails') return given;
+  const kind = query.get('token') ?? 'organization';
+  if (kind === 'organization' || kind === 'audit-trails') return kind;
   throw badParameter('token', 'token must be organization or audit-trails');
 }
 

@@ -54,13 +54,13 @@ async function managed(db: Database, access: Access, organizationId: string): Pr
   const own = Prisma.sql`t.id = ANY(${access.teamIds(organizationId)})`;
   const asMember = Prisma.sql`(${own} AND t.allow_member_token_management)`;
   if (!access.can(organizationId, 'manage-teams')) return asMember;
-  const seen = seesSecretTeams(access, organizationId)
+  const visible = seesSecretTeams(access, organizationId)
     ? Prisma.sql`TRUE`
     : Prisma.sql`(t.visibility = 'organization' OR ${own})`;
   const within = access.can(organizationId, 'manage-organization-access')
     ? Prisma.sql`TRUE`
     : Prisma.sql`t.id = ANY(${await teamsWithin(db, access, organizationId)})`;
-  return Prisma.sql`(NOT t.is_owners AND (${asMember} OR (${seen} AND ${within})))`;
+  return Prisma.sql`(NOT t.is_owners AND (${asMember} OR (${visible} AND ${within})))`;
 }
 
 /**

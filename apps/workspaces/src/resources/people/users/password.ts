@@ -18,15 +18,15 @@ export async function hashPassword(password: string): Promise<string> {
 /** True if the password is the stored one. Takes the same time if none is stored, so that a caller cannot tell. */
 export async function checkPassword(password: string, kept: string | null): Promise<boolean> {
   const [, cost, block, parallel, salt, key] = (kept ?? dummyHash).split('$');
-  const wanted = Buffer.from(key ?? '', 'base64');
-  const given = await derive(
+  const expected = Buffer.from(key ?? '', 'base64');
+  const actual = await derive(
     password,
     Buffer.from(salt ?? '', 'base64'),
     Number(cost),
     Number(block),
     Number(parallel),
   );
-  return timingSafeEqual(wanted, given) && kept !== null;
+  return timingSafeEqual(expected, actual) && kept !== null;
 }
 
 const dummyHash = `scrypt$${LOG2_COST}$${BLOCK_SIZE}$${PARALLEL}$${'A'.repeat(22)}==$${'A'.repeat(43)}=`;

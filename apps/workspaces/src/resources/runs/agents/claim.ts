@@ -87,15 +87,15 @@ export async function claimFor(
   const { id: workerId, versions, agentPoolId } = agent;
   const by = { workerId, versions, agentPoolId, leaseSeconds: asked['lease-seconds'] };
   const prepare = () => releaseUnheard(db, workerId, asked.holds);
-  let known = '';
+  let previous = '';
   let looks = 0;
   const take = async (): Promise<RunJob | undefined> => {
     // Jobs queued before the last check are for other agents. Runs that wait for a lock, and jobs of dead workers, are
     // looked for less often.
     const newest = await newestQueued(db);
     const look = looks++;
-    const asks = look % wholeLooks === 0 || (newest !== '' && newest !== known);
-    known = newest;
+    const asks = look % wholeLooks === 0 || (newest !== '' && newest !== previous);
+    previous = newest;
     if (!asks) return undefined;
     if (look > 0 && !(await isKnown())) throw new Refusal('unauthenticated', '');
     return claimJob(db, keyring, by);

@@ -52,8 +52,8 @@ const signing = ({ db, env }: JobRequest) => ({
 
 /** The inputs of a job in the form sent to its agent. */
 async function inputsOf({ db, env }: JobRequest, held: RunJob) {
-  const given = await jobInputs(db, env.keyring, held, env.publicUrl);
-  const { variables, environment, sshKey = null, registry = null, logsIn } = given;
+  const inputs = await jobInputs(db, env.keyring, held, env.publicUrl);
+  const { variables, environment, sshKey = null, registry = null, logsIn } = inputs;
   return toWire({ variables, environment, sshKey, registry, logsIn });
 }
 
@@ -64,11 +64,11 @@ const starting = raw('POST')(`${job}/start`, {
   load,
   run: async (call) => {
     const { db, env, params } = call;
-    const held = await heldJob(call);
+    const job = await heldJob(call);
     // Repeated by an agent that did not receive the answer.
-    if (!held.isBegun && !(await started(db, env.keyring, held, params.agent_id))) throw lost();
+    if (!job.isBegun && !(await started(db, env.keyring, job, params.agent_id))) throw lost();
     // A job whose inputs cannot be read begins and asks for them separately: its run then says why it ends.
-    const [end, given] = await Promise.all([endOf(db, held), inputsOf(call, held).catch(() => undefined)]);
+    const [end, given] = await Promise.all([endOf(db, job), inputsOf(call, job).catch(() => undefined)]);
     return json({ 'log-offset': Number(end), inputs: given });
   },
 });
@@ -105,8 +105,8 @@ const files = (Object.keys(fileNames) as (keyof typeof fileNames)[]).map((name) 
     answers: { 200: { description: 'The bytes.', ...bytes }, 204: { description: 'There is none.' } },
     load,
     run: async (call) => {
-      const held = await heldJob(call);
-      const body = await jobFiles(call.db, call.env.keyring, held)[fileNames[name]]();
+      const job = await heldJob(call);
+      const body = await jobFiles(call.db, call.env.keyring, job)[fileNames[name]]();
       return body ? { status: 200, headers: { 'Content-Type': octets }, body } : done;
     },
   }),
@@ -227,8 +227,12 @@ const identifying = raw('POST')(`${job}/identities`, {
   answers: { 200: described('By audience, or why there are none.', wire.IdentitiesAnswer) },
   load,
   run: async (call) => {
-    const given = await jobIdentities(signing(call), await heldJob(call), call.params.agent_id);
-    return json('withheld' in given ? given : { tokens: given.tokens, 'secrets-address': given.secretsAddress });
+    const identities = await jobIdentities(signing(call), await heldJob(call), call.params.agent_id);
+    return json(
+      'withheld' in identities
+        ? identities
+        : { tokens: identities.tokens, 'secrets-address': identities.secretsAddress },
+    );
   },
 });
 

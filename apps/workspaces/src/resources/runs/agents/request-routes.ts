@@ -39,12 +39,14 @@ const claiming = raw('POST')(requests, {
     requireAlive(agent);
     await db.prisma.$executeRaw`UPDATE run_worker SET seen_at = now() WHERE id = ${agent.id}`;
     if (!env.vcsReach) return done;
-    const given = await takeWork(call, `${agent.id} requests`, {
+    const assigned = await takeWork(call, `${agent.id} requests`, {
       take: () => takeRequest({ db, keyring: env.keyring }, agent),
       release: ({ id }: GivenRequest) => releaseRequest(db, id, agent.id),
     });
-    if (!given) return done;
-    return json(toWire({ ...given, lease: mintLease(env.keyring, agent.id, leaseOf(given.id), 'agent-request') }));
+    if (!assigned) return done;
+    return json(
+      toWire({ ...assigned, lease: mintLease(env.keyring, agent.id, leaseOf(assigned.id), 'agent-request') }),
+    );
   },
 });
 
@@ -74,12 +76,13 @@ const answering = raw('PUT')(`${one}/answer`, {
   answers: { 204: { description: 'Taken.' } },
   load,
   run: async (call) => {
-    const given = givenTo(call);
+    const assigned = givenTo(call);
     const status = Math.min(numberOf(call, 'status'), 999);
     const retryAfterSeconds = Math.min(numberOf(call, 'retry-after'), 86_400);
     const bytes = await gather(call.request.stream, largestAnswer, 'an answer');
     const { db, env } = call;
-    if (!(await answerRequest({ db, keyring: env.keyring }, given, { status, retryAfterSeconds, bytes }))) throw lost();
+    if (!(await answerRequest({ db, keyring: env.keyring }, assigned, { status, retryAfterSeconds, bytes })))
+      throw lost();
     return done;
   },
 });

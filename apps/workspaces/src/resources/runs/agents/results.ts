@@ -63,7 +63,7 @@ export async function finishJob(
   if (![right, 'errored', 'canceled'].includes(outcome)) {
     throw new Refusal('transition', `the job is of the kind ${job.kind}`);
   }
-  const kept = isToolJob(job)
+  const stored = isToolJob(job)
     ? await finishToolRun(db, keyring, job, agentId, { outcome: outcome as 'finished', errorMessage })
     : job.kind === 'plan'
       ? await finishPlan(db, keyring, job, agentId, {
@@ -84,5 +84,5 @@ export async function finishJob(
           lost: result['state-lost'],
           erroredState: sent('errored-state'),
         });
-  if (!kept) throw lost();
+  if (!stored) throw lost();
 }

@@ -19,14 +19,14 @@ const registering = raw('POST')(agents, {
   refuses: [409],
   answers: { 201: described('Registered; further requests use the id.', Registered) },
   run: async ({ db, env, principal, body, request }) => {
-    const made = await register(db, actorOf({ principal, request }), principal, body, request.address);
+    const agent = await register(db, actorOf({ principal, request }), principal, body, request.address);
     const installation = env.keyring.mac('agent-installation', '').toString('hex').slice(0, 32);
     const calls = env.vcsReach !== undefined;
-    const forwards = made.forwards && calls;
+    const forwards = agent.forwards && calls;
     const fetches = principal.isOwnWorker === true ? calls : forwards;
     // An agent of a pool belongs to the people whose plans are checked.
     const judges = principal.isOwnWorker === true;
-    return json({ ...made, installation, fetches, forwards, judges }, 201);
+    return json({ ...agent, installation, fetches, forwards, judges }, 201);
   },
 });
 

@@ -43,9 +43,9 @@ export function announce(db: Database, actor: Actor, module: { readonly id: stri
       data: { id, moduleId, status: 'pending', autoQueueRuns: false, speculative: true, ...by },
     });
     await stamp(tx, id, 'queued-at');
-    const made = still(await findOfModule(tx, id));
-    await recordChange(tx, actor, changeOf(made, 'create'));
-    return made;
+    const version = still(await findOfModule(tx, id));
+    await recordChange(tx, actor, changeOf(version, 'create'));
+    return version;
   });
 }
 

@@ -57,13 +57,13 @@ export async function create(
     if (!speculative && input.provisional !== true) {
       await tx.prisma.workspace.update({ where: { id: workspace.id }, data: { currentConfigurationId: id } });
     }
-    const made = still(await find(tx, id));
-    const { autoQueueRuns, provisional } = made;
+    const version = still(await find(tx, id));
+    const { autoQueueRuns, provisional } = version;
     await recordChange(tx, by.actor, {
-      ...changeOf(made, 'create'),
+      ...changeOf(version, 'create'),
       after: { autoQueueRuns, speculative, provisional },
     });
-    return made;
+    return version;
   });
 }
 

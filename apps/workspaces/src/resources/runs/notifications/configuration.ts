@@ -163,8 +163,8 @@ async function requireSense(db: Database, made: Checked): Promise<void> {
     },
     select: { userId: true },
   });
-  const known = new Set(members.map(({ userId }) => userId));
-  if (userIds.some((id) => !known.has(id))) {
+  const memberIds = new Set(members.map(({ userId }) => userId));
+  if (userIds.some((id) => !memberIds.has(id))) {
     throw invalid('users', `must be members of the ${teamId === null ? 'organization' : 'team'}`);
   }
 }
@@ -248,10 +248,10 @@ export async function update(
   input: NotificationInput,
 ): Promise<NotificationConfiguration> {
   const { keyring } = sender;
-  const given = { ...plain(input), userIds: idsOf(input.users) ?? [] };
+  const changes = { ...plain(input), userIds: idsOf(input.users) ?? [] };
   const checked = {
     ...before,
-    ...given,
+    ...changes,
     url: input.url === undefined ? before.url : input.url || null,
     token: input.token === undefined ? before.token : input.token,
   };
@@ -262,7 +262,7 @@ export async function update(
     await lockRow(tx, 'notification_configuration', before.id);
     const { count } = await tx.prisma.notificationConfiguration.updateMany({
       where: { id: before.id },
-      data: { ...given, ...sealedParts(keyring, before.id, input), updatedAt: new Date() },
+      data: { ...changes, ...sealedParts(keyring, before.id, input), updatedAt: new Date() },
     });
     if (count === 0) throw notFound();
     if (tried) await recordTry(tx, before.id, tried);

@@ -24,13 +24,13 @@ interface Trial {
  */
 export async function takeTrial(db: Database, keyring: Keyring, { addresses, verified }: Trial): Promise<void> {
   const key = (text: string) => new Uint8Array(keyring.mac('mail-trial', text));
-  const asked = [
+  const budgets = [
     ...addresses.map((address) => ({ key: key(`address ${address.toLowerCase()}`), budget: ofAddress })),
     ...(verified === undefined ? [] : [{ key: key(`configuration ${verified}`), budget: ofConfiguration }]),
     // Always in the same order, so that two at once do not deadlock.
   ].sort((a, b) => Buffer.compare(a.key, b.key));
   await db.transaction(async (tx) => {
-    for (const one of asked) await take(tx, one.key, one.budget);
+    for (const one of budgets) await take(tx, one.key, one.budget);
   });
 }
 

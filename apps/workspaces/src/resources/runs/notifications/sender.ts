@@ -49,7 +49,7 @@ export class Sender {
       if (receiver.destinationType === 'email') return await this.mail(db, receiver, told, reached);
       return await this.post(receiver, told);
     } catch (error) {
-      return { successful: false, code: '', body: said(error) };
+      return { successful: false, code: '', body: reasonOf(error) };
     }
   }
 
@@ -128,7 +128,7 @@ function bodyOf(destinationType: string, told: Told): unknown {
 }
 
 /** Why there was no answer, without secrets that the address may contain. */
-function said(error: unknown): string {
+function reasonOf(error: unknown): string {
   const cause = (error as { cause?: unknown }).cause;
   if (error instanceof ClosedAddress || cause instanceof ClosedAddress) {
     return 'the address is in a network that is closed to notifications (WORKSPACES_NOTIFICATION_NETWORKS opens some)';

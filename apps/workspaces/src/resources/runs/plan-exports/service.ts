@@ -130,8 +130,8 @@ export async function create(
 async function keep(db: Database, actor: Actor, plan: Phase, dataType: string, blobId: string): Promise<PlanExport> {
   return db.transaction(async (tx) => {
     // Simultaneous ones run one after the other.
-    const held = await lockRow(tx, 'run_phase', plan.id);
-    if (!held) throw notFound();
+    const locked = await lockRow(tx, 'run_phase', plan.id);
+    if (!locked) throw notFound();
     await requireNone(tx, plan, dataType);
     await tx.prisma.planExport.deleteMany({ where: { planId: plan.id, dataType } });
     await keepBlob(tx, blobId);

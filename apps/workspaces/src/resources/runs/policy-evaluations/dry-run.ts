@@ -4,7 +4,7 @@ import type { Database } from '../../../kernel/database/database';
 import { type PolicyOutcome, type SetVerdict, verdictOf } from '../runs/stages/policies';
 
 /** The limits on the stored outcomes of one run: the first policies, their first messages, and the length of each. */
-const kept = { policies: 10, messages: 3, characters: 500 };
+const limits = { policies: 10, messages: 3, characters: 500 };
 
 /** A policy that did not pass, with its messages. */
 export interface DryRunOutcome {
@@ -76,8 +76,8 @@ export async function nextPlan(
     await db.transaction((tx) => endDryRun(tx, id, 'canceled', { reason }));
     return undefined;
   }
-  const given = await givenOut(db, due);
-  if (given !== undefined) return (await waiting(db, id, given))[0];
+  const assigned = await givenOut(db, due);
+  if (assigned !== undefined) return (await waiting(db, id, assigned))[0];
   for (;;) {
     const [found] = await waiting(db, id);
     if (!found) {
@@ -123,18 +123,18 @@ interface SaidBySet {
 
 function outcomesOf(sets: readonly SaidBySet[]): DryRunOutcome[] {
   const clipped = (messages: readonly string[]) =>
-    messages.slice(0, kept.messages).map((text) => text.slice(0, kept.characters));
+    messages.slice(0, limits.messages).map((text) => text.slice(0, limits.characters));
   const of = ({ policySetName: policySet, outcomes, error }: SaidBySet): DryRunOutcome[] => {
     const against = outcomes.flatMap((one): DryRunOutcome[] => {
       const { policy_name: policy, enforcement_level: enforcementLevel, status, output } = one;
       if (status === 'passed') return [];
-      const said = error === '' ? output.map(({ print }) => print) : [error];
-      return [{ policySet, policy, enforcementLevel, status, output: clipped(said) }];
+      const messages = error === '' ? output.map(({ print }) => print) : [error];
+      return [{ policySet, policy, enforcementLevel, status, output: clipped(messages) }];
     });
     if (against.length > 0 || error === '') return against;
     return [{ policySet, policy: '', enforcementLevel: 'mandatory', status: 'errored', output: clipped([error]) }];
   };
-  return sets.flatMap(of).slice(0, kept.policies);
+  return sets.flatMap(of).slice(0, limits.policies);
 }
 
 /**

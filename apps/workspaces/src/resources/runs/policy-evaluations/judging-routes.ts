@@ -54,12 +54,12 @@ const claiming = raw('POST')(evaluations, {
       release: (one: TakenEvaluation) => returnEvaluation(db, one),
     });
     if (!due) return done;
-    const given = await prepareEvaluation({ db, keyring: env.keyring }, due);
-    if (!given) return done;
+    const prepared = await prepareEvaluation({ db, keyring: env.keyring }, due);
+    if (!prepared) return done;
     const { id, claim: attempt, organization_id: organizationId } = due;
-    const sets = (await given.sets()).flatMap((loaded) => ('set' in loaded ? shownSet(loaded.set) : []));
+    const sets = (await prepared.sets()).flatMap((loaded) => ('set' in loaded ? shownSet(loaded.set) : []));
     const lease = mintLease(env.keyring, agent.id, { id, attempt }, 'agent-evaluation');
-    return json(toWire({ id, organizationId, run: given.run, sets, lease }));
+    return json(toWire({ id, organizationId, run: prepared.run, sets, lease }));
   },
 });
 
@@ -90,8 +90,8 @@ const reading = raw('GET')(`${one}/plan`, {
   load,
   run: async (call) => {
     const taken = await requireTaken(call);
-    const given = await prepareEvaluation({ db: call.db, keyring: call.env.keyring }, taken);
-    const body = await given?.plan();
+    const prepared = await prepareEvaluation({ db: call.db, keyring: call.env.keyring }, taken);
+    const body = await prepared?.plan();
     if (!body) throw lost();
     return { status: 200, headers: { 'Content-Type': octets }, body };
   },
@@ -120,13 +120,13 @@ const releasing = raw('POST')(`${one}/release`, {
 });
 
 function verdictsIn(bytes: Buffer): ReadonlyMap<string, (typeof wire.Verdicts)['_output']['sets'][number]> {
-  let said: unknown;
+  let parsed: unknown;
   try {
-    said = parseExact(bytes.toString('utf8'));
+    parsed = parseExact(bytes.toString('utf8'));
   } catch {
     throw new Refusal('malformed', 'the results are not JSON');
   }
-  const read = wire.Verdicts.safeParse(said);
+  const read = wire.Verdicts.safeParse(parsed);
   if (!read.success) throw new Refusal('invalid', 'the results do not follow the protocol');
   return new Map(read.data.sets.map((set) => [set.id, set]));
 }
@@ -151,10 +151,10 @@ const judging = raw('PUT')(`${one}/verdicts`, {
   load,
   run: async (call) => {
     await requireTaken(call);
-    const said = verdictsIn(await gather(call.request.stream, largestVerdicts, 'a verdict'));
+    const verdicts = verdictsIn(await gather(call.request.stream, largestVerdicts, 'a verdict'));
     await requireStillKnown(call.renew, async () => undefined);
     const taken = await requireTaken(call);
-    await concludeEvaluation({ db: call.db, keyring: call.env.keyring }, taken, (set) => verdictOf(set, said));
+    await concludeEvaluation({ db: call.db, keyring: call.env.keyring }, taken, (set) => verdictOf(set, verdicts));
     return done;
   },
 });

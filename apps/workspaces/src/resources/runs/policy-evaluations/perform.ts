@@ -158,7 +158,7 @@ export async function prepareEvaluation(
   const run = plan && (await runInput(db, plan.run_id));
   const blobId = plan?.blob_id;
   if (!run || !blobId) {
-    await refuse(parts, due, gone);
+    await refuse(parts, due, planGone);
     return undefined;
   }
   return { run, sets: () => setsOf(parts, due.id), plan: () => readBlob(db, keyring, blobId) };
@@ -171,18 +171,18 @@ async function planOfStage({ prisma }: Database, id: string | null) {
   return plan;
 }
 
-const gone = 'The plan no longer exists';
+const planGone = 'The plan no longer exists';
 
 async function judge(
   { engine, ...parts }: JudgingParts & { readonly engine: PolicyEngine },
   due: TakenEvaluation,
 ): Promise<void> {
-  const given = await prepareEvaluation(parts, due);
-  if (!given) return;
-  const { run } = given;
-  const loaded = await given.sets();
-  const json = await given.plan();
-  if (!json) return refuse(parts, due, gone);
+  const prepared = await prepareEvaluation(parts, due);
+  if (!prepared) return;
+  const { run } = prepared;
+  const loaded = await prepared.sets();
+  const json = await prepared.plan();
+  if (!json) return refuse(parts, due, planGone);
   const verdicts = await engine
     .judge(
       loaded.flatMap((one) => ('set' in one ? one.set : [])),

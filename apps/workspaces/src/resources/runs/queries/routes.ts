@@ -148,10 +148,10 @@ const create = onQuery.post('/queries', {
     const { infraVersion: version, variables } = body;
     requireSense(workspace, { variables });
     const configuration = await requireConfiguration(db, workspace, body.configurationVersion);
-    const asked = version ? await requireVersion(db, version, workspace) : workspace.infraVersion;
-    const infraVersion = await resolveVersion(db, asked);
+    const requested = version ? await requireVersion(db, version, workspace) : workspace.infraVersion;
+    const infraVersion = await resolveVersion(db, requested);
     const { id: workspaceId, organizationId, name } = workspace;
-    const made = await db.transaction((tx) =>
+    const query = await db.transaction((tx) =>
       queue(tx, env.keyring, actorOf(call), {
         owner: { workspaceId },
         organizationId,
@@ -163,7 +163,7 @@ const create = onQuery.post('/queries', {
         source: 'tfe-api',
       }),
     );
-    return shown(env, made);
+    return shown(env, query);
   },
 });
 

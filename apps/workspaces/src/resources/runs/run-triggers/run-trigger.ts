@@ -50,17 +50,17 @@ export async function list(
   page: { offset: number; size: number },
 ): Promise<{ items: RunTrigger[]; total: number }> {
   const [mine, other] = direction === 'inbound' ? ['workspace_id', 'sourceable_id'] : ['sourceable_id', 'workspace_id'];
-  const seen = await db.prisma.$queryRaw<{ id: string }[]>`
+  const visible = await db.prisma.$queryRaw<{ id: string }[]>`
     SELECT t.id FROM run_trigger t JOIN workspace w ON w.id = t.${Prisma.raw(other!)}
      WHERE t.${Prisma.raw(mine!)} = ${id} AND ${visibleWorkspaces(access, organizationId)}
      ORDER BY t.created_at, t.id`;
-  const ids = seen.slice(page.offset, page.offset + page.size).map((row) => row.id);
+  const ids = visible.slice(page.offset, page.offset + page.size).map((row) => row.id);
   const rows = await db.prisma.runTrigger.findMany({
     where: { id: { in: ids } },
     include: ends,
     orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
   });
-  return { items: rows.map(triggerOf), total: seen.length };
+  return { items: rows.map(triggerOf), total: visible.length };
 }
 
 const changeOf = ({ id, organizationId, workspace }: RunTrigger, verb: string) => ({
@@ -88,9 +88,9 @@ export async function create(
     if (there.length >= MOST_SOURCES) throw invalid('sourceable', `has too many members (maximum is ${MOST_SOURCES})`);
     const data = { id: newId('rt'), workspaceId: workspace.id, sourceableId };
     await tx.prisma.runTrigger.create({ data });
-    const made = still(await find(tx, data.id));
-    await recordChange(tx, actor, { ...changeOf(made, 'create'), after: { sourceable: made.sourceable.name } });
-    return made;
+    const trigger = still(await find(tx, data.id));
+    await recordChange(tx, actor, { ...changeOf(trigger, 'create'), after: { sourceable: trigger.sourceable.name } });
+    return trigger;
   });
 }
 

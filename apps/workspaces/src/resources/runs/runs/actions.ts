@@ -38,8 +38,8 @@ async function act(
   run: (tx: Database, held: Run) => Promise<void>,
 ): Promise<void> {
   await db.transaction(async (tx) => {
-    const held = await lockRun(tx, keyring, runId);
-    await run(tx, held);
+    const locked = await lockRun(tx, keyring, runId);
+    await run(tx, locked);
     if (comment !== null) await addComment(tx, runId, actor, comment);
   });
 }
@@ -91,11 +91,11 @@ export function cancel(db: Database, keyring: Keyring, runId: string, by: Act): 
       UPDATE run SET canceled_at = now(), force_cancel_at = now() + make_interval(secs => ${coolOffSeconds}),
              canceled_by_type = ${by.actor.type}, canceled_by_id = ${by.actor.id}
        WHERE id = ${run.id}`;
-    const told = await tx.prisma.runJob.updateMany({
+    const cancelled = await tx.prisma.runJob.updateMany({
       where: { runId: run.id, state: { in: ['claimed', 'started'] } },
       data: { cancel: 'cancel' },
     });
-    if (told.count === 0) return finish(tx, run, 'canceled', { actor: by.actor });
+    if (cancelled.count === 0) return finish(tx, run, 'canceled', { actor: by.actor });
     await recordEvent(tx, run.id, 'cancel-requested', { actor: by.actor });
     await audit(tx, by.actor, run, 'cancel-request');
   });

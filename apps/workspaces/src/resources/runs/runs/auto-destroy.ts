@@ -55,14 +55,14 @@ async function destroyOne(db: Database, keyring: Keyring, id: string): Promise<b
     if (!isRefusal(error) || passing.includes(error.kind)) throw error;
     await db.transaction(async (tx) => {
       const workspace = await take(tx, id);
-      if (workspace) await skip(tx, workspace, said(error));
+      if (workspace) await skip(tx, workspace, reasonOf(error));
     });
     return false;
   }
 }
 
 const timeOf = ({ autoDestroyDueAt }: Workspace): Date => autoDestroyDueAt!;
-const said = ({ message, issues }: Refusal): string =>
+const reasonOf = ({ message, issues }: Refusal): string =>
   issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; ') || message;
 
 /** Clears the auto-destroy time of a workspace if it is still due; returns the workspace as it was. */

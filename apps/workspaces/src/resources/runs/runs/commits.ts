@@ -106,13 +106,13 @@ export async function newestCommit(
   if (commit === 'away') return undefined;
   const id = await deps.db.transaction(async (tx) => {
     if (!(await lockRow(tx, 'workspace', workspace.id))) return undefined;
-    const known = await configurationOf(tx, workspace.id, commit.sha);
-    if (known !== undefined) return known;
+    const existing = await configurationOf(tx, workspace.id, commit.sha);
+    if (existing !== undefined) return existing;
     const head = { workspaceId: workspace.id, ref: `branch:${branch}`, commit: commit.sha };
     const where = { workspaceId_ref: { workspaceId: head.workspaceId, ref: head.ref } };
     await tx.prisma.vcsHead.upsert({ where, create: head, update: { commit: commit.sha } });
-    const given = { autoQueueRuns: false, files: undefined };
-    return keepCommit(tx, actor, row, workspace, { commit, branch }, given);
+    const settings = { autoQueueRuns: false, files: undefined };
+    return keepCommit(tx, actor, row, workspace, { commit, branch }, settings);
   });
   return id === undefined ? undefined : { id, speculative: false };
 }

@@ -25,7 +25,7 @@ export type WorkspaceTriggerName = keyof typeof workspaceTriggers;
 export const teamTriggers = { 'change_request:created': 'Change Request Created' } as const;
 export type TeamTriggerName = keyof typeof teamTriggers;
 
-const told: { readonly [S in RunStatus]?: readonly [RunTriggerName, string] } = {
+const triggers: { readonly [S in RunStatus]?: readonly [RunTriggerName, string] } = {
   pending: ['run:created', 'Run Created'],
   planning: ['run:planning', 'Run Planning'],
   planned: ['run:needs_attention', 'Run Needs Attention'],
@@ -42,10 +42,10 @@ const told: { readonly [S in RunStatus]?: readonly [RunTriggerName, string] } = 
 };
 
 /** The trigger of a run status; undefined if there is none. */
-export const triggerOf = (status: RunStatus): RunTriggerName | undefined => told[status]?.[0];
+export const triggerOf = (status: RunStatus): RunTriggerName | undefined => triggers[status]?.[0];
 
 /** The headline of a notification about a run. */
-export const headlineOf = (status: string): string => told[status as RunStatus]?.[1] ?? 'Run Changed';
+export const headlineOf = (status: string): string => triggers[status as RunStatus]?.[1] ?? 'Run Changed';
 
 /** The headline of a notification about a workspace; undefined for triggers of runs. */
 export const workspaceHeadlineOf = (trigger: string): string | undefined =>

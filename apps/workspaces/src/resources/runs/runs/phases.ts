@@ -45,7 +45,7 @@ export async function findMany(
   where: { id: { in: string[] } } | { runId: string },
 ): Promise<Phase[]> {
   const kind = kindOf[path];
-  const asked = 'id' in where ? Prisma.sql`f.id = ANY(${where.id.in})` : Prisma.sql`f.run_id = ${where.runId}`;
+  const condition = 'id' in where ? Prisma.sql`f.id = ANY(${where.id.in})` : Prisma.sql`f.run_id = ${where.runId}`;
   // A log is read in many pieces, each with all of this: one statement, not one for each table.
   const rows = await db.prisma.$queryRaw<Record<string, unknown>[]>`
     SELECT f.*, w.id AS workspace_id, w.project_id, w.organization_id, ${executionMode} AS execution_mode,
@@ -54,7 +54,7 @@ export async function findMany(
                     AND s.status <> 'discarded' ORDER BY s.created_at) AS state_version_ids
       FROM run_phase f JOIN run r ON r.id = f.run_id AND NOT r.is_assessment JOIN workspace w ON w.id = r.workspace_id
       JOIN project p ON p.id = w.project_id JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL
-     WHERE ${asked} AND f.kind = ${kind}`;
+     WHERE ${condition} AND f.kind = ${kind}`;
   return rows.map((row) => {
     const { workspaceId: id, projectId, ...phase } = mapped(row);
     const { organizationId } = phase;

@@ -66,8 +66,8 @@ export const tokenOf = (keyring: Keyring, id: string): string =>
 
 /** Throws `unauthenticated` for a request without the token of a result. */
 export function requireToken(keyring: Keyring, { id }: TaskResult, authorization: string | string[] | undefined): void {
-  const given = /^Bearer (.+)$/i.exec(String(authorization ?? ''))?.[1];
-  if (given === undefined || !equalSecrets(given, tokenOf(keyring, id))) throw new Refusal('unauthenticated', '');
+  const token = /^Bearer (.+)$/i.exec(String(authorization ?? ''))?.[1];
+  if (token === undefined || !equalSecrets(token, tokenOf(keyring, id))) throw new Refusal('unauthenticated', '');
 }
 
 /**
@@ -110,15 +110,15 @@ export async function takeResult(
     await requireAsked(tx, result);
     const row = await tx.prisma.taskResult.findUnique({ where: { id }, select: { status: true, endsAt: true } });
     requireOpen(row?.endsAt ? row : { status: row?.status === 'pending' ? 'not begun' : (row?.status ?? 'gone') });
-    const said = Prisma.sql`sent_at = coalesce(sent_at, now()), message = coalesce(${message ?? null}, message), url = coalesce(${url ?? null}, url)`;
+    const columns = Prisma.sql`sent_at = coalesce(sent_at, now()), message = coalesce(${message ?? null}, message), url = coalesce(${url ?? null}, url)`;
     if (status === 'running') {
       await tx.prisma.$executeRaw`
-        UPDATE task_result SET ${said}, ${toStatus('running')}, claim = claim + 1, next_at = LEAST(now() + ${silence}, ends_at)
+        UPDATE task_result SET ${columns}, ${toStatus('running')}, claim = claim + 1, next_at = LEAST(now() + ${silence}, ends_at)
          WHERE id = ${id}`;
       return;
     }
     await tx.prisma.$executeRaw`
-      UPDATE task_result SET ${said}, ${toStatus(status)}, claim = claim + 1, next_at = NULL, outcomes = ${outcomes}::jsonb
+      UPDATE task_result SET ${columns}, ${toStatus(status)}, claim = claim + 1, next_at = NULL, outcomes = ${outcomes}::jsonb
        WHERE id = ${id}`;
     await settleStage(tx, run, taskStageId);
   });

@@ -87,8 +87,8 @@ async function conclude(
   await db.transaction(async (tx) => {
     const run = await lockRunIfThere(tx, keyring, stage.run_id);
     if (!run) return;
-    const said = Prisma.sql`${toStatus(status)}, message = ${message.slice(0, 1000)}`;
-    if (await claims.end(tx, taken, Prisma.sql`NULL`, said)) await settleStage(tx, run, taken.task_stage_id);
+    const columns = Prisma.sql`${toStatus(status)}, message = ${message.slice(0, 1000)}`;
+    if (await claims.end(tx, taken, Prisma.sql`NULL`, columns)) await settleStage(tx, run, taken.task_stage_id);
   });
 }
 

@@ -66,18 +66,19 @@ function planned({ hasChanges, additions, changes, destructions, policies }: Pro
 /** The status to report for a commit; undefined if there is nothing to report. */
 export function commitStatusOf(progress: Progress): Standing | undefined {
   const { configurationStatus, configurationError, runStatus } = progress;
-  const told = (state: CommitState, text: string) => ({ state, description: text.slice(0, longest) });
-  if (configurationStatus === 'errored') return told('error', configurationError ?? 'The commit could not be fetched');
-  if (runStatus === null) return progress.autoQueueRuns ? told('pending', 'Fetching the commit') : undefined;
+  const statusOf = (state: CommitState, text: string) => ({ state, description: text.slice(0, longest) });
+  if (configurationStatus === 'errored')
+    return statusOf('error', configurationError ?? 'The commit could not be fetched');
+  if (runStatus === null) return progress.autoQueueRuns ? statusOf('pending', 'Fetching the commit') : undefined;
   const wait = waiting.get(runStatus);
-  if (wait) return told('pending', wait);
-  if (runStatus === 'planned_and_finished') return told('success', planned(progress));
-  if (runStatus === 'applied') return told('success', `Applied: ${planned(progress)}`);
-  if (runStatus === 'errored') return told('failure', progress.statusReason ?? 'The run failed');
-  if (runStatus === 'canceled') return told('error', 'The run was canceled');
-  if (runStatus === 'discarded') return told('error', 'The run was discarded');
+  if (wait) return statusOf('pending', wait);
+  if (runStatus === 'planned_and_finished') return statusOf('success', planned(progress));
+  if (runStatus === 'applied') return statusOf('success', `Applied: ${planned(progress)}`);
+  if (runStatus === 'errored') return statusOf('failure', progress.statusReason ?? 'The run failed');
+  if (runStatus === 'canceled') return statusOf('error', 'The run was canceled');
+  if (runStatus === 'discarded') return statusOf('error', 'The run was discarded');
   const waitsFor = runStatus.endsWith('_awaiting_decision') ? 'overridden' : 'confirmed';
-  return told('pending', `Planned: ${planned(progress)}. Waiting to be ${waitsFor}`);
+  return statusOf('pending', `Planned: ${planned(progress)}. Waiting to be ${waitsFor}`);
 }
 
 /** The combined status of several workspaces for one commit, with their names. A failure counts at once. */
@@ -86,16 +87,16 @@ export function together(
 ): Standing {
   const [only] = all;
   if (all.length === 1) return { state: only!.state, description: only!.description };
-  const told = (state: CommitState, text: string) => ({ state, description: text.slice(0, longest) });
+  const statusOf = (state: CommitState, text: string) => ({ state, description: text.slice(0, longest) });
   const bad = all.filter(({ state }) => state === 'failure' || state === 'error');
   const names = (some: readonly { readonly workspace: string }[]) => some.map(({ workspace }) => workspace).join(', ');
   if (bad.length > 0) {
     const state = bad.some((one) => one.state === 'failure') ? 'failure' : 'error';
-    return told(state, `${bad.length} of ${all.length} workspaces failed: ${names(bad)}`);
+    return statusOf(state, `${bad.length} of ${all.length} workspaces failed: ${names(bad)}`);
   }
   const open = all.filter(({ state }) => state === 'pending');
-  if (open.length > 0) return told('pending', `${all.length - open.length} of ${all.length} workspaces done`);
+  if (open.length > 0) return statusOf('pending', `${all.length - open.length} of ${all.length} workspaces done`);
   const changed = all.filter(({ hasChanges }) => hasChanges !== false);
-  if (changed.length === 0) return told('success', `No changes in ${all.length} workspaces`);
-  return told('success', `${changed.length} of ${all.length} workspaces with changes: ${names(changed)}`);
+  if (changed.length === 0) return statusOf('success', `No changes in ${all.length} workspaces`);
+  return statusOf('success', `${changed.length} of ${all.length} workspaces with changes: ${names(changed)}`);
 }

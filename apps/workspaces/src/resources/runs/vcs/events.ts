@@ -22,10 +22,10 @@ export const branchOf = (workspace: Workspace, { row }: Pick<Reached, 'row'>): s
 
 /** Each answer of a host is requested once for a while, however many workspaces need it. */
 function once<T>(find: (key: string) => Promise<T>): (key: string) => Promise<T> {
-  const known = new Map<string, Promise<T>>();
+  const lookups = new Map<string, Promise<T>>();
   return (key) => {
-    const answer = known.get(key) ?? find(key);
-    known.set(key, answer);
+    const answer = lookups.get(key) ?? find(key);
+    lookups.set(key, answer);
     return answer;
   };
 }
@@ -130,10 +130,10 @@ export async function lookForTags(db: Database, reached: Reached, workspaces: re
   }
   const find = once((sha) => host.findCommit(api, row.identifier, sha));
   const ids = waiting.map(({ id }) => id);
-  const known = await db.prisma.vcsHead.findMany({
+  const rows = await db.prisma.vcsHead.findMany({
     where: { workspaceId: { in: ids }, ref: { startsWith: 'tag' } },
   });
-  const heads = new Map(known.map(({ workspaceId, ref, commit }) => [`${workspaceId} ${ref}`, commit]));
+  const heads = new Map(rows.map(({ workspaceId, ref, commit }) => [`${workspaceId} ${ref}`, commit]));
   for (const workspace of waiting) {
     const { id: workspaceId, vcsTagsRegex } = workspace;
     const expression = `${row.id} ${vcsTagsRegex}`;

@@ -43,9 +43,9 @@ export async function ingest(
   const remote = workspaces.filter((one) => effectiveMode(one).mode !== 'local');
   const where = { ref: arrival.ref, workspaceId: { in: remote.map(({ id }) => id) } };
   const heads = await db.prisma.vcsHead.findMany({ where });
-  const seen = new Map(heads.map(({ workspaceId, commit }) => [workspaceId, commit]));
-  const behind = remote.filter(({ id }) => seen.get(id) !== arrival.commit.sha);
-  for (const workspace of behind) await ingestFor(db, reached, workspace, arrival, seen.get(workspace.id));
+  const commits = new Map(heads.map(({ workspaceId, commit }) => [workspaceId, commit]));
+  const behind = remote.filter(({ id }) => commits.get(id) !== arrival.commit.sha);
+  for (const workspace of behind) await ingestFor(db, reached, workspace, arrival, commits.get(workspace.id));
 }
 
 /** `seen`: the last commit that the workspace has seen. */

@@ -86,10 +86,10 @@ export async function reportStatuses(deps: VcsDeps, turns = new Turns()): Promis
       ORDER BY i.status_at LIMIT 100`,
     turns.busy,
   );
-  const seen = new Set<string>();
+  const keys = new Set<string>();
   const take = async (busy: string[]) => {
-    const row = rows.find((one) => !seen.has(keyOf(one)) && !busy.includes(one.organizationId));
-    if (row) seen.add(keyOf(row));
+    const row = rows.find((one) => !keys.has(keyOf(one)) && !busy.includes(one.organizationId));
+    if (row) keys.add(keyOf(row));
     return row ? [{ row, organization_id: row.organizationId }] : [];
   };
   await turns.each(rows.length, take, async ({ row }) => tell(deps, row.isAggregated ? await besides(db, row) : [row]));
@@ -114,16 +114,16 @@ const besides = (db: Database, { repositoryId, sha, organizationId }: ReportRow)
 /** Reports the status of a commit in some workspaces to a host: one status. */
 async function tell(deps: VcsDeps, rows: readonly ReportRow[]): Promise<void> {
   const { db } = deps;
-  const known = rows.flatMap((row) => {
+  const reportable = rows.flatMap((row) => {
     const standing = commitStatusOf(row);
     return standing ? [{ row, ...standing, workspace: row.workspace, hasChanges: row.hasChanges }] : [];
   });
   // Across nodes, the one that claims the first row reports all. A row that was given up does not count.
-  const leaders = known.map(({ row }) => row).filter(({ statusSent }) => statusSent !== givenUp);
+  const leaders = reportable.map(({ row }) => row).filter(({ statusSent }) => statusSent !== givenUp);
   const [leader] = leaders.sort((a, b) => (a.id < b.id ? -1 : 1));
   if (!leader) return;
-  const standing = together(known);
-  const sent = known.map(({ row }) => ({
+  const standing = together(reportable);
+  const sent = reportable.map(({ row }) => ({
     id: row.id,
     text: textOf(row, standing),
     number: row.number,
@@ -138,7 +138,7 @@ async function tell(deps: VcsDeps, rows: readonly ReportRow[]): Promise<void> {
   const claim = await take(db, leader);
   if (claim === undefined) return;
   const order = ['failure', 'error', 'pending', 'success'];
-  const [shown] = known.sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state));
+  const [shown] = reportable.sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state));
   await report(deps, { ...leader, claim }, { ...standing, url: linkOf(deps, shown!.row) }, sent);
 }
 
@@ -186,8 +186,13 @@ async function report(
        WHERE i.id = t.id`;
     for (const number of numbers) await wantComment(db, leader.repositoryId, number);
   } catch {
-    const given = leader.attempts + 1 >= mostAttempts ? givenUp : leader.statusSent;
-    await statusClaims.end(db, leader, inSeconds(pauseSeconds(leader.attempts)), Prisma.sql`status_sent = ${given}`);
+    const sentStatus = leader.attempts + 1 >= mostAttempts ? givenUp : leader.statusSent;
+    await statusClaims.end(
+      db,
+      leader,
+      inSeconds(pauseSeconds(leader.attempts)),
+      Prisma.sql`status_sent = ${sentStatus}`,
+    );
   }
 }
 
@@ -253,8 +258,8 @@ async function comment(deps: VcsDeps, due: CommentDue): Promise<void> {
     const { host, api, row } = reached;
     // A node that tried before may have died after the host created the comment and before that was recorded.
     const isRecorded = due.comment_id !== null || due.attempts <= 1;
-    const known = isRecorded ? due.comment_id : await host.findComment(api, row.identifier, due.number, mark);
-    const commentId = await host.writeComment(api, row.identifier, due.number, text, known ?? null);
+    const existing = isRecorded ? due.comment_id : await host.findComment(api, row.identifier, due.number, mark);
+    const commentId = await host.writeComment(api, row.identifier, due.number, text, existing ?? null);
     const written = Prisma.sql`comment_id = ${commentId}, digest = ${digest}`;
     await commentClaims.end(db, due, whenTold, Prisma.sql`attempts = 0, ${written}`);
   } catch {

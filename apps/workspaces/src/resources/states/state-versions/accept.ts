@@ -47,8 +47,8 @@ export async function accept(
 ): Promise<string> {
   try {
     return await db.transaction(async (tx) => {
-      const held = await lockWorkspace(tx, workspace.id);
-      await requireLock(tx, actor, held);
+      const locked = await lockWorkspace(tx, workspace.id);
+      await requireLock(tx, actor, locked);
       const current = await findCurrent(tx, workspace.id);
       requireSuccessor({ ...claim, lineage: claim.lineage ?? (parsed?.lineage || null) }, current);
       const version = await versionOf(tx);

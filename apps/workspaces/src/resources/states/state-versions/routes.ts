@@ -282,14 +282,14 @@ const promote = ofState.action('/quarantined-states/:quarantined_id/actions/prom
   idempotent: false,
   requires: 'can-create-state-versions',
   load: async ({ db, params }) => {
-    const kept = await quarantine.find(db, params.quarantined_id);
-    const workspace = kept && (await workspaces.find(db, kept.workspaceId));
-    return workspace && { ...kept, organizationId: workspace.organizationId, workspace };
+    const quarantined = await quarantine.find(db, params.quarantined_id);
+    const workspace = quarantined && (await workspaces.find(db, quarantined.workspaceId));
+    return workspace && { ...quarantined, organizationId: workspace.organizationId, workspace };
   },
   run: async ({ db, env, target, ...call }) => {
-    const kept = target as unknown as KeptState;
-    const workspace = await workspaces.requireWorkspace(db, kept.workspaceId);
-    return withLinks(env, await states.promote(db, env, actorOf(call), workspace, kept));
+    const quarantined = target as unknown as KeptState;
+    const workspace = await workspaces.requireWorkspace(db, quarantined.workspaceId);
+    return withLinks(env, await states.promote(db, env, actorOf(call), workspace, quarantined));
   },
 });
 

@@ -56,9 +56,9 @@ export function requireSuccessor(claim: Claim, current: History | undefined): vo
   if (!current || claim.force) return;
   const both = `the current state has serial ${current.serial} and lineage ${current.lineage ?? 'none'}, the one provided serial ${claim.serial} and lineage ${claim.lineage ?? 'none'}`;
   if (claim.serial === current.serial && claim.md5 !== current.md5) {
-    const known =
+    const mismatch =
       'The MD5 hash of the state provided does not match what is currently known for the same serial number';
-    throw new Refusal('conflict', `${known}: ${both}`);
+    throw new Refusal('conflict', `${mismatch}: ${both}`);
   }
   if (claim.serial < current.serial) {
     throw new Refusal('conflict', `The state provided is older than the current one: ${both}`);

@@ -80,8 +80,8 @@ export async function create(
     const announced = input.jsonStateOutputs ? undefined : await tryAnnounce(db, actor, workspace, claim, input);
     if (announced) return announced;
     return db.transaction(async (tx) => {
-      const held = await lockWorkspace(tx, workspace.id);
-      await requireLock(tx, actor, held);
+      const locked = await lockWorkspace(tx, workspace.id);
+      await requireLock(tx, actor, locked);
       requireSuccessor(claim, await findCurrent(tx, workspace.id));
       return insert(tx, env, actor, workspace, claim, input, await givenOutputs(input.jsonStateOutputs));
     });
@@ -89,10 +89,10 @@ export async function create(
   // Checked before the bytes are processed, and again when they are accepted.
   await requireLock(db, actor, await requireWorkspace(db, workspace.id));
   const outputList = await givenOutputs(input.jsonStateOutputs);
-  const given = input.state;
+  const state = input.state;
   const { md5, parsed } = await watch(db, async (seen) => {
     let size = 0;
-    for await (const piece of decoded(given)) {
+    for await (const piece of decoded(state)) {
       size += piece.length;
       if (size > inlineLimitBytes) {
         throw new Refusal('too-large', 'inline state may be 16 MiB; leave state out and use hosted-state-upload-url');

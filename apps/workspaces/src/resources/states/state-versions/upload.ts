@@ -61,8 +61,8 @@ export async function uploadRaw(
     throw invalid('state', 'is not a state file');
   }
   if (problem) {
-    const said = problem.issues.map(({ path, message }) => `${path.join('.')} ${message}`).join('; ');
-    await quarantine.keep(db, actor, workspace, claim, blob, said);
+    const problems = problem.issues.map(({ path, message }) => `${path.join('.')} ${message}`).join('; ');
+    await quarantine.keep(db, actor, workspace, claim, blob, problems);
     throw problem;
   }
   await accept(db, env, actor, workspace, claim, { blob, parsed }, async (tx) => {

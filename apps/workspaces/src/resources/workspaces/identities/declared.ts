@@ -120,9 +120,9 @@ function readProvider(
     const problem = vaultProblem(settings);
     if (problem !== undefined) return problem;
   }
-  const said = found('WORKLOAD_IDENTITY_AUDIENCE') ?? audience(settings);
-  if (said === undefined) return `TFC_${word}_WORKLOAD_IDENTITY_AUDIENCE${suffix} is not`;
-  return { kind, tag, audience: said, settings };
+  const tokenAudience = found('WORKLOAD_IDENTITY_AUDIENCE') ?? audience(settings);
+  if (tokenAudience === undefined) return `TFC_${word}_WORKLOAD_IDENTITY_AUDIENCE${suffix} is not`;
+  return { kind, tag, audience: tokenAudience, settings };
 }
 
 /** The value is sent there only if it can be part of an address. */

@@ -78,7 +78,7 @@ async function preview({ db, env, target: { id, organizationId } }: Previewed) {
     const { identities, problems } = declaredIdentities(environment, phase);
     const items = identities.map(({ kind, tag, audience, settings }): Identity => {
       const claims = claimsOf(of, { kind: phase, runId: 'run-…' }, subject);
-      const said = Object.entries(settings).filter(([name]) => name !== 'ENCODED_CACERT');
+      const visible = Object.entries(settings).filter(([name]) => name !== 'ENCODED_CACERT');
       return {
         id: [id, phase, kind, tag].filter(Boolean).join('-'),
         organizationId,
@@ -88,7 +88,7 @@ async function preview({ db, env, target: { id, organizationId } }: Previewed) {
         audience: shown(audience),
         issuer: env.publicUrl,
         claims,
-        settings: said.map(([name, value]) => ({ name, value: shown(value) })),
+        settings: visible.map(([name, value]) => ({ name, value: shown(value) })),
       };
     });
     if (of.role && env.secretsService) {

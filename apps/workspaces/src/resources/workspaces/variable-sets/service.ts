@@ -143,8 +143,8 @@ export async function addWorkspaces(
 ): Promise<void> {
   const ids = [...new Set(workspaceIds)];
   const projectId = (await projectOf(db, variableSetId)) ?? undefined;
-  const known = await db.prisma.workspace.count({ where: { id: { in: ids }, organizationId, projectId } });
-  if (known < ids.length) throw notFound();
+  const count = await db.prisma.workspace.count({ where: { id: { in: ids }, organizationId, projectId } });
+  if (count < ids.length) throw notFound();
   await db.prisma.variableSetWorkspace.createMany({
     data: ids.map((workspaceId) => ({ variableSetId, workspaceId })),
     skipDuplicates: true,
@@ -160,8 +160,8 @@ export async function addProjects(
 ): Promise<void> {
   const ids = [...new Set(projectIds)];
   const own = await projectOf(db, variableSetId);
-  const known = await db.prisma.project.count({ where: { id: { in: ids, equals: own ?? undefined }, organizationId } });
-  if (known < ids.length) throw notFound();
+  const count = await db.prisma.project.count({ where: { id: { in: ids, equals: own ?? undefined }, organizationId } });
+  if (count < ids.length) throw notFound();
   await db.prisma.variableSetProject.createMany({
     data: ids.map((projectId) => ({ variableSetId, projectId })),
     skipDuplicates: true,

@@ -15,8 +15,8 @@ type Changes = WorkspaceChanges | NewWorkspace;
 
 /** The requested pool: undefined if not mentioned; an empty id means none. */
 function poolOf(changes: Changes): string | null | undefined {
-  const given = changes.agentPoolId !== undefined ? changes.agentPoolId : changes.agentPool;
-  return given === '' ? null : given;
+  const requested = changes.agentPoolId !== undefined ? changes.agentPoolId : changes.agentPool;
+  return requested === '' ? null : requested;
 }
 
 function modeAsked(changes: Changes): ExecutionMode | null | undefined {
@@ -26,18 +26,18 @@ function modeAsked(changes: Changes): ExecutionMode | null | undefined {
 
 /** Mode and pool after a change; `inherited` is the mode if the workspace sets none. */
 function executionAfter(before: WorkspaceSettings, changes: Changes, inherited: ExecutionMode, issues: Issue[]) {
-  const asked = modeAsked(changes);
+  const requestedMode = modeAsked(changes);
   const pool = poolOf(changes);
   const own = changes.settingOverwrites?.executionMode ?? changes.settingOverwrites?.agentPool;
   const named = changes.agentPoolId !== undefined ? 'agentPoolId' : 'agentPool';
   if (changes.executionMode !== undefined && changes.executionMode !== null && changes.operations !== undefined) {
     issues.push({ path: ['operations'], message: 'must not be given together with execution mode' });
   }
-  if (own === true && (asked === undefined || asked === null) && before.executionMode === null) {
+  if (own === true && (requestedMode === undefined || requestedMode === null) && before.executionMode === null) {
     issues.push({ path: ['executionMode'], message: 'must be given when the setting is overwritten' });
   }
-  const drops = own === false || asked === null;
-  const mode = drops ? null : (asked ?? before.executionMode);
+  const drops = own === false || requestedMode === null;
+  const mode = drops ? null : (requestedMode ?? before.executionMode);
   const effective = mode ?? inherited;
   if (pool !== undefined && pool !== null && effective !== 'agent') {
     issues.push({
@@ -45,8 +45,8 @@ function executionAfter(before: WorkspaceSettings, changes: Changes, inherited: 
       message: "Agent pool must not be specified unless using 'agent' execution mode",
     });
   }
-  const kept = pool !== undefined ? pool : before.agentPoolId;
-  const poolId = mode === 'agent' ? kept : null;
+  const chosen = pool !== undefined ? pool : before.agentPoolId;
+  const poolId = mode === 'agent' ? chosen : null;
   if (mode === 'agent' && poolId === null) {
     issues.push({ path: [named], message: "Agent pool must be specified when using 'agent' execution mode" });
   }

@@ -45,9 +45,9 @@ export async function update(
     await tx.prisma.$queryRaw`SELECT 1 FROM saml_setting FOR UPDATE`;
     const before = await find(tx);
     const { privateKey } = input;
-    const wanted: SamlSettings = { ...before, ...samlAttributes.plain(input) };
-    const isNewCert = before.idpCert !== null && wanted.idpCert !== before.idpCert;
-    const after = isNewCert ? { ...wanted, oldIdpCert: before.idpCert } : wanted;
+    const changed: SamlSettings = { ...before, ...samlAttributes.plain(input) };
+    const isNewCert = before.idpCert !== null && changed.idpCert !== before.idpCert;
+    const after = isNewCert ? { ...changed, oldIdpCert: before.idpCert } : changed;
     const hasKey = privateKey === undefined ? (await keyOf(tx, keyring)) !== undefined : privateKey !== null;
     requireWhole(after, hasKey);
     const sealed =

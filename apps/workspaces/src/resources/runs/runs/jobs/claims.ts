@@ -165,7 +165,7 @@ export async function describe(
   const variables =
     row.variables === null ? '[]' : keyring.open(row.variables, variablesCell(row.run_id)).toString('utf8');
   const site = JSON.parse(row.settings ?? '{}') as Partial<SiteSettings>;
-  const given = row.kind === 'plan' ? [row.plan_timeout, site.planTimeout] : [row.apply_timeout, site.applyTimeout];
+  const timeouts = row.kind === 'plan' ? [row.plan_timeout, site.planTimeout] : [row.apply_timeout, site.applyTimeout];
   return {
     id,
     kind: row.kind,
@@ -192,7 +192,7 @@ export async function describe(
     workingDirectory: row.working_directory,
     debuggingMode: row.debugging_mode,
     structuredOutput: row.structured,
-    timeoutSeconds: timeoutSeconds(...given.map((text) => text ?? null), defaultTimeouts[row.kind]),
+    timeoutSeconds: timeoutSeconds(...timeouts.map((text) => text ?? null), defaultTimeouts[row.kind]),
     variables: JSON.parse(variables) as RunVariable[],
     traceparent: row.traceparent ?? undefined,
     isBegun: row.state === 'started',
@@ -230,8 +230,8 @@ export async function isMine(
   workerId: string,
   begun = false,
 ): Promise<boolean> {
-  const held = isHeld({ workerId, attempt }, begun ? "'started'" : undefined);
-  return (await prisma.$queryRaw<unknown[]>`SELECT 1 FROM run_job j WHERE j.id = ${id} AND ${held}`).length > 0;
+  const ownJob = isHeld({ workerId, attempt }, begun ? "'started'" : undefined);
+  return (await prisma.$queryRaw<unknown[]>`SELECT 1 FROM run_job j WHERE j.id = ${id} AND ${ownJob}`).length > 0;
 }
 
 /** The organization and the run of a job whose agent belongs to a pool that was closed to the workspace. */
@@ -257,8 +257,8 @@ export async function heartbeat(
     UPDATE run_job j SET claimed_until = now() + make_interval(secs => ${by.leaseSeconds})
      WHERE j.id = ${job.id} AND ${isHeld({ workerId: by.workerId, attempt: job.attempt })} RETURNING cancel`;
   if (row) return { mine: true, cancel: row.cancel };
-  const gone = await db.prisma.runJob.findUnique({ where: { id: job.id }, select: { cancel: true } });
-  return { mine: false, cancel: gone?.cancel === 'force-cancel' ? 'force-cancel' : 'no' };
+  const current = await db.prisma.runJob.findUnique({ where: { id: job.id }, select: { cancel: true } });
+  return { mine: false, cancel: current?.cancel === 'force-cancel' ? 'force-cancel' : 'no' };
 }
 
 /** Records that the tool is about to run: plan_queued becomes planning, apply_queued applying. False: the job is not the worker's any more. */

@@ -43,10 +43,10 @@ export async function jobIdentities(
   if (!of || !(await isMine(db, job, workerId, true))) return { withheld: 'the run is over' };
   if (await isOfFork(db, job.runId)) return { withheld: 'the pull request comes from a fork' };
   const { environment } = await jobInputs(db, keyring, job, issuer);
-  const given = new Map(environment.map(({ key, value }) => [key, value]));
-  const claims = claimsOf(of, identified(job), given.get('WORKLOAD_IDENTITY_SUBJECT') === 'ids' ? 'ids' : 'names');
+  const values = new Map(environment.map(({ key, value }) => [key, value]));
+  const claims = claimsOf(of, identified(job), values.get('WORKLOAD_IDENTITY_SUBJECT') === 'ids' ? 'ids' : 'names');
   const tokens: Record<string, string> = {};
-  for (const { audience } of declaredIdentities(given, identified(job).kind).identities) {
+  for (const { audience } of declaredIdentities(values, identified(job).kind).identities) {
     tokens[audience] ??= await identityToken(db, keyring, { issuer, audience, claims, lasts: 'given', nowMs });
   }
   return { tokens, secretsAddress: secrets?.address ?? null };

@@ -42,8 +42,8 @@ export async function append(
     const phaseId = phase.id;
     const start = BigInt(phase.log_size);
     if (offset !== undefined && offset > start) return { size: start, gap: true };
-    const known = offset === undefined ? 0n : start - offset;
-    const bytes = known < BigInt(given.length) ? given.subarray(Number(known)) : given.subarray(given.length);
+    const stored = offset === undefined ? 0n : start - offset;
+    const bytes = stored < BigInt(given.length) ? given.subarray(Number(stored)) : given.subarray(given.length);
     if (bytes.length === 0) return { size: start, gap: false };
     return { size: await appendToPhase(tx, keyring, { id: phaseId, logSize: start }, bytes), gap: false };
   });

@@ -67,7 +67,7 @@ export async function finishPlan(
     redactedBlobId: planned ? await stored(db, keyring, result.redactedJsonPlan) : null,
     planBlobId: planned ? await stored(db, keyring, result.planFile) : null,
   };
-  const kept = await db.transaction(async (tx) => {
+  const accepted = await db.transaction(async (tx) => {
     const run = await lockRunIfThere(tx, keyring, job.runId);
     if (!run || !(await isMine(tx, job, workerId))) return false;
     const isCanceled = await endJob(tx, job);
@@ -86,8 +86,8 @@ export async function finishPlan(
     await afterPlan(tx, run, result.hasChanges === true);
     return true;
   });
-  if (kept !== true) await dropAll(db, Object.values(blobs));
-  return kept !== false;
+  if (accepted !== true) await dropAll(db, Object.values(blobs));
+  return accepted !== false;
 }
 
 async function endUnsuccessful(
@@ -136,9 +136,9 @@ export async function takeState(db: Database, keyring: Keyring, job: RunJob, sta
     ? await db.prisma.stateVersion.findUnique({ where: { id: workspace.currentStateVersionId } })
     : null;
   if (current?.md5 === md5) return;
-  const given = { serial, lineage, md5, run: job.runId };
+  const input = { serial, lineage, md5, run: job.runId };
   const actor = holderOf(job.runId);
-  const version = await states.create(db, { keyring }, actor, workspace, given).catch(async (error: Error) => {
+  const version = await states.create(db, { keyring }, actor, workspace, input).catch(async (error: Error) => {
     // Refused before its bytes were read, for example because the run has lost the lock: they are stored nevertheless.
     await quarantineState(db, keyring, job, state, error.message);
     throw error;
@@ -175,7 +175,7 @@ export async function endApply(
   const { lost } = result;
   const stateBlobId = await stored(db, keyring, result.erroredState);
   const errorMessage = [lost, result.errorMessage].filter(Boolean).join('. ') || undefined;
-  const kept = await db.transaction(async (tx) => {
+  const accepted = await db.transaction(async (tx) => {
     const run = await lockRunIfThere(tx, keyring, job.runId);
     if (!run || !(await isMine(tx, job, workerId))) return false;
     await endJob(tx, job);
@@ -192,8 +192,8 @@ export async function endApply(
     await finish(tx, run, 'applied');
     return true;
   });
-  if (!kept) await dropAll(db, [stateBlobId]);
-  return kept;
+  if (!accepted) await dropAll(db, [stateBlobId]);
+  return accepted;
 }
 
 /** Ends a test or a query. False: it was no longer this worker's. */

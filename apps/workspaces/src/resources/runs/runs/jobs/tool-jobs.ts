@@ -91,7 +91,7 @@ export async function describeToolJob(
   id: string,
   by?: JobHolder,
 ): Promise<(RunJob & { readonly isBegun: boolean }) | undefined> {
-  const held = by
+  const ownJob = by
     ? Prisma.sql`j.worker_id = ${by.workerId} AND j.attempt = ${by.attempt} AND j.state IN ('claimed', 'started')`
     : Prisma.sql`true`;
   const [row] = await prisma.$queryRaw<Described[]>`
@@ -102,12 +102,12 @@ export async function describeToolJob(
       ${from}
       LEFT JOIN configuration_version c ON c.id = t.configuration_version_id AND c.status = 'uploaded'
       LEFT JOIN registry_module_version v ON v.id = t.module_version_id
-     WHERE j.id = ${id} AND ${held}`;
+     WHERE j.id = ${id} AND ${ownJob}`;
   if (!row) return undefined;
   const site = JSON.parse(row.site ?? '{}') as Partial<SiteSettings>;
   // Tests apply what they test.
   const limit = row.kind === 'test' ? 'apply' : 'plan';
-  const given = limit === 'apply' ? [row.apply_timeout, site.applyTimeout] : [row.plan_timeout, site.planTimeout];
+  const timeouts = limit === 'apply' ? [row.apply_timeout, site.applyTimeout] : [row.plan_timeout, site.planTimeout];
   const {
     filters = [],
     testDirectory = null,
@@ -131,7 +131,7 @@ export async function describeToolJob(
     generateConfig,
     infraVersion: row.infra_version ?? '',
     workingDirectory: row.folder,
-    timeoutSeconds: timeoutSeconds(...given.map((text) => text ?? null), defaultTimeouts[limit]),
+    timeoutSeconds: timeoutSeconds(...timeouts.map((text) => text ?? null), defaultTimeouts[limit]),
     variables: openVariables<RunVariable>(keyring, row.tool_run_id, row.variables),
     testing: row.kind === 'test' ? { filters, directory: testDirectory, verbose, parallelism } : undefined,
     isBegun: row.state === 'started',

@@ -41,10 +41,10 @@ export const watchedRuns: Watched<RunState> = {
     const states = await Promise.all(
       phases.map(async ({ runId: of, kind, logSize: size, timestamps, ...phase }) => {
         const [runId, logSize] = [of ?? '', Number(size)];
-        const known = before.get(runId)?.phases.find(({ id }) => id === phase.id)?.logSize;
-        const isNews = known !== undefined && logSize > known && logSize - known <= largestNews;
+        const previousSize = before.get(runId)?.phases.find(({ id }) => id === phase.id)?.logSize;
+        const isNews = previousSize !== undefined && logSize > previousSize && logSize - previousSize <= largestNews;
         const news = isNews
-          ? { start: known, bytes: await readRange(db, keyring, phase.id, { from: known, to: logSize }) }
+          ? { start: previousSize, bytes: await readRange(db, keyring, phase.id, { from: previousSize, to: logSize }) }
           : undefined;
         return { ...phase, runId, kind, logSize, timestamps, news } as PhaseState & { runId: string };
       }),

@@ -83,9 +83,9 @@ export async function create(tx: Database, keyring: Keyring, actor: Actor, given
   await movePhase(tx, id, 'queued');
   await tx.prisma.runJob.createMany({ data: { id: newId('job'), phaseId: id, kind } });
   await tellOfWork(tx);
-  const made = still(await find(tx, kind, id));
-  await recordChange(tx, actor, { ...changeOf(made, 'create'), after: { ...owner, ...files, source } });
-  return made;
+  const toolRun = still(await find(tx, kind, id));
+  await recordChange(tx, actor, { ...changeOf(toolRun, 'create'), after: { ...owner, ...files, source } });
+  return toolRun;
 }
 
 /** Deletes finished runs of the tool except the newest, with the uploads that only they used. */

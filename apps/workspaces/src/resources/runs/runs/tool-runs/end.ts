@@ -55,8 +55,8 @@ function cancel(db: Database, actor: Actor, id: string): Promise<void> {
       data: { canceledAt: new Date(), canceledByType: actor.type, canceledById: actor.id },
     });
     const open = { phaseId: id, state: { in: ['claimed', 'started'] } };
-    const told = await tx.prisma.runJob.updateMany({ where: open, data: { cancel: 'cancel' } });
-    if (told.count === 0) return endToolRun(tx, run, 'canceled', { actor });
+    const cancelled = await tx.prisma.runJob.updateMany({ where: open, data: { cancel: 'cancel' } });
+    if (cancelled.count === 0) return endToolRun(tx, run, 'canceled', { actor });
     await recordChange(tx, actor, changeOf(run, 'cancel-request'));
   });
 }

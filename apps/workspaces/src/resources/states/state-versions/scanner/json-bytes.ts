@@ -192,8 +192,8 @@ export class KnownTexts {
   }
 
   private isAt(start: number, bytes: Buffer, from: number, to: number): boolean {
-    const kept = this.bytes;
-    for (let i = from, k = start; i < to; i++, k++) if (kept[k] !== bytes[i]) return false;
+    const earlier = this.bytes;
+    for (let i = from, k = start; i < to; i++, k++) if (earlier[k] !== bytes[i]) return false;
     return true;
   }
 }

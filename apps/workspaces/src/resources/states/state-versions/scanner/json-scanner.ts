@@ -85,8 +85,8 @@ export class JsonScanner {
 
   /** Reads the next piece. Throws NotJson. */
   write(piece: Uint8Array): void {
-    const given = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
-    const bytes = this.tail.length === 0 ? given : Buffer.concat([this.tail, given]);
+    const received = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
+    const bytes = this.tail.length === 0 ? received : Buffer.concat([this.tail, received]);
     const whole = bytes.length - unfinished(bytes);
     this.tail = Buffer.from(bytes.subarray(whole));
     const sound = bytes.subarray(0, whole);

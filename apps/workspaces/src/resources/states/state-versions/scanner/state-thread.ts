@@ -12,11 +12,11 @@ const digests = new Map<number, StateDigest>();
 const answer = (answered: Answered): void => parentPort!.postMessage(answered);
 
 function digestOf(state: number): StateDigest {
-  const known = digests.get(state);
-  if (known) return known;
-  const made = new StateDigest();
-  digests.set(state, made);
-  return made;
+  const existing = digests.get(state);
+  if (existing) return existing;
+  const digest = new StateDigest();
+  digests.set(state, digest);
+  return digest;
 }
 
 parentPort!.on('message', (asked: Asked) => {
