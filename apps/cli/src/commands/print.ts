@@ -10,7 +10,7 @@ export function print({ output }: Context, { body }: ServiceResponse): void {
   output.show(withoutEmptyParts(body ?? {}), fieldsOf(body ?? {}));
 }
 
-/** An answer without its empty parts: `auth` and `wrap_info` are there only when they have content. */
+/** An answer without its empty parts: `auth` and `wrap_info` are included only if they have content. */
 export function withoutEmptyParts(body: ResponseBody): ResponseBody {
   const { auth, wrap_info, ...rest } = body;
   return { ...rest, ...(auth ? { auth } : {}), ...(wrap_info ? { wrap_info } : {}) };

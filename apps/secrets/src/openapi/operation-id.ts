@@ -2,7 +2,7 @@ import type { LiveMount } from '../kernel/mounts/mount';
 import { isListing, type Verb } from '../sdk/call';
 import type { AnyOperation, Path } from '../sdk/path';
 
-/** Types whose operations have another name than the type; `oidc` would collide with the identity provider. */
+/** Types whose operation ids begin with another name than the type; `oidc` would collide with the identity provider. */
 const prefixes = new Map([
   ['approle', 'app-role'],
   ['oidc', 'oidc-auth'],
@@ -27,8 +27,8 @@ export function typeName({ type, options }: Pick<LiveMount, 'type' | 'options'>)
 }
 
 /**
- * The id of an operation: its type, a verb and a noun, as client generators for such services have long named them. It
- * is independent of the mount's path.
+ * The id of an operation: type, verb and noun, in the form that existing client generators use. It is independent of
+ * the mount's path.
  */
 export function operationId(mount: LiveMount, declared: Path, verb: Verb, operation: AnyOperation): string {
   const prefix = prefixes.get(mount.type) ?? typeName(mount);

@@ -161,10 +161,10 @@ export const notRedirectable = <T extends z.ZodType>(secret: T): T => secret.met
 /** A string from a closed list, compared exactly; `text` is the whole refusal. */
 export const oneOf = <const T extends readonly string[]>(values: T, text?: (value: string) => string) =>
   field<T[number]>({ type: 'string', enum: [...values] }, (value) => {
-    const given = toText(value);
-    if (given instanceof Failure) return given;
-    if (values.includes(given)) return given;
-    return text ? new Failure(text(given), true) : new Failure(`must be one of ${values.join(', ')}`);
+    const read = toText(value);
+    if (read instanceof Failure) return read;
+    if (values.includes(read)) return read;
+    return text ? new Failure(text(read), true) : new Failure(`must be one of ${values.join(', ')}`);
   });
 
 /** A whole number, from a number or numeric text. */

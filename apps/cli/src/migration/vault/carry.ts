@@ -35,7 +35,7 @@ export async function carry(
     const before = await findHere(place, path);
     if (before && !how.isUnset?.(before)) {
       job.report.skip(kind);
-      tellDifferences(place, label, nonEmpty, before);
+      reportDifferences(place, label, nonEmpty, before);
       return false;
     }
     if (!job.dryRun) {
@@ -44,14 +44,14 @@ export async function carry(
     }
     job.report.add(kind);
     if (job.dryRun) return true;
-    tellDifferences(place, label, nonEmpty, (await to.find(path)) ?? {});
+    reportDifferences(place, label, nonEmpty, (await to.find(path)) ?? {});
     return true;
   });
   return done ?? false;
 }
 
 /** Names the settings that differ from those there. Values may be confidential, so they are not printed. */
-function tellDifferences({ job }: NamespacePair, label: string, there: Data, here: Data): void {
+function reportDifferences({ job }: NamespacePair, label: string, there: Data, here: Data): void {
   const names = Object.entries(there).flatMap(([name, value]) => (same(value, here[name]) ? [] : [name]));
   if (names.length > 0) job.report.leave(`${label}: not as it is there: ${names.join(', ')}`);
 }
@@ -75,7 +75,9 @@ const newer: ReadonlyMap<string, string> = new Map(
 /** Old names of settings are shown next to the new ones. */
 const isOlderName = (name: string, all: Data): boolean => Object.hasOwn(all, newer.get(name) ?? '');
 
-/** One text for everything that means the same: nothing in all its forms, durations as seconds, lists in any order. */
+/**
+ * The same text for all values with one meaning: empty values are equal, durations become seconds, lists are sorted.
+ */
 function normal(value: unknown): string {
   if (value === null || value === undefined || value === false || value === '') return '';
   if (value instanceof ExactNumber) return value.digits;

@@ -74,12 +74,12 @@ export class AccountsClient {
     });
     const problem = `failed to create a service account token for ${namespace}/${name}`;
     if (status !== 201) throw refusal(problem, status, json);
-    const made = (json as { status?: { token?: unknown; expirationTimestamp?: unknown } } | undefined)?.status;
-    const expiresAtMs = Date.parse(String(made?.expirationTimestamp));
-    if (typeof made?.token !== 'string' || made.token === '' || Number.isNaN(expiresAtMs)) {
+    const issued = (json as { status?: { token?: unknown; expirationTimestamp?: unknown } } | undefined)?.status;
+    const expiresAtMs = Date.parse(String(issued?.expirationTimestamp));
+    if (typeof issued?.token !== 'string' || issued.token === '' || Number.isNaN(expiresAtMs)) {
       throw new Refusal('upstream', `${problem}: ${who} did not return a token`);
     }
-    return { token: made.token, expiresAtMs };
+    return { token: issued.token, expiresAtMs };
   }
 
   /** The labels of a namespace; undefined for an absent one. */

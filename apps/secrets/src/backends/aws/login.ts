@@ -64,27 +64,27 @@ export const loginPath = (parts: AwsParts) =>
         const roleName = input.role?.toLowerCase();
         const early = roleName ? await requireRole(storage, roleName) : undefined;
         if (early && !withinCidrs(caller.address, early.token_bound_cidrs)) throw denied();
-        const said = await parts.tokenService.ask(request, config);
-        const principal = principalOf(said.arn);
+        const identity = await parts.tokenService.ask(request, config);
+        const principal = principalOf(identity.arn);
         const name = roleName ?? principal.name.toLowerCase();
         const role = early ?? (await requireRole(storage, name));
         if (!withinCidrs(caller.address, role.token_bound_cidrs)) throw denied();
         const { iam_alias, iam_metadata } = await identityInForce(storage);
-        const id = said.userId.split(':')[0]!;
+        const id = identity.userId.split(':')[0]!;
         const needsFull = iam_alias === 'full_arn' || !isExactly(role, id, canonicalArn(principal));
         const full = needsFull ? await fullArn(parts, storage, role, principal, id, iam_alias === 'full_arn') : '';
         const who: Who = { id, canonical: canonicalArn(principal), full };
         if (!admits(role, who)) {
           throw new Refusal(
             'denied',
-            `IAM Principal ${JSON.stringify(said.arn)} does not belong to the role ${JSON.stringify(name)}`,
+            `IAM Principal ${JSON.stringify(identity.arn)} does not belong to the role ${JSON.stringify(name)}`,
           );
         }
         const facts: Record<string, string> = {
           account_id: principal.account,
           auth_type: 'iam',
           canonical_arn: who.canonical,
-          client_arn: said.arn,
+          client_arn: identity.arn,
           client_user_id: id,
         };
         const metadata = Object.fromEntries(iam_metadata.map((fact) => [fact, facts[fact]!]));

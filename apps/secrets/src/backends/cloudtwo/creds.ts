@@ -97,14 +97,14 @@ async function user(cloud: CloudTwo, call: CredsCall, role: CloudTwoRole) {
     { nowMs },
   );
   const intent = await storage.intent('iam_user', { name, at_ms: nowMs });
-  const made = await createUser(iam, name, params.name, role, () => intent.drop());
-  const observed = await waitForKey(cloud, connection(config), made, role.wait_for_key ?? 0);
+  const user = await createUser(iam, name, params.name, role, () => intent.drop());
+  const observed = await waitForKey(cloud, connection(config), user, role.wait_for_key ?? 0);
   if (observed?.key_answers === false)
     warn(`the new key did not work within ${role.wait_for_key}s; it may need longer`);
   intent.settle();
   return secret('iam_user', {
-    data: { access_key: made.accessKey, secret_key: made.secretKey, security_token: null, arn: made.arn, ...observed },
-    internal: { name, access_key: made.accessKey, at_ms: nowMs },
+    data: { access_key: user.accessKey, secret_key: user.secretKey, security_token: null, arn: user.arn, ...observed },
+    internal: { name, access_key: user.accessKey, at_ms: nowMs },
     ttlSeconds: times.lease,
     maxTtlSeconds: times.lease_max,
     renewable: true,

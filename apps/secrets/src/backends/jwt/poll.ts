@@ -10,7 +10,9 @@ import { type OidcProvider, ProviderRefusal } from './provider';
 
 const waiting = new Set(['authorization_pending', 'slow_down']);
 
-/** `oidc/poll`: returns the result of a login by device, or of one that the browser finishes here, to its initiator. */
+/**
+ * `oidc/poll`: returns the token of a login to the client that began it, in the callback modes `device` and `direct`.
+ */
 export const pollPath = (provider: OidcProvider) =>
   path('oidc/poll', {
     summary: 'The result of a login that is finished elsewhere.',
@@ -42,7 +44,7 @@ export const pollPath = (provider: OidcProvider) =>
         }
         if (pending.mode !== 'device') throw new Refusal('invalid', 'authorization_pending');
         const forget = () => decide(storage, state, nowMs, () => ({ next: undefined, result: true }));
-        const made = await finish(
+        const result = await finish(
           provider,
           pending,
           async (config) => {
@@ -54,14 +56,14 @@ export const pollPath = (provider: OidcProvider) =>
                 await forget();
                 throw new Refusal('invalid', `authorization failed: ${error.code}`);
               });
-            // A device code yields one answer; the provider gave it to one of two simultaneous callers.
+            // A device code can be exchanged only once: of two simultaneous callers, only one gets the token.
             if (!(await forget()))
               throw new Refusal('invalid', 'Keystead login failed. Expired or missing OAuth state.');
             return tokens;
           },
           call,
         );
-        return login(made);
+        return login(result);
       },
     },
   });

@@ -173,7 +173,7 @@ async function writeVersion(
   if (!isObject(input.data)) {
     throw new Refusal('invalid', input.data === undefined ? 'no data provided' : 'data must be an object');
   }
-  const given = input.data;
+  const pairs = input.data;
   const cas = input.options?.cas;
   const config = await configOf(storage);
   const change = async (tx: Storage): Promise<Reply> => {
@@ -188,7 +188,7 @@ async function writeVersion(
     }
     const nextVersion = withNextVersion(key ?? newKey(nowMs), config, nowMs, authorOf(call.caller));
     putKey(tx, params.path, nextVersion.key, key);
-    tx.put(valueKey(params.path, nextVersion.version), jsonText(next(given, before)));
+    tx.put(valueKey(params.path, nextVersion.version), jsonText(next(pairs, before)));
     for (const number of nextVersion.dropped) tx.delete(valueKey(params.path, number));
     return data(showMetadata(nextVersion.key, nextVersion.version));
   };

@@ -15,7 +15,7 @@ const wait = operation({
   },
 });
 
-/** Replaces a key/value storage during its upgrade to versions: callers get an error that asks them to wait. */
+/** The backend of a key/value mount during its upgrade to versions: callers get an error that tells them to wait. */
 export const kvUpgrading = backend({
   type: 'kv',
   kind: 'secret',
@@ -35,7 +35,7 @@ export function firstVersionOf(at: string, text: string, nowMs: number): readonl
   ];
 }
 
-/** What a mount with versions holds. */
+/** The names of entries in a mount with versions. */
 const versioned = /^(?:meta\/|ends\/\d{12} |data\/\d+\/|config$)/;
 
 /**

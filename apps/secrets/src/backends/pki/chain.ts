@@ -5,15 +5,15 @@ const chains = new WeakMap<Ca, Map<string, readonly Issuer[]>>();
 
 /** The issuer and its parents in the mount. Cached until the issuers change. */
 export function chainOf(ca: Ca, issuer: Issuer): readonly Issuer[] {
-  let known = chains.get(ca);
-  if (!known) {
-    known = new Map();
-    chains.set(ca, known);
+  let cached = chains.get(ca);
+  if (!cached) {
+    cached = new Map();
+    chains.set(ca, cached);
   }
-  let chain = known.get(issuer.issuer_id);
+  let chain = cached.get(issuer.issuer_id);
   if (!chain) {
     chain = issuer.manual_chain.length > 0 ? chainByHand(ca, issuer) : chainAbove(ca, issuer);
-    known.set(issuer.issuer_id, chain);
+    cached.set(issuer.issuer_id, chain);
   }
   return chain;
 }

@@ -52,7 +52,7 @@ const reading = (kind: CrlKind, form: Form) =>
   });
 
 const open = { auth: 'none' } as const;
-const bare = { auth: 'none', responseFormat: 'raw' } as const;
+const rawAnswer = { auth: 'none', responseFormat: 'raw' } as const;
 
 const listPaths = kinds.flatMap(([suffix, kind]) => {
   const [name, certName] = kind === 'complete' ? ['crl', 'crl'] : ['crl-delta', 'delta-crl'];
@@ -60,12 +60,12 @@ const listPaths = kinds.flatMap(([suffix, kind]) => {
   return [
     path(`crl${suffix}`, {
       summary: `${summary} of the default issuer, as DER.`,
-      ...bare,
+      ...rawAnswer,
       read: { ...reading(kind, 'der'), operationId: `read-${name}-der` },
     }),
     path(`crl${suffix}/pem`, {
       summary: `${summary} of the default issuer, as PEM.`,
-      ...bare,
+      ...rawAnswer,
       read: { ...reading(kind, 'pem'), operationId: `read-${name}-pem` },
     }),
     path(`issuer/:ref/crl${suffix}`, {
@@ -75,12 +75,12 @@ const listPaths = kinds.flatMap(([suffix, kind]) => {
     }),
     path(`issuer/:ref/crl${suffix}/der`, {
       summary: `${summary} of an issuer, as DER.`,
-      ...bare,
+      ...rawAnswer,
       read: { ...reading(kind, 'der'), operationId: `issuer-read-${name}-der` },
     }),
     path(`issuer/:ref/crl${suffix}/pem`, {
       summary: `${summary} of an issuer, as PEM.`,
-      ...bare,
+      ...rawAnswer,
       read: { ...reading(kind, 'pem'), operationId: `issuer-read-${name}-pem` },
     }),
     path(`cert/${certName}`, {

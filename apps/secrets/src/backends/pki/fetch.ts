@@ -76,7 +76,7 @@ function details({ der }: StoredCertificate) {
 }
 
 const open = { auth: 'none' } as const;
-const bare = { auth: 'none', responseFormat: 'raw' } as const;
+const rawAnswer = { auth: 'none', responseFormat: 'raw' } as const;
 const rawCertificate = (isPem: boolean) =>
   operation<{ readonly serial: string }>({
     summary: 'Read a certificate, or with the serial number ca that of the default issuer, without an envelope.',
@@ -106,7 +106,7 @@ const rawIssuer = (form: 'pem' | 'der') =>
 export const fetchPaths = [
   path('ca', {
     summary: 'The certificate of the default issuer, as DER.',
-    ...bare,
+    ...rawAnswer,
     read: {
       summary: 'Read the certificate of the default issuer, as DER.',
       operationId: 'read-ca-der',
@@ -121,7 +121,7 @@ export const fetchPaths = [
   }),
   path('ca/pem', {
     summary: 'The certificate of the default issuer, as PEM.',
-    ...bare,
+    ...rawAnswer,
     read: {
       summary: 'Read the certificate of the default issuer, as PEM.',
       operationId: 'read-ca-pem',
@@ -136,7 +136,7 @@ export const fetchPaths = [
   }),
   path('ca_chain', {
     summary: 'The chain of the default issuer, as PEM.',
-    ...bare,
+    ...rawAnswer,
     read: {
       summary: 'Read the chain of the default issuer, as PEM.',
       operationId: 'read-ca-chain-pem',
@@ -208,24 +208,24 @@ export const fetchPaths = [
   }),
   path('cert/:serial/raw', {
     summary: 'A certificate, as DER.',
-    ...bare,
+    ...rawAnswer,
     params: { serial: 'segment' },
     read: { ...rawCertificate(false), operationId: 'read-cert-raw-der' },
   }),
   path('cert/:serial/raw/pem', {
     summary: 'A certificate, as PEM.',
-    ...bare,
+    ...rawAnswer,
     params: { serial: 'segment' },
     read: { ...rawCertificate(true), operationId: 'read-cert-raw-pem' },
   }),
   path('issuer/:ref/pem', {
     summary: 'The certificate of an issuer, as PEM.',
-    ...bare,
+    ...rawAnswer,
     read: { ...rawIssuer('pem'), operationId: 'read-issuer-pem' },
   }),
   path('issuer/:ref/der', {
     summary: 'The certificate of an issuer, as DER.',
-    ...bare,
+    ...rawAnswer,
     read: { ...rawIssuer('der'), operationId: 'read-issuer-der' },
   }),
   path('issuer/:ref/json', {
@@ -285,9 +285,9 @@ export const fetchPaths = [
         const limit = Math.min(page.limit ?? mostDetailed, mostDetailed);
         const serials = await listCertificates(storage, { ...page, limit });
         if (serials.length === mostDetailed) warn(`there may be more: request those after ${serials.at(-1)}`);
-        const kept = await findCertificates(storage, serials);
-        const found = serials.filter((serial) => kept.has(serial));
-        return keys(found, Object.fromEntries(found.map((serial) => [serial, details(kept.get(serial)!)])));
+        const certificates = await findCertificates(storage, serials);
+        const found = serials.filter((serial) => certificates.has(serial));
+        return keys(found, Object.fromEntries(found.map((serial) => [serial, details(certificates.get(serial)!)])));
       },
     },
   }),

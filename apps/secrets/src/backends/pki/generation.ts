@@ -70,12 +70,12 @@ export interface AskedAuthority {
 
 /** The role that CA requests are checked against: it allows any name. */
 export function authorityRole(asked: AskedAuthority, key: { key_type: string; key_bits: number }): Role {
-  const said = Object.fromEntries(
+  const stated = Object.fromEntries(
     Object.keys(subjectRows).map((field) => [field, [...(asked[field as keyof typeof subjectRows] ?? [])]]),
   );
   return checkedKeyRules({
     ...roleFields.defaults,
-    ...said,
+    ...stated,
     ...key,
     signature_bits: asked.signature_bits ?? 0,
     use_pss: asked.use_pss ?? false,

@@ -95,8 +95,8 @@ const importing = (keysAllowed: boolean) =>
         found = { keys: [], issuers: [], oldKeys: [], oldIssuers: [] };
         let ca = before;
         for (const key of newKeys) {
-          const known = Object.values(ca.keys).find(({ publicKey }) => publicKey === key.info.publicKey);
-          if (known) found.oldKeys.push(known.key_id);
+          const existing = Object.values(ca.keys).find(({ publicKey }) => publicKey === key.info.publicKey);
+          if (existing) found.oldKeys.push(existing.key_id);
           else {
             ca = withKey(ca, tx, key);
             found.keys.push(key.info.key_id);
@@ -104,8 +104,8 @@ const importing = (keysAllowed: boolean) =>
         }
         for (const read of certificates) {
           const text = read.der.toString('base64');
-          const known = Object.values(ca.issuers).find((issuer) => issuer.certificate === text);
-          if (known) found.oldIssuers.push(known.issuer_id);
+          const existing = Object.values(ca.issuers).find((issuer) => issuer.certificate === text);
+          if (existing) found.oldIssuers.push(existing.issuer_id);
           else {
             const issuer = await asRevokedBefore(tx, newIssuer(ca, read.der, ''));
             found.issuers.push(issuer.issuer_id);
@@ -208,9 +208,9 @@ export const importPaths = [
         const made = newKey(keyIn(blocks[0]!, 0), checkedName(input.key_name ?? '', 'key'));
         let id = made.info.key_id;
         const ca = await changeCa(storage, (before, tx) => {
-          const known = Object.values(before.keys).find(({ publicKey }) => publicKey === made.info.publicKey);
-          id = known?.key_id ?? made.info.key_id;
-          return known ? before : withKey(before, tx, made);
+          const existing = Object.values(before.keys).find(({ publicKey }) => publicKey === made.info.publicKey);
+          id = existing?.key_id ?? made.info.key_id;
+          return existing ? before : withKey(before, tx, made);
         });
         if (id !== made.info.key_id) warn('Key already imported, use key/ endpoint to update name.');
         await makeFirstLists(storage, nowMs);

@@ -181,14 +181,14 @@ const signing = operation<{ readonly ref?: string }, typeof SignInput>({
       ...alternativeNames(names, subject.length === 0),
       ...permittedDomains(input.permitted_dns_domains ?? []),
     ];
-    const kept = own.filter(
+    const fixed = own.filter(
       ({ extnID }) => extnID === id_ce_subjectAltName || !extensions.some((one) => one.extnID === extnID),
     );
-    const given = extensions.filter(({ extnID }) => !kept.some((one) => one.extnID === extnID));
+    const requested = extensions.filter(({ extnID }) => !fixed.some((one) => one.extnID === extnID));
     const serial = serialText(newSerial());
     const { signature_bits: bits, use_pss: usePss } = role;
     const content = { serial, subject, issuer: ready.name, publicKey: csr.publicKey, ...validity };
-    const der = await makeCertificate({ ...content, extensions: [...kept, ...given] }, ready.signer(bits, usePss));
+    const der = await makeCertificate({ ...content, extensions: [...fixed, ...requested] }, ready.signer(bits, usePss));
     keepCertificate(storage, serial, {
       der: der.toString('base64'),
       authority: authorityOf(ready.certificate),
@@ -236,7 +236,7 @@ const signingSelfIssued = operation<{ readonly ref?: string }, typeof SelfIssued
     const ready = await readyIssuer(storage, params.ref ?? 'default');
     if (input.require_matching_certificate_algorithms) requireSameType(given, ready);
     const ours = [...authorityKeyId(ready.keyId), ...urlExtensions(ready.urls)];
-    const kept = (given.tbs.extensions ?? []).filter(({ extnID }) => !ours.some((one) => one.extnID === extnID));
+    const others = (given.tbs.extensions ?? []).filter(({ extnID }) => !ours.some((one) => one.extnID === extnID));
     const serial = serialText(newSerial());
     const content: CertificateContent = {
       serial,
@@ -245,7 +245,7 @@ const signingSelfIssued = operation<{ readonly ref?: string }, typeof SelfIssued
       publicKey: publicDer(given.publicKey),
       notBeforeMs: given.notBeforeMs,
       notAfterMs: given.notAfterMs,
-      extensions: [...kept, ...ours],
+      extensions: [...others, ...ours],
     };
     const der = await makeCertificate(content, ready.signer(0, false));
     const { certificate, issuing_ca } = shownCertificate(der, ready, 'pem', false);

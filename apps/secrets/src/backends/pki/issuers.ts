@@ -94,13 +94,13 @@ type IssuerInput = z.output<typeof IssuerInput>;
 /** The issuer with the fields of the request; others keep their values. Throws `invalid`. */
 function changed(ca: Ca, issuer: Issuer, asked: IssuerInput): Issuer {
   const { usage, manual_chain: chain, ...plain } = asked;
-  const given = Object.fromEntries(Object.entries(plain).filter(([, value]) => value !== undefined));
+  const changes = Object.fromEntries(Object.entries(plain).filter(([, value]) => value !== undefined));
   const name = checkedName(asked.issuer_name ?? issuer.issuer_name, 'issuer');
   const taken = name === '' ? undefined : issuerRef(ca, name);
   if (taken && taken.issuer_id !== issuer.issuer_id) refuse('issuer name already in use');
   const after: Issuer = {
     ...issuer,
-    ...given,
+    ...changes,
     issuer_name: name,
     manual_chain: chain ? chainIds(ca, issuer, chain) : issuer.manual_chain,
     usage: usage ? checkedUsages(issuer, usage) : issuer.usage,
@@ -217,8 +217,8 @@ export const issuerPaths = [
       output: issuerOutput,
       run: (call) => {
         const { input, params } = call;
-        const given = Object.entries(input).filter(([, value]) => value !== undefined);
-        return changeIssuer(call, params.ref, { ...initial, issuer_name: '', ...Object.fromEntries(given) });
+        const fields = Object.entries(input).filter(([, value]) => value !== undefined);
+        return changeIssuer(call, params.ref, { ...initial, issuer_name: '', ...Object.fromEntries(fields) });
       },
     },
     patch: {

@@ -55,10 +55,10 @@ export const keyPaths = [
         });
         if (rules.key_type === 'any') refuse('unknown key type any');
         const key = await makeKey(rules);
-        const made = newKey(key, name);
-        await changeCa(storage, (ca, tx) => withKey(ca, tx, made));
+        const created = newKey(key, name);
+        await changeCa(storage, (ca, tx) => withKey(ca, tx, created));
         return data({
-          ...show(made.info),
+          ...show(created.info),
           ...(kind === 'exported' && { private_key: formatKey(shownKeyOf(key), 'pem', 'der') }),
         });
       },

@@ -39,7 +39,7 @@ export async function signLeaf(
     issuer: { notAfterMs: ready.certificate.notAfterMs, behavior: ready.issuer.leaf_not_after_behavior },
     warn,
   });
-  const given = leaf.extensions ?? [];
+  const requested = leaf.extensions ?? [];
   const own = [
     ...usageExtensions(role),
     ...(role.basic_constraints_valid_for_non_ca ? [basicConstraints(false)] : []),
@@ -49,7 +49,7 @@ export async function signLeaf(
     ...alternativeNames(leaf.names, leaf.subject.length === 0),
     ...policyExtension(role.policy_identifiers),
   ];
-  const extensions = [...own.filter(({ extnID }) => !given.some((one) => one.extnID === extnID)), ...given];
+  const extensions = [...own.filter(({ extnID }) => !requested.some((one) => one.extnID === extnID)), ...requested];
   const serial = serialText(newSerial());
   const der = await makeCertificate(
     { serial, subject: leaf.subject, issuer: ready.name, publicKey: leaf.publicKey, ...validity, extensions },

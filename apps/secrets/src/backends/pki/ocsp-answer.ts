@@ -69,9 +69,9 @@ const hashes: ReadonlyMap<string, string> = new Map([
  */
 export function usualForm({ id, serial }: AskedStatus): string | undefined {
   const { algorithm, parameters } = id.hashAlgorithm;
-  const given = Buffer.from(parameters ?? new ArrayBuffer(0)).toString('hex');
-  const isUsual = ['', '0500'].includes(given) && serialBytes(serial).equals(Buffer.from(id.serialNumber));
-  return isUsual ? `${algorithm} ${given}` : undefined;
+  const parameterHex = Buffer.from(parameters ?? new ArrayBuffer(0)).toString('hex');
+  const isUsual = ['', '0500'].includes(parameterHex) && serialBytes(serial).equals(Buffer.from(id.serialNumber));
+  return isUsual ? `${algorithm} ${parameterHex}` : undefined;
 }
 
 /** Whether the question is about a certificate of this CA. */
@@ -112,7 +112,7 @@ export async function makeOcspAnswer(
 ): Promise<Buffer> {
   const now = new Date(wholeSeconds(nowMs));
   const nextUpdate = validSeconds > 0 ? new Date(now.getTime() + validSeconds * 1000) : undefined;
-  const said = new ResponseData({
+  const responseData = new ResponseData({
     responderID: new ResponderID({ byKey: new KeyHash(arrayBuffer(keyIdOf(publicDer(authority.publicKey)))) }),
     producedAt: now,
     responses: standings.map(
@@ -120,9 +120,9 @@ export async function makeOcspAnswer(
     ),
     responseExtensions: nonce && [nonce],
   });
-  const signature = await signWith(algorithm, key, encoded(said));
+  const signature = await signWith(algorithm, key, encoded(responseData));
   const basic = new BasicOCSPResponse({
-    tbsResponseData: said,
+    tbsResponseData: responseData,
     signatureAlgorithm: identifierOf(algorithm),
     signature: arrayBuffer(signature),
   });

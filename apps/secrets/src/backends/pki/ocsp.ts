@@ -49,8 +49,8 @@ const longestRead = 512;
 
 /** Parses a request in base64; undefined if it is malformed. Clients repeat those about one certificate without a nonce. */
 function directed(ca: Ca, base64: string): DirectedRequest | undefined {
-  const known = readRequests.get(ca)?.get(base64);
-  if (known) return known;
+  const cached = readRequests.get(ca)?.get(base64);
+  if (cached) return cached;
   const read = readOcspRequest(Buffer.from(base64, 'base64'));
   if (!read) return undefined;
   const isPlain = !read.nonce && read.questions.length === 1;
@@ -84,14 +84,15 @@ async function answer({ storage, nowMs }: Pick<Call, 'storage' | 'nowMs'>, base6
   };
   const [only] = found;
   if (form === undefined || !only || validSeconds === 0) return make();
-  const kept = keptAnswers.get(only)?.get(form);
-  if (kept && kept.issuer === issuer && kept.expiry === config.ocsp_expiry && nowMs < kept.untilMs) return kept.der;
-  const made = await make();
+  const cached = keptAnswers.get(only)?.get(form);
+  if (cached && cached.issuer === issuer && cached.expiry === config.ocsp_expiry && nowMs < cached.untilMs)
+    return cached.der;
+  const answer = await make();
   const answers = keptAnswers.get(only) ?? new Map<string, KeptAnswer>();
   // Cached responses keep at least half of their validity.
-  answers.set(form, { issuer, expiry: config.ocsp_expiry, untilMs: nowMs + validSeconds * 500, der: made });
+  answers.set(form, { issuer, expiry: config.ocsp_expiry, untilMs: nowMs + validSeconds * 500, der: answer });
   keptAnswers.set(only, answers);
-  return made;
+  return answer;
 }
 
 /** The issuer that can answer all questions and has a key. */

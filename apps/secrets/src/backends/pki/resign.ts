@@ -139,8 +139,8 @@ export const resignPaths = [
         const found = new Map<string, Revoked>();
         for (const [at, text] of lists.entries()) {
           for (const one of revokedIn(text, at, certificateOf(issuer))) {
-            const known = found.get(one.serial);
-            if (!known || one.seconds < known.seconds) found.set(one.serial, one);
+            const earlier = found.get(one.serial);
+            if (!earlier || one.seconds < earlier.seconds) found.set(one.serial, one);
           }
         }
         return signList(call, issuer, call.input, [...found.values()]);

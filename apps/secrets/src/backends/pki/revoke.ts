@@ -117,9 +117,9 @@ async function revoke(
   const ca = await findCa(storage);
   const serial = text === undefined ? await serialOfText(call, ca, certificate!, prove) : readSerial(text);
   if (text === '') refuse('The serial number must be provided');
-  const kept = serial === undefined ? undefined : await findCertificate(storage, serial);
-  if (serial === undefined || !kept) refuse(`certificate with serial ${text ?? serial} not found.`);
-  if (text !== undefined) prove(readCertificate(Buffer.from(kept.der, 'base64')));
+  const stored = serial === undefined ? undefined : await findCertificate(storage, serial);
+  if (serial === undefined || !stored) refuse(`certificate with serial ${text ?? serial} not found.`);
+  if (text !== undefined) prove(readCertificate(Buffer.from(stored.der, 'base64')));
   requireNoIssuer(ca, serial);
   return answer(serial, await revokeKept(storage, nowMs, serial), (warning) => call.warn(warning));
 }

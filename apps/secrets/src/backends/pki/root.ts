@@ -58,8 +58,8 @@ async function generateRoot(call: RootCall, usualName: string) {
     freeIssuerName(ca, input.issuer_name) || (usualName !== '' && !issuerRef(ca, usualName) ? usualName : '');
   nameIn(await findCa(storage));
   const format = formatOf(input);
-  const made = await authorityKey(storage, params.exported, input);
-  const { role, key } = made;
+  const authority = await authorityKey(storage, params.exported, input);
+  const { role, key } = authority;
   const warn = (text: string) => call.warn(text);
   const { subject, names } = requestedNames(role, input, undefined, warn);
   const validity = validityFor(role, input, { nowMs, mount, warn });
@@ -83,7 +83,7 @@ async function generateRoot(call: RootCall, usualName: string) {
   const certificate = readCertificate(der);
   let issuer!: Issuer;
   const after = await changeCa(storage, (before, tx) => {
-    const withItsKey = made.made ? withKey(before, tx, made.made) : before;
+    const withItsKey = authority.made ? withKey(before, tx, authority.made) : before;
     issuer = newIssuer(withItsKey, der, nameIn(withItsKey), algorithm.name);
     keepCertificate(tx, serial, {
       der: der.toString('base64'),
@@ -103,7 +103,7 @@ async function generateRoot(call: RootCall, usualName: string) {
   const text = format === 'der' ? der.toString('base64') : certificatePem(der);
   const shown = { certificate: text, issuing_ca: text };
   return data({
-    ...(made.isShown ? withShownKey(shown, shownKeyOf(key), format, input) : shown),
+    ...(authority.isShown ? withShownKey(shown, shownKeyOf(key), format, input) : shown),
     serial_number: serial,
     expiration: Math.floor(validity.notAfterMs / 1000),
     issuer_id: issuer.issuer_id,

@@ -71,9 +71,9 @@ export const listExpiring = (storage: Storage, range: Ending) =>
     range,
     (page) => storage.list(endFolder, page),
     async (serials) => {
-      const kept = await findCertificates(storage, serials);
+      const certificates = await findCertificates(storage, serials);
       return serials.flatMap((serial) => {
-        const certificate = kept.get(serial);
+        const certificate = certificates.get(serial);
         return certificate && certificate.revokedAtMs === undefined ? [[serial, certificate] as const] : [];
       });
     },

@@ -21,10 +21,10 @@ function parse(text: string): StoredCrl {
 
 /** A CRL in DER; undefined if there is none yet. */
 export async function findCrl(storage: Storage, authority: string, kind: CrlKind): Promise<LongBody | undefined> {
-  const kept = await storage.read(key(authority, kind), parse);
-  if (kept === undefined) return undefined;
-  if ('der' in kept) {
-    const der = Buffer.from(kept.der, 'base64');
+  const stored = await storage.read(key(authority, kind), parse);
+  if (stored === undefined) return undefined;
+  if ('der' in stored) {
+    const der = Buffer.from(stored.der, 'base64');
     return {
       bytes: der.length,
       async *parts() {
@@ -33,10 +33,10 @@ export async function findCrl(storage: Storage, authority: string, kind: CrlKind
     };
   }
   return {
-    bytes: kept.bytes,
+    bytes: stored.bytes,
     async *parts() {
-      for (let n = 0; n < kept.parts; n++) {
-        const part = await storage.get(`${kept.folder}${n}`);
+      for (let n = 0; n < stored.parts; n++) {
+        const part = await storage.get(`${stored.folder}${n}`);
         if (part === undefined) throw new Error(`part ${n} of a list of revoked certificates is gone`);
         yield Buffer.from(part, 'base64');
       }

@@ -97,13 +97,13 @@ async function tidyPage(storage: Storage, nowMs: number): Promise<boolean> {
     const page = await listByEnd(tx, { after: state.after, limit: plan.page_size });
     const leastBuffer = Math.min(plan.safety_buffer, plan.revoked_safety_buffer);
     const old = page.filter(({ endsAtMs }) => endsAtMs + leastBuffer * 1000 <= nowMs);
-    const kept = await findCertificates(
+    const certificates = await findCertificates(
       tx,
       old.map(({ serial }) => serial),
     );
     let { removed, removedRevoked } = state;
     for (const { serial, endsAtMs } of old) {
-      const certificate = kept.get(serial);
+      const certificate = certificates.get(serial);
       if (!certificate) continue;
       const { revokedAtMs, authority } = certificate;
       const isRevoked = revokedAtMs !== undefined;
@@ -134,8 +134,10 @@ async function finish(storage: Storage, nowMs: number, { plan, removedRevoked }:
       const isOver = (id: string) =>
         id !== ca.default_issuer &&
         certificateOf(ca.issuers[id]!).notAfterMs + plan.issuer_safety_buffer * 1000 <= nowMs;
-      const kept = Object.entries(ca.issuers).filter(([id]) => !isOver(id));
-      return kept.length === Object.keys(ca.issuers).length ? ca : { ...ca, issuers: Object.fromEntries(kept) };
+      const remaining = Object.entries(ca.issuers).filter(([id]) => !isOver(id));
+      return remaining.length === Object.keys(ca.issuers).length
+        ? ca
+        : { ...ca, issuers: Object.fromEntries(remaining) };
     });
   }
   if (plan.tidy_acme) {

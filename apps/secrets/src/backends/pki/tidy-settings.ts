@@ -74,6 +74,6 @@ export function checkPlan(plan: TidyPlan): void {
 /** The plan in a request; safety buffers left out follow the first one. */
 export function planOf(given: Partial<z.output<typeof tidyFields.input>>): TidyPlan {
   const safety_buffer = given.safety_buffer ?? tidyFields.defaults.safety_buffer;
-  const said = Object.entries(given).filter(([name, value]) => name in tidyFields.defaults && value !== undefined);
-  return { ...tidyFields.defaults, revoked_safety_buffer: safety_buffer, ...Object.fromEntries(said) };
+  const entries = Object.entries(given).filter(([name, value]) => name in tidyFields.defaults && value !== undefined);
+  return { ...tidyFields.defaults, revoked_safety_buffer: safety_buffer, ...Object.fromEntries(entries) };
 }

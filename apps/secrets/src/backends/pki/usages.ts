@@ -93,8 +93,8 @@ function purposeExtension(said: Purposes): Extension[] {
     [said.email_protection_flag, 'emailprotection'],
   ] as const;
   const named = [...flags.flatMap(([on, name]) => (on ? [name] : [])), ...said.ext_key_usage.map(folded)];
-  const known = [...extendedUsages].flatMap(([name, id]) => (named.includes(name) ? [id] : []));
-  const ids = new Set([...known, ...said.ext_key_usage_oids]);
+  const namedIds = [...extendedUsages].flatMap(([name, id]) => (named.includes(name) ? [id] : []));
+  const ids = new Set([...namedIds, ...said.ext_key_usage_oids]);
   return ids.size === 0
     ? []
     : [extension(id_ce_extKeyUsage, arrayBuffer(element(tags.sequence, [...ids].map(idElement))))];

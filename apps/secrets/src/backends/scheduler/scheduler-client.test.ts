@@ -15,7 +15,7 @@ describe('a client of a scheduler', () => {
       if (name === 'scheduler:create') started++;
     };
     const throttle = new Throttle();
-    // Clients are made for every request; what they share is the throttle.
+    // A client is created for every request; all clients share the throttle.
     const crowd = Array.from({ length: 40 }, (_, n) => {
       const access = { address, token, caCert: '', clientCert: '', clientKey: '' };
       const client = new SchedulerClient(access, { parts: { ...plainParts, fault }, throttle });

@@ -76,18 +76,18 @@ const ecHashes: ReadonlyMap<string, string> = new Map([
 async function signature(body: Buffer, signer: KeyObject, algorithm: string): Promise<Buffer> {
   const hash = rsaHashes.get(algorithm)!;
   if (signer.asymmetricKeyType === 'rsa') {
-    const made = await signWithRsa(hash, body, signer);
-    return Buffer.concat([sized(algorithm === 'default' ? 'rsa-sha2-256' : algorithm), sized(made)]);
+    const signature = await signWithRsa(hash, body, signer);
+    return Buffer.concat([sized(algorithm === 'default' ? 'rsa-sha2-256' : algorithm), sized(signature)]);
   }
   if (algorithm !== 'default') refuse(`algorithm_signer ${algorithm} needs an issuer with an RSA key`);
   if (signer.asymmetricKeyType === 'ed25519') {
     return Buffer.concat([sized('ssh-ed25519'), sized(sign(null, body, signer))]);
   }
   const [type, curve] = parts(publicBlob(signer)) as [Buffer, Buffer];
-  const made = sign(ecHashes.get(curve.toString())!, body, { key: signer, dsaEncoding: 'ieee-p1363' });
-  const half = made.length / 2;
+  const pair = sign(ecHashes.get(curve.toString())!, body, { key: signer, dsaEncoding: 'ieee-p1363' });
+  const half = pair.length / 2;
   return Buffer.concat([
     sized(type),
-    sized(Buffer.concat([whole(made.subarray(0, half)), whole(made.subarray(half))])),
+    sized(Buffer.concat([whole(pair.subarray(0, half)), whole(pair.subarray(half))])),
   ]);
 }

@@ -188,18 +188,18 @@ export const issuerPaths = [
       stepUp: true,
       async run(call) {
         const { params, storage, warn } = call;
-        let gone: SshIssuer | undefined;
+        let deleted: SshIssuer | undefined;
         let wasDefault = false;
         await changeCa(storage, (ca, tx) => {
-          gone = issuerRef(ca, folded(params.issuer_ref));
-          wasDefault = gone?.issuer_id === ca.default_issuer;
-          return gone ? withoutIssuer(ca, tx, gone.issuer_id) : ca;
+          deleted = issuerRef(ca, folded(params.issuer_ref));
+          wasDefault = deleted?.issuer_id === ca.default_issuer;
+          return deleted ? withoutIssuer(ca, tx, deleted.issuer_id) : ca;
         });
-        if (!gone) return empty;
-        await warnOfRoles(call, [gone.issuer_name, gone.issuer_id, ...(wasDefault ? ['default'] : [])]);
+        if (!deleted) return empty;
+        await warnOfRoles(call, [deleted.issuer_name, deleted.issuer_id, ...(wasDefault ? ['default'] : [])]);
         if (wasDefault) {
           warn(
-            `Deleted issuer ${gone.issuer_id} (via issuer_ref ${folded(params.issuer_ref)}); this was configured as the default issuer. Operations without an explicit issuer will not work until a new default is configured.`,
+            `Deleted issuer ${deleted.issuer_id} (via issuer_ref ${folded(params.issuer_ref)}); this was configured as the default issuer. Operations without an explicit issuer will not work until a new default is configured.`,
           );
         }
         return empty;

@@ -36,8 +36,8 @@ export function readPrivateKey(pem: string): KeyObject {
   try {
     const key = /BEGIN OPENSSH PRIVATE KEY/.test(pem) ? readOpenSsh(pem) : createPrivateKey(pem);
     const { asymmetricKeyType: type, asymmetricKeyDetails: details } = key;
-    const known = type === 'ec' ? [...curves.values()].includes(details?.namedCurve ?? '') : type === 'ed25519';
-    if (known || (type === 'rsa' && (details?.modulusLength ?? 0) >= 2048)) return key;
+    const isAllowed = type === 'ec' ? [...curves.values()].includes(details?.namedCurve ?? '') : type === 'ed25519';
+    if (isAllowed || (type === 'rsa' && (details?.modulusLength ?? 0) >= 2048)) return key;
   } catch {
     // Don't quote the library's message: it may contain parts of the key.
   }

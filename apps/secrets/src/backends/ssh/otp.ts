@@ -76,8 +76,8 @@ export const otpPaths = [
         if (!isAllowed) refuse('Error validating IP: IP does not belong to role');
         if (role.key_type !== 'otp') refuse('key type unknown');
         const key = randomUUID();
-        const kept: KeptPassword = { ip, username, role_name: name };
-        storage.put(entryOf(key), JSON.stringify(kept));
+        const password: KeptPassword = { ip, username, role_name: name };
+        storage.put(entryOf(key), JSON.stringify(password));
         return secret('secret_otp_type', {
           data: { ip, key, key_type: 'otp', port: role.port, username },
           internal: { entry: entryOf(key) },

@@ -139,8 +139,8 @@ export const signPaths = [
         const { key_type = 'rsa', key_bits = 0 } = input;
         checkAskedKey(role, key_type, key_bits);
         const key = await makeKey(key_type, key_bits);
-        const made = await signed(call, role, readPublicKey(publicLine(key), 'made key'));
-        return data({ ...made, private_key: shownPrivateKey(key), private_key_type: key_type });
+        const certificate = await signed(call, role, readPublicKey(publicLine(key), 'made key'));
+        return data({ ...certificate, private_key: shownPrivateKey(key), private_key_type: key_type });
       },
     },
   }),

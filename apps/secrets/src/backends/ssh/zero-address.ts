@@ -13,18 +13,18 @@ const fields = z.object({
     .describe('Roles whose one-time passwords are for any host, even outside their networks.'),
 });
 const entry = 'config/zeroaddress';
-const kept = single(entry, fields);
+const settings = single(entry, fields);
 
 /** Roles that allow any address. */
 export const zeroAddressRoles = async (storage: Storage): Promise<readonly string[]> =>
-  (await kept.find(storage))?.roles ?? [];
+  (await settings.find(storage))?.roles ?? [];
 
 /** Removes a role from the list when it is deleted. */
 export async function forgetZeroAddress(storage: Storage, name: string): Promise<void> {
   if (!(await zeroAddressRoles(storage)).includes(name)) return;
   await storage.transaction(entry, async (tx) => {
     const left = (await zeroAddressRoles(tx)).filter((role) => role !== name);
-    if (await kept.find(tx)) kept.put(tx, { roles: left });
+    if (await settings.find(tx)) settings.put(tx, { roles: left });
   });
 }
 
@@ -36,7 +36,7 @@ export const zeroAddressPath = path(entry, {
     operationId: 'read-zero-address-configuration',
     output: z.object({ roles: z.array(z.string()) }),
     async run({ storage }) {
-      const found = await kept.find(storage);
+      const found = await settings.find(storage);
       return found ? data({ roles: found.roles ?? [] }) : missing;
     },
   },
@@ -51,7 +51,7 @@ export const zeroAddressPath = path(entry, {
         for (const name of names) {
           if (!(await roles.find(tx, name))) refuse(`Role ${JSON.stringify(name)} does not exist`);
         }
-        kept.put(tx, { roles: names });
+        settings.put(tx, { roles: names });
       });
       return empty;
     },
@@ -60,7 +60,7 @@ export const zeroAddressPath = path(entry, {
     summary: 'Remove all roles from this list.',
     operationId: 'delete-zero-address-configuration',
     run({ storage }) {
-      kept.delete(storage);
+      settings.delete(storage);
       return empty;
     },
   },

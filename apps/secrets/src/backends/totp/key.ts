@@ -71,9 +71,9 @@ export async function spendCode(
     const counter = counterOf(key);
     if (counter === undefined) return undefined;
     if (Object.hasOwn(spent, code)) refuse('code already used; wait until the next time period');
-    const kept = Object.entries(spent).filter(([, untilMs]) => untilMs > nowMs);
+    const unexpired = Object.entries(spent).filter(([, untilMs]) => untilMs > nowMs);
     const untilMs = (counter + 1 + key.skew + periodsKept) * key.period * 1000;
-    tx.put(spentAt(name), JSON.stringify(Object.fromEntries([...kept, [code, untilMs]])));
+    tx.put(spentAt(name), JSON.stringify(Object.fromEntries([...unexpired, [code, untilMs]])));
     return true;
   });
 }

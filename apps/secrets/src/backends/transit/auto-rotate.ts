@@ -8,9 +8,9 @@ export async function rotateWhenDue({ storage, nowMs }: BackgroundCall): Promise
   for (const name of names) {
     const key = await findKey(storage, name);
     if (!key || !isDue(key, nowMs)) continue;
-    const made = await makeVersion(key.type, key.key_size, nowMs);
+    const version = await makeVersion(key.type, key.key_size, nowMs);
     await changeKey(storage, name, (found) =>
-      found && found.type === key.type && isDue(found, nowMs) ? rotated(found, made) : (found ?? null),
+      found && found.type === key.type && isDue(found, nowMs) ? rotated(found, version) : (found ?? null),
     );
   }
 }

@@ -152,11 +152,11 @@ function momentIn({ time, version }: BackupFields): NonNullable<TransitKey['back
 
 function versionsIn({ policy, archived_keys }: BackupFields, key: TransitKey): Record<string, KeyVersion> {
   const archived = isObject(archived_keys) && Array.isArray(archived_keys.keys) ? archived_keys.keys : [];
-  const kept = isObject(policy) && isObject(policy.keys) ? policy.keys : {};
+  const current = isObject(policy) && isObject(policy.keys) ? policy.keys : {};
   const versions: Record<string, KeyVersion> = {};
   for (let number = Math.max(key.min_available_version, 1); number <= key.latest_version; number++) {
     if (number - key.min_available_version > mostVersions) return bad();
-    const entry: unknown = kept[String(number)] ?? archived[number];
+    const entry: unknown = current[String(number)] ?? archived[number];
     if (isObject(entry) && entry.hmac_key) versions[number] = versionIn(entry, key);
   }
   return versions;

@@ -34,10 +34,10 @@ export const deriveKeyPath = path('derive-key/:name', {
         refuse(`key derivation algorithm ${key_derivation_algorithm} not supported`);
       }
       if (!peer_public_key) refuse('peer public key not provided');
-      const asked = input.derived_key_type ?? 'aes256-gcm96';
-      const type = asked.toLowerCase();
+      const typeText = input.derived_key_type ?? 'aes256-gcm96';
+      const type = typeText.toLowerCase();
       const kind = isKeyType(type) ? kindOf(type) : undefined;
-      if (!isKeyType(type) || kind?.family !== 'aead') refuse(`unknown key type ${asked}`);
+      if (!isKeyType(type) || kind?.family !== 'aead') refuse(`unknown key type ${typeText}`);
       const base = await requireKey(storage, input.base_key_name ?? '', 'specified base key not found');
       if (kindOf(base.type).family !== 'ecdsa') refuse(`base key type ${base.type} does not support key agreement`);
       const problem =

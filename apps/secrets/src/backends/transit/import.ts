@@ -19,13 +19,13 @@ const parse = JSON.parse as (text: string) => KeyVersion;
 async function wrappingPair(storage: Storage, nowMs: number): Promise<Material> {
   const found = await storage.read(at, parse);
   if (found) return materialOfVersion(wrappingType, found);
-  const made = await makeVersion(wrappingType, 0, nowMs);
-  const kept = await storage.transaction(at, async (tx) => {
+  const generated = await makeVersion(wrappingType, 0, nowMs);
+  const stored = await storage.transaction(at, async (tx) => {
     const first = await tx.read(at, parse);
-    if (!first) tx.put(at, JSON.stringify(made));
-    return first ?? made;
+    if (!first) tx.put(at, JSON.stringify(generated));
+    return first ?? generated;
   });
-  return materialOfVersion(wrappingType, kept);
+  return materialOfVersion(wrappingType, stored);
 }
 
 const sizeOf = ({ key }: KeyVersion): number => Buffer.from(key!, 'base64').length;

@@ -110,8 +110,8 @@ export function withVersion(key: TransitKey, version: KeyVersion): TransitKey {
 
 /** Removes the versions below the minimum available version. */
 export function withoutOldVersions(key: TransitKey): TransitKey {
-  const kept = Object.entries(key.versions).filter(([number]) => Number(number) >= key.min_available_version);
-  return { ...key, versions: Object.fromEntries(kept) };
+  const available = Object.entries(key.versions).filter(([number]) => Number(number) >= key.min_available_version);
+  return { ...key, versions: Object.fromEntries(available) };
 }
 
 /** Whether this service may generate versions of the key. */

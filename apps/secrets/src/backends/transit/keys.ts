@@ -136,8 +136,8 @@ export const keyConfigurationPath = path('keys/:name/config', {
 
 /** Applies a configuration. Throws `invalid` if it contradicts itself or the key. */
 function withRules(key: TransitKey, asked: z.output<typeof ConfigInput>): TransitKey {
-  const given = Object.entries(asked).filter(([, value]) => value !== undefined);
-  const rules: TransitKey = { ...key, ...Object.fromEntries(given) };
+  const changes = Object.entries(asked).filter(([, value]) => value !== undefined);
+  const rules: TransitKey = { ...key, ...Object.fromEntries(changes) };
   const decryption = rules.min_decryption_version || 1;
   const { min_encryption_version: encryption, latest_version: latest } = rules;
   for (const [what, version] of [

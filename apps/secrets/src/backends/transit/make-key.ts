@@ -29,8 +29,8 @@ export async function createKey(storage: Storage, name: string, asked: TransitKe
   const found = await findKey(storage, name);
   if (found) return found;
   checkDerivation(asked);
-  const made = withVersion(asked, await makeVersion(asked.type, asked.key_size, nowMs));
-  return changeKey(storage, name, (key) => key ?? made);
+  const created = withVersion(asked, await makeVersion(asked.type, asked.key_size, nowMs));
+  return changeKey(storage, name, (key) => key ?? created);
 }
 
 /** Throws `invalid` if keys of the type cannot be derived as requested. */

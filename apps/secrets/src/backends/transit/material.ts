@@ -37,8 +37,8 @@ export async function makeVersion(type: KeyType, keySize: number, createdAtMs: n
   if (kind.family === 'ed25519') {
     return { ...versionOfPair(ed25519Key(randomBytes(32))), hmacKey, createdAtMs };
   }
-  const made = kind.family === 'rsa' ? makeRsaKey(kind.bits) : makeCurveKey(kind.curve);
-  return { ...versionOfPair(await made), hmacKey, createdAtMs };
+  const pair = kind.family === 'rsa' ? makeRsaKey(kind.bits) : makeCurveKey(kind.curve);
+  return { ...versionOfPair(await pair), hmacKey, createdAtMs };
 }
 
 /** The stored form of a private key, or of a public key only. */
@@ -47,8 +47,8 @@ export function versionOfPair(key: KeyObject): Pick<KeyVersion, 'key' | 'publicK
   const publicKey = shared.export({ format: 'der', type: 'spki' }).toString('base64');
   if (key.type !== 'private') return { publicKey };
   const der = key.export({ format: 'der', type: 'pkcs8' });
-  const kept = key.asymmetricKeyType === 'ed25519' ? der.subarray(-32) : der;
-  return { key: kept.toString('base64'), publicKey };
+  const privateKey = key.asymmetricKeyType === 'ed25519' ? der.subarray(-32) : der;
+  return { key: privateKey.toString('base64'), publicKey };
 }
 
 /** A version of a key, parsed and cached. */

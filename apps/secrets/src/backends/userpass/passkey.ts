@@ -64,13 +64,13 @@ export function passkeyPaths(
   const remove = async (storage: Storage, username: string, id: string) => {
     await storage.transaction(`passkeys/of/${username}`, async (tx) => {
       const stored = (await passkeysOf.find(tx, username)) ?? [];
-      const gone = stored.find((one) => one.id === id);
-      if (!gone) return;
-      holders.delete(tx, holderOf(gone.credentialId));
+      const passkey = stored.find((one) => one.id === id);
+      if (!passkey) return;
+      holders.delete(tx, holderOf(passkey.credentialId));
       passkeysOf.put(
         tx,
         username,
-        stored.filter((one) => one !== gone),
+        stored.filter((one) => one !== passkey),
       );
     });
     return empty;

@@ -227,7 +227,7 @@ type Judge = (method: MfaMethod, passcode: string) => Promise<RightFactor | Wron
 const cellOf = (hash: Buffer) => ({ table: 'mfa_pending', row: hash.toString('hex'), column: 'sealed' });
 
 /** Passcodes may come as `passcode=123456`. */
-function bare(passcode: string): string {
+function withoutPrefix(passcode: string): string {
   return passcode.startsWith('passcode=') ? passcode.slice('passcode='.length) : passcode;
 }
 
@@ -237,7 +237,7 @@ export function passcodesOf(sentAlong: readonly string[]): Passcodes {
   for (const sent of sentAlong) {
     // The last colon, because names may hold some and passcodes none.
     const colon = sent.lastIndexOf(':');
-    if (colon > 0) passcodes.set(sent.slice(0, colon).trim(), bare(sent.slice(colon + 1)));
+    if (colon > 0) passcodes.set(sent.slice(0, colon).trim(), withoutPrefix(sent.slice(colon + 1)));
   }
   return passcodes;
 }

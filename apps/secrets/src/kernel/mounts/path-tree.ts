@@ -62,18 +62,24 @@ export class PathTree {
    */
   match(path: string, verb: Verb): Matched | undefined {
     const ends = path.endsWith('/');
-    const bare = ends ? path.slice(0, -1) : path;
+    const unslashed = ends ? path.slice(0, -1) : path;
     const slashed = ends && !isListing(verb);
-    const literal = this.literal.get(bare);
+    const literal = this.literal.get(unslashed);
     if (literal && !(slashed && literal.operations.list === undefined)) {
-      return { path: literal, params: noParams, text: slashed ? bare : path, folding: undefined, written: undefined };
+      return {
+        path: literal,
+        params: noParams,
+        text: slashed ? unslashed : path,
+        folding: undefined,
+        written: undefined,
+      };
     }
     const search: Search = { verb, slashed, captured: [], keepsSlash: false };
-    const found = this.descend(this.root, bare, search);
+    const found = this.descend(this.root, unslashed, search);
     if (!found) return undefined;
     const params: Record<string, string> = {};
     for (const [name, value] of search.captured) params[name] = value;
-    const text = slashed && !search.keepsSlash ? bare : path;
+    const text = slashed && !search.keepsSlash ? unslashed : path;
     const folding = this.foldings.get(found);
     if (!folding) return { path: found, params, text, folding, written: undefined };
     const original = params[folding.name]!;

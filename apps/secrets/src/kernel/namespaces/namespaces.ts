@@ -344,8 +344,8 @@ const cell = (row: string) => ({ table: 'namespace', row, column: 'sealed' });
 
 /** `root`, empty and missing are the root namespace; all others end with one slash and begin with none. */
 function normalise(path: string): string {
-  const bare = withoutOuterSlashes(path);
-  return bare === '' || bare === 'root' ? '' : `${bare}/`;
+  const unslashed = withoutOuterSlashes(path);
+  return unslashed === '' || unslashed === 'root' ? '' : `${unslashed}/`;
 }
 
 function checkName(last: string): void {

@@ -68,9 +68,9 @@ export function lookupPaths({ entities, groups, entityAliases, groupAliases }: I
 }
 
 function checkQuery({ id, name, alias_id, alias_name, alias_mount_accessor }: LookupInput): void {
-  const given = [id, name, alias_id, alias_name || alias_mount_accessor].filter(Boolean).length;
-  if (given === 0) throw new Refusal('invalid', 'query parameter not supplied');
-  if (given > 1)
+  const count = [id, name, alias_id, alias_name || alias_mount_accessor].filter(Boolean).length;
+  if (count === 0) throw new Refusal('invalid', 'query parameter not supplied');
+  if (count > 1)
     throw new Refusal('invalid', 'query parameter conflict; please supply distinct set of query parameters');
   if (Boolean(alias_name) !== Boolean(alias_mount_accessor)) {
     throw new Refusal('invalid', "both 'alias_name' and 'alias_mount_accessor' needs to be set");

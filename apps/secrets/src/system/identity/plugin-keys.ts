@@ -25,9 +25,9 @@ export async function pluginKeys(storage: Storage, nowMs: number): Promise<KeyRi
   if (stored && !isRotationDue(stored, rule, nowMs)) return stored;
   const fresh = await Promise.all([newSigningKey(nowMs), stored ? undefined : newSigningKey(nowMs)]);
   return storage.transaction('oidc/plugins/keys', async (tx) => {
-    const seen = await ring.find(tx);
-    if (seen && !isRotationDue(seen, rule, nowMs)) return seen;
-    const rotated = seen ? rotateKeys(seen, fresh[0], rule, nowMs) : firstKeys(fresh[0], fresh[1]!, nowMs);
+    const existing = await ring.find(tx);
+    if (existing && !isRotationDue(existing, rule, nowMs)) return existing;
+    const rotated = existing ? rotateKeys(existing, fresh[0], rule, nowMs) : firstKeys(fresh[0], fresh[1]!, nowMs);
     const turned = { ...rotated, previous: [...rotated.previous] };
     ring.put(tx, turned);
     return turned;

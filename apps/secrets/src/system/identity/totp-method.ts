@@ -87,9 +87,9 @@ export function totpMethodPaths({ methods }: Mfa, namespaces: Namespaces): Path[
         output: z.object({ method_id: z.string() }),
         async run({ input, namespace }) {
           const { id, method_id, ...fields } = input;
-          const known = id || method_id;
-          if (known) {
-            const done = await methods.update(namespace.uuid, known, fields.method_name, fieldsOf(fields));
+          const methodId = id || method_id;
+          if (methodId) {
+            const done = await methods.update(namespace.uuid, methodId, fields.method_name, fieldsOf(fields));
             return done ? empty : missing;
           }
           const written = await methods.write(namespace.uuid, fields.method_name ?? '', fieldsOf(fields));

@@ -26,8 +26,8 @@ const Result = z.object({
 export function totpSecretPaths(mfa: Mfa, { views }: Identity): Path[] {
   const { secrets } = mfa;
   const generate = async (call: Call, method: MfaMethod, entity: string) => {
-    const made = await secrets.generate(method, entity);
-    if (made) return data(shown(made));
+    const secret = await secrets.generate(method, entity);
+    if (secret) return data(shown(secret));
     call.warn(`Entity already has a secret for MFA method ${JSON.stringify(method.name)}`);
     return data(null);
   };

@@ -35,11 +35,11 @@ function fromParent(wish: PolicyWish, requested: readonly string[]): Set<string>
   const parent = clean(wish.parent);
   if (requested.length === 0) return new Set(parent);
   if (wish.sudo) return new Set([...requested, 'default']);
-  const given = new Set(parent);
-  if (!requested.every((name) => given.has(name))) {
+  const parentPolicies = new Set(parent);
+  if (!requested.every((name) => parentPolicies.has(name))) {
     throw new Refusal('invalid', 'child policies must be subset of parent');
   }
-  return new Set(given.has('default') ? [...requested, 'default'] : requested);
+  return new Set(parentPolicies.has('default') ? [...requested, 'default'] : requested);
 }
 
 function fromRole(wish: PolicyWish, requested: readonly string[], role: TokenRole): Set<string> {

@@ -154,11 +154,11 @@ async function newToken(
 }
 
 function typeOf(input: CreateInput, role: TokenRole | undefined): 'service' | 'batch' {
-  const asked = input.type ?? '';
-  if (asked !== '' && asked !== 'service' && asked !== 'batch') throw refuse("invalid 'token_type' value");
+  const requested = input.type ?? '';
+  if (requested !== '' && requested !== 'service' && requested !== 'batch') throw refuse("invalid 'token_type' value");
   const rule = role?.token_type;
   if (rule === 'service' || rule === 'batch') return rule;
-  if (asked === 'service' || asked === 'batch') return asked;
+  if (requested === 'service' || requested === 'batch') return requested;
   return rule === 'default-batch' ? 'batch' : 'service';
 }
 
@@ -190,18 +190,18 @@ function lifetimeOf(
   root: boolean,
   parentExpires: boolean,
 ): Life {
-  const asked = input.ttl ?? input.lease ?? 0;
+  const requestedSeconds = input.ttl ?? input.lease ?? 0;
   const period = input.period ?? 0;
   if (period > 0 && !caller.sudo) throw refuse('root or sudo privileges required to create periodic token');
   const explicitMaxTtlSeconds = atMost(input.explicit_max_ttl ?? 0, role?.token_explicit_max_ttl ?? 0);
   const periodSeconds = atMost(period, role?.token_period ?? 0);
-  const endless = root && asked === 0 && explicitMaxTtlSeconds === 0 && periodSeconds === 0;
+  const endless = root && requestedSeconds === 0 && explicitMaxTtlSeconds === 0 && periodSeconds === 0;
   if (endless && parentExpires) throw refuse('expiring root tokens cannot create non-expiring root tokens');
   if (endless) return { ttlSeconds: 0, explicitMaxTtlSeconds, periodSeconds, warnings: [] };
   const { ttlSeconds, warnings } = lifetime({
     nowMs,
     issuedAtMs: nowMs,
-    incrementSeconds: asked,
+    incrementSeconds: requestedSeconds,
     explicitMaxTtlSeconds,
     periodSeconds,
     mount,

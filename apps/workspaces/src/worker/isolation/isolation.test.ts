@@ -31,7 +31,7 @@ const ways = isolationKinds.flatMap((kind) => [
   { kind, launched: 'at once' },
 ]);
 
-// The strongest kind here and the weaker ones are tested; the rest shows as skipped.
+// Tests every kind of isolation that this machine supports, and skips the others.
 describe.each(ways)('a command run with $kind, launched $launched', ({ kind, launched }) => {
   const it = kinds.includes(kind) ? test : test.skip;
   const itApart = kind === 'same-user' ? test.skip : it;
@@ -117,8 +117,8 @@ describe.each(ways)('a command run with $kind, launched $launched', ({ kind, lau
     expect(deaf.code).not.toBe(0);
   });
 
-  itApart('has no right, and regains none from a program that would give it', async () => {
-    // A setuid-root program; shown to runs that have a private root.
+  itApart('has no privileges, and gains none from a setuid program', async () => {
+    // A setuid-root program, mounted into private roots.
     const folder = mkdtempSync('/var/tmp/given-');
     const given = path.join(folder, 'whoami');
     copyFileSync(realpathSync('/usr/bin/id'), given);

@@ -62,7 +62,7 @@ export interface Isolation {
   inside(jobFolder: JobFolder): string;
   /** The path of the binary for the tool's own commands. */
   toolInside(tool: string): string;
-  /** What to spawn. The first command of a job lays its root, with the tool in it. */
+  /** What to spawn. The first command of a job creates its root, with the tool in it. */
   launch(jobFolder: JobFolder, tool: string, command: Command): Launch;
   /** Kills processes that a job left running; undefined if there cannot be any. */
   endAll(jobFolder: JobFolder): Launch | undefined;

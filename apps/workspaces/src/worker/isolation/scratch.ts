@@ -114,7 +114,10 @@ export async function takeSlot(options: ScratchOptions, isolation: Isolation, ru
   throw new Error(`all ${options.slots} folders below ${root} are in use`);
 }
 
-/** A folder with this name may be left by a worker that was cut off and has not noticed yet. */
+/**
+ * A free name for the folder of a job. The usual name is taken if another worker has lost this job but not yet stopped
+ * it.
+ */
 async function freeName(at: string): Promise<string> {
   const taken = await stat(at).then(
     () => true,
@@ -146,7 +149,7 @@ export async function sweepScratch(
 ): Promise<string[]> {
   const { root } = options;
   const names = await readdir(root);
-  const folders = new Set<string>();
+  const inUse = new Set<string>();
   const removed: string[] = [];
   for (const name of names) {
     const index = Number(/^slot-(\d+)$/.exec(name)?.[1] ?? Number.NaN);
@@ -154,7 +157,7 @@ export async function sweepScratch(
     const holder = await readHolder(slotFile(root, index));
     if (!holder && (await ageMs(slotFile(root, index))) > abandonedMs) await rm(slotFile(root, index), { force: true });
     if (!holder || (holder.start !== '' && (await startOf(holder.pid)) === holder.start)) {
-      folders.add(holder ? path.basename(holder.folder) : name);
+      inUse.add(holder ? path.basename(holder.folder) : name);
       continue;
     }
     const owner = isolation.ownUid ? ownerOf(options, index) : undefined;
@@ -168,7 +171,7 @@ export async function sweepScratch(
       try {
         await before({ jobFolder, note: holder.note });
       } catch {
-        folders.add(path.basename(holder.folder));
+        inUse.add(path.basename(holder.folder));
         continue;
       }
       await removeFolder(holder.folder);
@@ -177,7 +180,7 @@ export async function sweepScratch(
     }
     await rm(slotFile(root, index), { force: true });
   }
-  for (const name of names.filter((name) => /^(run-|trial-)/.test(name) && !folders.has(name))) {
+  for (const name of names.filter((name) => /^(run-|trial-)/.test(name) && !inUse.has(name))) {
     const folder = path.join(root, name);
     if ((await ageMs(folder)) < abandonedMs) continue;
     await removeFolder(folder);

@@ -44,7 +44,7 @@ export interface FirewallRule {
   readonly rule: readonly string[];
 }
 
-/** The firewall rules that keep a range of uids from addresses of this machine which clouds use. */
+/** The firewall rules that block the cloud's metadata addresses, if this machine has one, for a range of uids. */
 function endpointRules(uids: Uids, ranges: readonly string[]): FirewallRule[] {
   return ranges.map((range) => ({
     program: isIPv6(range.split('/')[0] ?? '') ? 'ip6tables' : 'iptables',
@@ -88,7 +88,7 @@ async function addRoutingRules(uids: Uids, addresses: readonly string[], more: r
   }
 }
 
-/** The firewall rules that keep a range of uids from a database, without their action. */
+/** The firewall rules that block a database for a range of uids, without their action. */
 export function firewallRules(
   uids: Uids,
   { local, addresses, port }: Exclude<DatabaseAddress, { socket: string }>,

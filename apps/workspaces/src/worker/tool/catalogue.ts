@@ -28,7 +28,7 @@ const namedIn: Readonly<Record<Product, (index: { versions?: unknown }) => strin
     Array.isArray(versions) ? versions.map((one: { id?: unknown } | null) => String(one?.id)) : undefined,
 };
 
-/** The stable versions in an index, oldest first. The index is not signed: it only says where to look. */
+/** The stable versions in an index, oldest first. The index is not signed, so it is only used to find the files. */
 async function listVersions(product: Product, { indexes, reach, milliseconds }: Releases): Promise<string[]> {
   const pieces: Buffer[] = [];
   const address = new URL(indexes[product]);
@@ -40,7 +40,7 @@ async function listVersions(product: Product, { indexes, reach, milliseconds }: 
 }
 
 /**
- * Unknown versions at the vendors or mirrors. One counts if a key that the operator named has signed its list of
+ * The new versions at the vendors or mirrors. A version counts if a key that the operator named has signed its list of
  * checksums, and that list names archives of exactly this version. If both vendors have it, the first one's counts.
  */
 export async function findReleased(

@@ -68,15 +68,15 @@ function settingsOf(config: DatabaseConfig): Settings {
     filledAddress({ ...config, connection_url: one }, schemes, 27_017),
   );
   const { database, options, user, password } = read[0]!;
-  const known = Options.safeParse(options);
-  if (!known.success) {
-    const { path, code, ...issue } = known.error.issues[0]!;
+  const parsed = Options.safeParse(options);
+  if (!parsed.success) {
+    const { path, code, ...issue } = parsed.error.issues[0]!;
     const name = path[0] ?? (issue as { keys?: string[] }).keys?.[0];
     return refuse(
       `connection_url: the option ${String(name)} ${path.length > 0 ? 'has no such value' : 'is not supported'}`,
     );
   }
-  const { authSource, authMechanism, tls, ssl, tlsInsecure } = known.data;
+  const { authSource, authMechanism, tls, ssl, tlsInsecure } = parsed.data;
   const source = authSource || database || 'admin';
   const usesTls =
     [tls, ssl].includes('true') || !!tls_ca || !!tls_certificate_key || !!tls_server_name || tls_skip_verify;

@@ -18,13 +18,13 @@ function shown({ call, directory }: AccountRequest, authorization: Authorization
   const { id, identifier, expiresAtMs, challenges } = authorization;
   const status = statusOf(authorization, call.nowMs);
   // Once decided, only the challenge that decided it is shown (RFC 8555, 7.1.4).
-  const told = challenges.filter((one) => status === 'pending' || one.status === status);
+  const matching = challenges.filter((one) => status === 'pending' || one.status === status);
   return {
     body: {
       identifier: { type: identifier.type, value: identifier.value },
       status,
       expires: new Date(expiresAtMs).toISOString(),
-      challenges: (told.length > 0 ? told : challenges).map((one) => shownChallenge(directory.base, id, one)),
+      challenges: (matching.length > 0 ? matching : challenges).map((one) => shownChallenge(directory.base, id, one)),
       ...(identifier.wildcard && { wildcard: true }),
     },
     headers: status === 'pending' ? { 'Retry-After': '1' } : {},

@@ -40,12 +40,12 @@ const acmeFields = recordFields({
 /** The ACME configuration. */
 export type AcmeConfig = typeof acmeFields.defaults;
 
-const kept = single('config/acme', acmeFields.input);
+const stored = single('config/acme', acmeFields.input);
 
 /** The ACME configuration of a mount. */
 export const findAcmeConfig = async (storage: Storage): Promise<AcmeConfig> => ({
   ...acmeFields.defaults,
-  ...(await kept.find(storage)),
+  ...(await stored.find(storage)),
 });
 
 /** Whether the list allows one of these names. */
@@ -112,7 +112,7 @@ async function checkConfig(storage: Storage, config: AcmeConfig): Promise<void> 
 
 export const acmeConfigPath = path('config/acme', {
   summary: 'Settings of ACME.',
-  stored: ({ storage }) => kept.find(storage),
+  stored: ({ storage }) => stored.find(storage),
   read: {
     summary: 'Read the settings of ACME.',
     operationId: 'read-acme-configuration',
@@ -129,7 +129,7 @@ export const acmeConfigPath = path('config/acme', {
     async run({ input, storage }) {
       await checkConfig(storage, input);
       await keepNonceKey(storage, randomBytes(32));
-      kept.put(storage, input);
+      stored.put(storage, input);
       return data(input);
     },
   },

@@ -62,15 +62,15 @@ export async function findDirectory({
   if (name !== undefined && !isAllowed(config.allowed_roles, [name])) {
     fail('unauthorized', `the role ${name} may not be used with ACME`);
   }
-  const kept = name === undefined ? undefined : await roles.find(storage, name);
-  if (name !== undefined && !kept) fail('malformed', `there is no role ${name}`);
-  const issuerRef = params.ref ?? kept?.issuer_ref ?? 'default';
+  const stored = name === undefined ? undefined : await roles.find(storage, name);
+  if (name !== undefined && !stored) fail('malformed', `there is no role ${name}`);
+  const issuerRef = params.ref ?? stored?.issuer_ref ?? 'default';
   const ca = await findCa(storage);
   const issuer = await asProblem('malformed', () => requireIssuer(ca, issuerRef));
   const allowed = config.allowed_issuers.map((ref) => (ref === '*' ? ref : requireIssuerId(ca, ref)));
   if (!isAllowed(allowed, [issuer.issuer_id])) fail('unauthorized', 'this issuer may not be used with ACME');
-  const role = kept
-    ? filledRole(kept, withoutTemplates)
+  const role = stored
+    ? filledRole(stored, withoutTemplates)
     : verbatimRole(undefined, { server_flag: true, enforce_hostnames: true });
   const ttl = Math.min(role.ttl || mount.defaultLeaseTtlSeconds, longestSeconds);
   const forServers = { server_flag: true, client_flag: false, code_signing_flag: false, email_protection_flag: false };

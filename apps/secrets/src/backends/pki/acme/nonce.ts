@@ -20,12 +20,12 @@ const codeOf = (key: string, content: Buffer): Buffer =>
  * record; only used nonces are stored.
  */
 export async function newNonce(storage: Storage, nowMs: number): Promise<string> {
-  const kept = await storage.read(entry, parse);
-  if (!kept) return fail('serverInternal', 'config/acme must be written again');
+  const settings = await storage.read(entry, parse);
+  if (!settings) return fail('serverInternal', 'config/acme must be written again');
   const content = Buffer.alloc(20);
   content.writeBigUInt64BE(BigInt(Math.floor(nowMs)));
   randomBytes(12).copy(content, 8);
-  return Buffer.concat([content, codeOf(kept.key, content)]).toString('base64url');
+  return Buffer.concat([content, codeOf(settings.key, content)]).toString('base64url');
 }
 
 /** A parsed nonce of a request. */
@@ -38,11 +38,11 @@ const unacceptable = (): never => fail('badNonce', 'the nonce is not one of this
 
 /** Parses and verifies a nonce, but does not check whether it was used. Throws `badNonce`. */
 export async function readNonce(storage: Storage, text: unknown, nowMs: number): Promise<ReadNonce> {
-  const kept = await storage.read(entry, parse);
-  if (!kept || typeof text !== 'string' || !/^[\w-]{48}$/.test(text)) return unacceptable();
+  const settings = await storage.read(entry, parse);
+  if (!settings || typeof text !== 'string' || !/^[\w-]{48}$/.test(text)) return unacceptable();
   const bytes = Buffer.from(text, 'base64url');
   const content = bytes.subarray(0, 20);
-  if (!timingSafeEqual(codeOf(kept.key, content), bytes.subarray(20))) return unacceptable();
+  if (!timingSafeEqual(codeOf(settings.key, content), bytes.subarray(20))) return unacceptable();
   const madeAtMs = Number(content.readBigUInt64BE());
   // Allow for clock differences between nodes.
   if (nowMs - madeAtMs > lifetimeMs || madeAtMs - nowMs > 60_000) return unacceptable();

@@ -177,12 +177,12 @@ export const readOrdersCertificate = {
       const { storage } = request.call;
       const { certificate } = await requireOrder(request);
       if (!certificate) return fail('orderNotReady', 'the order has no certificate yet');
-      const kept = await findCertificate(storage, certificate.serial);
-      if (!kept) return fail('malformed', 'the certificate is no longer stored');
+      const stored = await findCertificate(storage, certificate.serial);
+      if (!stored) return fail('malformed', 'the certificate is no longer stored');
       const ca = await findCa(storage);
       const issuer = ca.issuers[certificate.issuer];
       const chain = issuer ? chainOf(ca, issuer).map((one) => one.certificate) : [];
-      const pem = [kept.der, ...chain].map((der) => `${certificatePem(Buffer.from(der, 'base64'))}\n`);
+      const pem = [stored.der, ...chain].map((der) => `${certificatePem(Buffer.from(der, 'base64'))}\n`);
       return { body: pem.join('') };
     },
   ),

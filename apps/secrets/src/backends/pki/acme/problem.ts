@@ -83,13 +83,13 @@ export async function asProblem<T>(kind: ProblemKind, run: () => Promise<T> | T)
 /** The response for a refusal; other errors are rethrown. */
 export function problemReply(error: unknown, headers: Readonly<Record<string, string>>): Reply {
   if (!(error instanceof Refusal) || (error.kind !== 'invalid' && error.kind !== 'malformed')) throw error;
-  const known = error instanceof AcmeProblem ? error : new AcmeProblem('malformed', error.message);
-  const { problem, subproblems } = known;
+  const refusal = error instanceof AcmeProblem ? error : new AcmeProblem('malformed', error.message);
+  const { problem, subproblems } = refusal;
   return {
     kind: 'raw',
     status: statuses[problem],
-    body: { ...problemText(problem, known.message), ...(subproblems.length > 0 && { subproblems }) },
+    body: { ...problemText(problem, refusal.message), ...(subproblems.length > 0 && { subproblems }) },
     contentType: problems.refusalMedia,
-    headers: { ...headers, ...known.headers },
+    headers: { ...headers, ...refusal.headers },
   };
 }

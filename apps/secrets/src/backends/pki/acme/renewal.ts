@@ -14,8 +14,8 @@ export async function readCertificateId(storage: Storage, text: string): Promise
   const [, authority = '', number = ''] = /^([\w-]{1,100})\.([\w-]{1,60})$/.exec(text) ?? [];
   const serial = number === '' ? '' : serialText(Buffer.from(number, 'base64url'));
   const keyId = Buffer.from(authority, 'base64url');
-  const kept = serial === '' ? undefined : await findCertificate(storage, serial);
-  const above = kept && issuerOf(await findCa(storage), kept.authority);
+  const certificate = serial === '' ? undefined : await findCertificate(storage, serial);
+  const above = certificate && issuerOf(await findCa(storage), certificate.authority);
   return above && authorityKeyOf(certificateOf(above)).equals(keyId)
     ? serial
     : fail('malformed', 'there is no such certificate');
@@ -32,10 +32,10 @@ export const renewalInfo = operation<AcmeParams>({
   run: (call) =>
     inDirectory(call as unknown as AcmeCall, async () => {
       const { storage, params, nowMs } = call;
-      const kept = (await findCertificate(storage, await readCertificateId(storage, params.id ?? '')))!;
-      const { notBeforeMs, notAfterMs } = readCertificate(Buffer.from(kept.der, 'base64'));
+      const certificate = (await findCertificate(storage, await readCertificateId(storage, params.id ?? '')))!;
+      const { notBeforeMs, notAfterMs } = readCertificate(Buffer.from(certificate.der, 'base64'));
       const lifeMs = notAfterMs - notBeforeMs;
-      const isRevoked = kept.revokedAtMs !== undefined;
+      const isRevoked = certificate.revokedAtMs !== undefined;
       const startMs = isRevoked ? nowMs - 3600_000 : notAfterMs - lifeMs / 3;
       const endMs = isRevoked ? nowMs - 1800_000 : startMs + lifeMs / 12;
       const [start, end] = [startMs, endMs].map((ms) => new Date(ms).toISOString());

@@ -127,6 +127,6 @@ function wrongWith(input: AuthorizeInput, client: OidcClient): [string, string] 
 
 /** The requested scopes that the provider has; undefined without `openid`. */
 function scopesOf({ scope = '' }: AuthorizeInput, provider: Provider): string[] | undefined {
-  const asked = new Set(scope.split(' ').filter(Boolean));
-  return asked.has(openidScope) ? provider.scopes_supported.filter((name) => asked.has(name)) : undefined;
+  const requested = new Set(scope.split(' ').filter(Boolean));
+  return requested.has(openidScope) ? provider.scopes_supported.filter((name) => requested.has(name)) : undefined;
 }

@@ -50,17 +50,19 @@ export async function turn(
   // Both are generated before waiting for the turn in the database.
   const fresh = await Promise.all([newKey(key, nowMs), newKey(key, nowMs)]);
   return storage.transaction(`oidc/ring/${name}`, async (tx) => {
-    const seen = await rings.find(tx, name);
-    if (ifDue && seen && !isDue(seen, key, nowMs)) return seen;
-    const isSame = seen?.current.algorithm === key.algorithm;
-    const made: KeyRing = {
-      current: seen && isSame ? seen.next : fresh[0],
+    const existing = await rings.find(tx, name);
+    if (ifDue && existing && !isDue(existing, key, nowMs)) return existing;
+    const isSame = existing?.current.algorithm === key.algorithm;
+    const created: KeyRing = {
+      current: existing && isSame ? existing.next : fresh[0],
       next: fresh[1],
-      previous: seen ? [retired(seen.current, nowMs + verificationTtl * 1000), ...lasting(seen, nowMs)] : [],
+      previous: existing
+        ? [retired(existing.current, nowMs + verificationTtl * 1000), ...lasting(existing, nowMs)]
+        : [],
       currentSinceMs: nowMs,
     };
-    rings.put(tx, name, made);
-    return made;
+    rings.put(tx, name, created);
+    return created;
   });
 }
 

@@ -100,11 +100,11 @@ export function providerPaths(publicUrl: PublicUrl) {
 
 /** Scopes that cannot be requested together; throws `invalid` for unknown scopes. */
 async function conflictsOf(tx: Storage, names: readonly string[]): Promise<string[]> {
-  const known = new Map(await allOf(tx, scopes));
+  const byName = new Map(await allOf(tx, scopes));
   const owners = new Map<string, string>();
   const conflicts: string[] = [];
   for (const name of names) {
-    const scope = known.get(name) ?? refuse(`scope ${JSON.stringify(name)} does not exist`);
+    const scope = byName.get(name) ?? refuse(`scope ${JSON.stringify(name)} does not exist`);
     for (const claim of Object.keys(fillClaims(scope.template, anonymous, 0))) {
       const owner = owners.get(claim);
       if (owner !== undefined) {

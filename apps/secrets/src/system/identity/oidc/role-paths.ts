@@ -51,7 +51,7 @@ export const rolePaths = [
       summary: 'Create a role, or change the fields sent.',
       input: Input,
       async run({ params, input, storage, nowMs }) {
-        const made = await settle(storage, async (tx) => {
+        const role = await settle(storage, async (tx) => {
           const before = await roles.find(tx, params.name);
           const key = input.key ?? before?.key ?? '';
           if (key === '') refuse('the key parameter is required');
@@ -65,7 +65,7 @@ export const rolePaths = [
           roles.put(tx, params.name, { client_id, key, template, ttl });
           return { key, settings };
         });
-        await requireRing(storage, made.key, made.settings, nowMs);
+        await requireRing(storage, role.key, role.settings, nowMs);
         return empty;
       },
     },

@@ -156,8 +156,8 @@ function wrongWith(grant: CodeGrant, input: TokenInput, client: OidcClient, prov
     return verifier === '' ? undefined : oauthError('invalid_request', 'unexpected code_verifier for token exchange');
   }
   if (verifier === '') return oauthError('invalid_request', 'expected code_verifier for token exchange');
-  const made = method === 'S256' ? createHash('sha256').update(verifier).digest('base64url') : verifier;
-  return equalSecrets(made, challenge) ? undefined : no('invalid code_verifier for token exchange');
+  const computed = method === 'S256' ? createHash('sha256').update(verifier).digest('base64url') : verifier;
+  return equalSecrets(computed, challenge) ? undefined : no('invalid code_verifier for token exchange');
 }
 
 /** `at_hash` and `c_hash`: the left half of a digest. */

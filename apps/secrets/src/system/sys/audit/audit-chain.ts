@@ -47,9 +47,9 @@ export function auditChainPaths(chain: AuditChain, hash: (text: string) => strin
         }),
         auditClear: 'all',
         async run({ input }) {
-          const kept = (input.heads ?? []).map((one) => parseHead('heads must be objects', one));
+          const storedHeads = (input.heads ?? []).map((one) => parseHead('heads must be objects', one));
           const after = input.after && parseHead('after must be an object', input.after);
-          const { rows, heads, problems, next } = await chain.verify(kept, after);
+          const { rows, heads, problems, next } = await chain.verify(storedHeads, after);
           return data({ valid: problems.length === 0 && !next, rows, heads, problems, next: next ?? null });
         },
       },

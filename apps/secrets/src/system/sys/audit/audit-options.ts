@@ -55,12 +55,12 @@ export function readDevice(input: DeviceInput, node: NodeParts): StoredDevice {
     );
   }
   if (description.length > 1024) throw new Refusal('invalid', 'description may have 1024 characters at most');
-  const known: readonly string[] = [...own[type], ...common];
+  const names: readonly string[] = [...own[type], ...common];
   for (const name of Object.keys(options)) {
-    if (!known.includes(name)) {
+    if (!names.includes(name)) {
       throw new Refusal(
         'invalid',
-        `unknown option ${JSON.stringify(name.slice(0, 64))}: an audit device of type ${type} takes ${known.join(', ')}`,
+        `unknown option ${JSON.stringify(name.slice(0, 64))}: an audit device of type ${type} takes ${names.join(', ')}`,
       );
     }
   }
@@ -170,16 +170,16 @@ function readHeaders(text: string | undefined): Record<string, string> {
   const headers: Record<string, string> = {};
   if (text === undefined || text === '') return headers;
   const bad = (what: string) => new Refusal('invalid', `headers: ${what}`);
-  let given: unknown;
+  let parsed: unknown;
   try {
-    given = JSON.parse(text);
+    parsed = JSON.parse(text);
   } catch {
     throw bad('must be a JSON object with a list of values for each name');
   }
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
     throw bad('must be a JSON object with a list of values for each name');
   }
-  const entries = Object.entries(given);
+  const entries = Object.entries(parsed);
   if (entries.length > 32) throw bad('there may be 32 at most');
   for (const [name, values] of entries) {
     const all: unknown[] = Array.isArray(values) ? values : [values];

@@ -57,11 +57,11 @@ export async function documentOf(
   const { tokens, access, namespaces } = parts;
   const record = tokenHash === undefined ? undefined : await tokens.findByHash(Buffer.from(tokenHash, 'hex'));
   const query = record && (await accessQueryOf(parts, record));
-  const asked = {
+  const options = {
     namespaceId,
     namespacePath: namespaces.find(namespaceId)?.path ?? '',
     access: query && (access.peek(query) ?? (await access.of(query))),
     genericMountPaths,
   };
-  return runInSlices(documents.document(asked));
+  return runInSlices(documents.document(options));
 }

@@ -47,8 +47,8 @@ export async function rulesOf(
     if (open || pattern.split('/').includes('+')) glob[open ? pattern.slice(0, -1) : pattern] = capabilities;
     else {
       // What the rules say about the paths of this pattern.
-      const asked = askedUnder(parts, pattern);
-      exact[asked?.path ?? pattern] = asked ? access!.capabilities(asked.path, asked.folding) : capabilities;
+      const target = askedUnder(parts, pattern);
+      exact[target?.path ?? pattern] = target ? access!.capabilities(target.path, target.folding) : capabilities;
     }
   }
   return { root: access?.root ?? false, exact, glob };

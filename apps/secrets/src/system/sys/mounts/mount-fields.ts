@@ -64,10 +64,10 @@ export function withoutAlias(type: string, options: Readonly<Record<string, stri
 /** The ways to ask for the same kind of kv, and its version: by type, by older type, and by option. */
 export function sameMount(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>[] {
   const { type, plugin_name: older, options, ...rest } = fields;
-  const given = toText(type || older || '');
+  const typeText = toText(type || older || '');
   const pairs = toPairs(options ?? {});
-  if (given instanceof Failure || pairs instanceof Failure) return [];
-  const meant = withoutAlias(given, pairs);
+  if (typeText instanceof Failure || pairs instanceof Failure) return [];
+  const meant = withoutAlias(typeText, pairs);
   if (meant.type !== 'kv') return [];
   const { version = '1', ...others } = meant.options ?? {};
   const more = { ...rest, ...(Object.keys(others).length > 0 && { options: others }) };

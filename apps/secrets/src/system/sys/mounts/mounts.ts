@@ -32,10 +32,10 @@ export function mountPaths(parts: MountParts, kind: 'secret' | 'auth') {
     sameAs: sameMount,
     auditClear: ['type', 'description', 'config', 'options', 'plugin_name'],
     async run({ input, params, namespace }) {
-      const given = input.type || input.plugin_name || '';
-      if (given === '') throw new Refusal('invalid', 'backend type must be specified as a string');
+      const requestedType = input.type || input.plugin_name || '';
+      if (requestedType === '') throw new Refusal('invalid', 'backend type must be specified as a string');
       const { type, options } = withoutAlias(
-        given,
+        requestedType,
         Object.keys(input.options ?? {}).length > 0 ? input.options! : null,
       );
       const target = full(params.path);

@@ -77,12 +77,12 @@ export function namespaceChanges(parts: NamespaceDeps) {
       if (there && !customMetadata) return there;
       const annotated = there && (await namespaces.annotate(there, () => customMetadata!));
       if (annotated) return annotated;
-      const made = await namespaces.create(parentOf(uuid), path, customMetadata ?? {}, async (tx, made) => {
+      const created = await namespaces.create(parentOf(uuid), path, customMetadata ?? {}, async (tx, made) => {
         await refuseOverMount(tx, uuid, path);
         await mounts.createAll(tx, made, standing);
       });
       // Another caller may have created it: then this call changes its metadata.
-      return (customMetadata && (await namespaces.annotate(made, () => customMetadata))) || made;
+      return (customMetadata && (await namespaces.annotate(created, () => customMetadata))) || created;
     },
     async patch(uuid: string, path: string, change: Record<string, unknown> | null) {
       const there = visible(namespaces.at(parentOf(uuid), path), uuid);

@@ -26,8 +26,8 @@ const levels = ['trace', 'debug', 'info', 'warn', 'error'];
 export async function mayFollow(authority: Authority, token: string): Promise<boolean> {
   const holder = await authority.byToken(ROOT_NAMESPACE_ID, token);
   if (!holder?.entityInForce) return false;
-  const held = holder.capabilities(ROOT_NAMESPACE_ID, 'sys/monitor');
-  return held.includes('root') || (held.includes('read') && held.includes('sudo'));
+  const capabilities = holder.capabilities(ROOT_NAMESPACE_ID, 'sys/monitor');
+  return capabilities.includes('root') || (capabilities.includes('read') && capabilities.includes('sudo'));
 }
 
 /** `sys/monitor`: the log of the answering node, line by line as it is written. */

@@ -20,8 +20,8 @@ export class ReleaseHistory {
   }
 
   async add(): Promise<void> {
-    const known = await this.versions();
-    if (known.some(({ version }) => version === this.version)) return;
+    const versions = await this.versions();
+    if (versions.some(({ version }) => version === this.version)) return;
     const { clock, database } = this.storage;
     await addToSetting(database.prisma, setting, { version: this.version, installedAtMs: clock.now() });
   }

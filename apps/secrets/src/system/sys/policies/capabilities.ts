@@ -27,11 +27,11 @@ export function capabilitiesPaths(authority: Authority): Path[] {
         output: capabilitiesOutput,
         auditHidesKeys: true,
         async run({ input, namespace, caller, sentToken }) {
-          const asked = requirePaths(input);
+          const paths = requirePaths(input);
           if (!input.token) throw listed('invalid', 'no token found');
           const own = input.token === sentToken;
           const holder = own ? authority.byHash(caller.token!.hash) : authority.byToken(namespace.uuid, input.token);
-          return answer(await holder, namespace, asked);
+          return answer(await holder, namespace, paths);
         },
       },
     }),
@@ -45,9 +45,9 @@ export function capabilitiesPaths(authority: Authority): Path[] {
         output: capabilitiesOutput,
         auditHidesKeys: true,
         async run({ input, namespace }) {
-          const asked = requirePaths(input);
+          const paths = requirePaths(input);
           if (!input.accessor) throw listed('invalid', 'no token found');
-          return answer(await authority.byAccessor(namespace.uuid, input.accessor), namespace, asked);
+          return answer(await authority.byAccessor(namespace.uuid, input.accessor), namespace, paths);
         },
       },
     }),
@@ -71,15 +71,15 @@ export function capabilitiesPaths(authority: Authority): Path[] {
 }
 
 function requirePaths({ paths = [], path: older = [] }: z.output<typeof Paths>): readonly string[] {
-  const asked = paths.length > 0 ? paths : older;
-  if (asked.length === 0) {
+  const requested = paths.length > 0 ? paths : older;
+  if (requested.length === 0) {
     throw new Refusal('invalid', 'paths must be supplied', [{ path: ['paths'], message: 'required' }]);
   }
-  if (asked.some((text) => text.split('/', maxSegments + 1).length > maxSegments)) {
+  if (requested.some((text) => text.split('/', maxSegments + 1).length > maxSegments)) {
     const message = `paths cannot have more than ${maxSegments} segments`;
     throw new Refusal('invalid', message, [{ path: ['paths'], message }]);
   }
-  return asked;
+  return requested;
 }
 
 function answer(holder: TokenAuthority | undefined, { uuid }: NamespaceView, asked: readonly string[]) {

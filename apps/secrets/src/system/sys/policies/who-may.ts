@@ -114,8 +114,8 @@ class Look {
         break;
       }
       if (this.pauses.due) await this.pauses.take();
-      const made = await judge(one);
-      if (made !== undefined) found.push(made);
+      const result = await judge(one);
+      if (result !== undefined) found.push(result);
     }
     return found;
   }

@@ -32,14 +32,14 @@ export async function initialise(
   { shares, threshold, pgpKeys, rootTokenPgpKey }: InitialiseRequest,
 ): Promise<Initialised> {
   const [tokenKey] = rootTokenPgpKey ? await readShareKeys([rootTokenPgpKey], 'invalid root token configuration') : [];
-  const made = await seal.init({ shares, threshold, pgpKeys }, (set) => {
+  const initialized = await seal.init({ shares, threshold, pgpKeys }, (set) => {
     mounts.addAll(set, ROOT_NAMESPACE_ID, first);
     return mintRootToken(tokens, set);
   });
   const rootToken = tokenKey
-    ? (await encryptShare(Buffer.from(made.populated), tokenKey)).toString('base64')
-    : made.populated;
-  return { shares: made.shares, recovery: made.recovery, rootToken };
+    ? (await encryptShare(Buffer.from(initialized.populated), tokenKey)).toString('base64')
+    : initialized.populated;
+  return { shares: initialized.shares, recovery: initialized.recovery, rootToken };
 }
 
 /** Adds a root token that never expires to a write set, and returns its text. */

@@ -53,20 +53,20 @@ export function statusPaths(
     async run({ input }) {
       const { recoverySeal, initialised } = await seal.status();
       if (initialised) throw new Refusal('invalid', 'Service is already initialized');
-      const made = await initialise({
+      const initialized = await initialise({
         shares: (recoverySeal ? (input.recovery_shares ?? input.secret_shares) : input.secret_shares) ?? 0,
         threshold: (recoverySeal ? (input.recovery_threshold ?? input.secret_threshold) : input.secret_threshold) ?? 0,
         pgpKeys: recoverySeal ? input.recovery_pgp_keys : input.pgp_keys,
         rootTokenPgpKey: input.root_token_pgp_key,
       });
-      const hex = made.shares.map((share) => Buffer.from(share).toString('hex'));
-      const base64 = made.shares.map((share) => Buffer.from(share).toString('base64'));
+      const hex = initialized.shares.map((share) => Buffer.from(share).toString('hex'));
+      const base64 = initialized.shares.map((share) => Buffer.from(share).toString('base64'));
       return raw({
-        keys: made.recovery ? [] : hex,
-        keys_base64: made.recovery ? [] : base64,
-        recovery_keys: made.recovery ? hex : undefined,
-        recovery_keys_base64: made.recovery ? base64 : undefined,
-        root_token: made.rootToken,
+        keys: initialized.recovery ? [] : hex,
+        keys_base64: initialized.recovery ? [] : base64,
+        recovery_keys: initialized.recovery ? hex : undefined,
+        recovery_keys_base64: initialized.recovery ? base64 : undefined,
+        root_token: initialized.rootToken,
       });
     },
   });

@@ -81,15 +81,15 @@ export const toolPaths = [
 ];
 
 function decode(text: string | undefined): Buffer {
-  const given = text ?? '';
-  const bad = /[^A-Za-z0-9+/=]/.exec(given);
-  if (bad || given.length % 4 !== 0) {
+  const encoded = text ?? '';
+  const bad = /[^A-Za-z0-9+/=]/.exec(encoded);
+  if (bad || encoded.length % 4 !== 0) {
     throw new Refusal(
       'invalid',
-      `unable to decode input as base64: illegal base64 data at input byte ${bad ? bad.index : given.length}`,
+      `unable to decode input as base64: illegal base64 data at input byte ${bad ? bad.index : encoded.length}`,
     );
   }
-  return Buffer.from(given, 'base64');
+  return Buffer.from(encoded, 'base64');
 }
 
 function formatOf(format: string | undefined, usual: 'hex' | 'base64'): 'hex' | 'base64' {
