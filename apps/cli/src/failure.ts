@@ -4,7 +4,7 @@ import { exitCodes, Problem } from './problem';
 interface ForeignError extends Error {
   readonly code?: unknown;
   readonly path?: unknown;
-  /** Of the database only. */
+  /** Only errors of the database have one. */
   readonly severity?: unknown;
 }
 
@@ -41,7 +41,7 @@ const ofConnections: readonly (readonly [RegExp, string])[] = [
 
 /** Why a call was not answered, and what may help. */
 export function whyNoAnswer(error: Error): string {
-  // `fetch` tells why only behind itself.
+  // `fetch` gives the reason only as the cause of its error.
   const { code, message } = (isTold(error.cause) ? error.cause : error) as ForeignError;
   const text = `${String(code ?? '')} ${message}`;
   const advice = ofConnections.find(([pattern]) => pattern.test(text))?.[1];
@@ -54,8 +54,8 @@ export function whyNoAnswer(error: Error): string {
 const away = /^(08|53|57P|58)/;
 
 /**
- * The one place that turns every error into a sentence and an exit code. An unforeseen one is a fault of this
- * program, and says so.
+ * The one place that turns every error into a sentence and an exit code. An unexpected error is reported as a fault of
+ * this program.
  */
 export function asProblem(thrown: unknown): Problem {
   if (thrown instanceof Problem) return thrown;
@@ -63,7 +63,7 @@ export function asProblem(thrown: unknown): Problem {
   // By name: the driver of the database is loaded only by commands that use it.
   if (error.name === 'DatabaseUnreachable') return new Problem(error.message, exitCodes.unreachable);
   if (error.name === 'MigrationFailed') return new Problem(error.message, exitCodes.refused);
-  // `fetch` tells why only behind itself.
+  // `fetch` gives the reason only as the cause of its error.
   if (error.code === undefined && isTold(error.cause)) return asProblem(error.cause);
   const code = String(error.code ?? '');
   const message = oneLine(error.message);

@@ -55,7 +55,7 @@ const QUICK_CONNECTIONS = 4;
 /** After a database has not answered for this long, requests do not wait for it. */
 const SILENT_MS = 3000;
 
-/** Two states of any size at once; others wait, with their bytes still at the client. */
+/** Three large uploads at a time; the others wait before their bodies are read. */
 const largeUploads = { atOnce: 3, waiting: 64, waitMs: 60_000 } as const;
 
 const apiPage = {

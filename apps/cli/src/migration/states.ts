@@ -29,7 +29,7 @@ const bySerial = (a: RemoteResource, b: RemoteResource) =>
   String(a.attributes['created-at']).localeCompare(String(b.attributes['created-at']));
 const isWhole = ({ attributes: { status } }: RemoteResource) => status === undefined || status === 'finalized';
 
-/** Copies the states of a workspace in the order of their serials; those that are there stay. */
+/** Copies the states of a workspace in the order of their serials; existing ones are not changed. */
 export async function copyStates(job: Import, label: string, pair: Pair): Promise<void> {
   const statesToCopy = await statesThere(job, label, pair);
   if (statesToCopy.length === 0) return;
@@ -56,7 +56,7 @@ async function statesThere(job: Import, label: string, { organization, source }:
   return [...older.sort(bySerial), current];
 }
 
-/** The states left to copy, and how many are too late because newer ones are here. */
+/** The states left to copy, and the number of those that can no longer be added because newer ones exist here. */
 function stepsOf(
   statesToCopy: readonly RemoteResource[],
   present: readonly bigint[],

@@ -96,7 +96,7 @@ async function leaveToPeople(job: Import, label: string, source: RemoteResource)
   if (notifications > 0) leave(`its notifications (${notifications}) have no counterpart here`);
 }
 
-/** Copies which workspaces may read a workspace's state. */
+/** Copies the list of workspaces that may read a workspace's state. */
 export async function copyConsumers(
   job: Import,
   organization: string,

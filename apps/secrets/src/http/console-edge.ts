@@ -10,8 +10,8 @@ import type { PageSession } from './request';
 export interface ConsoleParts {
   readonly sessions: Sessions;
   /**
-   * What the session with an id may be used for; undefined if it has ended. `background`: the page asks without its
-   * user, which does not count as use.
+   * What the session with an id may be used for; undefined if it has ended. `background`: the page sends the request by
+   * itself, so it does not count as use.
    */
   find(id: string, background: boolean): Promise<PageSession | undefined>;
   /** Whether the service is reached only over HTTPS. */

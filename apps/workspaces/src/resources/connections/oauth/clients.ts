@@ -185,8 +185,8 @@ function requireKeyed(serviceProvider: string, privateKey?: string | null): void
 }
 
 /**
- * What an app needs: its id, and the key that it signs with, which a change may omit. Its tokens are requested from the
- * host, never given. Throws `invalid`.
+ * Checks the input for an app: its id, its signing key, which a change may omit, and no token, since the host issues
+ * its tokens. Throws `invalid`.
  */
 export function requireAppInput(
   { key, privateKey, oauthTokenString }: Pick<ClientInput, 'key' | 'privateKey' | 'oauthTokenString'>,

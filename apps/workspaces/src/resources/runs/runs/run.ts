@@ -21,7 +21,7 @@ export interface SecretsLogin {
   readonly namespace: string;
 }
 
-/** A run with what its rendering and its rules need from its surroundings. */
+/** A run, with everything that is needed to render it and to check rights on it. */
 export interface Run extends Omit<Row, 'variables'> {
   readonly organizationId: string;
   readonly organization: string;
@@ -45,7 +45,7 @@ export interface Run extends Omit<Row, 'variables'> {
   readonly executionMode: string;
   readonly lockedByType: string | null;
   readonly lockedById: string | null;
-  /** The run whose turn it is in the workspace, or that is next. */
+  /** The current run of the workspace, or the next one if none is current. */
   readonly currentRunId: string | null;
   readonly workersAlive: boolean;
   /** The versions of the tool that workers have. */

@@ -53,7 +53,7 @@ const counts = ({ additions, changes, destructions, imports }: PlanResult | Appl
   imports,
 });
 
-/** Ends a plan job. False: it was not this worker's any more, and nothing was changed. */
+/** Ends a plan job. False if this worker no longer held it; then nothing was changed. */
 export async function finishPlan(
   db: Database,
   keyring: Keyring,
@@ -103,7 +103,7 @@ async function endUnsuccessful(
 
 const holderOf = (runId: string): Actor => ({ type: 'runs', id: runId, name: runId });
 
-/** The place in history that a state claims. */
+/** The serial and the lineage that a state contains. */
 function headOf(state: Uint8Array): { serial: bigint; lineage: string | null } {
   const { serial, lineage } = parseExact(Buffer.from(state).toString('utf8')) as { serial?: unknown; lineage?: string };
   return { serial: serialIn(serial) ?? 0n, lineage: lineage ?? null };
@@ -115,7 +115,7 @@ export async function saveState(db: Database, keyring: Keyring, job: RunJob, sta
   await takeState(db, keyring, job, { ...headOf(state), md5, bytes: Readable.from([state]) });
 }
 
-/** Keeps a refused state, as long as any in quarantine. */
+/** Stores a refused state in quarantine, for as long as the others there. */
 export async function quarantineState(
   db: Database,
   keyring: Keyring,
@@ -151,7 +151,7 @@ export async function takeState(db: Database, keyring: Keyring, job: RunJob, sta
   await db.prisma.stateVersion.update({ where: { id: version.id }, data: by });
 }
 
-/** Ends an apply job. False: it was not this worker's any more; the state of the result is kept in quarantine. */
+/** Ends an apply job. False if this worker no longer held it; then the state of the result is stored in quarantine. */
 export async function finishApply(
   db: Database,
   keyring: Keyring,
@@ -196,7 +196,7 @@ export async function endApply(
   return accepted;
 }
 
-/** Ends a test or a query. False: it was no longer this worker's. */
+/** Ends a test or a query. False if this worker no longer held it. */
 export const finishToolRun = (
   db: Database,
   keyring: Keyring,
@@ -213,7 +213,10 @@ async function workAt(tx: Database, workspaceId: string, configurationId: string
   await tx.prisma.workspace.update({ where: { id: workspaceId }, data });
 }
 
-/** Saves the state after an apply; if that is refused, returns why: people find it as the errored state. */
+/**
+ * Saves the state after an apply. If that is refused, returns the reason, and people can download it as the errored
+ * state.
+ */
 async function saveOrSay(db: Database, keyring: Keyring, job: RunJob, state: Uint8Array): Promise<string | undefined> {
   try {
     await saveState(db, keyring, job, state);
