@@ -15,7 +15,8 @@ export interface Bounds {
 export interface Body {
   readonly kind: string;
   readonly media: string;
-  readonly text: string;
+  /** Made when it is sent: thousands of them, up to some MiB each, do not fit into memory. */
+  text(): string;
 }
 
 /** Room for the headers, and for the values around the many. */
@@ -26,7 +27,7 @@ const slack = 40;
  * fields in every shape. `inside` is the place of the fields in a document.
  */
 export function bodiesFor(media: string, schema: Schema, bounds: Bounds, hints: Hints, form: boolean): Body[] {
-  const json = (kind: string, value: unknown): Body => ({ kind, media, text: textOf(value) });
+  const json = (kind: string, value: () => unknown): Body => ({ kind, media, text: () => textOf(value()) });
   const filled = (size: Partial<Record<'string' | 'array' | 'object' | 'any', number>>, text?: string) =>
     makeValue(schema, { bounds, hints: {}, size, text });
   const strings = countOf(schema, 'string');
@@ -36,37 +37,41 @@ export function bodiesFor(media: string, schema: Schema, bounds: Bounds, hints: 
   const maps = Math.max(1, countOf(schema, 'object'));
   const most = bounds.values - slack - 4 * (strings + lists + maps);
   const bodies: Body[] = [
-    json('as meant', filled({})),
-    json('long texts', filled({ string: each })),
-    json('unicode', filled({ string: half }, '😀')),
-    json('commas', filled({ string: Math.min(each, 2 * bounds.elements) }, 'a,')),
-    json('escapes', filled({ string: Math.floor(each / 6) }, '\u0001')),
-    json('lists', filled({ array: Math.min(bounds.elements, Math.floor(most / lists / 2)) })),
-    json('maps', filled({ object: Math.min(bounds.elements, Math.floor(most / maps)) })),
-    { kind: 'keys', media, text: within(schema, keys(bounds.values - slack)) },
-    { kind: 'list', media, text: within(schema, `"undeclared":[${'1,'.repeat(bounds.values - slack)}1]`) },
-    { kind: 'objects', media, text: within(schema, `"undeclared":[${'{},'.repeat(bounds.values / 2 - slack)}{}]`) },
-    { kind: 'depth', media, text: within(schema, deep(bounds)) },
-    { kind: 'exact numbers', media, text: within(schema, `"undeclared":[${'1.10,'.repeat(numbers(bounds))}1]`) },
-    { kind: 'one text', media, text: within(schema, `"undeclared":"${'x'.repeat(bounds.bytes - 2000)}"`) },
-    { kind: 'not JSON', media, text: `{"undeclared":"${'x'.repeat(bounds.bytes - 2000)}` },
+    json('as meant', () => filled({})),
+    json('long texts', () => filled({ string: each })),
+    json('unicode', () => filled({ string: half }, '😀')),
+    json('commas', () => filled({ string: Math.min(each, 2 * bounds.elements) }, 'a,')),
+    json('escapes', () => filled({ string: Math.floor(each / 6) }, '\u0001')),
+    json('lists', () => filled({ array: Math.min(bounds.elements, Math.floor(most / lists / 2)) })),
+    json('maps', () => filled({ object: Math.min(bounds.elements, Math.floor(most / maps)) })),
+    { kind: 'keys', media, text: () => within(schema, keys(bounds.values - slack)) },
+    { kind: 'list', media, text: () => within(schema, `"undeclared":[${'1,'.repeat(bounds.values - slack)}1]`) },
+    {
+      kind: 'objects',
+      media,
+      text: () => within(schema, `"undeclared":[${'{},'.repeat(bounds.values / 2 - slack)}{}]`),
+    },
+    { kind: 'depth', media, text: () => within(schema, deep(bounds)) },
+    { kind: 'exact numbers', media, text: () => within(schema, `"undeclared":[${'1.10,'.repeat(numbers(bounds))}1]`) },
+    { kind: 'one text', media, text: () => within(schema, `"undeclared":"${'x'.repeat(bounds.bytes - 2000)}"`) },
+    { kind: 'not JSON', media, text: () => `{"undeclared":"${'x'.repeat(bounds.bytes - 2000)}` },
   ];
   for (const field of fieldsOf(schema)) {
     for (const [index, worst] of (hints[field] ?? []).entries()) {
-      const text = textOf(makeValue(schema, { bounds, hints: { [field]: [worst] }, size: {} }));
-      if (text.length <= bounds.bytes) bodies.push({ kind: `${field} ${index + 1}`, media, text });
+      const text = () => textOf(makeValue(schema, { bounds, hints: { [field]: [worst] }, size: {} }));
+      bodies.push({ kind: `${field} ${index + 1}`, media, text });
     }
   }
   if (form) {
     const asForm = 'application/x-www-form-urlencoded';
     const bytes = Math.min(bounds.bytes, 1024 * 1024);
     bodies.push(
-      { kind: 'form fields', media: asForm, text: 'k=v&'.repeat(Math.min(bounds.values - 1, bytes / 4)) },
-      { kind: 'form names', media: asForm, text: formNames(bounds.values - 1, bytes) },
-      { kind: 'form escapes', media: asForm, text: `k=${'%41'.repeat((bytes - 2) / 3)}` },
+      { kind: 'form fields', media: asForm, text: () => 'k=v&'.repeat(Math.min(bounds.values - 1, bytes / 4)) },
+      { kind: 'form names', media: asForm, text: () => formNames(bounds.values - 1, bytes) },
+      { kind: 'form escapes', media: asForm, text: () => `k=${'%41'.repeat((bytes - 2) / 3)}` },
     );
   }
-  return bodies.filter(({ text }) => Buffer.byteLength(text) <= bounds.bytes);
+  return bodies.filter(({ text }) => Buffer.byteLength(text()) <= bounds.bytes);
 }
 
 /** Strings are sent unchanged; other values become JSON. */

@@ -13,11 +13,11 @@ export interface Case {
   readonly method: string;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string;
+  body?(): string;
 }
 
 /** The outcome. */
-export interface Outcome extends Case {
+export interface Outcome extends Omit<Case, 'body'> {
   /** 0 if the connection ended without an answer. */
   readonly status: number;
   /** The longest turn of the event loop in the meantime; the shortest of several tries where the first was too long. */
@@ -25,6 +25,9 @@ export interface Outcome extends Case {
   readonly bytes: number;
   readonly auditBytes: number;
 }
+
+/** A request with its body. */
+type Sent = Pick<Case, 'method' | 'path' | 'headers'> & { readonly body?: string };
 
 /** The service that is measured. */
 export interface Target {
@@ -44,19 +47,21 @@ const patienceMs = 120_000;
  * meantime.
  */
 export async function runCase(target: Target, one: Case): Promise<Outcome> {
-  const bytes = bytesOf(one);
+  const { body: make, ...rest } = one;
+  const request = { ...rest, body: make?.() };
+  const bytes = bytesOf(request);
   const before = target.auditBytes();
-  let { status, turn } = await attempt(target, one);
+  let { status, turn } = await attempt(target, request);
   const auditBytes = target.auditBytes() - before;
   for (let tried = 1; tried < tries && weightOf(turn) > limits[one.sender]; tried++) {
-    const again = await attempt(target, one);
+    const again = await attempt(target, request);
     if (weightOf(again.turn) < weightOf(turn)) turn = again.turn;
     status ||= again.status;
   }
-  return { ...one, body: undefined, status, turn, bytes, auditBytes };
+  return { ...rest, status, turn, bytes, auditBytes };
 }
 
-async function attempt(target: Target, one: Case): Promise<{ status: number; turn: Turn }> {
+async function attempt(target: Target, one: Sent): Promise<{ status: number; turn: Turn }> {
   await settled(target);
   target.turns.longest();
   const status = await send(target.url, one);
@@ -73,14 +78,14 @@ async function settled({ url }: Target): Promise<void> {
   }
 }
 
-function bytesOf({ path, headers, body = '' }: Case): number {
+function bytesOf({ path, headers, body = '' }: Sent): number {
   return path.length + JSON.stringify(headers).length + Buffer.byteLength(body);
 }
 
 const agent = new http.Agent({ keepAlive: false });
 
 /** Sends a request and resolves with the status once the answer was read; with 0 if there was none. */
-function send(url: string, one: Pick<Case, 'method' | 'path' | 'headers' | 'body'>): Promise<number> {
+function send(url: string, one: Sent): Promise<number> {
   return new Promise((resolve) => {
     let status = 0;
     const done = () => resolve(status);

@@ -59,7 +59,7 @@ async function withManyPolicies(v1: string, credentials: Record<string, string>)
     method,
     path: `/v1/${path}`,
     headers,
-    body,
+    ...(body !== undefined && { body: () => body }),
   });
   return [
     caseOf('GET', 'auth/token/lookup-self'),
