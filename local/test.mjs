@@ -1,24 +1,22 @@
 #!/usr/bin/env node
 // `npm test`: types, lint, unused code, then the Jest tests (architecture, schema drift, conformance and OpenAPI among
-// them) in
-// parallel on a temporary PostgreSQL. Plain Node, so that it works before any package is installed.
-// --thorough only `*.thorough.test.ts`, which try every operation, run every guide, or kill processes
+// them) in parallel on a temporary PostgreSQL. Plain Node, so that it works before any package is installed.
+//   --thorough          only `*.thorough.test.ts`, which try every operation, run every guide, or kill processes
 //   --long              both, in their long forms, and every mutant of the specifications' rows
 //   --interop           only sessions of real clients (apps/*/test/interop)
 //   --system-postgres   uses the PostgreSQL installed on this machine, in a temporary folder; skipped if there is none
-// --and-thorough=NAME|NAME also the thorough ones, except these; walks run only changed items and a share of the rest
-// (packages/testing/src/slice.ts). KEYSTEAD_CHANGED_SINCE names the commit to compare with
-//   --second-try      if only a few files fail, runs them once more, and reports those that pass
+//   --and-thorough=NAME|NAME  also the thorough ones, except these; walks run only changed items and a share of the rest
+//                       (packages/testing/src/slice.ts). KEYSTEAD_CHANGED_SINCE names the commit to compare with
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
 import { build, prepare, requireNode, root, run, toolEnvironment } from './bootstrap.mjs';
+import { countsOf, failures } from './jest-report.mjs';
 import { giveUp, step } from './progress.mjs';
-import { chances, countsOf, failures, together, worthASecondTry } from './second-try.mjs';
 import { findSystemPostgres } from './system-postgres.mjs';
 
-const own = ['--long', '--thorough', '--interop', '--second-try', '--system-postgres'];
+const own = ['--long', '--thorough', '--interop', '--system-postgres'];
 const args = process.argv.slice(2);
 /** Flags of Node that run a program from its sources. */
 const fromSource = ['--conditions=source', `--require=${path.join(root, 'packages/testing/jest/from-source.cjs')}`];
@@ -72,19 +70,9 @@ async function runJest(jestArgs, extra) {
 }
 
 async function jest(jestArgs, extra) {
-  const first = await runJest(jestArgs, extra);
-  const files = wants('--second-try') ? worthASecondTry(first.report) : [];
-  if (files.length === 0) {
-    for (const line of failures(first.report, undefined, root)) process.stdout.write(`${line}\n`);
-    return countsOf(first.report, first.code);
-  }
-  process.stdout.write(`\nonce more, by themselves: ${files.map((file) => path.relative(root, file)).join(', ')}\n`);
-  const again = ['--maxWorkers=1', '--runTestsByPath', ...files];
-  const flags = extra.KEYSTEAD_INTEROP ? ['--testMatch', '**/*.interop.test.ts'] : [];
-  const second = await runJest([...flags, ...again], extra);
-  for (const line of chances(first.report, second.report, root)) process.stdout.write(`${line}\n`);
-  for (const line of failures(first.report, second.report, root)) process.stdout.write(`${line}\n`);
-  return together(first.report, second.report, second.code);
+  const { report, code } = await runJest(jestArgs, extra);
+  for (const line of failures(report, root)) process.stdout.write(`${line}\n`);
+  return countsOf(report, code);
 }
 
 /** Runs every mutant of the specifications' rows; the last line of the output has the counts. */
