@@ -6,7 +6,7 @@ import { type Planned, planOf } from './plan';
 import { readResults, recordResult } from './results';
 
 // `npm run mutants`: runs every mutant of every row against the tests that name the row, and records the results.
-// --changed [commit] only rows whose declarations, tests or mutants differ from a commit (default: the previous one)
+//   --changed [commit]   only rows whose declarations, tests or mutants differ from a commit (default: the previous one)
 //   --seconds N          starts no row after this time
 //   --workers N          number of processes; default two
 //   other arguments only these rows: W1.3, W1 for a whole table, or W
