@@ -145,6 +145,11 @@ export class RequestCall implements Call {
     });
   }
 
+  async isLocked(subject: string): Promise<boolean> {
+    if (!passwordRule(this.match.mount!.config.userLockout)) return false;
+    return this.kernel.attempts.isLocked(this.passwordOf(subject));
+  }
+
   forgetGuesses(subject: string): Promise<void> {
     return this.kernel.attempts.forget(this.passwordOf(subject));
   }

@@ -42,6 +42,7 @@ const sealedCall = {
   warn: () => {},
   findReusable: async () => undefined,
   guess: async () => undefined,
+  isLocked: async () => false,
   forgetGuesses: async () => {},
 };
 

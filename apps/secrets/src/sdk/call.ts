@@ -162,6 +162,8 @@ export interface Call<P = Readonly<Record<string, string>>, I = Readonly<Record<
    * declare `judges: 'password'`.
    */
   guess<T>(subject: string, judge: () => Promise<T | undefined>): Promise<T | undefined>;
+  /** Whether wrong guesses at a password of this mount have locked the subject, for logins that need no password. */
+  isLocked(subject: string): Promise<boolean>;
   /** Ends, for an administrator, the lock after guesses at a password of this mount. */
   forgetGuesses(subject: string): Promise<void>;
 }

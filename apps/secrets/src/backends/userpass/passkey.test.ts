@@ -102,6 +102,27 @@ describe('passkeys of users', () => {
     expect((await enter(key)).status).toBe(200);
   });
 
+  it('are refused while wrong passwords lock their user, like the password', async () => {
+    const { name, key } = await withPasskey();
+    for (let i = 0; i < 5; i += 1) {
+      await secrets.anonymous.write(`${mount}/login/${name}`, { password: 'wrong' }).expect(400);
+    }
+    const refused = await enter(key);
+    expect([refused.status, refused.body.errors]).toEqual([
+      403,
+      ['too many wrong passwords have locked this user: wait, or ask to be unlocked'],
+    ]);
+    const { accessor } = (await secrets.root.read('sys/auth').expect(200)).body.data['userpass/'];
+    await secrets.root.write(`sys/locked-users/${accessor}/unlock/${name}`).expect(204);
+    expect((await enter(key)).status).toBe(200);
+    for (let i = 0; i < 5; i += 1) {
+      await secrets.anonymous.write(`${mount}/login/${name}`, { password: 'wrong' }).expect(400);
+    }
+    expect((await enter(key)).status).toBe(403);
+    clock.advance(15 * 60_000);
+    expect((await enter(key)).status).toBe(200);
+  });
+
   it('refuse a copy of an authenticator that counts', async () => {
     const { key } = await withPasskey({}, true);
     expect((await enter(key)).status).toBe(200);

@@ -165,6 +165,9 @@ export function passkeyPaths(
           const username = await holderOfAnswer(call, await partsOf(call), binding, answer.data);
           const user = username === undefined ? undefined : await users.find(call.storage, username);
           if (username === undefined || !user) throw new Refusal('invalid', 'this passkey is not registered here');
+          if (await call.isLocked(username)) {
+            throw new Refusal('denied', 'too many wrong passwords have locked this user: wait, or ask to be unlocked');
+          }
           const reply = loginOf(call, username, user);
           return { ...reply, login: { ...reply.login, withPasskey: true } };
         },

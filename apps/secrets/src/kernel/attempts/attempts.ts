@@ -86,13 +86,21 @@ export class Attempts {
 
   /** Counts a guess. The one that reaches the limit starts the lock, and is the last to be checked. */
   async take(guessed: Guessed, rule: GuessRule): Promise<TakenAttempt | RefusedAttempt> {
-    const { database, clock } = this.storage;
+    const { clock } = this.storage;
     const key = this.keyOf(guessed);
     const locksUntilMs = await this.takeTogether({ key, rule, who: guessed.who });
     if (locksUntilMs !== undefined) return { allowed: true, key, locksUntilMs };
-    const nowMs = clock.now();
-    const { rows } = await database.query<{ locked_until_ms: string }>(FIND, [key]);
-    return { allowed: false, lockedUntilMs: Number(rows[0]?.locked_until_ms ?? nowMs) };
+    return { allowed: false, lockedUntilMs: (await this.lockEnd(key)) ?? clock.now() };
+  }
+
+  /** Whether a lock lasts. */
+  async isLocked(guessed: Guessed): Promise<boolean> {
+    return ((await this.lockEnd(this.keyOf(guessed))) ?? 0) > this.storage.clock.now();
+  }
+
+  private async lockEnd(key: Buffer): Promise<number | undefined> {
+    const { rows } = await this.storage.database.query<{ locked_until_ms: string }>(FIND, [key]);
+    return rows[0] && Number(rows[0].locked_until_ms);
   }
 
   /** Locked secrets are missing from the answer. */
