@@ -81,6 +81,7 @@ export async function startInstallation(secretsSettings: Record<string, string> 
             SECRETS_PUBLIC_URL: addresses.secrets,
             SECRETS_AUDIT_FILE: join(data, 'audit.log'),
             SECRETS_AUDIT_TABLE: 'on',
+            SECRETS_AUDIT_READS: 'on',
             ...secretsSettings,
           }),
     };

@@ -165,7 +165,11 @@ function serviceEnvironment(
   return {
     // Every request is audited to a file, unless the operator has configured another device or stdout.
     ...(name === 'secrets'
-      ? { SECRETS_AUDIT_FILE: path.join(config.dataDir, 'audit.log'), SECRETS_AUDIT_TABLE: 'on' }
+      ? {
+          SECRETS_AUDIT_FILE: path.join(config.dataDir, 'audit.log'),
+          SECRETS_AUDIT_TABLE: 'on',
+          SECRETS_AUDIT_READS: 'on',
+        }
       : {}),
     // There is no load balancer in front of these services: Ctrl-C need not wait for one to notice.
     [`${prefix}_DRAIN_DELAY_SECONDS`]: '0',

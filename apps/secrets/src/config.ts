@@ -85,6 +85,8 @@ const Variables = z.object({
   SECRETS_AUDIT_FILE: z.string().optional().describe('File that audit lines are appended to, as device file/.'),
   SECRETS_AUDIT_STDOUT: onOff(false).describe('Write audit lines to standard output, as device stdout/.'),
   SECRETS_AUDIT_TABLE: onOff(false).describe('Also record changes in a hash-chained table: sys/audit-chain.'),
+  SECRETS_AUDIT_READS: onOff(false).describe('Also record who read which secret in a table: sys/audit-reads.'),
+  SECRETS_AUDIT_READS_DAYS: wholeNumber(1, 3650).default(90).describe('Days for which recorded reads are kept.'),
   SECRETS_AUDIT_BY_API_DIRECTORY: z
     .string()
     .optional()
@@ -195,6 +197,9 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
   if (shared.standby && settings.SECRETS_FIRST_RUN_FILE !== undefined) {
     problems.push('SECRETS_FIRST_RUN_FILE is for a node that writes: unset it, or SECRETS_STANDBY_MAX_LAG');
   }
+  if (shared.standby && settings.SECRETS_AUDIT_READS) {
+    problems.push('SECRETS_AUDIT_READS is for a node that writes: unset it, or SECRETS_STANDBY_MAX_LAG');
+  }
   if (problems.length > 0) throw new BadConfig(problems);
   return {
     ...shared,
@@ -225,6 +230,8 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
       file: settings.SECRETS_AUDIT_FILE,
       stdout: settings.SECRETS_AUDIT_STDOUT,
       table: settings.SECRETS_AUDIT_TABLE,
+      reads: settings.SECRETS_AUDIT_READS,
+      readsDays: settings.SECRETS_AUDIT_READS_DAYS,
       directory: settings.SECRETS_AUDIT_BY_API_DIRECTORY,
       receiversByApi: settings.SECRETS_AUDIT_BY_API_RECEIVERS,
       receivers: configuredReceivers(settings),

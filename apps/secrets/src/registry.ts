@@ -63,8 +63,8 @@ export interface Registered {
   readonly kind: 'secret' | 'auth' | 'system';
   /** Mounted in every new namespace. */
   readonly always?: { readonly path: string; readonly description: string; readonly local?: boolean };
-  /** The path for a mount in a new installation. */
-  readonly usually?: string;
+  /** A mount of new installations, unless they leave it out. */
+  readonly usually?: { readonly path: string; readonly description: string };
   make(outside: Outside): (options: Readonly<Record<string, string>> | null) => Backend;
 }
 
@@ -121,9 +121,24 @@ export const registry: readonly Registered[] = [
   { type: 'ssh', kind: 'secret', make: one(() => ssh) },
   { type: 'totp', kind: 'secret', make: one(() => totp) },
   { type: 'database', kind: 'secret', make: one((outside) => database(outside.database)) },
-  { type: 'scheduler', kind: 'secret', usually: 'scheduler/', make: one((outside) => scheduler(outside.scheduler)) },
-  { type: 'cloudtwo', kind: 'secret', usually: 'cloudtwo/', make: one((outside) => cloudtwo(outside.cloudtwo)) },
-  { type: 'cloudone', kind: 'auth', usually: 'auth/cloudone/', make: one((outside) => cloudone(outside.cloudone)) },
+  {
+    type: 'scheduler',
+    kind: 'secret',
+    usually: { path: 'scheduler/', description: 'tokens for the job scheduler' },
+    make: one((outside) => scheduler(outside.scheduler)),
+  },
+  {
+    type: 'cloudtwo',
+    kind: 'secret',
+    usually: { path: 'cloudtwo/', description: 'cloud credentials from roles' },
+    make: one((outside) => cloudtwo(outside.cloudtwo)),
+  },
+  {
+    type: 'cloudone',
+    kind: 'auth',
+    usually: { path: 'auth/cloudone/', description: 'logins with tokens of the cloud directory' },
+    make: one((outside) => cloudone(outside.cloudone)),
+  },
   // Aliases of the same three for existing clients.
   { type: 'nomad', kind: 'secret', make: one((outside) => scheduler(outside.scheduler)) },
   { type: 'aws', kind: 'secret', make: one((outside) => cloudtwo(outside.cloudtwo)) },

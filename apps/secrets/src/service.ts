@@ -172,6 +172,7 @@ export async function createService(config: Config, parts: ServiceParts): Promis
     async close() {
       monitors.endAll();
       leases.stop();
+      await modules.reads.write().catch((error) => parts.log.warn({ err: error }, 'the last reads were not recorded'));
       await storage.stop();
       outside.database.databases.forgetAll();
       await audit.devices.close();

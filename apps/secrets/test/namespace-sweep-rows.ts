@@ -35,7 +35,7 @@ export const owned: Readonly<Record<string, string>> = {
 };
 
 /** Rows of nodes and of all requests; and guesses, whose hashes do not reveal the namespace. */
-export const nobodys = ['node', 'change', 'audit_record', 'attempt', '_prisma_migrations'];
+export const nobodys = ['node', 'change', 'audit_record', 'audit_read', 'attempt', '_prisma_migrations'];
 
 /** A digest of all rows of a namespace, by table. */
 export async function snapshot(sql: Sql, { uuid }: Furnished): Promise<Record<string, string>> {

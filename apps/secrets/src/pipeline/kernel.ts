@@ -2,6 +2,7 @@ import type { ReplayLag, Silence } from '@keystead/postgres';
 import type { Logger } from '@keystead/server';
 import type { Attempts } from '../kernel/attempts/attempts';
 import type { Audit } from '../kernel/audit/audit';
+import type { ReadTrail } from '../kernel/audit/reads';
 import type { StoredAudit } from '../kernel/audit/stored-audit';
 import type { Identity } from '../kernel/identity/identity';
 import type { Leases } from '../kernel/leases/leases';
@@ -39,6 +40,7 @@ export interface Kernel {
   readonly quotas: Quotas;
   readonly attempts: Attempts;
   readonly audit: Audit;
+  readonly reads: Pick<ReadTrail, 'recording' | 'note'>;
   readonly storedAudit: Pick<StoredAudit, 'refresh'>;
   /** Runs something with the storage of a mount, outside any request. */
   readonly inBackground: <T>(mount: LiveMount, run: (call: BackgroundCall) => Promise<T>) => Promise<T>;

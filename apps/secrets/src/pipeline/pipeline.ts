@@ -121,7 +121,8 @@ async function carryOut(kernel: Kernel, request: Request, advance: Advance, isOv
   requireStepUp(request, match.operation);
   const factors = grant?.decision?.rule?.mfaMethods;
   if (factors && factors.length > 0) await proveFactors(kernel, request, bearer!, factors);
-  const entry = kernel.audit.active || kernel.chained ? entryOf(kernel, request, allowed) : undefined;
+  const entry =
+    kernel.audit.active || kernel.chained || kernel.reads.recording ? entryOf(kernel, request, allowed) : undefined;
   const recorded = entry ? advance({ ...allowed, entry }) : allowed;
   const auditLine = entry && requestLine(kernel, entry);
   if (auditLine) await auditLine;
@@ -134,6 +135,7 @@ async function carryOut(kernel: Kernel, request: Request, advance: Advance, isOv
     const shaped = shapeListing(kernel, recorded, reply);
     const settling = { call, reply: shaped instanceof Promise ? await shaped : shaped };
     const outcome = await settle(kernel, settling, set, chain);
+    if (entry && readsSecret(request, match, outcome)) kernel.reads.note(entry);
     if (set.opened.length > set.settled.length) void kernel.leases.abandonIntents(unsettled(set));
     return outcome;
   } catch (error) {
@@ -141,6 +143,10 @@ async function carryOut(kernel: Kernel, request: Request, advance: Advance, isOv
     throw error;
   }
 }
+
+/** Whether an answer shows what a secrets engine holds or issues. */
+const readsSecret = ({ verb }: Request, { mount, operation }: RouteMatch, { status }: Outcome): boolean =>
+  verb === 'read' && status === 200 && mount?.backend.kind === 'secret' && operation?.auditClear !== 'all';
 
 /**
  * What a node that reads from a standby accepts: reads, while it is not too far behind. Paths that show the state of

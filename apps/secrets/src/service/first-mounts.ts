@@ -9,8 +9,8 @@ export function standingMounts(): NewMount[] {
 /** Additional mounts of a new installation, by the paths in its configuration. */
 export function usualMounts(paths: readonly string[]): NewMount[] {
   return paths.map((path) => {
-    const found = registry.find(({ usually }) => usually === `${path}/`);
-    if (!found) throw new Error(`SECRETS_DEFAULT_MOUNTS: there is no default mount at ${path}`);
-    return { kind: found.kind, type: found.type, path: `${path}/` };
+    const found = registry.find(({ usually }) => usually?.path === `${path}/`);
+    if (!found?.usually) throw new Error(`SECRETS_DEFAULT_MOUNTS: there is no default mount at ${path}`);
+    return { ...found.usually, kind: found.kind, type: found.type };
   });
 }

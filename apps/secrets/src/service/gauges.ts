@@ -4,7 +4,7 @@ import { endEntry } from '../sdk/ending';
 import type { Modules } from './modules';
 
 /** Gauges of tokens, leases and pending work, counted on request. */
-export function addGauges(registry: Registry, { storage, mounts, leases, audit, attempts }: Modules): void {
+export function addGauges(registry: Registry, { storage, mounts, leases, audit, reads, attempts }: Modules): void {
   const names = {
     leases: 'Leases there are.',
     irrevocable: 'Leases that could not be revoked.',
@@ -127,6 +127,15 @@ export function addGauges(registry: Registry, { storage, mounts, leases, audit, 
     collect() {
       this.reset();
       this.inc(audit.devices.failures);
+    },
+  });
+  new Counter({
+    name: 'secrets_audit_reads_dropped_total',
+    help: 'Reads that this node did not record in the table.',
+    registers: [registry],
+    collect() {
+      this.reset();
+      this.inc(reads.dropped);
     },
   });
   for (const [what, help] of [

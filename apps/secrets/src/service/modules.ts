@@ -8,6 +8,7 @@ import { carrierTo } from '../kernel/audit/carriers';
 import { AuditChain } from '../kernel/audit/chain';
 import { DeviceFolder } from '../kernel/audit/device-folder';
 import { FileDevice } from '../kernel/audit/file-device';
+import { ReadTrail } from '../kernel/audit/reads';
 import { ReceiverDevice } from '../kernel/audit/receiver-device';
 import { stdoutDevice } from '../kernel/audit/stdout-device';
 import { StoredAudit } from '../kernel/audit/stored-audit';
@@ -70,6 +71,12 @@ export async function buildModules(
   };
   const storedAudit = new StoredAudit({ storage, audit, folder, receivers, sync, log });
   const chain = new AuditChain({ database, barrier, clock: storage.clock, recording: config.audit.table });
+  const reads = new ReadTrail({
+    storage,
+    line: (request) => audit.line(request),
+    recording: config.audit.reads,
+    days: config.audit.readsDays,
+  });
   if (config.audit.table) {
     committer.chainAudit(chain.append);
     // A copy outside the database at any log level: a caller who sets the level must not be able to silence it.
@@ -159,6 +166,7 @@ export async function buildModules(
     audit,
     storedAudit,
     chain,
+    reads,
     namespaces,
     mounts,
     policies,

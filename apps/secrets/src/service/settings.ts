@@ -20,6 +20,7 @@ export function settingsOf(config: Config): Readonly<Record<string, unknown>> {
       file: config.audit.file ?? '',
       stdout: config.audit.stdout,
       table: config.audit.table,
+      reads: config.audit.reads,
       by_api_directory: config.audit.directory ?? '',
       by_api_receivers: config.audit.receiversByApi?.networks ?? [],
       receivers: config.audit.receivers.map(({ type }) => type),

@@ -11,6 +11,7 @@ import { registry } from '../registry';
 import type { Path } from '../sdk/path';
 import { auditPaths } from '../system/sys/audit/audit';
 import { auditChainPaths } from '../system/sys/audit/audit-chain';
+import { auditReadsPath } from '../system/sys/audit/audit-reads';
 import { auditedHeaderPaths } from '../system/sys/audit/audited-headers';
 import { corsPaths } from '../system/sys/browsers/cors';
 import { internalUiPaths } from '../system/sys/browsers/internal-ui';
@@ -64,7 +65,8 @@ export interface SystemParts {
 
 /** Every path below `sys/`. */
 export function systemPaths(modules: Modules, config: Config, parts: SystemParts): Path[] {
-  const { storage, seal, audit, storedAudit, chain, policies, mfa, tokens, wrapping, inBackground, mounts } = modules;
+  const { storage, seal, audit, storedAudit, chain, reads, policies, mfa, tokens, wrapping, inBackground, mounts } =
+    modules;
   const { barrier, jobs } = storage;
   const upgrade = kvUpgrade({ mounts, jobs, storage, inBackground });
   const mounting = { ...modules, jobs, ttls: config.ttls, upgrade, version };
@@ -92,6 +94,7 @@ export function systemPaths(modules: Modules, config: Config, parts: SystemParts
     ...auditPaths(audit, storedAudit),
     ...auditedHeaderPaths(storedAudit),
     ...auditChainPaths(chain, audit.hash),
+    auditReadsPath(reads),
     ...toolPaths,
     openapiPath(modules, parts.documents),
     ...hostPaths(parts.history),

@@ -74,7 +74,8 @@ export function entriesPath(chain: AuditChain, hash: (text: string) => string) {
 const accessorHash = (given: string, hash: (text: string) => string): string =>
   /^hmac-sha256:[0-9a-f]{64}$/.test(given) ? given : hash(given);
 
-function timeOf(field: string, text: string | undefined): number | undefined {
+/** A time of a search, in epoch milliseconds. Throws `invalid`. */
+export function timeOf(field: string, text: string | undefined): number | undefined {
   if (!text) return undefined;
   const ms = Date.parse(text);
   if (Number.isFinite(ms) && /^\d{4}-\d\d-\d\d/.test(text)) return ms;

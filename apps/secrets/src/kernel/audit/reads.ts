@@ -1,0 +1,241 @@
+import { createHash } from 'node:crypto';
+import { isLost } from '../storage/committer';
+import type { StorageKernel } from '../storage/storage';
+import type { AuditedRequest } from './audit';
+
+interface ReadTrailDeps {
+  readonly storage: Pick<StorageKernel, 'database' | 'clock' | 'background' | 'standbyLag'>;
+  /** The audit line of a prepared request. */
+  readonly line: (request: AuditedRequest) => string;
+  /** This node records reads. */
+  readonly recording: boolean;
+  /** Reads are kept this long. */
+  readonly days: number;
+}
+
+/** The reads of an hour by one token, from one address, of one path. */
+interface NotedReads {
+  readonly id: Buffer;
+  readonly hour: number;
+  readonly firstMs: number;
+  lastMs: number;
+  times: number;
+  readonly namespace: string;
+  readonly path: string;
+  readonly entityId: string;
+  /** The audit line of the first one. */
+  readonly entry: string;
+}
+
+/** A search for reads; omitted criteria match any. */
+export interface ReadQuery {
+  /** Inside its namespace; with a final slash, everything below it. */
+  readonly path?: string;
+  /** The namespace's path, with a final slash; empty for the root namespace. */
+  readonly namespace?: string;
+  readonly entityId?: string;
+  /** Epoch milliseconds, both inclusive. */
+  readonly sinceMs?: number;
+  readonly untilMs?: number;
+  readonly limit: number;
+  /** Where to continue. */
+  readonly after?: ReadPlace;
+}
+
+/** The position of the last row that was returned. */
+export interface ReadPlace {
+  readonly firstMs: number;
+  /** Hex. */
+  readonly id: string;
+}
+
+/** Reads as recorded. */
+export interface FoundReads extends ReadPlace {
+  readonly lastMs: number;
+  readonly times: number;
+  readonly namespace: string;
+  readonly path: string;
+  readonly entry: Readonly<Record<string, unknown>>;
+}
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+const writeMs = 1000;
+const hasMany = 1000;
+/** More that wait are not recorded, and counted. */
+const mostWaiting = 20_000;
+const rowsAtOnce = 500;
+const deletedAtOnce = 5000;
+/** Rows of an index have a limited length. */
+const longestPath = 500;
+
+/**
+ * Who read which secret, in a table. Reads are noted in memory and written together about every second, so none waits
+ * for the database; those of the last second are lost with the process. The audit devices have every read.
+ */
+export class ReadTrail {
+  /** Reads that this node did not record, because too many waited. */
+  dropped = 0;
+  private waiting = new Map<string, NotedReads>();
+
+  constructor(private readonly parts: ReadTrailDeps) {
+    const { storage, recording } = parts;
+    if (storage.standbyLag) return;
+    storage.background.every('audit-reads-old', hourMs, () => this.forgetOld());
+    if (!recording) return;
+    storage.background.every('audit-reads', writeMs, async () => {
+      await this.write();
+      return undefined;
+    });
+  }
+
+  get recording(): boolean {
+    return this.parts.recording;
+  }
+
+  get days(): number {
+    return this.parts.days;
+  }
+
+  /** Notes a successful read, whose audit line is prepared. */
+  note(request: AuditedRequest): void {
+    const { caller, namespace, path, address, fields } = request;
+    if (!this.recording || !caller?.accessor) return;
+    const { background, clock } = this.parts.storage;
+    const nowMs = clock.now();
+    const hour = Math.floor(nowMs / hourMs);
+    let version = '';
+    for (const name in fields) version += `\n${name}=${fields[name]}`;
+    const key = `${hour}\n${namespace.id}\n${path}\n${caller.accessor}\n${address}${version}`;
+    const known = this.waiting.get(key);
+    if (known) {
+      known.times++;
+      known.lastMs = nowMs;
+      return;
+    }
+    if (this.waiting.size >= mostWaiting) {
+      this.dropped++;
+      return;
+    }
+    this.waiting.set(key, {
+      id: createHash('sha256').update(key).digest(),
+      hour,
+      firstMs: nowMs,
+      lastMs: nowMs,
+      times: 1,
+      namespace: namespace.path,
+      path: path.slice(0, longestPath),
+      entityId: caller.entityId,
+      entry: this.parts.line(request),
+    });
+    if (this.waiting.size === hasMany) background.wake('audit-reads');
+  }
+
+  /** Writes what waits. Called before the process ends, too. */
+  async write(): Promise<void> {
+    const noted = this.waiting;
+    if (noted.size === 0) return;
+    this.waiting = new Map();
+    // In one order, so that nodes wait for each other's rows in one direction.
+    const left = [...noted].sort(([, a], [, b]) => a.id.compare(b.id));
+    try {
+      while (left.length > 0) {
+        await this.insert(left.slice(0, rowsAtOnce).map(([, reads]) => reads));
+        left.splice(0, rowsAtOnce);
+      }
+    } catch (error) {
+      if (isLost(error)) this.putBack(left);
+      else this.dropped += left.reduce((sum, [, { times }]) => sum + times, 0);
+      throw error;
+    }
+  }
+
+  /** Rows, newest first. */
+  async search(query: ReadQuery): Promise<FoundReads[]> {
+    const values: unknown[] = [];
+    const where: string[] = [];
+    const add = (condition: (place: string) => string, value: unknown) => {
+      values.push(value);
+      where.push(condition(`$${values.length}`));
+    };
+    const { path, namespace, entityId, sinceMs, untilMs, after, limit } = query;
+    if (path?.endsWith('/')) add((given) => `path LIKE ${given}`, `${path.replace(/[\\%_]/g, '\\$&')}%`);
+    else if (path !== undefined) add((given) => `path = ${given}`, path.slice(0, longestPath));
+    if (namespace !== undefined) add((given) => `namespace = ${given}`, namespace);
+    if (entityId !== undefined) add((given) => `entity_id = ${given}`, entityId);
+    // Rows are of one hour: an earlier row cannot end after it.
+    if (sinceMs !== undefined) {
+      add((given) => `first_ms > ${given}::bigint`, sinceMs - hourMs);
+      add((given) => `last_ms >= ${given}::bigint`, sinceMs);
+    }
+    if (untilMs !== undefined) add((given) => `first_ms <= ${given}::bigint`, untilMs);
+    if (after !== undefined) {
+      values.push(after.firstMs, Buffer.from(after.id, 'hex'));
+      where.push(`(first_ms, id) < ($${values.length - 1}::bigint, $${values.length})`);
+    }
+    values.push(limit);
+    const { rows } = await this.parts.storage.database.query<FoundRow>(
+      `SELECT id, first_ms, last_ms, times, namespace, path, entry FROM audit_read
+        ${where.length > 0 ? `WHERE ${where.join(' AND ')}` : ''}
+        ORDER BY first_ms DESC, id DESC LIMIT $${values.length}`,
+      values,
+    );
+    return rows.map((row) => ({
+      id: row.id.toString('hex'),
+      firstMs: Number(row.first_ms),
+      lastMs: Number(row.last_ms),
+      times: Number(row.times),
+      namespace: row.namespace,
+      path: row.path,
+      entry: JSON.parse(row.entry) as Record<string, unknown>,
+    }));
+  }
+
+  private async insert(reads: readonly NotedReads[]): Promise<void> {
+    await this.parts.storage.database.query(INSERT, [
+      reads.map(({ id }) => id),
+      reads.map(({ hour }) => hour),
+      reads.map(({ firstMs }) => firstMs),
+      reads.map(({ lastMs }) => lastMs),
+      reads.map(({ times }) => times),
+      reads.map(({ namespace }) => namespace),
+      reads.map(({ path }) => path),
+      reads.map(({ entityId }) => entityId),
+      reads.map(({ entry }) => entry),
+    ]);
+  }
+
+  /** What could not be written waits for the next time. */
+  private putBack(left: readonly (readonly [string, NotedReads])[]): void {
+    for (const [key, reads] of left) {
+      const newer = this.waiting.get(key);
+      if (newer) this.waiting.set(key, { ...reads, times: reads.times + newer.times, lastMs: newer.lastMs });
+      else if (this.waiting.size < mostWaiting) this.waiting.set(key, reads);
+      else this.dropped += reads.times;
+    }
+  }
+
+  private async forgetOld(): Promise<boolean> {
+    const { clock, database } = this.parts.storage;
+    const { rowCount } = await database.query(FORGET_OLD, [clock.now() - this.parts.days * dayMs, deletedAtOnce]);
+    return rowCount === deletedAtOnce;
+  }
+}
+
+interface FoundRow {
+  id: Buffer;
+  first_ms: string;
+  last_ms: string;
+  times: string;
+  namespace: string;
+  path: string;
+  entry: string;
+}
+
+const INSERT = `INSERT INTO audit_read AS r (id, hour, first_ms, last_ms, times, namespace, path, entity_id, entry)
+  SELECT * FROM unnest($1::bytea[], $2::int[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::text[], $9::text[])
+  ON CONFLICT (id, hour) DO UPDATE
+    SET times = r.times + excluded.times, last_ms = greatest(r.last_ms, excluded.last_ms)`;
+
+const FORGET_OLD = `DELETE FROM audit_read WHERE ctid = ANY(ARRAY(
+  SELECT ctid FROM audit_read WHERE first_ms < $1 ORDER BY first_ms LIMIT $2))`;

@@ -1,0 +1,90 @@
+import { z } from 'zod';
+import type { ReadPlace, ReadTrail } from '../../../kernel/audit/reads';
+import { announced, int, string } from '../../../sdk/fields';
+import { path } from '../../../sdk/path';
+import { data } from '../../../sdk/reply';
+import { readAfter, readLimit } from '../list-input';
+import { timeOf } from './audit-entries';
+
+const mostRows = 1000;
+const usualRows = 100;
+
+const input = z.object({
+  path: string()
+    .optional()
+    .describe('Only reads of this path, inside its namespace; with a final slash, of everything below it.'),
+  namespace: string().optional().describe('Only reads in this namespace, such as team/; / is the root namespace.'),
+  entity_id: string().optional().describe('Only reads by this entity.'),
+  since: string().optional().describe('Only reads from this time on, such as 2026-01-31T12:00:00Z.'),
+  until: string().optional().describe('Only reads up to this time.'),
+  limit: announced(int(), { minimum: 1, maximum: mostRows, default: usualRows })
+    .optional()
+    .describe('Most rows to answer.'),
+  after: string().optional().describe('Where to continue: the next of the previous answer.'),
+});
+
+const output = z.object({
+  recording: z.boolean().describe('Whether this node records reads: SECRETS_AUDIT_READS.'),
+  kept_days: z.int().describe('For how many days reads are kept.'),
+  reads: z.array(
+    z.object({
+      namespace_path: z.string(),
+      path: z.string(),
+      first_time: z.string(),
+      last_time: z.string(),
+      times: z.int().describe('How often the token read the path from this address between these times.'),
+      entry: z.looseObject({}).describe('The audit line of the first of them.'),
+    }),
+  ),
+  next: z.string().nullable().describe('Send it as after to continue; null at the end.'),
+});
+
+/** `sys/audit-reads`: who read which secret. */
+export function auditReadsPath(trail: ReadTrail) {
+  return path('audit-reads', {
+    summary: 'Who read which secret, newest first.',
+    description:
+      'Successful reads of secrets engines, if SECRETS_AUDIT_READS is on: one row for all reads of an hour by the same token, from the same address, of the same path. What a write returns, such as an issued certificate, is in sys/audit-chain/entries.',
+    sudo: true,
+    rootNamespaceOnly: true,
+    read: {
+      summary: 'Search the recorded reads.',
+      operationId: 'auditing-search-reads',
+      input,
+      output,
+      async run({ input: asked }) {
+        const limit = readLimit(asked.limit ?? usualRows, mostRows);
+        const found = await trail.search({
+          path: asked.path || undefined,
+          namespace: asked.namespace ? asked.namespace.replace(/^\/+|\/*$/g, '').replace(/(?<=.)$/, '/') : undefined,
+          entityId: asked.entity_id || undefined,
+          sinceMs: timeOf('since', asked.since),
+          untilMs: timeOf('until', asked.until),
+          limit,
+          after: asked.after ? placeOf(asked.after) : undefined,
+        });
+        const last = found.length === limit ? found.at(-1) : undefined;
+        return data({
+          recording: trail.recording,
+          kept_days: trail.days,
+          reads: found.map(({ namespace, path: at, firstMs, lastMs, times, entry }) => ({
+            namespace_path: namespace,
+            path: at,
+            first_time: new Date(firstMs).toISOString(),
+            last_time: new Date(lastMs).toISOString(),
+            times,
+            entry,
+          })),
+          next: last ? `${last.firstMs}.${last.id}` : null,
+        });
+      },
+    },
+  });
+}
+
+const placePattern = /^(\d{1,15})\.([0-9a-f]{64})$/;
+
+function placeOf(text: string): ReadPlace {
+  const [firstMs, id] = readAfter(placePattern, text);
+  return { firstMs: Number(firstMs), id: id! };
+}
