@@ -17,21 +17,21 @@ export interface PickerProps {
   readonly onChange: (chosen: string[]) => void;
   /** Allows values that are not in the list. */
   readonly free?: boolean;
+  /** What is said of a typed value that is not in the list, if the list is known. */
+  readonly unlisted?: string;
   readonly placeholder?: string;
 }
 
 /** Selects several of many options by typing part of their names. */
-export function PickerField({ label, hint, options, chosen, onChange, free, placeholder }: PickerProps) {
+export function PickerField({ label, hint, options, chosen, onChange, free, unlisted, placeholder }: PickerProps) {
   const id = useId();
   const layer = useLayer();
   const [text, setText] = useState('');
   const labels = useMemo(() => new Map(options.map(({ value, label }) => [value, label])), [options]);
   const typed = text.trim();
-  const items = useMemo(() => {
-    const known = [...new Set([...labels.keys(), ...chosen])];
-    const isNew = free === true && typed !== '' && !known.some((one) => one === typed || labels.get(one) === typed);
-    return isNew ? [...known, typed] : known;
-  }, [labels, chosen, free, typed]);
+  const known = useMemo(() => [...new Set([...labels.keys(), ...chosen])], [labels, chosen]);
+  const isNew = free === true && typed !== '' && !known.some((one) => one === typed || labels.get(one) === typed);
+  const items = useMemo(() => (isNew ? [...known, typed] : known), [known, isNew, typed]);
   const labelOf = (value: string) => labels.get(value) ?? value;
   return (
     <div className="field">
@@ -71,7 +71,10 @@ export function PickerField({ label, hint, options, chosen, onChange, free, plac
               <Combobox.List>
                 {(one: string) => (
                   <Combobox.Item key={one} className="item" value={one}>
-                    {labelOf(one)}
+                    {isNew && one === typed ? `Use “${one}”` : labelOf(one)}
+                    {unlisted !== undefined && options.length > 0 && !labels.has(one) ? (
+                      <span className="second small">{unlisted}</span>
+                    ) : null}
                     <Combobox.ItemIndicator className="end">
                       <Check size={14} aria-hidden="true" />
                     </Combobox.ItemIndicator>

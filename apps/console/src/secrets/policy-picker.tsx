@@ -23,6 +23,7 @@ export function PolicyPicker({
       chosen={chosen}
       onChange={onChange}
       free
+      unlisted="no policy has this name"
       placeholder="Choose policies"
     />
   );

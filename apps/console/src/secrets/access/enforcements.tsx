@@ -4,12 +4,14 @@ import { ApiError } from '../../api/api-error';
 import { Button } from '../../design/button';
 import { Confirm } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
-import { CheckField, SelectField, TextField } from '../../design/field';
+import { CheckField, TextField } from '../../design/field';
 import { FormDialog } from '../../design/form';
 import { Skeleton } from '../../design/page';
+import { PickerField } from '../../design/picker';
 import { useSession } from '../../shell/session';
 import { useMounts } from '../mounts';
 import { useChange } from '../reads';
+import { IdentityPicker, useIdentities } from './identity-pickers';
 
 interface Enforcement {
   readonly name: string;
@@ -34,6 +36,8 @@ const path = 'identity/mfa/login-enforcement';
 export function Enforcements({ methods }: { readonly methods: readonly NamedMethod[] }) {
   const { transport } = useSession();
   const mounts = useMounts();
+  const entities = useIdentities('entity');
+  const groups = useIdentities('group');
   const [adding, setAdding] = useState(false);
   const [removing, setRemoving] = useState<string>();
   const change = useChange(() => setRemoving(undefined));
@@ -53,8 +57,8 @@ export function Enforcements({ methods }: { readonly methods: readonly NamedMeth
     [
       ...one.auth_method_accessors.map((accessor) => `at ${mountOf(accessor)}`),
       ...one.auth_method_types.map((type) => `at every ${type} method`),
-      ...(one.identity_group_ids.length > 0 ? [`of ${one.identity_group_ids.length} groups`] : []),
-      ...(one.identity_entity_ids.length > 0 ? [`of ${one.identity_entity_ids.length} entities`] : []),
+      ...one.identity_group_ids.map((id) => `of the group ${groups.data?.key_info?.[id]?.name ?? id}`),
+      ...one.identity_entity_ids.map((id) => `of ${entities.data?.key_info?.[id]?.name ?? id}`),
     ].join(', ');
   const nameOf = (id: string) => methods.find((method) => method.id === id)?.name ?? id;
   return (
@@ -112,6 +116,12 @@ export function Enforcements({ methods }: { readonly methods: readonly NamedMeth
   );
 }
 
+/** Whose logins an enforcement is about: any of these. */
+type Covered = Pick<
+  Enforcement,
+  'auth_method_accessors' | 'auth_method_types' | 'identity_group_ids' | 'identity_entity_ids'
+>;
+
 function NewEnforcement({
   methods,
   onClose,
@@ -121,32 +131,47 @@ function NewEnforcement({
 }) {
   const mounts = useMounts();
   const [name, setName] = useState('');
-  const [method, setMethod] = useState(methods[0]?.id ?? '');
-  const [accessors, setAccessors] = useState<readonly string[]>([]);
+  const [method, setMethod] = useState<readonly string[]>(methods.slice(0, 1).map(({ id }) => id));
+  const [covered, setCovered] = useState<Covered>({
+    auth_method_accessors: [],
+    auth_method_types: [],
+    identity_group_ids: [],
+    identity_entity_ids: [],
+  });
+  const { auth_method_accessors: accessors } = covered;
   const change = useChange(onClose);
+  const set = (part: keyof Covered) => (chosen: readonly string[]) =>
+    setCovered((before) => ({ ...before, [part]: chosen }));
   const send = () => {
-    const body = { mfa_method_ids: [method], auth_method_accessors: accessors };
+    const body = { mfa_method_ids: method, ...covered };
     change.mutate({ method: 'POST', path: `${path}/${encodeURIComponent(name.trim())}`, body });
   };
   const ways = mounts.auth.filter(({ type }) => type !== 'token');
+  const problem =
+    method.length === 0
+      ? 'choose an MFA method'
+      : Object.values(covered).every(({ length }) => length === 0)
+        ? 'choose whose logins: a method, a type, groups or entities'
+        : undefined;
   return (
     <FormDialog
       title="New enforcement"
       action="Create enforcement"
       change={change}
-      forbidden={accessors.length === 0 ? 'choose at least one auth method' : undefined}
+      forbidden={problem}
       onSend={send}
       onBack={onClose}
     >
       <TextField label="Name" required autoFocus value={name} onChange={setName} />
-      <SelectField
+      <PickerField
         label="MFA methods"
-        value={method}
+        chosen={method}
         onChange={setMethod}
         options={methods.map(({ id, name }) => ({ value: id, label: name }))}
+        hint={method.length > 1 ? 'A code of any one of them is enough.' : undefined}
       />
       <fieldset className="fields">
-        <legend className="label">At every login of</legend>
+        <legend className="label">At every login with</legend>
         {ways.length === 0 ? (
           <p className="second small">Only the token auth method is mounted, which needs no second factor.</p>
         ) : null}
@@ -156,11 +181,31 @@ function NewEnforcement({
             label={`${path} (${type})`}
             checked={accessors.includes(accessor)}
             onChange={(on) =>
-              setAccessors((before) => (on ? [...before, accessor] : before.filter((one) => one !== accessor)))
+              set('auth_method_accessors')(on ? [...accessors, accessor] : accessors.filter((one) => one !== accessor))
             }
           />
         ))}
       </fieldset>
+      <PickerField
+        label="At every auth method of the types"
+        options={[...new Set(ways.map(({ type }) => type))].map((type) => ({ value: type, label: type }))}
+        chosen={covered.auth_method_types}
+        onChange={set('auth_method_types')}
+        placeholder="Choose types"
+        hint="Also at methods that are enabled later."
+      />
+      <IdentityPicker
+        kind="group"
+        label="At every login of members of"
+        chosen={covered.identity_group_ids}
+        onChange={set('identity_group_ids')}
+      />
+      <IdentityPicker
+        kind="entity"
+        label="At every login of these people and programs"
+        chosen={covered.identity_entity_ids}
+        onChange={set('identity_entity_ids')}
+      />
       <p className="second small">People without an MFA secret can no longer log in with it: enroll them first.</p>
     </FormDialog>
   );

@@ -1,7 +1,5 @@
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { ApiError } from '../../api/api-error';
 import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
 import { Copied } from '../../design/copy';
@@ -10,22 +8,13 @@ import { ErrorNotice } from '../../design/error-notice';
 import { TextField } from '../../design/field';
 import { FormDialog } from '../../design/form';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
-import { PickerField } from '../../design/picker';
 import { Time } from '../../design/time';
-import { useSession } from '../../shell/session';
 import { page, useAddress } from '../pages';
 import { PolicyPicker } from '../policy-picker';
 import { useChange, useRead } from '../reads';
 import { Factors } from './factors';
+import { type IdentityKind, IdentityPicker, nameAndLogins, useIdentities } from './identity-pickers';
 
-type IdentityKind = 'entity' | 'group';
-
-interface IdentityListing {
-  readonly keys: readonly string[];
-  readonly key_info: Readonly<
-    Record<string, { readonly name: string; readonly aliases?: readonly { readonly name: string }[] }>
-  >;
-}
 interface IdentityRecord {
   readonly id: string;
   readonly name: string;
@@ -41,6 +30,13 @@ interface IdentityRecord {
   /** MFA secrets of an entity, by the id of their method. */
   readonly mfa_secrets?: Readonly<Record<string, { readonly method_name: string; readonly type: string }>>;
 }
+
+/** The picker of a group's members. */
+const ofGroup = {
+  kind: 'entity',
+  label: 'Members',
+  hint: 'The entities that get the policies of the group.',
+} as const;
 
 const words = {
   entity: { title: 'Entities', one: 'entity', to: '/access/entities' },
@@ -58,34 +54,13 @@ function Identities({ kind }: { readonly kind: IdentityKind }) {
   return id === undefined ? <IdentityList kind={kind} /> : <Identity key={id} kind={kind} id={id} />;
 }
 
-function useIdentities(kind: IdentityKind) {
-  const { transport } = useSession();
-  return useQuery<IdentityListing>({
-    queryKey: ['v1', 'identity', kind],
-    queryFn: async () => {
-      try {
-        return (await transport.call<{ data: IdentityListing }>('GET', `/v1/identity/${kind}/id?list=true`)).data;
-      } catch (error) {
-        if (error instanceof ApiError && error.status === 404) return { keys: [], key_info: {} };
-        throw error;
-      }
-    },
-  });
-}
-
-/** The name of an entity and its aliases. */
-const nameAndLogins = (info: IdentityListing['key_info'][string] | undefined, id: string) => ({
-  name: info?.name ?? id,
-  logins: (info?.aliases ?? []).map(({ name }) => name).join(', '),
-});
-
 function IdentityList({ kind }: { readonly kind: IdentityKind }) {
   const found = useIdentities(kind);
   const [part, setPart] = useState('');
   const [adding, setAdding] = useState(false);
   const { title, one, to } = words[kind];
   const all = (found.data?.keys ?? [])
-    .map((id) => ({ id, ...nameAndLogins(found.data?.key_info[id], id) }))
+    .map((id) => ({ id, ...nameAndLogins(found.data?.key_info?.[id], id) }))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
   const shown = all
     .filter(({ name, logins, id }) => `${name} ${logins}`.includes(part) || id.startsWith(part))
@@ -161,33 +136,8 @@ function NewIdentity({ kind, onClose }: { readonly kind: IdentityKind; readonly 
     >
       <TextField label="Name" required autoFocus value={name} onChange={setName} />
       <PolicyPicker chosen={policies} onChange={setPolicies} />
-      {kind === 'group' ? <EntityPicker chosen={members} onChange={setMembers} /> : null}
+      {kind === 'group' ? <IdentityPicker {...ofGroup} chosen={members} onChange={setMembers} /> : null}
     </FormDialog>
-  );
-}
-
-/** Selects entities by name. */
-function EntityPicker({
-  chosen,
-  onChange,
-}: {
-  readonly chosen: readonly string[];
-  readonly onChange: (chosen: string[]) => void;
-}) {
-  const { data } = useIdentities('entity');
-  const options = Object.entries(data?.key_info ?? {}).map(([value, info]) => {
-    const { name, logins } = nameAndLogins(info, value);
-    return { value, label: logins === '' ? name : `${name} (${logins})` };
-  });
-  return (
-    <PickerField
-      label="Members"
-      options={options}
-      chosen={chosen}
-      onChange={onChange}
-      placeholder="Choose entities"
-      hint="The entities that get the policies of the group."
-    />
   );
 }
 
@@ -200,7 +150,7 @@ function Identity({ kind, id }: { readonly kind: IdentityKind; readonly id: stri
   const [removing, setRemoving] = useState(false);
   const { title, one, to } = words[kind];
   const shown = found.data;
-  const nameOf = (other: string) => others.data?.key_info[other]?.name ?? other;
+  const nameOf = (other: string) => others.data?.key_info?.[other]?.name ?? other;
   const write = (body: object) => change.mutate({ method: 'POST', path: `identity/${kind}/id/${id}`, body });
   const members = kind === 'entity' ? (shown?.group_ids ?? []) : (shown?.member_entity_ids ?? []);
   return (
@@ -265,7 +215,7 @@ function Identity({ kind, id }: { readonly kind: IdentityKind; readonly id: stri
           >
             <PolicyPicker chosen={policies ?? shown.policies ?? []} onChange={setPolicies} />
             {kind === 'group' && shown.type !== 'external' ? (
-              <EntityPicker chosen={chosen ?? shown.member_entity_ids ?? []} onChange={setChosen} />
+              <IdentityPicker {...ofGroup} chosen={chosen ?? shown.member_entity_ids ?? []} onChange={setChosen} />
             ) : null}
             <div>
               <Button type="submit" busy={change.isPending}>

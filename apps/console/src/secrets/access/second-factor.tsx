@@ -1,9 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { ApiError } from '../../api/api-error';
+import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
 import { Copied } from '../../design/copy';
-import { Dialog } from '../../design/dialog';
+import { Confirm, Dialog } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
 import { CheckField, SelectField, TextField } from '../../design/field';
 import { FormDialog } from '../../design/form';
@@ -11,9 +12,11 @@ import { Notice } from '../../design/notice';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
 import { SecretValue } from '../../design/secret-value';
 import { passkeyMountOf, useSession } from '../../shell/session';
+import { useMounts } from '../mounts';
 import { useChange } from '../reads';
 import { Enforcements } from './enforcements';
 import { entityIdOf } from './entity-id';
+import { PersonField } from './identity-pickers';
 import { Passkeys } from './passkeys';
 import { RemoveFactor } from './remove-factor';
 
@@ -24,6 +27,7 @@ interface FactorMethod {
   readonly issuer: string;
   readonly digits: number;
   readonly period: number;
+  readonly accept_passkeys?: boolean;
 }
 interface MethodList {
   readonly keys: readonly string[];
@@ -42,6 +46,8 @@ export function SecondFactor() {
   const { transport, session, config } = useSession();
   const [making, setMaking] = useState(false);
   const [removing, setRemoving] = useState<FactorMethod>();
+  const [deleting, setDeleting] = useState<FactorMethod>();
+  const change = useChange(() => setDeleting(undefined));
   const [enrolling, setEnrolling] = useState<{ readonly method: FactorMethod; readonly entity: string | undefined }>();
   const found = useQuery<MethodList>({
     queryKey: ['v1', 'mfa'],
@@ -89,6 +95,7 @@ export function SecondFactor() {
               <span className="second small">
                 {method.digits} digits every {method.period} s
               </span>
+              {method.accept_passkeys ? <Badge>passkeys need no code</Badge> : null}
               <span className="grow" />
               <Button
                 small
@@ -108,6 +115,9 @@ export function SecondFactor() {
               >
                 Remove a factor
               </Button>
+              <Button small kind="danger" label={`Delete method ${nameOf(method)}`} onClick={() => setDeleting(method)}>
+                Delete
+              </Button>
             </li>
           ))}
         </ul>
@@ -118,6 +128,22 @@ export function SecondFactor() {
       )}
       {removing === undefined ? null : (
         <RemoveFactor method={{ id: removing.id, name: nameOf(removing) }} onClose={() => setRemoving(undefined)} />
+      )}
+      {deleting === undefined ? null : (
+        <Confirm
+          title={`Delete method ${nameOf(deleting)}?`}
+          action="Delete method"
+          name={nameOf(deleting)}
+          danger
+          busy={change.isPending}
+          onClose={() => setDeleting(undefined)}
+          onConfirm={() => change.mutate({ method: 'DELETE', path: `identity/mfa/method/totp/${deleting.id}` })}
+        >
+          <p>
+            The MFA secrets of all people for this method are deleted. Login enforcements that use it must go first.
+          </p>
+          <ErrorNotice error={change.error} />
+        </Confirm>
       )}
       {making ? <NewMethod onClose={() => setMaking(false)} /> : null}
       {enrolling === undefined ? null : <Enrol {...enrolling} onClose={() => setEnrolling(undefined)} />}
@@ -170,8 +196,9 @@ function Enrol({
   readonly entity: string | undefined;
   readonly onClose: () => void;
 }) {
-  const [typed, setTyped] = useState('');
+  const [person, setPerson] = useState('');
   const { transport } = useSession();
+  const mounts = useMounts();
   const [made, setMade] = useState<NewSecret>();
   const [unknown, setUnknown] = useState<unknown>();
   const change = useChange<{ data: NewSecret | null }>((answer) => setMade(answer.data ?? undefined));
@@ -183,25 +210,18 @@ function Enrol({
       change.mutate({
         method: 'POST',
         path: `identity/mfa/method/totp/${own ? 'generate' : 'admin-generate'}`,
-        body: { method_id: method.id, ...(own ? {} : { entity_id: await entityIdOf(transport, typed) }) },
+        body: { method_id: method.id, ...(own ? {} : { entity_id: await entityIdOf(transport, mounts.auth, person) }) },
       });
     } catch (error) {
       setUnknown(error);
     }
   };
   return (
-    <Dialog title={entity === undefined ? 'Enroll someone' : 'Enrol'} onClose={onClose}>
+    <Dialog title={entity === undefined ? 'Enroll someone' : 'Enroll yourself'} onClose={onClose}>
       {made === undefined ? (
         <form className="stack" onSubmit={(event) => void send(event)}>
           {entity === undefined ? (
-            <TextField
-              label="Entity"
-              required
-              autoFocus
-              value={typed}
-              onChange={setTyped}
-              hint="Its name, or its id."
-            />
+            <PersonField value={person} onChange={setPerson} />
           ) : (
             <p>Creates a secret for your authenticator app. It is shown once.</p>
           )}
