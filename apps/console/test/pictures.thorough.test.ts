@@ -40,7 +40,11 @@ interface Made {
 }
 
 describe('the pictures of the documents', () => {
-  const at = stage({ SECRETS_AUDIT_TABLE: 'on', WORKSPACES_WORKER_BINARY: standInTool('3 stones high') });
+  const at = stage({
+    SECRETS_AUDIT_TABLE: 'on',
+    SECRETS_AUDIT_READS: 'on',
+    WORKSPACES_WORKER_BINARY: standInTool('3 stones high'),
+  });
 
   const send = async <T>(method: string, url: string, headers: Record<string, string>, body?: object): Promise<T> => {
     const sent = body === undefined ? {} : { body: JSON.stringify(body) };

@@ -36,6 +36,9 @@ export class ApiError extends Error {
   }
 }
 
+/** Whether the service refused because of missing rights. */
+export const isDenied = (error: unknown): boolean => error instanceof ApiError && error.status === 403;
+
 function meaningOf(status: number): string {
   if (status === 401) return 'You are signed out: sign in again.';
   if (status === 403) return 'You do not have permission for this.';

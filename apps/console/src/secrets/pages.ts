@@ -1,5 +1,5 @@
 import { useSearch } from '@tanstack/react-router';
-import type { AuditSearch } from './audit/search';
+import type { AuditSearch, ReadSearch } from './audit/search';
 import type { SecretSearch } from './browser/search';
 import type { LeaseSearch } from './leases/search';
 import type { ExplainSearch } from './policies/search';
@@ -43,6 +43,7 @@ export interface Pages {
   '/limits': Nothing;
   '/namespaces': { readonly ns?: string };
   '/audit': AuditSearch;
+  '/audit/reads': ReadSearch;
 }
 
 /** The page of a secrets engine or auth method, which have separate navigation entries. */

@@ -8,7 +8,7 @@ import {
 } from '@tanstack/react-router';
 import { NotFound } from '../shell/not-found';
 import { PageFault } from '../shell/page-fault';
-import { auditSearch } from './audit/search';
+import { auditSearch, readSearch } from './audit/search';
 import { secretSearch } from './browser/search';
 import { leaseSearch } from './leases/search';
 import { Overview } from './overview';
@@ -51,6 +51,7 @@ const pages: {
   '/limits': [lazy(() => import('./operations/limits'), 'Limits')],
   '/namespaces': [lazy(() => import('./operations/namespaces'), 'Namespaces')],
   '/audit': [lazy(() => import('./audit/audit'), 'Audit'), auditSearch],
+  '/audit/reads': [lazy(() => import('./audit/reads'), 'ReadsPage'), readSearch],
 };
 
 const routes = Object.entries(pages).map(([path, [component, reads]]) =>

@@ -6,6 +6,7 @@ import { standInOpa, standInTool } from '../stand-in-tool';
 /** The one installation and the one browser of all journeys: each journey uses its own names for what it makes. */
 export const at = stage({
   SECRETS_AUDIT_TABLE: 'on',
+  SECRETS_AUDIT_READS: 'on',
   WORKSPACES_RATE_LIMIT: '0',
   WORKSPACES_NOTIFICATION_NETWORKS: '127.0.0.0/8',
   WORKSPACES_VCS_NETWORKS: '127.0.0.0/8',

@@ -46,6 +46,8 @@ describe('the console of the secrets service', () => {
     await page.getByRole('link', { name: 'Compare with 2' }).click();
     await page.getByRole('heading', { name: 'From version 1 to version 2' }).waitFor();
     await page.getByText('changed').waitFor();
+    // The newest of the two is still the current version.
+    await page.getByText('version 2, current').waitFor();
     expect(page.url()).not.toContain('swordfish');
     await button(page, 'Delete version 1').click();
     await button(page, 'Undelete version 1').click();
@@ -511,18 +513,51 @@ describe('the console of the secrets service', () => {
   journey('enrols a person for a second factor with a code to scan', async () => {
     await api('POST', 'identity/entity', { name: 'scanner' });
     await api('POST', 'sys/auth/bridge', { type: 'userpass' });
+    await api('POST', 'auth/bridge/users/rower', { password: 'never used' });
     const page = await at.signedIn('secrets', '/ui/access/second-factor');
     await button(page, 'New method').click();
     await page.getByLabel('Name').fill('phones');
+    await page.getByLabel('A login with a passkey needs no code').check();
     await button(page, 'Create method').click();
-    await button(page, 'Enroll someone').click();
-    await page.getByLabel('Entity').fill('scanner');
-    await button(page, 'Create secret').click();
-    await page.getByRole('img', { name: 'The secret as a QR code' }).waitFor();
-    await button(page, 'Done').click();
-    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.getByRole('list', { name: 'Methods' }).getByText('passkeys need no code').waitFor();
+    const enroll = async (typed: string, option: string) => {
+      await button(page, 'Enroll someone').click();
+      await page.getByLabel('Person').fill(typed);
+      await page.getByRole('option', { name: option, exact: true }).click();
+      expect(await at.violations(page)).toEqual([]);
+      await button(page, 'Create secret').click();
+      await page.getByRole('img', { name: 'The secret as a QR code' }).waitFor();
+      await button(page, 'Done').click();
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+    };
+    await enroll('scan', 'scanner');
+    // A user who has never logged in, by the login.
+    await enroll('bridge/rower', 'Use “bridge/rower”');
+    const { accessor } = (await api('GET', 'sys/auth')).data['bridge/'];
+    const rower = { alias_name: 'rower', alias_mount_accessor: accessor };
+    const { data: entity } = await api('POST', 'identity/lookup/entity', rower);
+    expect(Object.values(entity.mfa_secrets)).toEqual([{ method_name: 'phones', type: 'totp' }]);
+    await api('POST', 'identity/group', { name: 'crew', member_entity_ids: [entity.id] });
+    await page.reload();
     await button(page, 'New enforcement').click();
     const dialog = page.getByRole('dialog');
+    const pick = async (label: string, typed: string) => {
+      await dialog.getByLabel(label).fill(typed);
+      await dialog.getByRole('option', { name: typed }).click();
+    };
+    await dialog.getByLabel('Name').fill('some-logins');
+    await pick('At every login of members of', 'crew');
+    await pick('At every login of these people and programs', 'scanner');
+    await pick('At every auth method of the types', 'userpass');
+    expect(await at.violations(page)).toEqual([]);
+    await dialog.getByRole('button', { name: 'Create enforcement' }).click();
+    await page
+      .getByText('logins at every userpass method, of the group crew, of scanner need a code of phones')
+      .waitFor();
+    await button(page, 'Delete enforcement some-logins').click();
+    await button(page, 'Delete enforcement').click();
+    await page.getByText('No login needs MFA.').waitFor();
+    await button(page, 'New enforcement').click();
     await dialog.getByLabel('Name').fill('all-logins');
     await dialog.getByRole('checkbox', { name: /^bridge\// }).check();
     await at.picture(page, 'secrets-new-enforcement');
@@ -537,6 +572,11 @@ describe('the console of the secrets service', () => {
     await button(page, 'Remove MFA secret phones').click();
     await button(page, 'Remove MFA secret').click();
     await page.getByRole('region', { name: 'MFA secrets' }).getByText('none').waitFor();
+    await page.goto(`${at.installation.secretsUrl}/ui/access/second-factor`);
+    await button(page, 'Delete method phones').click();
+    await page.getByLabel('Type phones to confirm').fill('phones');
+    await button(page, 'Delete method').click();
+    await page.getByText('A method defines one-time codes.').waitFor();
   });
 
   journey('shows what another token may do, to whom the right for it is', async () => {
@@ -621,6 +661,76 @@ describe('the console of the secrets service', () => {
     await page.getByLabel('Operation').selectOption('delete');
     await page.getByRole('button', { name: 'Search', exact: true }).click();
     await soon(async () => expect(await lines.getByText('sys/policies/acl/seen').count()).toBe(0));
+  });
+
+  journey('says who read a secret, on its page and in a search of all reads', async () => {
+    await api('POST', 'sys/mounts/chest', { type: 'kv', options: { version: '2' } });
+    await api('POST', 'chest/data/map', { data: { place: 'under the palm' } });
+    await api('POST', 'chest/data/other', { data: { place: 'elsewhere' } });
+    await api('POST', 'sys/policies/acl/sailor', { policy: 'path "chest/*" { capabilities = ["read", "list"] }' });
+    const { auth } = await api('POST', 'auth/token/create', { policies: ['sailor'], display_name: 'bosun' });
+    for (const name of ['map', 'map', 'other']) {
+      const headers = { 'X-Service-Token': auth.client_token };
+      await fetch(`${at.installation.secretsUrl}/v1/chest/data/${name}`, { headers });
+    }
+    await soon(async () =>
+      expect((await api('GET', 'sys/audit-reads?path=chest/')).data.reads.length).toBeGreaterThanOrEqual(2),
+    );
+    const page = await at.signedIn('secrets', '/ui/secrets?at=chest/map');
+    const section = page.getByRole('region', { name: 'Who read this' });
+    const row = section.getByRole('row').filter({ hasText: 'token-bosun' });
+    await row.getByText('2 within the hour').waitFor();
+    expect(await at.violations(page)).toEqual([]);
+    await section.getByRole('link', { name: 'Search reads' }).click();
+    const reads = page.getByRole('table', { name: 'Reads' });
+    await reads.getByRole('row').filter({ hasText: 'token-bosun' }).getByText('chest/data/map').waitFor();
+    expect(await reads.getByText('chest/data/other').count()).toBe(0);
+    await page.getByLabel('Path, or folder with a slash at its end').fill('chest/');
+    await button(page, 'Search').click();
+    await reads.getByText('chest/data/other').first().waitFor();
+    await page.getByLabel('Path, or folder with a slash at its end').fill('chest/data/none');
+    await button(page, 'Search').click();
+    await page.getByText('No recorded read matches this search.').waitFor();
+    await page.getByRole('link', { name: 'Changes' }).click();
+    await page.getByRole('table', { name: 'Audit entries' }).waitFor();
+    // A person without rights in the audit sees nothing of it, and no refusal.
+    const sailor = await at.open(`${at.installation.secretsUrl}/ui/secrets?at=chest/map`);
+    await sailor.getByLabel('Token', { exact: true }).fill(auth.client_token);
+    await button(sailor, 'Sign in').click();
+    await sailor.getByText('version 1, current').waitFor();
+    await sailor.waitForLoadState('networkidle');
+    expect(await sailor.getByText('Who read this').count()).toBe(0);
+    expect(await sailor.getByRole('alert').count()).toBe(0);
+  });
+
+  journey('lets who may not list a folder open a secret by its path, without a word of refusal', async () => {
+    await api('POST', 'sys/mounts/narrow', { type: 'kv', options: { version: '2' } });
+    await api('POST', 'narrow/data/team/one', { data: { word: 'known' } });
+    await api('POST', 'sys/policies/acl/narrow', { policy: 'path "narrow/data/team/one" { capabilities = ["read"] }' });
+    const { auth } = await api('POST', 'auth/token/create', { policies: ['narrow'] });
+    const page = await at.open(`${at.installation.secretsUrl}/ui/secrets?at=narrow/`);
+    await page.getByLabel('Token', { exact: true }).fill(auth.client_token);
+    await button(page, 'Sign in').click();
+    await page.getByText('Your policies do not let you list this folder.').waitFor();
+    await soon(async () => expect(await button(page, 'New secret').count()).toBe(0));
+    expect(await page.getByRole('alert').count()).toBe(0);
+    expect(await at.violations(page)).toEqual([]);
+    await page.getByLabel('Path').fill('team/one');
+    await button(page, 'Open path').click();
+    await page.getByRole('heading', { name: 'one', exact: true }).waitFor();
+    await page.getByText('Your policies show you the value, but not its versions and metadata.').waitFor();
+    await page.waitForLoadState('networkidle');
+    expect(await page.getByRole('alert').count()).toBe(0);
+  });
+
+  journey('says of a typed policy that there is none of that name', async () => {
+    await api('POST', 'sys/policies/acl/quartermaster', { policy: 'path "a" { capabilities = ["read"] }' });
+    const page = await at.signedIn('secrets', '/ui/access/tokens');
+    await button(page, 'Create token').click();
+    await page.getByLabel('Policies').fill('quarter');
+    const option = page.getByRole('option');
+    await option.filter({ hasText: 'Use “quarter”' }).getByText('no policy has this name').waitFor();
+    expect(await option.filter({ hasText: 'quartermaster' }).getByText('no policy has this name').count()).toBe(0);
   });
 
   journey('shows all names as text', async () => {

@@ -1,40 +1,21 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
 import { Copied, CopyButton } from '../../design/copy';
 import { ErrorNotice } from '../../design/error-notice';
-import { CheckField, MomentField, SelectField, SinceField, TextField } from '../../design/field';
+import { CheckField } from '../../design/field';
 import { Notice } from '../../design/notice';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
-import { PickerField } from '../../design/picker';
 import { saveFile } from '../../design/save-file';
 import { Table } from '../../design/table';
 import { Time } from '../../design/time';
 import { useSession } from '../../shell/session';
 import { page, useAddress } from '../pages';
-import { useListing, useRead } from '../reads';
+import { useRead } from '../reads';
+import { AuditTabs, Author, SearchForm } from './parts';
 import { type AuditSearch, filters, isAskedByPages } from './search';
-
-/** Entity name typed by the person; the search uses its id. */
-function EntityField({ value, onChange }: { readonly value: string; readonly onChange: (id: string) => void }) {
-  const entities = useListing<{ readonly name: string }>('identity/entity/id');
-  const options = (entities.data?.keys ?? []).map((id) => ({
-    value: id,
-    label: entities.data?.key_info?.[id]?.name ?? id,
-  }));
-  return (
-    <PickerField
-      label="Who"
-      free
-      options={options}
-      chosen={value === '' ? [] : [value]}
-      onChange={(chosen) => onChange(chosen.at(-1) ?? '')}
-      placeholder="An entity"
-    />
-  );
-}
 
 /** One line of the audit table. */
 export interface AuditLine {
@@ -59,19 +40,11 @@ interface AuditAnswer {
   readonly data: { readonly entries: readonly AuditLine[]; readonly next: string | null };
 }
 
-const operations = [
-  { value: '', label: 'Any' },
-  ...['create', 'update', 'patch', 'delete', 'read', 'list'].map((value) => ({ value, label: value })),
-];
-/** Filters that are always visible. */
-const few = 4;
-
 /** The audit table: search, details of a request, and verification of its hash chains. */
 export function Audit() {
   const { transport } = useSession();
   const search = useAddress('/audit');
   const navigate = useNavigate();
-  const [draft, setDraft] = useState<AuditSearch>(search);
   const found = useInfiniteQuery({
     queryKey: ['v1', 'audit', search],
     initialPageParam: '',
@@ -83,25 +56,7 @@ export function Audit() {
     },
     getNextPageParam: (last) => last.next ?? undefined,
   });
-  const look = (next: AuditSearch) => {
-    setDraft(next);
-    void navigate(page('/audit', next));
-  };
-  const { own: _, ...rest } = draft;
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    look(Object.fromEntries(Object.entries(draft).filter(([, value]) => value !== '')) as AuditSearch);
-  };
-  const field = ([name, label]: (typeof filters)[number]) => {
-    const value = draft[name] ?? '';
-    const onChange = (next: string) => setDraft((before) => ({ ...before, [name]: next }));
-    const shared = { label, value, onChange };
-    if (name === 'since') return <SinceField key={name} {...shared} />;
-    if (name === 'until') return <MomentField key={name} {...shared} />;
-    if (name === 'entity_id') return <EntityField key={name} {...shared} />;
-    if (name === 'operation') return <SelectField key={name} {...shared} options={operations} />;
-    return <TextField key={name} {...shared} type={name === 'path' ? 'search' : 'text'} />;
-  };
+  const look = (next: AuditSearch) => void navigate(page('/audit', next));
   const all = found.data?.pages.flatMap(({ entries }) => entries) ?? [];
   // A search by request or path includes requests of the console.
   const lines =
@@ -112,36 +67,28 @@ export function Audit() {
     <div className="stack">
       <PageHead title="Audit">
         <p className="second">
-          Requests that changed something. Values are shown as keyed hashes and cannot be read back. Reads, refused
-          requests and the status of every answer are in the lines of the audit devices.
+          Requests that changed something. Values are shown as keyed hashes and cannot be read back. Refused requests
+          and the status of every answer are in the lines of the audit devices.
         </p>
       </PageHead>
+      <AuditTabs />
       <Chain />
-      <form className="stack-tight" onSubmit={submit}>
-        <div className="filters">{filters.slice(0, few).map(field)}</div>
-        <details open={filters.slice(few).some(([name]) => search[name] !== undefined)}>
-          <summary className="second small">More to search by</summary>
-          <div className="filters">{filters.slice(few).map(field)}</div>
-        </details>
-        <CheckField
-          label="Include requests that the console makes in the background"
-          checked={search.own === true}
-          onChange={(own) => look({ ...rest, ...(own ? { own } : {}) })}
-        />
-        <div className="row">
-          <Button type="submit" kind="primary">
-            Search
-          </Button>
-          {Object.keys(search).length === 0 ? null : <Button onClick={() => look({})}>Everything</Button>}
-        </div>
-      </form>
+      <SearchForm filters={filters} search={search} onSearch={look}>
+        {({ own: _, ...draft }) => (
+          <CheckField
+            label="Include requests that the console makes in the background"
+            checked={search.own === true}
+            onChange={(own) => look({ ...draft, ...(own ? { own } : {}) })}
+          />
+        )}
+      </SearchForm>
       <ErrorNotice error={found.error} onRetry={() => void found.refetch()} />
       {found.isPending ? <Skeleton rows={6} /> : null}
       {found.data !== undefined && lines.length === 0 ? (
         <Empty command={Object.keys(search).length === 0 ? 'SECRETS_AUDIT_TABLE=on' : undefined}>
           {Object.keys(search).length === 0
             ? 'The audit table is empty. The service keeps it, besides its audit devices, once this setting is on.'
-            : 'Nothing in the audit table matches this search. It has changes only; reads are in the audit devices.'}
+            : 'Nothing in the audit table matches this search. It has changes; Reads shows who read what.'}
         </Empty>
       ) : null}
       {lines.length === 0 ? null : (
@@ -175,7 +122,7 @@ export function Audit() {
             },
             {
               head: 'Who',
-              cell: ({ entry }) => entry.auth?.display_name ?? <span className="second">no token</span>,
+              cell: ({ entry }) => <Author auth={entry.auth} />,
             },
             { head: 'From', cell: ({ entry }) => entry.request?.remote_address },
             {
@@ -186,9 +133,7 @@ export function Audit() {
                 if (id === undefined) return null;
                 return (
                   <>
-                    <Link {...page('/audit', { request_id: id })} onClick={() => setDraft({ request_id: id })}>
-                      follow
-                    </Link>
+                    <Link {...page('/audit', { request_id: id })}>follow</Link>
                     <CopyButton text={id} what="request id" />
                   </>
                 );

@@ -1,15 +1,14 @@
-/** The search, kept in the address, so that it can be shared. */
-export interface AuditSearch {
-  readonly path?: string;
-  readonly accessor?: string;
-  readonly entity_id?: string;
-  readonly request_id?: string;
-  readonly operation?: string;
-  readonly since?: string;
-  readonly until?: string;
+/** What a search of the audit can be narrowed by. */
+export type AuditFilter = 'path' | 'accessor' | 'entity_id' | 'request_id' | 'operation' | 'since' | 'until';
+
+/** The search for changes, kept in the address, so that it can be shared. */
+export interface AuditSearch extends Readonly<Partial<Record<AuditFilter, string>>> {
   /** Include requests that the console makes in the background. */
   readonly own?: true;
 }
+/** The search for reads. */
+export type ReadSearch = Readonly<Partial<Record<'path' | 'entity_id' | 'since' | 'until', string>>>;
+
 export const filters = [
   ['path', 'Path begins with'],
   ['operation', 'Operation'],
@@ -20,11 +19,24 @@ export const filters = [
   ['accessor', 'Accessor'],
 ] as const;
 
+export const readFilters = [
+  ['path', 'Path, or folder with a slash at its end'],
+  ['entity_id', 'Who'],
+  ['since', 'When'],
+  ['until', 'Until'],
+] as const;
+
+const textsOf = (search: Record<string, unknown>, of: readonly (readonly [AuditFilter, string])[]) =>
+  Object.fromEntries(of.flatMap(([name]) => (typeof search[name] === 'string' ? [[name, search[name]]] : [])));
+
 /** Reads the search from an address; ignores values that are not strings. */
 export const auditSearch = (search: Record<string, unknown>): AuditSearch => ({
-  ...Object.fromEntries(filters.flatMap(([name]) => (typeof search[name] === 'string' ? [[name, search[name]]] : []))),
+  ...textsOf(search, filters),
   ...(search.own === true ? { own: true } : {}),
 });
+
+/** The same of a search for reads. */
+export const readSearch = (search: Record<string, unknown>): ReadSearch => textsOf(search, readFilters);
 
 /** Paths that pages call to find permissions, hidden unless included. */
 export const isAskedByPages = (path: string): boolean =>

@@ -1,16 +1,49 @@
 import { Link, useNavigate } from '@tanstack/react-router';
 import { FileLock, Folder as FolderIcon, Plus, Vault } from 'lucide-react';
 import { useState } from 'react';
+import { isDenied } from '../../api/api-error';
 import { Button } from '../../design/button';
 import { ErrorNotice } from '../../design/error-notice';
 import { TextField } from '../../design/field';
+import { Form } from '../../design/form';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
+import { useMay } from '../may';
 import { hasVersions, kindOf, type Mount } from '../mounts';
 import { page } from '../pages';
 import { encodedPath, useList } from '../reads';
 import { crumbsOf } from './crumbs';
 import { NewSecret } from './new-secret';
 import { Relocate } from './relocate';
+import { valuesAt } from './values';
+
+/** What people who may read some secrets, but not list them, see of a folder. */
+function OpenPath({ at }: { readonly at: string }) {
+  const [path, setPath] = useState('');
+  const navigate = useNavigate();
+  return (
+    <div className="stack-tight">
+      <p className="second">Your policies do not let you list this folder. You can open what you know by its path.</p>
+      <Form
+        layout="line"
+        action="Open path"
+        change={{ isPending: false, error: null }}
+        onSend={() => void navigate(page('/secrets', { at: at + path.trim().replace(/^\/+/, '') }))}
+      >
+        <TextField
+          label="Path"
+          required
+          value={path}
+          onChange={setPath}
+          hint={
+            <>
+              Below <code>{at}</code>. With a slash at its end, a folder.
+            </>
+          }
+        />
+      </Form>
+    </div>
+  );
+}
 
 /** A folder of an engine: its secrets and the folders below. */
 export function Folder({ mount, folder }: { readonly mount: Mount; readonly folder: string }) {
@@ -20,6 +53,9 @@ export function Folder({ mount, folder }: { readonly mount: Mount; readonly fold
   const [adding, setAdding] = useState(false);
   const [moving, setMoving] = useState(false);
   const navigate = useNavigate();
+  // Rights to any new secret here are judged by this path.
+  const any = valuesAt(mount, `${folder}new`);
+  const mayCreate = useMay([any])({ path: any, capabilities: ['create'] }).forbidden === undefined;
   const shown = (names.data ?? []).filter((name) => name.includes(part));
   const title = folder === '' ? mount.path : folder.split('/').at(-2)!;
   return (
@@ -31,22 +67,30 @@ export function Folder({ mount, folder }: { readonly mount: Mount; readonly fold
         actions={
           <>
             {hasVersions(mount) && folder !== '' ? <Button onClick={() => setMoving(true)}>Move or copy</Button> : null}
-            <Button kind="primary" icon={Plus} onClick={() => setAdding(true)}>
-              New secret
-            </Button>
+            {mayCreate ? (
+              <Button kind="primary" icon={Plus} onClick={() => setAdding(true)}>
+                New secret
+              </Button>
+            ) : null}
           </>
         }
       />
-      <ErrorNotice error={names.error} onRetry={() => void names.refetch()} />
+      {isDenied(names.error) ? (
+        <OpenPath at={mount.path + folder} />
+      ) : (
+        <ErrorNotice error={names.error} onRetry={() => void names.refetch()} />
+      )}
       {names.isPending ? <Skeleton /> : null}
       {names.data !== undefined && names.data.length === 0 ? (
         <Empty
           icon={Vault}
           command={`keystead kv put ${mount.path}${folder}first password=…`}
           action={
-            <Button icon={Plus} onClick={() => setAdding(true)}>
-              Create the first secret
-            </Button>
+            mayCreate ? (
+              <Button icon={Plus} onClick={() => setAdding(true)}>
+                Create the first secret
+              </Button>
+            ) : undefined
           }
         >
           No secrets here yet. A secret is a path with fields, such as a username and a password.

@@ -7,6 +7,7 @@ import { ErrorNotice } from '../../design/error-notice';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
 import { saveFile } from '../../design/save-file';
 import { SecretValue, ValuesShown } from '../../design/secret-value';
+import { WhoRead } from '../audit/reads';
 import { useMay } from '../may';
 import { hasVersions, type Mount } from '../mounts';
 import { page } from '../pages';
@@ -17,7 +18,7 @@ import { Relocate } from './relocate';
 import { Removal } from './removal';
 import { ShareOnce } from './share-once';
 import { type Secret, textOf, useSecret, valuesAt } from './values';
-import { Versions } from './versions';
+import { useVersions, Versions } from './versions';
 
 /** A secret: masked fields, versions and actions. */
 export function SecretPage({
@@ -38,6 +39,7 @@ export function SecretPage({
   const title = path.split('/').at(-1)!;
   const versioned = hasVersions(mount);
   const { data } = secret;
+  const current = useVersions(mount, path, versioned).data?.current_version;
   const close = () => setDoing(undefined);
   const values = valuesAt(mount, path);
   const metadata = `${mount.path}metadata/${path}`;
@@ -47,7 +49,7 @@ export function SecretPage({
       <PageHead
         title={title}
         crumbs={crumbsOf(mount, path)}
-        state={<State secret={data} asked={version} />}
+        state={<State secret={data} isCurrent={version === undefined || version === current} />}
         actions={
           data ? (
             <>
@@ -117,6 +119,7 @@ export function SecretPage({
         <Difference mount={mount} path={path} before={compared} after={data.version} />
       ) : null}
       {versioned && data ? <Versions mount={mount} path={path} shown={data.version} /> : null}
+      {data ? <WhoRead at={values} /> : null}
       <p className="second">
         <Link {...page('/policies/explain', { path: valuesAt(mount, path), operation: 'read' })}>
           Who can read this?
@@ -164,14 +167,14 @@ function FieldFact({ name, value }: { readonly name: string; readonly value: str
   );
 }
 
-function State({ secret, asked }: { readonly secret: Secret | null | undefined; readonly asked: number | undefined }) {
+function State({ secret, isCurrent }: { readonly secret: Secret | null | undefined; readonly isCurrent: boolean }) {
   if (secret?.version === undefined) return null;
   if (secret.destroyed) return <Badge tone="red">version {secret.version} destroyed</Badge>;
   if (secret.deletedAt !== undefined) return <Badge tone="amber">version {secret.version} deleted</Badge>;
   return (
-    <Badge tone={asked === undefined ? 'green' : 'accent'}>
+    <Badge tone={isCurrent ? 'green' : 'accent'}>
       version {secret.version}
-      {asked === undefined ? ', current' : ''}
+      {isCurrent ? ', current' : ''}
     </Badge>
   );
 }

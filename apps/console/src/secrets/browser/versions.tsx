@@ -1,6 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
+import { isDenied } from '../../api/api-error';
 import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
 import { Confirm } from '../../design/dialog';
@@ -30,6 +31,10 @@ interface VersionFacts {
 
 const isDeleted = ({ deletion_time: at }: VersionFacts): boolean => at !== '' && Date.parse(at) <= Date.now();
 
+/** Metadata of a secret with versions. */
+export const useVersions = (mount: Mount, path: string, enabled = true) =>
+  useRead<SecretMetadata>(encodedPath(`${mount.path}metadata/${path}`), { enabled });
+
 /** The versions of a secret: view, compare, delete, undelete, destroy. */
 export function Versions({
   mount,
@@ -40,7 +45,7 @@ export function Versions({
   readonly path: string;
   readonly shown: number | undefined;
 }) {
-  const metadata = useRead<SecretMetadata>(encodedPath(`${mount.path}metadata/${path}`));
+  const metadata = useVersions(mount, path);
   const change = useChange();
   const { transport } = useSession();
   const queries = useQueryClient();
@@ -70,7 +75,10 @@ export function Versions({
   return (
     <section className="stack-tight" aria-labelledby="versions">
       <h2 id="versions">Versions</h2>
-      <ErrorNotice error={metadata.error ?? change.error ?? failure} />
+      {isDenied(metadata.error) ? (
+        <p className="second">Your policies show you the value, but not its versions and metadata.</p>
+      ) : null}
+      <ErrorNotice error={(isDenied(metadata.error) ? null : metadata.error) ?? change.error ?? failure} />
       {metadata.isPending ? <Skeleton rows={2} /> : null}
       {rows.length === 0 ? null : (
         <Table
