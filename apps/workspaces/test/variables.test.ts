@@ -399,3 +399,55 @@ describe('variable sets', () => {
     });
   });
 });
+
+describe('a search for variables', () => {
+  const workspaces = startWorkspaces();
+  // biome-ignore lint/suspicious/noExplicitAny: an answer
+  const keys = ({ body }: { body: any }) => body.data.map((one: any) => one.attributes.key);
+  const path = (q: string, more = '') => `organizations/reef/vars?q=${encodeURIComponent(q)}${more}`;
+
+  it('finds those of all workspaces and sets by part of the key, and never by a value', async () => {
+    await workspaces.organization('reef');
+    const { id } = await workspaces.workspace('reef', 'coral');
+    const { id: other } = await workspaces.workspace('reef', 'sand');
+    const set = resource('varsets', { name: 'tides', global: false });
+    const { body: made } = await workspaces.admin.post('organizations/reef/varsets', set).expect(201);
+    const own = { category: 'env', value: 'HIDDEN_IN_VALUE', sensitive: true };
+    await workspaces.admin.post(`workspaces/${id}/vars`, varBody({ ...own, key: 'Sea_Level' })).expect(201);
+    await workspaces.admin.post(`workspaces/${other}/vars`, varBody({ ...plain, key: 'sea_salt' })).expect(201);
+    await workspaces.admin
+      .post(`varsets/${made.data.id}/relationships/vars`, varBody({ ...plain, key: 'over_sea' }))
+      .expect(201);
+    await workspaces.organization('elsewhere');
+    const { id: foreign } = await workspaces.workspace('elsewhere', 'web');
+    await workspaces.admin.post(`workspaces/${foreign}/vars`, varBody({ ...plain, key: 'sea_far' })).expect(201);
+    const found = await workspaces.admin.get(path('SEA', '&include=configurable,varset')).expect(200);
+    expect(keys(found)).toEqual(['over_sea', 'Sea_Level', 'sea_salt']);
+    expect(found.body.data[1].attributes.value).toBeNull();
+    expect(found.body.included.map((one: Shown) => one.attributes.name).sort()).toEqual(['coral', 'sand', 'tides']);
+    expect(keys(await workspaces.admin.get(path('hidden')).expect(200))).toEqual([]);
+    expect(keys(await workspaces.admin.get(path('eu-1')).expect(200))).toEqual([]);
+    expect(keys(await workspaces.admin.get(path('sea%')).expect(200))).toEqual([]);
+    const second = await workspaces.admin.get(path('sea', '&page[size]=2&page[number]=2')).expect(200);
+    expect(keys(second)).toEqual(['sea_salt']);
+    expect(second.body.meta.pagination).toMatchObject({ 'total-count': 3, 'total-pages': 2 });
+    const beyond = await workspaces.admin.get(path('sea', '&page[size]=2&page[number]=9')).expect(200);
+    expect([keys(beyond), beyond.body.meta.pagination['total-count']]).toEqual([[], 3]);
+  });
+
+  it('finds only what the caller may read', async () => {
+    const { id } = await workspaces.workspace('reef', 'coral-two');
+    await workspaces.admin.post(`workspaces/${id}/vars`, varBody({ ...plain, key: 'sea_two' })).expect(201);
+    const readers = await team(workspaces, 'reef', 'readers');
+    const reader = await member(workspaces, 'reef', [readers]);
+    expect(keys(await reader.get(path('sea')).expect(200))).toEqual([]);
+    const unread = { runs: 'read', variables: 'none', 'state-versions': 'none', 'sentinel-mocks': 'none' };
+    const granted = await grant(workspaces, readers, id, 'custom', unread);
+    expect(keys(await reader.get(path('sea')).expect(200))).toEqual([]);
+    await workspaces.admin.delete(`team-workspaces/${granted}`).expect(204);
+    await grant(workspaces, readers, id, 'read');
+    expect(keys(await reader.get(path('sea')).expect(200))).toEqual(['sea_two']);
+    const stranger = await workspaces.person('stranger');
+    await stranger.get(path('sea')).expect(404);
+  });
+});

@@ -1,52 +1,27 @@
 import { useNavigate, useParams } from '@tanstack/react-router';
 import { Boxes, Braces, Building2, FolderKanban, type LucideIcon, Play, UsersRound, Variable } from 'lucide-react';
-import { useCallback, useRef } from 'react';
+import { useCallback } from 'react';
 import { taken } from '../api/transport';
 import { workspacesApi } from '../api/workspaces';
 import type { Command, Find } from '../shell/palette';
 import { useSession } from '../shell/session';
 import { titleOf } from './runs/run-types';
-import { type Mark, useMarks } from './workspace/marks';
 
 const few = 8;
 /** Outside an organization, workspaces of at most this number of organizations are searched. */
 const mostOrganizations = 6;
 
 /**
- * Variables of this number of recent and favourite workspaces are searched; they are read once in this time, not for
- * every letter.
- */
-const mostWorkspaces = 8;
-const goodForMs = 30_000;
-
-/**
- * What the palette finds: organizations and workspaces; in the current organization also projects, teams, variable sets
- * and runs, and the variables of recent and favourite workspaces.
+ * What the palette finds: organizations and workspaces; in the current organization also projects, teams, runs,
+ * variables, and variable sets.
  */
 export function useFind(): Find {
   const { transport } = useSession();
   const navigate = useNavigate();
   const { organization = '' } = useParams({ strict: false }) as { organization?: string };
-  const { recent, favourites } = useMarks(organization);
-  const marked = useRef<readonly Mark[]>([]);
-  marked.current = [...new Map([...recent, ...favourites].map((one) => [one.id, one])).values()].slice(
-    0,
-    mostWorkspaces,
-  );
-  const lists = useRef(new Map<string, { readonly at: number; readonly keys: Promise<readonly string[]> }>());
   return useCallback(
     async (text) => {
       const api = workspacesApi(transport);
-      /** The keys of a workspace's variables; none if they may not be read. */
-      const keysOf = (workspace_id: string): Promise<readonly string[]> => {
-        const known = lists.current.get(workspace_id);
-        if (known !== undefined && Date.now() - known.at < goodForMs) return known.keys;
-        const keys = taken(api.GET('/api/v2/workspaces/{workspace_id}/vars', { params: { path: { workspace_id } } }))
-          .then(({ data }) => data.map(({ attributes }) => attributes.key))
-          .catch((): readonly string[] => []);
-        lists.current.set(workspace_id, { at: Date.now(), keys });
-        return keys;
-      };
       const page = { 'page[size]': few };
       const way = (...names: string[]) => names.map((name) => `/${encodeURIComponent(name)}`).join('');
       const command = (group: string, icon: LucideIcon, label: string, to: string, of?: string): Command => ({
@@ -73,14 +48,24 @@ export function useFind(): Find {
       const own = async (): Promise<readonly Command[]> => {
         const path = { organization_name: organization };
         const below = `/organizations${way(organization)}`;
-        const variablesOf = async ({ id, name }: Mark): Promise<readonly Command[]> =>
-          (await keysOf(id))
-            .filter((key) => key.toLowerCase().includes(text.toLowerCase()))
-            .slice(0, few)
-            .map((key) => command('Variables', Braces, key, `${below}/workspaces${way(name)}/variables`, name));
+        const variables = async (): Promise<readonly Command[]> => {
+          const query = { q: text, include: 'configurable,varset', ...page };
+          const answer = await taken(
+            api.GET('/api/v2/organizations/{organization_name}/vars', { params: { path, query } }),
+          ).catch(() => undefined);
+          const owners = new Map((answer?.included ?? []).map((one) => [one.id, one]));
+          return (answer?.data ?? []).flatMap(({ attributes: { key }, relationships }) => {
+            const id = relationships.configurable?.data?.id ?? relationships.varset?.data?.id ?? '';
+            const owner = owners.get(id);
+            if (owner === undefined) return [];
+            const { name = '' } = owner.attributes as { readonly name?: string };
+            const to = owner.type === 'varsets' ? `/varsets${way(id)}` : `/workspaces${way(name)}/variables`;
+            return [command('Variables', Braces, key, below + to, name)];
+          });
+        };
         const all = await Promise.all([
           workspacesOf(organization),
-          ...marked.current.map(variablesOf),
+          variables(),
           found(
             taken(
               api.GET('/api/v2/organizations/{organization_name}/projects', {

@@ -7706,6 +7706,39 @@ export interface paths {
       };
     };
   };
+  "/api/v2/organizations/{organization_name}/vars": {
+    /** Find variables of the workspaces and variable sets that the caller can read, by key. Values are not searched. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[vars]"?: string;
+          include?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+          q?: string;
+        };
+        path: {
+          organization_name: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["VarsResource"][];
+              included?: (components["schemas"]["VarsetsResource"] | components["schemas"]["WorkspacesResource"])[];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
   "/api/v2/organizations/{organization_name}/varsets": {
     /** List the variable sets of an organization that the caller can see. */
     get: {

@@ -1,14 +1,24 @@
 import { Prisma } from '../../generated/prisma/client';
 import type { Access } from './access';
-import { holds } from './capabilities';
+import { holds, maskOf } from './capabilities';
 
-/** SQL for "the caller sees this workspace" over rows named `w`: mirrors `runs:read` of the access snapshot. */
-export function visibleWorkspaces(access: Access, organizationId: string): Prisma.Sql {
-  if (holds(access.workspaceFloor(organizationId), 'runs:read')) return Prisma.sql`TRUE`;
+/**
+ * SQL for "the caller sees this workspace" over rows named `w`, or may read its variables: mirrors the capability of the
+ * access snapshot. Every grant gives `runs:read`.
+ */
+export function visibleWorkspaces(
+  access: Access,
+  organizationId: string,
+  capability: 'runs:read' | 'variables:read' = 'runs:read',
+): Prisma.Sql {
+  if (holds(access.workspaceFloor(organizationId), capability)) return Prisma.sql`TRUE`;
   const teams = access.teamIds(organizationId);
   if (teams.length === 0) return Prisma.sql`FALSE`;
-  return Prisma.sql`(EXISTS (SELECT 1 FROM team_workspace g WHERE g.workspace_id = w.id AND g.team_id = ANY(${teams}))
-    OR EXISTS (SELECT 1 FROM team_project g WHERE g.project_id = w.project_id AND g.team_id = ANY(${teams})))`;
+  const gives = capability === 'runs:read' ? Prisma.empty : Prisma.sql`AND g.capabilities & ${maskOf(capability)} <> 0`;
+  return Prisma.sql`(EXISTS (SELECT 1 FROM team_workspace g
+      WHERE g.workspace_id = w.id AND g.team_id = ANY(${teams}) ${gives})
+    OR EXISTS (SELECT 1 FROM team_project g
+      WHERE g.project_id = w.project_id AND g.team_id = ANY(${teams}) ${gives}))`;
 }
 
 /** SQL for "the caller sees this project" over rows named `p`: mirrors `Access.seesProject`. */

@@ -12,6 +12,7 @@ const exceptions: ReadonlyMap<string, string> = new Map(
     'PATCH /workspaces/:workspace_id/state-versions': 'workspaces_state_versions_rollback',
     // Of the two lists, the caller's or the complete one has the plain name.
     'GET /organization-memberships': 'organization_memberships_list_own',
+    'GET /organizations/:organization_name/vars': 'organizations_vars_list',
     'GET /organizations/:organization_name/feature-sets': 'organizations_feature_sets_list',
     // The same endpoint at a second path.
     'GET /workspaces/:workspace_id/relationships/tag-bindings': 'workspaces_tag_bindings_list_related',

@@ -1,9 +1,12 @@
 import { Prisma } from '../../../generated/prisma/client';
 import type { Access } from '../../../kernel/access/access';
 import { holds, maskOf } from '../../../kernel/access/capabilities';
-import { visibleProjects } from '../../../kernel/access/visible';
+import { visibleProjects, visibleWorkspaces } from '../../../kernel/access/visible';
 import type { Database } from '../../../kernel/database/database';
 import { inOrder } from '../../../kernel/database/in-order';
+import { containing } from '../../../kernel/database/like';
+import { findMany as findVariables } from '../variables/service';
+import type { Variable } from '../variables/variable';
 import { findMany } from './service';
 import type { VariableSet } from './variable-set';
 
@@ -44,6 +47,33 @@ export async function listVariableSets(
   const [count] = await db.prisma.$queryRaw<{ total: bigint }[]>`
     SELECT count(*) AS total FROM variable_set s WHERE ${where}`;
   return { items: await inOrder(ids, (some) => findMany(db, some)), total: Number(count?.total ?? 0) };
+}
+
+/** The most variables of workspaces, and of sets, that one search looks at: what it costs does not grow further. */
+const mostSearched = 100_000;
+
+/** Variables of an organization that the caller may read, by part of their key, in the order of keys. */
+export async function searchVariables(
+  db: Database,
+  access: Access,
+  organizationId: string,
+  part: string,
+  page: { readonly offset: number; readonly size: number } | undefined,
+): Promise<{ items: Variable[]; total: number }> {
+  const [found] = await db.prisma.$queryRaw<{ ids: string[]; total: bigint }[]>`
+    WITH searched AS (
+      (SELECT v.id, v.key FROM workspace w JOIN variable v ON v.workspace_id = w.id
+        WHERE w.organization_id = ${organizationId} AND ${visibleWorkspaces(access, organizationId, 'variables:read')}
+        LIMIT ${mostSearched})
+      UNION ALL
+      (SELECT v.id, v.key FROM variable_set s JOIN variable v ON v.variable_set_id = s.id
+        WHERE s.organization_id = ${organizationId} AND ${visibleSets(access, organizationId)}
+        LIMIT ${mostSearched})),
+      found AS (SELECT id, lower(key) AS key FROM searched WHERE key ILIKE ${containing(part)})
+    SELECT (SELECT count(*) FROM found) AS total,
+           ARRAY(SELECT id FROM found ORDER BY key, id LIMIT ${page?.size ?? null} OFFSET ${page?.offset ?? 0}) AS ids`;
+  const rows = (found?.ids ?? []).map((id) => ({ id }));
+  return { items: await inOrder(rows, (ids) => findVariables(db, ids)), total: Number(found?.total ?? 0) };
 }
 
 /** Does a variable set apply to a workspace? */

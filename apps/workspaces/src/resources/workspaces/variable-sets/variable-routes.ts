@@ -3,6 +3,8 @@ import { policy } from '../../../kernel/access/policy';
 import { actorOf } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { endpoints, includable, type Lookup } from '../../../kernel/endpoints/endpoint';
+import { organizationPolicy } from '../../organizations/organizations/policy';
+import * as organizations from '../../organizations/organizations/service';
 import { CreateVariable, UpdateVariable } from '../variables/schema';
 import { variableSerializer } from '../variables/serializer';
 import * as variables from '../variables/service';
@@ -12,7 +14,7 @@ import * as workspaces from '../workspaces/workspace';
 import { effectiveVariableSerializer } from './effective-serializer';
 import { variableSetPolicy } from './policy';
 import { effectiveVariables, variablesInForce, variablesStanding } from './reaching';
-import { reaches } from './reads';
+import { reaches, searchVariables } from './reads';
 import * as sets from './service';
 import type { VariableSet } from './variable-set';
 
@@ -32,6 +34,17 @@ const listVariables = ofVariables.list(varsPath, {
   requires: 'can-read',
   load: ({ db, params }) => sets.find(db, params.varset_id),
   run: ({ db, target, page }) => variables.list(db, ownerOf(target), page),
+});
+const search = endpoints(organizationPolicy, variableSerializer, {
+  visible: (access, organization) => access.isMember(organization.organizationId),
+  organizationsOf,
+}).list('/organizations/:organization_name/vars', {
+  summary:
+    'Find variables of the workspaces and variable sets that the caller can read, by key. Values are not searched.',
+  query: { q: 'Part of the key, in any case.' },
+  include: ['configurable', 'varset'],
+  load: ({ db, env, params }) => organizations.findByName(db, env, params.organization_name),
+  run: ({ db, access, target, query, page }) => searchVariables(db, access, target.id, query.get('q') ?? '', page),
 });
 const ofWorkspace = endpoints(workspacePolicy, variableSerializer, {
   visible: workspacePolicy['can-read-settings'],
@@ -147,6 +160,7 @@ async function findOwned(db: Database, ids: readonly string[]): Promise<OwnedVar
 
 /** Endpoints of the variables in a set. */
 export const variableEndpoints = [
+  search,
   inForce,
   effective,
   standing,
