@@ -84,9 +84,9 @@ END
     echo '${hook('apply_start')}'
     for n in 1 2 3 4 5 6; do echo "laying row $n"; sleep 0.5; done
     echo '${hook('apply_complete')}'
-    printf '{"version":4,"terraform_version":"1.11.4","serial":%d,"lineage":"kept","outputs":{"height":{"value":%d,"type":"number"}},"resources":[{"mode":"managed","type":"stone","name":"wall","provider":"provider[\\\\"registry.terraform.io/made/up\\\\"]","instances":[{"schema_version":0,"attributes":{"height":%d}}]}]}' \\
+    printf '{"version":4,"terraform_version":"1.11.4","serial":%d,"lineage":"kept","outputs":{"height":{"value":%d,"type":"number"}},"resources":[{"mode":"managed","type":"stone","name":"wall","provider":"provider[\\\\"registry.terraform.io/made/up\\\\"]","instances":[{"schema_version":0,"index_key":"a","attributes":{"id":"stone-of-the-wall","height":%d,"secret":"never shown"}}]}]}' \\
       "$((\${serial:-0} + 1))" "$((\${serial:-0} + 3))" "$((\${serial:-0} + 3))" > "$at.new" && mv "$at.new" "$at"
-    echo "Apply complete!" ;;
+    echo '${said('Apply complete! Resources: 1 added, 0 changed, 0 destroyed.')}' ;;
   test)
     if grep -q endless *.tf; then trap 'echo "was interrupted"; exit 1' INT TERM; echo "waits"; while :; do sleep 0.2; done; fi
     cat <<'END'

@@ -3,6 +3,7 @@ import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } fro
 import { ApiError } from '../api/api-error';
 import { Transport } from '../api/transport';
 import { ErrorNotice } from '../design/error-notice';
+import { asOpened } from './as-opened';
 import { takeWhatCameBack } from './provider-sign-in';
 import { type ConsoleConfig, passkeyMountOf, type Session, SessionContext } from './session';
 import { SignIn } from './sign-in';
@@ -90,7 +91,11 @@ export function Console({ children, pageBeforeSignIn }: ConsoleProps) {
   const load = useCallback(async () => {
     setFailure(undefined);
     try {
-      setConfig(await transport.call<ConsoleConfig>('GET', '/ui/config'));
+      const { other, ...config } = await transport.call<ConsoleConfig>('GET', '/ui/config');
+      setConfig({
+        ...config,
+        other: Object.fromEntries(Object.entries(other).map(([name, url]) => [name, asOpened(url)])),
+      });
       const found = await transport.call<Session | undefined>('GET', '/ui/session').catch((error) => {
         if (error instanceof ApiError && error.status === 503) return undefined;
         throw error;

@@ -22,6 +22,8 @@ const secretsPages = [
   '/ui/access/view-as',
   '/ui/access/applications',
   '/ui/unwrap',
+  '/ui/audit/reads',
+  '/ui/audit/reads?path=every/data/a/b',
   '/ui/operations/key-shares',
   '/ui/engines/new',
   '/ui/access/new',
@@ -73,7 +75,7 @@ const workspacePages = (planted: Planted): string[] => {
     `${workspace}/queries/${planted.query}`,
     `${workspace}/notifications/${notification}`,
     ...parts.map((rest) => `${organization}/workspaces/bare${rest}`),
-    ...['resources', 'plan%20log', 'inputs', 'access'].map((view) => `${workspace}/runs/${run}?view=${view}`),
+    ...['resources', 'plan%20log', 'inputs', 'access', 'data'].map((view) => `${workspace}/runs/${run}?view=${view}`),
     ...['', '/users', '/sign-in', `/sign-in/${provider}`, '/saml', '/scim', '/organizations', '/runs', '/versions'].map(
       (below) => `/ui/admin${below}`,
     ),

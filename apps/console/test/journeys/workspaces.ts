@@ -80,11 +80,24 @@ describe('the first day in the workspace console', () => {
         `workspaces/${hedge.data.id}/vars`,
         of('vars', { key: 'blossom_colour', category: 'terraform' }),
       );
+      // Also in a workspace that was never opened, and in a set.
+      const orchard = await api<Made>('POST', 'organizations/garden/workspaces', of('workspaces', { name: 'orchard' }));
+      const inOrchard = of('vars', { key: 'blossom_scent', category: 'env', value: 'x', sensitive: true });
+      await api('POST', `workspaces/${orchard.data.id}/vars`, inOrchard);
+      const seeds = await api<Made>(
+        'POST',
+        'organizations/garden/varsets',
+        of('varsets', { name: 'seeds', global: false }),
+      );
+      const inSeeds = of('vars', { key: 'blossom_time', category: 'terraform' });
+      await api('POST', `varsets/${seeds.data.id}/relationships/vars`, inSeeds);
       await page.goto(`${at.installation.workspacesUrl}/ui/organizations/garden/teams`);
       await page.getByRole('heading', { name: 'Teams', level: 1 }).waitFor();
       await page.keyboard.press('Control+k');
       await page.locator('.palette input:focus').waitFor();
       await page.keyboard.type('blossom');
+      await page.getByRole('option', { name: 'blossom_scent orchard', exact: true }).waitFor();
+      await page.getByRole('option', { name: 'blossom_time seeds', exact: true }).waitFor();
       await page.getByRole('option', { name: 'blossom_colour hedge', exact: true }).click();
       await page.getByRole('table', { name: 'Variables' }).getByText('blossom_colour').waitFor();
     },
@@ -119,7 +132,32 @@ describe('the first day in the workspace console', () => {
       await page.getByLabel('Search the log').fill('');
       await status(page, 'applied').waitFor();
       await page.getByText('Go on').waitFor();
+      // What was to be done is done now, with what the plan did not know.
+      await page.getByRole('tab', { name: 'Resources' }).click();
+      await page.getByRole('heading', { name: 'Created: 1' }).waitFor();
+      await page.getByText('1 created').waitFor();
+      await page.getByText('(set by the apply)').waitFor();
+      expect(await page.getByText('known after apply').count()).toBe(0);
+      await button(page, 'Show final values').click();
+      await page.getByText('"stone-of-the-wall"').waitFor();
+      await page.getByText('(sensitive)').first().waitFor();
+      expect(await page.locator('main').textContent()).not.toContain('never shown');
+      expect(await at.violations(page)).toEqual([]);
       await unharmed(page);
+      // What it left can be hidden, and brought back.
+      await page.getByRole('tab', { name: 'Data' }).click();
+      await button(page, 'Hide: plan').click();
+      await dialog(page, 'Hide').click();
+      await button(page, 'Bring back: plan').waitFor();
+      expect(await at.violations(page)).toEqual([]);
+      await page.getByRole('tab', { name: 'Resources' }).click();
+      await page.getByText('The results and the log of this plan were hidden').waitFor();
+      await page.getByRole('tab', { name: 'Data' }).click();
+      await button(page, 'Bring back: plan').click();
+      await dialog(page, 'Bring back').click();
+      await button(page, 'Hide: plan').waitFor();
+      await page.getByRole('tab', { name: 'Resources' }).click();
+      await page.getByRole('heading', { name: 'Created: 1' }).waitFor();
       await page.goto(at.installation.workspacesUrl + workspace(org));
       await page.getByRole('heading', { name: 'Outputs' }).waitFor();
       await page.getByRole('heading', { name: 'README' }).waitFor();

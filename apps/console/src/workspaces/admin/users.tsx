@@ -7,6 +7,7 @@ import { Confirm } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
 import { SelectField } from '../../design/field';
 import { Empty } from '../../design/page';
+import { asOpened } from '../../shell/as-opened';
 import { useSession } from '../../shell/session';
 import { useChange, useRead } from '../api';
 import { useFilters } from '../filters';
@@ -84,7 +85,11 @@ export function AdminUsers() {
         />
       </div>
       {typeof link === 'string' ? (
-        <ShownOnce name={`Link for ${reset.variables?.attributes.username}`} value={link} onClose={reset.reset}>
+        <ShownOnce
+          name={`Link for ${reset.variables?.attributes.username}`}
+          value={asOpened(link)}
+          onClose={reset.reset}
+        >
           Send them this link: they can use it once to choose a new password.
         </ShownOnce>
       ) : null}

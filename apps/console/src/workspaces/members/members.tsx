@@ -7,6 +7,7 @@ import { CheckField, SelectField, TextField } from '../../design/field';
 import { Form } from '../../design/form';
 import { Empty, Skeleton } from '../../design/page';
 import { Time } from '../../design/time';
+import { asOpened } from '../../shell/as-opened';
 import { rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
 import { useFilters } from '../filters';
 import { useChoices } from '../parts/choices';
@@ -146,7 +147,7 @@ function Invite({ organization, onClose }: { readonly organization: string; read
       extra={<Button onClick={onClose}>Close</Button>}
     >
       {typeof link === 'string' ? (
-        <ShownOnce name={`Invitation of ${invited}`} value={link} onClose={invite.reset}>
+        <ShownOnce name={`Invitation of ${invited}`} value={asOpened(link)} onClose={invite.reset}>
           Send them this link: it creates an account, or accepts with their existing one.
         </ShownOnce>
       ) : null}

@@ -58,7 +58,8 @@ const isBranch = (value: unknown): value is object => typeof value === 'object' 
 const at = (value: unknown, key: string): unknown =>
   isBranch(value) ? (value as Record<string, unknown>)[key] : undefined;
 
-function shown(value: unknown, sensitive: unknown, unknown: unknown): AttributeValue {
+/** A value as it is shown; `sensitive` and `unknown` are true, or say which parts are. */
+export function shown(value: unknown, sensitive: unknown, unknown: unknown): AttributeValue {
   if (sensitive === true) return { text: '(sensitive)', kind: 'sensitive' };
   if (unknown === true) return { text: '(known after apply)', kind: 'unknown' };
   if (value === undefined || value === null) return { text: '', kind: 'absent' };

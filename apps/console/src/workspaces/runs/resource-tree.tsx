@@ -6,6 +6,7 @@ import { ErrorNotice } from '../../design/error-notice';
 import { SelectField, TextField } from '../../design/field';
 import { Skeleton } from '../../design/page';
 import { useContent } from '../api';
+import { finalAttributes, finalOutputs } from './final-values';
 import type { ResourceProgress } from './log-lines';
 import {
   type AttributeChange,
@@ -16,17 +17,19 @@ import {
   type PlanJson,
   type ResourceChange,
 } from './plan-changes';
+import { useFinalState } from './use-final-state';
 
 const PlanGraph = lazy(() => import('../graph/plan-graph').then((m) => ({ default: m.PlanGraph })));
 
-const marks: Readonly<Record<ChangeKind, readonly [string, string, string]>> = {
-  create: ['+', 'added', 'create'],
-  update: ['~', 'changed', 'change'],
-  replace: ['±', 'changed', 'replace'],
-  delete: ['−', 'removed', 'destroy'],
-  read: ['→', 'second', 'read'],
-  forget: ['·', 'second', 'forget'],
-  import: ['⇥', 'second', 'import'],
+/** Of each action: its sign, its colour, and its verb, also once it is done. */
+const marks: Readonly<Record<ChangeKind, readonly [string, string, string, string]>> = {
+  create: ['+', 'added', 'create', 'Created'],
+  update: ['~', 'changed', 'change', 'Changed'],
+  replace: ['±', 'changed', 'replace', 'Replaced'],
+  delete: ['−', 'removed', 'destroy', 'Destroyed'],
+  read: ['→', 'second', 'read', 'Read'],
+  forget: ['·', 'second', 'forget', 'Forgotten'],
+  import: ['⇥', 'second', 'import', 'Imported'],
 };
 const states: Readonly<Record<ResourceProgress['state'], readonly [Tone, string]>> = {
   planned: ['plain', 'planned'],
@@ -38,14 +41,21 @@ const states: Readonly<Record<ResourceProgress['state'], readonly [Tone, string]
 export interface ResourceTreeProps {
   readonly planId: string;
   readonly progress: ReadonlyMap<string, ResourceProgress>;
+  /** The apply that has ended, and whether it failed. */
+  readonly ended?: { readonly applyId: string; readonly failed: boolean } | undefined;
 }
 
-/** The changes of a plan by resource, with the attributes that differ; during an apply, with its progress. */
-export function ResourceTree({ planId, progress }: ResourceTreeProps) {
+/**
+ * The changes of a plan by resource, with the attributes that differ; during an apply, with its progress; after it, what
+ * was done.
+ */
+export function ResourceTree({ planId, progress, ended }: ResourceTreeProps) {
   const { data, error, refetch } = useContent<PlanJson | undefined>(`plans/${planId}/content/json-output-redacted`);
   const [search, setSearch] = useState('');
   const [kind, setKind] = useState('');
   const [asGraph, setAsGraph] = useState(false);
+  const [asksState, setAsksState] = useState(false);
+  const final = useFinalState(ended?.applyId, asksState);
   const changes = useMemo(() => (data === undefined ? undefined : changesOf(data)), [data]);
   const outputs = useMemo(() => (data === undefined ? [] : outputsOf(data)), [data]);
   if (error !== null) return <ErrorNotice error={error} onRetry={() => void refetch()} />;
@@ -53,7 +63,9 @@ export function ResourceTree({ planId, progress }: ResourceTreeProps) {
   if (asGraph) {
     return (
       <div className="stack">
-        <ViewSwitch asGraph onChange={setAsGraph} />
+        <div className="row">
+          <ViewSwitch asGraph onChange={setAsGraph} />
+        </div>
         <Suspense fallback={<Skeleton rows={6} />}>
           <PlanGraph plan={data!} changes={changes} />
         </Suspense>
@@ -65,10 +77,36 @@ export function ResourceTree({ planId, progress }: ResourceTreeProps) {
   const chosen = changes.filter(
     (one) => (kind === '' || one.kind === kind) && one.address.toLowerCase().includes(search.toLowerCase()),
   );
-  const kinds = [...new Set(chosen.map((one) => one.kind))];
+  const isDone = ({ address }: ResourceChange) =>
+    ended !== undefined && (progress.get(address)?.state ?? (ended.failed ? 'planned' : 'done')) === 'done';
+  const sections = [...new Set(chosen.map((one) => one.kind))].flatMap((kind) => {
+    const ofKind = chosen.filter((one) => one.kind === kind);
+    const [, , verb, done] = marks[kind];
+    return [
+      { title: done, all: ofKind.filter(isDone) },
+      {
+        title: ended === undefined ? `To ${verb}` : `Not ${done.toLowerCase()}`,
+        all: ofKind.filter((one) => !isDone(one)),
+      },
+    ].filter(({ all }) => all.length > 0);
+  });
+  const isOpen = [...changes.flatMap(({ attributes }) => attributes), ...outputs].some(
+    ({ after }) => after.kind === 'unknown',
+  );
+  const attributesOf = (one: ResourceChange) =>
+    isDone(one) ? finalAttributes(one.attributes, one.address, final.state) : one.attributes;
   return (
     <div className="stack">
-      {changes.length === 0 ? null : <ViewSwitch asGraph={false} onChange={setAsGraph} />}
+      <div className="row">
+        {changes.length === 0 ? null : <ViewSwitch asGraph={false} onChange={setAsGraph} />}
+        {ended === undefined || !isOpen || final.state !== undefined || final.isAbsent ? null : (
+          <Button small busy={final.isPending && final.error === null} onClick={() => setAsksState(true)}>
+            Show final values
+          </Button>
+        )}
+      </div>
+      <ErrorNotice error={final.error} />
+      {final.isAbsent ? <p className="second small">There is no state of this apply that you may read.</p> : null}
       {changes.length < 8 ? null : (
         <div className="filters">
           <TextField label="Search resources" type="search" value={search} onChange={setSearch} />
@@ -83,19 +121,21 @@ export function ResourceTree({ planId, progress }: ResourceTreeProps) {
           />
         </div>
       )}
-      {kinds.map((kind) => (
-        <section key={kind} className="stack-tight" aria-label={`To ${marks[kind][2]}`}>
+      {sections.map(({ title, all }) => (
+        <section key={title} className="stack-tight" aria-label={title}>
           <h2>
-            To {marks[kind][2]}: {chosen.filter((one) => one.kind === kind).length.toLocaleString('en')}
+            {title}: {all.length.toLocaleString('en')}
           </h2>
           <ul className="changes">
-            {chosen
-              .filter((one) => one.kind === kind)
-              .map((one) => (
-                <li key={one.address}>
-                  <Resource change={one} progress={progress.get(one.address)} open={chosen.length <= 5} />
-                </li>
-              ))}
+            {all.map((one) => (
+              <li key={one.address}>
+                <Resource
+                  change={{ ...one, attributes: attributesOf(one) }}
+                  progress={progress.get(one.address)}
+                  open={chosen.length <= 5}
+                />
+              </li>
+            ))}
           </ul>
         </section>
       ))}
@@ -103,7 +143,7 @@ export function ResourceTree({ planId, progress }: ResourceTreeProps) {
       {outputs.length === 0 ? null : (
         <section className="stack-tight">
           <h2>Outputs</h2>
-          <Attributes all={outputs} />
+          <Attributes all={ended === undefined ? outputs : finalOutputs(outputs, final.state)} />
         </section>
       )}
     </div>
@@ -119,11 +159,9 @@ function ViewSwitch({
   readonly onChange: (asGraph: boolean) => void;
 }) {
   return (
-    <div className="row">
-      <Button small icon={asGraph ? List : Workflow} onClick={() => onChange(!asGraph)}>
-        {asGraph ? 'Show as list' : 'Show as graph'}
-      </Button>
-    </div>
+    <Button small icon={asGraph ? List : Workflow} onClick={() => onChange(!asGraph)}>
+      {asGraph ? 'Show as list' : 'Show as graph'}
+    </Button>
   );
 }
 

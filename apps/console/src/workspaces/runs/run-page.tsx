@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
-import { useEffect, useSyncExternalStore } from 'react';
+import { useEffect, useState, useSyncExternalStore } from 'react';
 import { Badge } from '../../design/badge';
 import { Copied } from '../../design/copy';
 import { Notice } from '../../design/notice';
@@ -8,7 +8,7 @@ import { PageHead, SameBy, Skeleton } from '../../design/page';
 import { Table } from '../../design/table';
 import { Time } from '../../design/time';
 import { useSession } from '../../shell/session';
-import { includedOf, useRead } from '../api';
+import { includedOf, useOrganization, useRead } from '../api';
 import { useAddress } from '../filters';
 import { Status } from '../parts/states';
 import type { Log } from './log';
@@ -17,12 +17,13 @@ import { PhaseBar } from './phase-bar';
 import { ResourceTree } from './resource-tree';
 import { RunActions } from './run-actions';
 import { RunChecks } from './run-checks';
+import { RunData } from './run-data';
 import { RunProblems } from './run-problems';
 import { kindOf, type LiveRun, sources, titleOf } from './run-types';
 import { Timeline } from './timeline';
 import { type RunLogs, useRun } from './use-run';
 
-const views = ['resources', 'plan log', 'apply log', 'inputs', 'access'] as const;
+const views = ['resources', 'plan log', 'apply log', 'inputs', 'access', 'data'] as const;
 type RunView = (typeof views)[number];
 
 /** One run, updated live. */
@@ -32,10 +33,22 @@ export function RunPage() {
     workspace: ws = '',
     run: id = '',
   } = useParams({ strict: false }) as Record<string, string>;
-  return <OneRun key={id} org={org} ws={ws} id={id} />;
+  const [opened, setOpened] = useState(0);
+  // A stream that has ended tells nothing more: it is opened again.
+  return <OneRun key={`${id} ${opened}`} org={org} ws={ws} id={id} onChanged={() => setOpened(opened + 1)} />;
 }
 
-function OneRun({ org, ws, id }: { readonly org: string; readonly ws: string; readonly id: string }) {
+function OneRun({
+  org,
+  ws,
+  id,
+  onChanged,
+}: {
+  readonly org: string;
+  readonly ws: string;
+  readonly id: string;
+  readonly onChanged: () => void;
+}) {
   const { run, logs, live, gone } = useRun(id);
   const whole = useRead(['run', id], (api) =>
     api.GET('/api/v2/runs/{run_id}', { params: { path: { run_id: id }, query: { include: 'created_by' } } }),
@@ -83,7 +96,13 @@ function OneRun({ org, ws, id }: { readonly org: string; readonly ws: string; re
       </PageHead>
       {gone ? <Notice tone="red">The run was deleted.</Notice> : null}
       {whole.error !== null && run === undefined ? <Notice tone="red">{whole.error.message}</Notice> : null}
-      {run === undefined ? gone || whole.error !== null ? null : <Skeleton rows={8} /> : <Body run={run} logs={logs} />}
+      {run === undefined ? (
+        gone || whole.error !== null ? null : (
+          <Skeleton rows={8} />
+        )
+      ) : (
+        <Body run={run} logs={logs} onChanged={onChanged} />
+      )}
       <SameBy
         api={`curl -N -H "Authorization: Bearer $TOKEN" -H "Accept: text/event-stream" ${location.origin}/api/v2/runs/${id}/stream`}
         command={`keystead run show ${id}`}
@@ -92,7 +111,19 @@ function OneRun({ org, ws, id }: { readonly org: string; readonly ws: string; re
   );
 }
 
-function Body({ run, logs }: { readonly run: LiveRun; readonly logs: RunLogs }) {
+function Body({
+  run,
+  logs,
+  onChanged,
+}: {
+  readonly run: LiveRun;
+  readonly logs: RunLogs;
+  readonly onChanged: () => void;
+}) {
+  const { config } = useSession();
+  const organization = useOrganization();
+  const managesData =
+    config.edition === 'self-hosted' && organization.data?.data?.attributes.permissions['can-destroy'] === true;
   const [{ view: asked }] = useAddress<{ view?: RunView }>();
   const [plan, apply] = run.phases;
   const isPlanned = plan?.status === 'finished';
@@ -115,10 +146,21 @@ function Body({ run, logs }: { readonly run: LiveRun; readonly logs: RunLogs }) 
       {isPlanned ? <Counts run={run} /> : null}
       <div className="columns">
         <div className="stack">
-          <Views chosen={view} views={run['plan-only'] ? views.filter((one) => one !== 'apply log') : views} />
+          <Views
+            chosen={view}
+            views={views.filter((one) =>
+              one === 'apply log' ? !run['plan-only'] : one === 'data' ? managesData : true,
+            )}
+          />
           {view === 'resources' ? (
             isPlanned ? (
-              <Resources planId={plan.id} log={logs.apply} />
+              plan['data-hidden-at'] === null ? (
+                <Resources run={run} planId={plan.id} log={logs.apply} />
+              ) : (
+                <Notice>
+                  The results and the log of this plan were hidden <Time at={plan['data-hidden-at']} />.
+                </Notice>
+              )
             ) : (
               <p className="second">The plan has not finished; its log shows the progress.</p>
             )
@@ -131,6 +173,7 @@ function Body({ run, logs }: { readonly run: LiveRun; readonly logs: RunLogs }) 
           ) : null}
           {view === 'inputs' ? <Inputs run={run} /> : null}
           {view === 'access' ? <RunAccess run={run} /> : null}
+          {view === 'data' && managesData ? <RunData run={run} onChanged={onChanged} /> : null}
         </div>
         <aside>
           <Timeline run={run} />
@@ -140,26 +183,40 @@ function Body({ run, logs }: { readonly run: LiveRun; readonly logs: RunLogs }) 
   );
 }
 
-function Resources({ planId, log }: { readonly planId: string; readonly log: Log }) {
+function Resources({ run, planId, log }: { readonly run: LiveRun; readonly planId: string; readonly log: Log }) {
   const progress = useSyncExternalStore(log.subscribe, () => log.progress);
-  return <ResourceTree planId={planId} progress={progress} />;
+  const [, apply] = run.phases;
+  const hasEnded = apply !== undefined && endings.has(apply.status) && apply['log-bytes'] > 0;
+  return (
+    <ResourceTree
+      planId={planId}
+      progress={progress}
+      ended={hasEnded ? { applyId: apply.id, failed: apply.status !== 'finished' } : undefined}
+    />
+  );
 }
 
+/** How an apply ends, if it has begun. */
+const endings: ReadonlySet<string> = new Set(['finished', 'errored', 'canceled']);
+
+/** What the plan is to do; after the apply, what was done. */
 function Counts({ run: { phases } }: { readonly run: LiveRun }) {
-  const [plan] = phases;
+  const [plan, apply] = phases;
+  const isDone = apply?.status === 'finished' && apply['resource-additions'] !== null;
+  const phase = isDone ? apply : plan;
   const all = [
-    ['added', '+', plan?.['resource-additions'], 'create'],
-    ['changed', '~', plan?.['resource-changes'], 'change'],
-    ['removed', '−', plan?.['resource-destructions'], 'destroy'],
-    ['second', '⇥', plan?.['resource-imports'], 'import'],
+    ['added', '+', phase?.['resource-additions'], 'create', 'created'],
+    ['changed', '~', phase?.['resource-changes'], 'change', 'changed'],
+    ['removed', '−', phase?.['resource-destructions'], 'destroy', 'destroyed'],
+    ['second', '⇥', phase?.['resource-imports'], 'import', 'imported'],
   ] as const;
   return (
     <p className="row counts">
-      {all.map(([tone, mark, count, verb]) =>
+      {all.map(([tone, mark, count, verb, done]) =>
         verb === 'import' && !count ? null : (
           <span key={verb} className={tone}>
             {mark}
-            {count ?? 0} {verb}
+            {count ?? 0} {isDone ? done : verb}
           </span>
         ),
       )}

@@ -12,6 +12,8 @@ export interface Phase {
   readonly 'resource-imports': number | null;
   readonly 'error-message': string | null;
   readonly 'log-bytes': number;
+  /** When its results and log were hidden. */
+  readonly 'data-hidden-at': string | null;
 }
 
 /** A run, as the service shows it. */

@@ -13,6 +13,8 @@ export interface StateFile {
     readonly instances: readonly {
       readonly index_key?: string | number;
       readonly attributes?: unknown;
+      /** Paths of sensitive attributes, step by step. */
+      readonly sensitive_attributes?: readonly (readonly { readonly type: string; readonly value: unknown }[])[];
       /** Addresses without instances. */
       readonly dependencies?: readonly string[];
     }[];
@@ -25,16 +27,27 @@ export interface StateDifference {
   readonly attributes: readonly AttributeChange[];
 }
 
-function instancesOf(state: StateFile): Map<string, unknown> {
-  const found = new Map<string, unknown>();
+/** One instance of a resource. */
+interface Instance {
+  readonly attributes: unknown;
+  /** Names of attributes that are sensitive, or contain something sensitive. */
+  readonly sensitive: readonly string[];
+}
+
+/** The instances of a state by address, and its outputs. */
+export function instancesOf(state: StateFile): Map<string, Instance> {
+  const found = new Map<string, Instance>();
   for (const { module, mode, type, name, instances } of state.resources ?? []) {
-    for (const { index_key: index, attributes } of instances) {
+    for (const { index_key: index, attributes, sensitive_attributes: paths = [] } of instances) {
       const key = index === undefined ? '' : `[${JSON.stringify(index)}]`;
       const address = `${module === undefined ? '' : `${module}.`}${mode === 'data' ? 'data.' : ''}${type}.${name}${key}`;
-      found.set(address, attributes);
+      const sensitive = paths.flatMap(([first]) => (first === undefined ? [] : [String(first.value)]));
+      found.set(address, { attributes, sensitive });
     }
   }
-  for (const [name, { value }] of Object.entries(state.outputs ?? {})) found.set(`output.${name}`, { value });
+  for (const [name, { value }] of Object.entries(state.outputs ?? {})) {
+    found.set(`output.${name}`, { attributes: { value }, sensitive: [] });
+  }
   return found;
 }
 
@@ -45,10 +58,10 @@ export function compareStates(older: StateFile, newer: StateFile): StateDifferen
   const addresses = [...new Set([...before.keys(), ...after.keys()])].sort();
   return addresses.flatMap((address): StateDifference[] => {
     if (!before.has(address))
-      return [{ address, kind: 'added', attributes: differencesOf(undefined, after.get(address)) }];
+      return [{ address, kind: 'added', attributes: differencesOf(undefined, after.get(address)?.attributes) }];
     if (!after.has(address))
-      return [{ address, kind: 'removed', attributes: differencesOf(before.get(address), undefined) }];
-    const attributes = differencesOf(before.get(address), after.get(address));
+      return [{ address, kind: 'removed', attributes: differencesOf(before.get(address)?.attributes, undefined) }];
+    const attributes = differencesOf(before.get(address)?.attributes, after.get(address)?.attributes);
     return attributes.length === 0 ? [] : [{ address, kind: 'changed', attributes }];
   });
 }

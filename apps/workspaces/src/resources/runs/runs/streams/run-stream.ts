@@ -50,6 +50,7 @@ const shownPhase = (phase: PhaseState) => ({
   'resource-imports': phase.imports,
   'error-message': phase.errorMessage,
   'log-bytes': phase.logSize,
+  'data-hidden-at': phase.hiddenAt?.toISOString() ?? null,
 });
 
 /** Sends what is new about one run to one client. */

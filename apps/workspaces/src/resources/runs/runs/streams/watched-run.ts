@@ -2,6 +2,7 @@ import { Prisma } from '../../../../generated/prisma/client';
 import type { Watched } from '../../../../kernel/endpoints/watches';
 import { readRange } from '../jobs/logs';
 import { fromRuns, type Run, runOf, selectRuns } from '../run';
+import type { PhaseStatus } from '../statuses';
 
 /** The plan or the apply of a run as it is now. Sizes are bytes. */
 export interface PhaseState {
@@ -16,6 +17,8 @@ export interface PhaseState {
   readonly imports: number | null;
   readonly errorMessage: string | null;
   readonly logSize: number;
+  /** When its results and log were hidden; undefined if they are not. */
+  readonly hiddenAt: Date | undefined;
   /** The addition since the previous read, for all watchers who have read up to there. */
   readonly news: { readonly start: number; readonly bytes: Buffer } | undefined;
 }
@@ -25,6 +28,8 @@ export interface RunState {
   readonly run: Run;
   readonly phases: readonly PhaseState[];
 }
+
+const endedPhases: ReadonlySet<string> = new Set<PhaseStatus>(['finished', 'errored', 'canceled']);
 
 /** The largest addition that is read once for all watchers; those further behind read separately. */
 const largestNews = 64 * 1024;
@@ -38,6 +43,11 @@ export const watchedRuns: Watched<RunState> = {
   async read({ db, keyring }, ids, before) {
     const runs = await db.rows<Record<string, unknown>>({ name: 'runs_watched', text: read, values: [ids] });
     const phases = await db.prisma.runPhase.findMany({ where: { runId: { in: [...ids] } }, orderBy: { kind: 'desc' } });
+    // What is hidden leaves an empty log: most phases need not be looked up.
+    const empty = phases.flatMap(({ id, logSize, status }) => (logSize === 0n && endedPhases.has(status) ? [id] : []));
+    const hidden =
+      empty.length === 0 ? [] : await db.prisma.hiddenPhaseData.findMany({ where: { phaseId: { in: empty } } });
+    const hiddenAt = new Map(hidden.map(({ phaseId, deletedAt }) => [phaseId, deletedAt]));
     const states = await Promise.all(
       phases.map(async ({ runId: of, kind, logSize: size, timestamps, ...phase }) => {
         const [runId, logSize] = [of ?? '', Number(size)];
@@ -46,7 +56,9 @@ export const watchedRuns: Watched<RunState> = {
         const news = isNews
           ? { start: previousSize, bytes: await readRange(db, keyring, phase.id, { from: previousSize, to: logSize }) }
           : undefined;
-        return { ...phase, runId, kind, logSize, timestamps, news } as PhaseState & { runId: string };
+        return { ...phase, runId, kind, logSize, hiddenAt: hiddenAt.get(phase.id), timestamps, news } as PhaseState & {
+          runId: string;
+        };
       }),
     );
     return new Map(
