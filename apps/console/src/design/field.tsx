@@ -111,6 +111,8 @@ export function SelectField<Value extends string>({
         className="input"
         value={value}
         required={required}
+        aria-invalid={error !== undefined}
+        aria-describedby={hint !== undefined || error !== undefined ? `${id}-more` : undefined}
         onChange={(event) => onChange(event.target.value as Value)}
       >
         {options.map((option) => {
@@ -138,7 +140,13 @@ export function CheckField({ label, hint, error, checked, onChange }: CheckField
   return (
     <div className="field">
       <span className="check">
-        <input id={id} type="checkbox" checked={checked} onChange={(event) => onChange(event.target.checked)} />
+        <input
+          id={id}
+          type="checkbox"
+          checked={checked}
+          aria-describedby={hint !== undefined || error !== undefined ? `${id}-more` : undefined}
+          onChange={(event) => onChange(event.target.checked)}
+        />
         <label htmlFor={id}>{label}</label>
       </span>
       <More id={`${id}-more`} hint={hint} error={error} />

@@ -22,6 +22,8 @@ export interface FormProps {
   readonly problem?: string | undefined;
   /** Why it cannot be submitted now. */
   readonly forbidden?: string | undefined;
+  /** Shown below that reason. */
+  readonly why?: ReactNode;
   readonly onSend: () => void;
   readonly onBack?: (() => void) | undefined;
   /** Shown next to the button. */
@@ -40,6 +42,7 @@ export function Form({
   change,
   problem,
   forbidden,
+  why,
   onSend,
   onBack,
   extra,
@@ -52,7 +55,7 @@ export function Form({
     if (!change.isPending && forbidden === undefined) onSend();
   };
   const button = (
-    <Button type="submit" {...(kind ? { kind } : {})} busy={change.isPending} forbidden={forbidden}>
+    <Button type="submit" {...(kind ? { kind } : {})} busy={change.isPending} forbidden={forbidden} why={why}>
       {action}
     </Button>
   );

@@ -1,6 +1,6 @@
-/** Saves a text as a file, without sending it anywhere. */
-export function saveFile(name: string, text: string, type = 'text/plain'): void {
-  const url = URL.createObjectURL(new Blob([text], { type }));
+/** Saves a text or bytes as a file, without sending them anywhere. */
+export function saveFile(name: string, content: BlobPart, type = 'text/plain'): void {
+  const url = URL.createObjectURL(new Blob([content], { type }));
   const link = document.createElement('a');
   link.href = url;
   link.download = name.replace(/[^\w.-]+/g, '-');

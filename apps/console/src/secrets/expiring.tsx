@@ -6,7 +6,7 @@ import { Badge } from '../design/badge';
 import { Table } from '../design/table';
 import { Time } from '../design/time';
 import { useSession } from '../shell/session';
-import type { CertificateInfo } from './engines/certificates';
+import type { CertificateInfo } from './engines/pki/certificates';
 import { hasVersions, useMounts } from './mounts';
 import { mountPage, page } from './pages';
 import { useReadable } from './readable';

@@ -35,6 +35,8 @@ export interface Pages {
     readonly tab?: string;
     readonly name?: string;
     readonly create?: boolean;
+    /** Which part of the page of an item. */
+    readonly part?: string;
     readonly place?: string;
     readonly at?: string;
   };

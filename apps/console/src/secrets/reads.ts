@@ -69,7 +69,13 @@ export function useChange<T = unknown>(onDone?: (answer: T, change: ChangeCall) 
   const { transport } = useSession();
   const queries = useQueryClient();
   return useMutation<T, Error, ChangeCall>({
-    mutationFn: ({ method, path, body }) => transport.call<T>(method, `/v1/${path}`, body),
+    mutationFn: ({ method, path, body }) =>
+      transport.call<T>(
+        method,
+        `/v1/${path}`,
+        body,
+        method === 'PATCH' ? { 'Content-Type': 'application/merge-patch+json' } : {},
+      ),
     onSuccess: async (answer, change) => {
       await queries.invalidateQueries({ queryKey: ['v1'] });
       onDone?.(answer, change);

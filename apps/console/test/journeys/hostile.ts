@@ -54,6 +54,14 @@ export function vaultOf({ secretsUrl, firstRun }: TestInstallation): Promise<voi
     });
     await write('identity/oidc/provider/thicket', { allowed_client_ids: '*' });
     await write('sys/policies/acl/thicket', { policy: `# ${hostile}` });
+    await write('sys/mounts/thorns', { type: 'transit', description: hostile });
+    await write('thorns/keys/briar', { type: 'ed25519' });
+    await write('thorns/keys/thistle', { derived: true, exportable: true });
+    await write('thorns/keys/thistle/rotate', {});
+    await write('sys/mounts/nettles', { type: 'pki', description: hostile });
+    await write('nettles/root/generate/internal', { common_name: hostile, issuer_name: 'stem', key_type: 'ec' });
+    await write('nettles/roles/leaf', { allow_any_name: true, enforce_hostnames: false, cn_validations: 'disabled' });
+    await write('nettles/issue/leaf', { common_name: hostile, exclude_cn_from_sans: true, ttl: '20h' });
     await write('auth/token/create', { display_name: hostile, meta: { hostile }, ttl: '1h', policies: ['default'] });
   })();
   return vault;

@@ -32,6 +32,17 @@ const secretsPages = [
   '/ui/engines/mount?mount=scheduler/',
   '/ui/engines/mount?mount=scheduler/&tab=endpoints',
   '/ui/engines/mount?mount=scheduler/&tab=role&create=true',
+  '/ui/engines/mount?mount=thorns/',
+  '/ui/engines/mount?mount=thorns/&tab=configuration',
+  ...['briar', 'thistle'].map((name) => `/ui/engines/mount?mount=thorns/&tab=keys&name=${name}`),
+  '/ui/engines/mount?mount=nettles/',
+  ...['issuers', 'roles', 'certificates', 'keys', 'acme'].map((tab) => `/ui/engines/mount?mount=nettles/&tab=${tab}`),
+  '/ui/engines/mount?mount=nettles/&tab=issuers&name=stem',
+  ...['', '&part=root', '&part=intermediate', '&part=external', '&part=import'].map(
+    (part) => `/ui/engines/mount?mount=nettles/&tab=issuers&create=true${part}`,
+  ),
+  ...['issue', 'sign', 'settings'].map((part) => `/ui/engines/mount?mount=nettles/&tab=roles&name=leaf&part=${part}`),
+  '/ui/engines/mount?mount=nettles/&tab=roles&create=true',
   '/ui/access/mount?mount=auth/token/',
   '/ui/engines/mount?mount=scheduler/&place=role/%7Bname%7D',
 ];

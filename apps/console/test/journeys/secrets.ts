@@ -5,21 +5,12 @@ import type { Page } from 'playwright-core';
 import { SchedulerStandIn } from '../../../secrets/test/stand-ins/scheduler';
 import { journey, soon } from '../stage';
 import { at, forgetProofs } from './installation';
+import { api } from './secrets-api';
 
 /** What must stay text wherever it is shown. */
 const evil = '<img src=x onerror="document.title=1">';
 
 describe('the console of the secrets service', () => {
-  const api = async (method: string, path: string, body?: object) => {
-    const answer = await fetch(`${at.installation.secretsUrl}/v1/${path}`, {
-      method,
-      headers: { 'X-Service-Token': at.installation.firstRun().secrets.root_token },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    const text = await answer.text();
-    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`);
-    return text === '' ? undefined : JSON.parse(text);
-  };
   const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 
   journey('stores a secret, shows it, writes it again, compares, deletes, brings back and destroys', async () => {
@@ -283,6 +274,11 @@ describe('the console of the secrets service', () => {
       await page.getByRole('dialog').getByRole('button', { name: 'Revoke 1 lease' }).click();
       await page.getByText('1 in all').waitFor();
       expect(scheduler.issued).toHaveLength(1);
+      // The role says who holds its credentials.
+      await page.goto(`${at.installation.secretsUrl}/ui/engines/mount?mount=dock/&tab=role&name=crane`);
+      const held = page.getByRole('region', { name: 'Credentials in use' });
+      await held.getByRole('link', { name: `token …${auth.accessor.slice(-6)}` }).waitFor();
+      expect(await held.getByRole('link', { name: 'dock/creds/crane' }).count()).toBe(1);
     });
   });
 
@@ -346,6 +342,19 @@ describe('the console of the secrets service', () => {
     await button(page, 'Create role').click();
     await page.getByRole('heading', { name: 'ops', level: 1 }).waitFor();
     expect((await api('GET', 'scheduler/role/ops')).data.policies).toEqual(['read', 'write']);
+  });
+
+  journey('shows the code of a TOTP key at once, and hides the key', async () => {
+    await api('POST', 'sys/mounts/clocks', { type: 'totp' });
+    await api('POST', 'clocks/keys/tower', { key: 'JBSWY3DPEHPK3PXP', account_name: 'bell' });
+    const page = await at.signedIn('secrets', '/ui/engines/mount?mount=clocks/&tab=keys&name=tower');
+    await page.getByText('Generate or check a code').click();
+    await page.getByRole('button', { name: /^Generate the current code/ }).click();
+    await page
+      .getByRole('status')
+      .getByText(/^\d{6}$/)
+      .waitFor();
+    expect(await page.content()).not.toContain('JBSWY3DPEHPK3PXP');
   });
 
   journey('makes users of userpass by name, with policies that are picked, changes and deletes them', async () => {
@@ -507,7 +516,9 @@ describe('the console of the secrets service', () => {
     expect(await at.violations(page)).toEqual([]);
     await first.getByRole('button', { name: 'Revoke north.example.com' }).click();
     await button(page, 'Revoke certificate').click();
-    await first.getByText('revoked').waitFor();
+    await soon(async () => expect(await page.getByText('north.example.com').count()).toBe(0));
+    await page.getByLabel('Show').selectOption({ label: 'All, with revoked and expired ones' });
+    await page.getByRole('row').filter({ hasText: 'north.example.com' }).getByText('revoked').waitFor();
   });
 
   journey('enrols a person for a second factor with a code to scan', async () => {

@@ -141,7 +141,11 @@ function TokenFacts({ accessor }: { readonly accessor: string }) {
               </dd>,
             ])}
           </dl>
-          <LeasesOf accessor={accessor} />
+          <LeasesOf
+            title="Leases"
+            of={{ accessor }}
+            none="None: it has requested no credentials, or they have expired."
+          />
           <p>
             <Link {...page('/audit', { accessor })}>View in audit</Link>
           </p>

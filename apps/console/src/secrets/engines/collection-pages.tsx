@@ -9,8 +9,10 @@ import { Notice } from '../../design/notice';
 import { Empty, Skeleton } from '../../design/page';
 import { Table } from '../../design/table';
 import { Time } from '../../design/time';
+import { LeasesOf } from '../leases/leases-of';
 import { mountPage } from '../pages';
 import { PolicyPicker } from '../policy-picker';
+import { useReadable } from '../readable';
 import { encodedPath, useChange, useListing, useRead } from '../reads';
 import { AppRoleCredentials } from './approle-credentials';
 import { type Collection, groupsOf, labelOf } from './collections';
@@ -33,21 +35,12 @@ export function CollectionList({ mount, collection }: CollectionProps) {
   const textOf = (name: string) => [name, ...told.map((field) => String(info[name]?.[field] ?? ''))].join(' ');
   const shown = (names.data?.keys ?? []).filter((name) => textOf(name).toLowerCase().includes(text.toLowerCase()));
   const to = (name: string) => mountPage({ mount, tab: collection.list, name });
-  const add =
-    collection.made === undefined ? (
-      <Link className="button primary" {...mountPage({ mount, tab: collection.list, create: true })}>
-        <Plus size={16} aria-hidden="true" />
-        Create {collection.one}
-      </Link>
-    ) : (
-      <div className="row">
-        {collection.made.map(([label, place]) => (
-          <Link key={place} className="button" {...mountPage({ mount, place })}>
-            {label}
-          </Link>
-        ))}
-      </div>
-    );
+  const add = (
+    <Link className="button primary" {...mountPage({ mount, tab: collection.list, create: true })}>
+      <Plus size={16} aria-hidden="true" />
+      Create {collection.one}
+    </Link>
+  );
   if (names.error) return <ErrorNotice error={names.error} onRetry={() => void names.refetch()} />;
   if (names.data === undefined) return <Skeleton />;
   if (names.data.keys.length === 0) {
@@ -110,6 +103,9 @@ function Told({ value }: { readonly value: unknown }) {
 /** An item of a collection with its form and actions; without a name, a new one. */
 export function CollectionRecord({ mount, collection, name }: CollectionProps & { readonly name: string | undefined }) {
   const { record, one, list, actions } = collection;
+  // Each read of it issues credentials with a lease.
+  const issues = !mount.startsWith('auth/') && actions.some(({ pattern }) => pattern.startsWith('creds/'));
+  const mayLook = useReadable([], ['sys/leases/timeline']).has('sys/leases/timeline');
   const [parameter = 'name'] = record.parameters;
   const navigate = useNavigate();
   const [newName, setNewName] = useState('');
@@ -178,6 +174,13 @@ export function CollectionRecord({ mount, collection, name }: CollectionProps & 
         </div>
       </form>
       {name === undefined ? null : <Actions mount={mount} actions={actions} collection={collection} name={name} />}
+      {name === undefined || !issues || !mayLook ? null : (
+        <LeasesOf
+          title="Credentials in use"
+          of={{ prefix: `${mount}creds/${name}` }}
+          none="No credentials of this role are in use."
+        />
+      )}
       {removing ? (
         <Confirm
           title={`Delete ${one} ${name}?`}
@@ -204,6 +207,10 @@ const verbsOfPattern: ReadonlyMap<string, string> = new Map(
     issue: 'Issue certificate',
     sign: 'Sign',
     sts: 'Generate session credentials',
+    reset: 'Reset connections',
+    'rotate-root': 'Rotate root credentials',
+    'rotate-role': 'Rotate credentials',
+    code: 'Generate or check a code',
   }),
 );
 

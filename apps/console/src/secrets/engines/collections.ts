@@ -7,8 +7,6 @@ export interface Collection {
   readonly title: string;
   readonly one: string;
   readonly record: EnginePath;
-  /** Patterns that create an item, with labels, if writing its name does not. */
-  readonly made: readonly (readonly [string, string])[] | undefined;
   /** Actions on an item. */
   readonly actions: readonly EnginePath[];
 }
@@ -22,8 +20,6 @@ const words: ReadonlyMap<string, readonly [string, string]> = new Map(
     'static-role': ['Static roles', 'static role'],
     'static-roles': ['Static roles', 'static role'],
     keys: ['Keys', 'key'],
-    issuers: ['Issuers', 'issuer'],
-    certs: ['Certificates', 'certificate'],
     config: ['Connections', 'connection'],
     'oidc/client': ['Clients', 'client'],
     'oidc/provider': ['Providers', 'provider'],
@@ -41,22 +37,8 @@ const verbs: ReadonlyMap<string, readonly string[]> = new Map(
     role: ['creds', 'sts'],
     'static-roles': ['static-creds', 'rotate-role'],
     'static-role': ['static-cred', 'rotate-role'],
-    keys: ['encrypt', 'decrypt', 'rewrap', 'sign', 'verify', 'hmac'],
-  }),
-);
-
-/** Collections whose items get generated names. */
-const makers: ReadonlyMap<string, readonly (readonly [string, string])[]> = new Map(
-  Object.entries({
-    'issuer/{ref}': [
-      ['Generate root', 'issuers/generate/root/{exported}'],
-      ['Generate intermediate', 'issuers/generate/intermediate/{exported}'],
-      ['Import', 'issuers/import/bundle'],
-    ],
-    'key/{ref}': [
-      ['Generate key', 'keys/generate/{kind}'],
-      ['Import', 'keys/import'],
-    ],
+    config: ['reset', 'rotate-root'],
+    keys: ['code'],
   }),
 );
 
@@ -88,7 +70,7 @@ export function collectionsOf(places: readonly EnginePath[]): Collection[] {
       // A path that sets a single field of the record is part of its form.
       const fields = new Set(record.write?.fields.map(({ name }) => name.replace(/_/g, '-')));
       const own = actions.filter(({ pattern }) => !fields.has(pattern.slice(record.pattern.length + 1)));
-      return [{ list, title, one, record, made: makers.get(record.pattern), actions: own }];
+      return [{ list, title, one, record, actions: own }];
     });
 }
 

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
+import { Suspense, useState } from 'react';
 import { Button } from '../../design/button';
 import { Confirm } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
@@ -10,13 +10,13 @@ import { useMay } from '../may';
 import { holdsValues, kindOf, useMounts } from '../mounts';
 import { mountPage, page, useAddress } from '../pages';
 import { encodedPath, useChange } from '../reads';
-import { Certificates } from './certificates';
 import { CollectionList, CollectionRecord } from './collection-pages';
 import { collectionsOf, labelOf, settingsOf } from './collections';
 import { type Document, namesIn, placesOf } from './document';
+import { ownPages } from './own-pages';
 import { PlaceForm } from './place';
 
-/** An engine or auth method: all its paths, each with a form. */
+/** An engine or auth method: pages made for its type, or generated ones, and a form for each of its paths. */
 export function MountPage() {
   const { mount: at = '', tab: asked, name, create, place: chosen, at: below } = useAddress('/engines/mount');
   const { transport } = useSession();
@@ -26,9 +26,15 @@ export function MountPage() {
   const mount = isAuth
     ? mounts.auth.find(({ path }) => `auth/${path}` === at)
     : mounts.secret.find(({ path }) => path === at);
+  const own = isAuth ? undefined : ownPages.get(mount?.type ?? '');
+  const isPlace = chosen !== undefined || below !== undefined;
+  const ownTab = isPlace
+    ? undefined
+    : own?.tabs.find((one, at) => one.tab === asked || (asked === undefined && at === 0));
   const document = useQuery<Document>({
     queryKey: ['v1', 'openapi'],
     staleTime: 60_000,
+    enabled: mounts.known && ownTab === undefined,
     queryFn: () => transport.call<Document>('GET', '/v1/sys/internal/specs/openapi'),
   });
   const change = useChange();
@@ -41,19 +47,24 @@ export function MountPage() {
   const collections = collectionsOf(places);
   const settings = settingsOf(places);
   const tabs = [
-    ...collections.map(({ list, title }) => ({ tab: list, label: title })),
-    ...(mount?.type === 'pki' ? [{ tab: 'certificates', label: 'Certificates' }] : []),
-    ...(settings.length === 0 ? [] : [{ tab: 'configuration', label: 'Configuration' }]),
+    ...(own?.tabs ?? collections.map(({ list, title }) => ({ tab: list, label: title }))),
+    ...(own === undefined && settings.length === 0 ? [] : [{ tab: 'configuration', label: 'Configuration' }]),
     { tab: 'endpoints', label: 'All endpoints' },
   ];
-  const isPlace = chosen !== undefined || below !== undefined;
-  const tab = isPlace || places.length === 0 ? 'endpoints' : (asked ?? tabs[0]?.tab);
-  const collection = collections.find(({ list }) => list === tab);
+  const tab = ownTab?.tab ?? (isPlace || places.length === 0 ? 'endpoints' : (asked ?? tabs[0]?.tab));
+  const collection = own === undefined ? collections.find(({ list }) => list === tab) : undefined;
   const crumbs = [isAuth ? { label: 'Auth methods', to: '/access' } : { label: 'Secrets engines', to: '/engines' }];
   const title = collection === undefined ? undefined : (name ?? (create ? `Create ${collection.one}` : undefined));
   const known = mount !== undefined;
   const mounting = isAuth ? `sys/auth/${mount?.path ?? ''}` : `sys/mounts/${mount?.path ?? ''}`;
   const may = useMay(known ? [mounting.replace(/\/$/, '')] : []);
+  const ownPage =
+    own === undefined || ownTab === undefined || mount === undefined ? null : (
+      <Suspense fallback={<Skeleton rows={5} />}>
+        <own.Page key={at} mount={mount} tab={ownTab.tab} name={name} create={create === true} />
+      </Suspense>
+    );
+  if (ownPage !== null && (name !== undefined || create)) return ownPage;
   return (
     <div className="stack">
       <PageHead
@@ -98,7 +109,7 @@ export function MountPage() {
       </PageHead>
       <ErrorNotice error={mounts.error ?? document.error ?? change.error} />
       {mounts.known && !known ? <Empty>No engine that you may use is at {at}.</Empty> : null}
-      {document.isPending ? <Skeleton rows={5} /> : null}
+      {document.isLoading || !mounts.known ? <Skeleton rows={5} /> : null}
       {known && tabs.length > 1 ? (
         <nav className="tabs" aria-label={`Parts of ${at}`}>
           {tabs.map(({ tab: one, label }) => (
@@ -118,7 +129,10 @@ export function MountPage() {
       ) : (
         <CollectionList key={`${at} ${tab}`} mount={at} collection={collection} />
       )}
-      {known && tab === 'certificates' ? <Certificates mount={at} /> : null}
+      {ownPage}
+      {known && tab === 'configuration' && own !== undefined && document.isSuccess && settings.length === 0 ? (
+        <Empty>Your policies allow no settings of this engine.</Empty>
+      ) : null}
       {known && tab === 'configuration'
         ? settings.map((one) => (
             <details key={one.pattern} className="panel" open={settings.length === 1}>

@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { type FormEvent, useEffect, useState } from 'react';
 import { ApiError } from '../../api/api-error';
 import { Button } from '../../design/button';
+import { Copied } from '../../design/copy';
 import { Confirm } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
 import { TextField } from '../../design/field';
@@ -237,6 +238,29 @@ function Names({
   );
 }
 
+/** Fields of answers that are shown at once; all other texts may be secret. */
+const open = new Set([
+  'username',
+  'account_name',
+  'issuer',
+  'algorithm',
+  'code',
+  'accessor',
+  'accessor_id',
+  'ip',
+  'key_type',
+  'fingerprint',
+  'public_key',
+  'signed_key',
+  'serial_number',
+  'certificate',
+  'issuing_ca',
+  'csr',
+  'service_account_name',
+  'service_account_namespace',
+  'last_vault_rotation',
+]);
+
 function AnswerFacts({ answer }: { readonly answer: PathAnswer | undefined }) {
   const data = answer?.data ?? {};
   return (
@@ -262,7 +286,11 @@ function AnswerFacts({ answer }: { readonly answer: PathAnswer | undefined }) {
               <code>{name}</code>
             </dt>,
             <dd key={name}>
-              <SecretValue name={name} value={textOf(value)} />
+              {typeof value === 'boolean' || typeof value === 'number' || open.has(name) ? (
+                <Copied text={textOf(value)} what={name} />
+              ) : (
+                <SecretValue name={name} value={textOf(value)} />
+              )}
             </dd>,
           ])}
         </dl>

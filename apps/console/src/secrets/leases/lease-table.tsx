@@ -10,8 +10,11 @@ export function LeaseTable({
   leases,
   chosen,
   onChoose,
+  isOfOne = false,
 }: {
   readonly leases: readonly Lease[];
+  /** All were requested by one token, which is not named. */
+  readonly isOfOne?: boolean;
   readonly chosen?: ReadonlySet<string>;
   readonly onChoose?: (chosen: ReadonlySet<string>) => void;
 }) {
@@ -46,7 +49,7 @@ export function LeaseTable({
             <th className="lifeline-column">From issue to latest expiry</th>
             <th>Expires</th>
             <th>State</th>
-            {chosen === undefined ? null : <th>Requested by</th>}
+            {isOfOne ? null : <th>Requested by</th>}
           </tr>
         </thead>
         <tbody>
@@ -82,7 +85,7 @@ export function LeaseTable({
               <td>
                 <State lease={lease} />
               </td>
-              {chosen === undefined ? null : (
+              {isOfOne ? null : (
                 <td className="tight">
                   {lease.token_accessor === null ? (
                     <span className="second">a token that is gone</span>

@@ -6,23 +6,29 @@ import { useRead } from '../reads';
 import { LeaseTable } from './lease-table';
 import type { Lease } from './lifeline';
 
-/** Leases of a token, which end with it. */
-export function LeasesOf({ accessor }: { readonly accessor: string }) {
-  const query = new URLSearchParams({ accessor, limit: '50' });
+interface LeasesOfProps {
+  readonly title: string;
+  /** Of a token, by its accessor, or issued at a path. */
+  readonly of: { readonly accessor: string } | { readonly prefix: string };
+  /** Shown if there are none. */
+  readonly none: string;
+}
+
+/** Some of the leases of a token or a path. */
+export function LeasesOf({ title, of, none }: LeasesOfProps) {
+  const query = new URLSearchParams({ ...of, limit: '50' });
   const found = useRead<{ leases: readonly Lease[]; next: string | null }>(`sys/leases/timeline?${query}`);
   return (
     <section className="stack-tight" aria-labelledby="leases">
-      <h2 id="leases">Leases</h2>
+      <h2 id="leases">{title}</h2>
       <ErrorNotice error={found.error} onRetry={() => void found.refetch()} />
       {found.isPending ? <Skeleton rows={2} /> : null}
-      {found.data?.leases.length === 0 ? (
-        <p className="second">None: it has requested no credentials, or they have expired.</p>
-      ) : null}
+      {found.data?.leases.length === 0 ? <p className="second">{none}</p> : null}
       {found.data === undefined || found.data.leases.length === 0 ? null : (
         <>
-          <LeaseTable leases={found.data.leases} />
+          <LeaseTable leases={found.data.leases} isOfOne={'accessor' in of} />
           <p>
-            <Link {...page('/leases', { accessor })}>
+            <Link {...page('/leases', of)}>
               {found.data.next === null ? 'Choose some of them and revoke them' : 'All of them'}
             </Link>
           </p>

@@ -5,6 +5,7 @@ import { Badge } from '../../design/badge';
 import { Copied } from '../../design/copy';
 import { Notice } from '../../design/notice';
 import { PageHead, SameBy, Skeleton } from '../../design/page';
+import { TabList } from '../../design/tab-list';
 import { Table } from '../../design/table';
 import { Time } from '../../design/time';
 import { useSession } from '../../shell/session';
@@ -227,13 +228,12 @@ function Counts({ run: { phases } }: { readonly run: LiveRun }) {
 function Views({ chosen, views }: { readonly chosen: RunView; readonly views: readonly RunView[] }) {
   const [, change] = useAddress<{ view?: RunView }>();
   return (
-    <div className="tabs" role="tablist" aria-label="Parts of the run">
-      {views.map((view) => (
-        <button key={view} type="button" role="tab" aria-selected={view === chosen} onClick={() => change({ view })}>
-          {view.replace(/^./, (letter) => letter.toUpperCase())}
-        </button>
-      ))}
-    </div>
+    <TabList
+      label="Parts of the run"
+      tabs={views.map((tab) => ({ tab, label: tab.replace(/^./, (letter) => letter.toUpperCase()) }))}
+      chosen={chosen}
+      onChange={(view) => change({ view })}
+    />
   );
 }
 

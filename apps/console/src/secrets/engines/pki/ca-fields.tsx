@@ -1,0 +1,152 @@
+import { useState } from 'react';
+import { Button } from '../../../design/button';
+import { ErrorNotice } from '../../../design/error-notice';
+import { SelectField, TextField } from '../../../design/field';
+import { Notice } from '../../../design/notice';
+import { useMay } from '../../may';
+import { encodedPath, useChange, useRead } from '../../reads';
+import { secondsOf, spanOf, type TtlChoice, TtlField } from '../ttl-field';
+
+/** What is asked for a CA. */
+export interface AskedCa {
+  readonly common_name: string;
+  readonly organization: string;
+  readonly issuer_name: string;
+  readonly ttl: string;
+  /** Type and size. */
+  readonly key: string;
+}
+
+const caKeys = [
+  { value: 'ec 256', label: 'EC P-256', hint: 'Small and fast, and known to every client: the usual choice.' },
+  { value: 'ec 384', label: 'EC P-384', hint: 'For rules that ask for more than 128 bits of security.' },
+  { value: 'rsa 2048', label: 'RSA 2048', hint: 'For clients that know only RSA.' },
+  { value: 'rsa 3072', label: 'RSA 3072', hint: 'RSA as strong as EC P-256.' },
+  { value: 'rsa 4096', label: 'RSA 4096', hint: 'RSA for CAs that are kept for decades; signing is slow.' },
+  { value: 'ed25519 0', label: 'Ed25519', hint: 'Modern; browsers do not accept it yet.' },
+] as const;
+
+const year = 8760;
+const caTtls: readonly TtlChoice[] = [1, 2, 3, 5, 10, 20].map((years) => [
+  `${years * year}h`,
+  years === 1 ? '1 year' : `${years} years`,
+]);
+
+export const newCa: AskedCa = {
+  common_name: '',
+  organization: '',
+  issuer_name: '',
+  ttl: `${10 * year}h`,
+  key: 'ec 256',
+};
+
+/** The fields of a request for a CA. */
+export const subjectOf = ({ common_name, organization }: AskedCa) => ({
+  common_name,
+  ...(organization.trim() === '' ? {} : { organization: [organization.trim()] }),
+});
+export function keyOf({ key }: AskedCa) {
+  const [key_type, bits] = key.split(' ');
+  return { key_type, key_bits: Number(bits) };
+}
+
+/** The subject and the key of a CA. */
+export function CaFields({
+  asked,
+  onChange,
+  example,
+}: {
+  readonly asked: AskedCa;
+  /** What kind of CA it is, in examples. */
+  readonly example: 'Root' | 'Issuing';
+  readonly onChange: (part: Partial<AskedCa>) => void;
+}) {
+  return (
+    <>
+      <TextField
+        label="Common name"
+        required
+        autoFocus
+        value={asked.common_name}
+        onChange={(common_name) => onChange({ common_name })}
+        placeholder={`Example ${example} CA`}
+        hint="The name that people see when they look at a certificate."
+      />
+      <TextField
+        label="Organization (optional)"
+        value={asked.organization}
+        onChange={(organization) => onChange({ organization })}
+        placeholder="Example Ltd"
+      />
+      <TextField
+        label="Issuer name (optional)"
+        value={asked.issuer_name}
+        onChange={(issuer_name) => onChange({ issuer_name })}
+        placeholder={`${example.toLowerCase()}-1`}
+        hint="A short name for roles and paths: letters, digits, hyphens, dots."
+      />
+      <SelectField
+        label="Key type"
+        value={asked.key}
+        onChange={(key) => onChange({ key })}
+        options={caKeys}
+        hint={caKeys.find(({ value }) => value === asked.key)?.hint}
+      />
+    </>
+  );
+}
+
+/** The lifetime of a CA, and what the signing mount makes of it. */
+export function CaTtlField({
+  mount,
+  ttl,
+  onChange,
+}: {
+  /** The mount that signs. */
+  readonly mount: string;
+  readonly ttl: string;
+  readonly onChange: (ttl: string) => void;
+}) {
+  const path = `sys/mounts/${mount}tune`;
+  const tune = useRead<{ readonly max_lease_ttl: number }>(encodedPath(path));
+  const may = useMay([path]);
+  const change = useChange();
+  const [raised, setRaised] = useState<string>();
+  const asked = secondsOf(ttl);
+  const most = tune.data?.max_lease_ttl;
+  const isCapped = asked !== undefined && most !== undefined && asked > most;
+  return (
+    <>
+      <TtlField
+        label="TTL"
+        choices={caTtls}
+        value={ttl}
+        onChange={onChange}
+        {...(raised !== undefined && !isCapped ? { hint: `The maximum lease TTL of ${mount} is now ${raised}.` } : {})}
+      />
+      {isCapped ? (
+        <Notice tone="amber" alert>
+          <span>
+            The CA would expire after {spanOf(most)}: the maximum lease TTL of <code>{mount}</code> is not longer.
+          </span>
+          <span>
+            <Button
+              small
+              busy={change.isPending}
+              {...may({ path, capabilities: ['update'] })}
+              onClick={() =>
+                change.mutate(
+                  { method: 'POST', path: encodedPath(path), body: { max_lease_ttl: ttl } },
+                  { onSuccess: () => setRaised(spanOf(asked)) },
+                )
+              }
+            >
+              Raise it to {spanOf(asked)}
+            </Button>
+          </span>
+        </Notice>
+      ) : null}
+      <ErrorNotice error={change.error} />
+    </>
+  );
+}

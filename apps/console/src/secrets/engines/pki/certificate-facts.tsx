@@ -1,0 +1,39 @@
+import { Copied } from '../../../design/copy';
+import { Time } from '../../../design/time';
+import { exactTime, useTimeZone } from '../../../design/time-zone';
+import type { CertificateContents } from './certificate';
+
+/** What a certificate says, as facts. */
+export function CertificateFacts({ of }: { readonly of: CertificateContents }) {
+  const zone = useTimeZone();
+  const isRoot = of.subject === of.issuer;
+  return (
+    <dl className="facts">
+      <dt>Subject</dt>
+      <dd>{of.subject || '–'}</dd>
+      {of.names.length === 0 ? null : (
+        <>
+          <dt>Names</dt>
+          <dd>{of.names.join(', ')}</dd>
+        </>
+      )}
+      <dt>Issued by</dt>
+      <dd>{isRoot ? 'itself (root)' : of.issuer}</dd>
+      <dt>Valid from</dt>
+      <dd>{exactTime(new Date(of.notBeforeMs), zone)}</dd>
+      <dt>Expires</dt>
+      <dd>
+        {exactTime(new Date(of.notAfterMs), zone)}{' '}
+        <span className="second">
+          (<Time at={of.notAfterMs} />)
+        </span>
+      </dd>
+      <dt>Key</dt>
+      <dd>{of.keyType}</dd>
+      <dt>Serial number</dt>
+      <dd>
+        <Copied text={of.serial} what="serial number" />
+      </dd>
+    </dl>
+  );
+}

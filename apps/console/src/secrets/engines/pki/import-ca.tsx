@@ -1,0 +1,60 @@
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { Form } from '../../../design/form';
+import { Notice } from '../../../design/notice';
+import { useMay } from '../../may';
+import { mountPage } from '../../pages';
+import { encodedPath, useChange } from '../../reads';
+import { PemField } from './pem-field';
+
+interface Imported {
+  readonly data: {
+    readonly imported_issuers: readonly string[] | null;
+    readonly imported_keys: readonly string[] | null;
+    readonly existing_issuers: readonly string[] | null;
+    readonly existing_keys: readonly string[] | null;
+  };
+}
+
+const counted = (count: number, one: string) => `${count} ${one}${count === 1 ? '' : 's'}`;
+
+/** Imports CA certificates, with their keys or without. */
+export function ImportCa({ mount }: { readonly mount: string }) {
+  const [text, setText] = useState('');
+  const path = `${mount}issuers/import/bundle`;
+  const may = useMay([path]);
+  const change = useChange<Imported>(() => setText(''));
+  const done = change.data?.data;
+  const sum = (...lists: (readonly string[] | null | undefined)[]) =>
+    lists.reduce((total, list) => total + (list?.length ?? 0), 0);
+  return (
+    <div className="stack">
+      <Form
+        action="Import"
+        change={change}
+        {...may({ path, capabilities: ['update'] })}
+        onSend={() => change.mutate({ method: 'POST', path: encodedPath(path), body: { pem_bundle: text } })}
+      >
+        <PemField
+          label="Certificates and keys"
+          value={text}
+          onChange={setText}
+          hint="In PEM, in any order. Keys must not be encrypted; they are stored and never shown again."
+        />
+      </Form>
+      {done === undefined ? null : (
+        <Notice tone="green" alert>
+          <span>
+            Imported {counted(sum(done.imported_issuers), 'issuer')} and {counted(sum(done.imported_keys), 'key')}
+            {sum(done.existing_issuers, done.existing_keys) === 0
+              ? '.'
+              : `; ${sum(done.existing_issuers, done.existing_keys)} were there already.`}
+          </span>
+          <span>
+            <Link {...mountPage({ mount, tab: 'issuers' })}>Issuers</Link>
+          </span>
+        </Notice>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,105 @@
+import { Link, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { CheckField, SelectField } from '../../../design/field';
+import { Form } from '../../../design/form';
+import { Notice } from '../../../design/notice';
+import { Lines } from '../../../design/page';
+import { SecretValue } from '../../../design/secret-value';
+import { useSession } from '../../../shell/session';
+import { useMay } from '../../may';
+import { mountPage } from '../../pages';
+import { encodedPath, useChange, useRead } from '../../reads';
+import { CaFields, CaTtlField, keyOf, newCa, subjectOf } from './ca-fields';
+
+interface Generated {
+  readonly data: { readonly issuer_id: string; readonly certificate: string; readonly private_key?: string };
+}
+
+/** The address of a mount for clients. */
+export function useAddressOf(mount: string): string {
+  const { transport } = useSession();
+  const namespace = transport.headers.get('X-Service-Namespace') ?? '';
+  return `${location.origin}/v1/${encodedPath(namespace + mount).replace(/\/$/, '')}`;
+}
+
+/** Creates a root CA. */
+export function RootCa({ mount }: { readonly mount: string }) {
+  const at = encodedPath(mount);
+  const address = useAddressOf(mount);
+  const urls = useRead<{ readonly issuing_certificates: readonly string[] }>(`${at}config/urls`);
+  const hasUrls = urls.data === undefined || urls.data.issuing_certificates.length > 0;
+  const [asked, setAsked] = useState(newCa);
+  const [isShown, setShown] = useState('internal');
+  const [setsUrls, setSetsUrls] = useState(true);
+  const navigate = useNavigate();
+  const [made, setMade] = useState<Generated['data']>();
+  const path = `${mount}root/generate/${isShown}`;
+  const may = useMay([path]);
+  const addresses = useChange();
+  const change = useChange<Generated>(({ data }) => {
+    if (data.private_key === undefined) void navigate(mountPage({ mount, tab: 'issuers', name: data.issuer_id }));
+    else setMade(data);
+  });
+  const send = async () => {
+    if (!hasUrls && setsUrls) {
+      await addresses.mutateAsync({ method: 'POST', path: `${at}config/urls`, body: urlsAt(address) });
+    }
+    const { issuer_name, ttl } = asked;
+    change.mutate({
+      method: 'POST',
+      path: `${at}root/generate/${isShown}`,
+      body: { ...subjectOf(asked), ...keyOf(asked), ttl, ...(issuer_name === '' ? {} : { issuer_name }) },
+    });
+  };
+  if (made !== undefined) {
+    return (
+      <div className="stack">
+        <Notice tone="amber" alert>
+          <span>Copy the private key now: it is not shown again.</span>
+          <SecretValue name="private key" value={made.private_key ?? ''} />
+        </Notice>
+        <Lines text={made.certificate} what="certificate" />
+        <p>
+          <Link className="button primary" {...mountPage({ mount, tab: 'issuers', name: made.issuer_id })}>
+            Continue
+          </Link>
+        </p>
+      </div>
+    );
+  }
+  return (
+    <Form
+      action="Create root CA"
+      change={{ isPending: change.isPending || addresses.isPending, error: addresses.error ?? change.error }}
+      {...may({ path, capabilities: ['update'] })}
+      onSend={() => void send().catch(() => undefined)}
+    >
+      <CaFields example="Root" asked={asked} onChange={(part) => setAsked((before) => ({ ...before, ...part }))} />
+      <CaTtlField mount={mount} ttl={asked.ttl} onChange={(ttl) => setAsked((before) => ({ ...before, ttl }))} />
+      <SelectField
+        label="Private key"
+        value={isShown}
+        onChange={setShown}
+        options={[
+          { value: 'internal', label: 'never leaves this service (internal)' },
+          { value: 'exported', label: 'is shown once after creation (exported)' },
+        ]}
+      />
+      {hasUrls ? null : (
+        <CheckField
+          label="Put the addresses of this CA into certificates"
+          checked={setsUrls}
+          onChange={setSetsUrls}
+          hint={`So that clients find its certificate, CRL and OCSP responder: ${address}`}
+        />
+      )}
+    </Form>
+  );
+}
+
+/** What certificates say about the CA that issued them. */
+const urlsAt = (address: string) => ({
+  issuing_certificates: [`${address}/ca`],
+  crl_distribution_points: [`${address}/crl`],
+  ocsp_servers: [`${address}/ocsp`],
+});

@@ -1,0 +1,115 @@
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { CheckField, SelectField, TextField } from '../../../design/field';
+import { FormDialog } from '../../../design/form';
+import { mountPage } from '../../pages';
+import { encodedPath, useChange } from '../../reads';
+import { TtlField } from '../ttl-field';
+import { keyTypes, rotationPeriods } from './key';
+
+/** Creates a key. */
+export function NewKey({
+  mount,
+  taken,
+  onClose,
+}: {
+  readonly mount: string;
+  readonly taken: readonly string[];
+  readonly onClose: () => void;
+}) {
+  const navigate = useNavigate();
+  const [given, setGiven] = useState({
+    name: '',
+    type: 'aes256-gcm96',
+    derived: false,
+    convergent: false,
+    exportable: false,
+    period: '0',
+    size: '32',
+  });
+  const set =
+    <K extends keyof typeof given>(name: K) =>
+    (value: (typeof given)[K]) =>
+      setGiven((before) => ({ ...before, [name]: value }));
+  const { sentence, family } = keyTypes.find(({ value }) => value === given.type)!;
+  const derives = family === 'aead' || family === 'ed25519';
+  const derived = derives && given.derived;
+  const name = given.name.trim();
+  const change = useChange(() => void navigate(mountPage({ mount, tab: 'keys', name })));
+  // Writing the name of an existing key would change nothing, without an error.
+  const isTaken = taken.includes(name);
+  const send = () => {
+    if (isTaken) return;
+    change.mutate({
+      method: 'POST',
+      path: `${encodedPath(mount)}keys/${encodeURIComponent(name)}`,
+      body: {
+        type: given.type,
+        derived,
+        convergent_encryption: derived && family === 'aead' && given.convergent,
+        exportable: given.exportable,
+        auto_rotate_period: given.period,
+        ...(family === 'hmac' ? { key_size: Number(given.size) } : {}),
+      },
+    });
+  };
+  return (
+    <FormDialog title="Create key" action="Create key" change={change} onSend={send} onBack={onClose}>
+      <TextField
+        label="Name"
+        required
+        autoFocus
+        value={given.name}
+        onChange={set('name')}
+        placeholder="orders"
+        error={isTaken ? `There is already a key called ${name}.` : undefined}
+      />
+      <SelectField
+        label="Type"
+        value={given.type}
+        onChange={set('type')}
+        options={keyTypes.map(({ value, use }) => ({ value, label: `${value} – ${use}` }))}
+        hint={sentence}
+      />
+      {family === 'hmac' ? (
+        <TextField
+          label="Key size in bytes"
+          type="number"
+          required
+          value={given.size}
+          onChange={set('size')}
+          hint="From 32 to 512."
+        />
+      ) : null}
+      <TtlField
+        label="Auto-rotation"
+        choices={rotationPeriods}
+        value={given.period}
+        onChange={set('period')}
+        hint="A rotation adds a version; older ciphertexts still decrypt."
+      />
+      {derives ? (
+        <CheckField
+          label="Derived"
+          checked={given.derived}
+          onChange={set('derived')}
+          hint="Every use names a context, and each context has its own key."
+        />
+      ) : null}
+      {derived && family === 'aead' ? (
+        <CheckField
+          label="Convergent encryption"
+          checked={given.convergent}
+          onChange={set('convergent')}
+          hint="The same text with the same context gives the same ciphertext, so that it can be searched for."
+        />
+      ) : null}
+      <CheckField
+        label="Exportable"
+        checked={given.exportable}
+        onChange={set('exportable')}
+        hint="The key may leave this service. This cannot be undone."
+      />
+    </FormDialog>
+  );
+}
