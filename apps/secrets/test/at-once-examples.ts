@@ -626,6 +626,10 @@ export const examples: Readonly<Record<string, Making>> = {
     at: { role: await pkiRole(world) },
     body: () => ({ common_name: 'a.test' }),
   }),
+  'write pki/roles/:role/dry-run': async (world) => ({
+    at: { role: await pkiRole(world) },
+    body: () => ({ common_name: 'a.test' }),
+  }),
   'write pki/revoke': async (world) => {
     const { data } = await world.root('POST', `pki/issue/${await pkiRole(world)}`, { common_name: 'a.test' });
     return { body: () => ({ serial_number: data.serial_number }) };

@@ -146,6 +146,10 @@ describe('the pages of a pki engine', () => {
     await page.getByLabel('Other names').fill('south.example.com');
     await page.keyboard.press('Enter');
     await page.getByLabel('TTL', { exact: true }).selectOption({ label: '1 day' });
+    const before = (await api('LIST', 'shipyard/certs')).data.keys;
+    await button(page, 'Would it be issued?').click();
+    await page.getByText('Yes: CN=north.example.com, for north.example.com, south.example.com').waitFor();
+    expect((await api('LIST', 'shipyard/certs')).data.keys).toEqual(before);
     await button(page, 'Issue certificate').click();
     await page.getByText('Take its private key now').waitFor();
     const certificate = new X509Certificate(readFileSync(await saved(page, 'Certificate'), 'utf8'));

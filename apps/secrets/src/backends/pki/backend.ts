@@ -3,6 +3,7 @@ import { acmePaths } from './acme/paths';
 import type { Validations } from './acme/validations';
 import { makeDueLists } from './crl-build';
 import { crlPaths } from './crl-paths';
+import { dryRunPath } from './dry-run';
 import { fetchPaths } from './fetch';
 import { importPaths } from './import';
 import { importCertificatesPath } from './import-certificates';
@@ -35,6 +36,7 @@ export const pki = (validations: Validations) =>
       ...keyPaths,
       ...rolePaths,
       ...issuePaths,
+      dryRunPath,
       ...fetchPaths,
       ...revokePaths,
       ...crlPaths,

@@ -8,6 +8,7 @@ import {
   id_pe_authorityInfoAccess,
 } from '@peculiar/asn1-x509';
 import { z } from 'zod';
+import type { Call } from '../../sdk/call';
 import { bool, commaList, int, string } from '../../sdk/fields';
 import { operation, path } from '../../sdk/path';
 import { certificatePem } from '../../sdk/pem';
@@ -27,7 +28,8 @@ import { type ReadyIssuer, readyIssuer } from './signing';
 export const leaseKind = 'pki';
 
 const IssueInput = z.object({ ...nameFields, ...leafFields, ...openKeyFields, ...formatFields, ...keyFormatFields });
-const csrField = { csr: string().optional().describe('The certificate request (CSR), in PEM.') };
+/** The CSR of a request. */
+export const csrField = { csr: string().optional().describe('The certificate request (CSR), in PEM.') };
 const SignInput = z.object({ ...csrField, ...nameFields, ...leafFields, ...formatFields });
 const VerbatimInput = SignInput.extend({
   key_usage: commaList().optional().describe('What the key may be used for.'),
@@ -99,30 +101,47 @@ export function withKey<T extends { readonly certificate: string }>(
 
 type RoleParams = { readonly role: string; readonly ref?: string };
 
+/** What a request gets from a role, and by which issuer. */
+export interface Allowed {
+  readonly role: Role;
+  readonly ready: ReadyIssuer;
+  readonly named: ReturnType<typeof requestedNames>;
+}
+
+type RoleCall<Input> = Pick<Call<RoleParams, Input>, 'storage' | 'params' | 'input' | 'filled' | 'warn'>;
+
+const roleOf = async (call: RoleCall<unknown>): Promise<Role> =>
+  filledRole(await roles.require(call.storage, call.params.role, unknownRole(call.params.role)), (text) =>
+    call.filled(text),
+  );
+
+/** Checks a request for a key and a certificate. Throws `invalid` if the role does not allow it. */
+export async function allowedIssue(call: RoleCall<z.output<typeof IssueInput>>): Promise<Allowed> {
+  const { input, params, storage } = call;
+  const role = await roleOf(call);
+  if (role.key_type === 'any' && !input.key_type) {
+    refuse(
+      'role key type "any" not allowed for issuing certificates without providing key_type and/or key_bits request parameters',
+    );
+  }
+  const open = role.key_type === 'any';
+  const rules = open
+    ? checkedKeyRules({ ...role, key_type: input.key_type!, key_bits: input.key_bits ?? role.key_bits })
+    : role;
+  if (!open) requireSameKey(role, input);
+  const ready = await readyIssuer(storage, params.ref ?? role.issuer_ref);
+  formatOf(input);
+  return { role: rules, ready, named: requestedNames(rules, input, undefined, (text) => call.warn(text)) };
+}
+
 const issuing = operation<RoleParams, typeof IssueInput>({
   summary: 'Create a key and a certificate.',
   input: IssueInput,
   output: issuedOutput,
   async run(call) {
-    const { input, params, storage } = call;
-    const role = filledRole(await roles.require(storage, params.role, unknownRole(params.role)), (text) =>
-      call.filled(text),
-    );
-    if (role.key_type === 'any' && !input.key_type) {
-      refuse(
-        'role key type "any" not allowed for issuing certificates without providing key_type and/or key_bits request parameters',
-      );
-    }
-    const open = role.key_type === 'any';
-    const rules = open
-      ? checkedKeyRules({ ...role, key_type: input.key_type!, key_bits: input.key_bits ?? role.key_bits })
-      : role;
-    if (!open) requireSameKey(role, input);
-    const ready = await readyIssuer(storage, params.ref ?? role.issuer_ref);
-    formatOf(input);
-    const named = requestedNames(rules, input, undefined, (text) => call.warn(text));
-    const key = await makeShownKey(rules);
-    return issueLeaf(call, ready, rules, input, { ...named, publicKey: key.publicKey, key });
+    const { role, ready, named } = await allowedIssue(call);
+    const key = await makeShownKey(role);
+    return issueLeaf(call, ready, role, call.input, { ...named, publicKey: key.publicKey, key });
   },
 });
 
@@ -146,33 +165,39 @@ export function checkKey(role: Role, { keyType, keyBits }: ReadRequest): void {
   }
 }
 
+/** Checks a CSR. Throws `invalid` if the role does not allow it. */
+export async function allowedSign(
+  call: RoleCall<z.output<typeof SignInput>>,
+): Promise<Allowed & { readonly csr: ReadRequest }> {
+  const { input, params, storage } = call;
+  const role = await roleOf(call);
+  const ready = await readyIssuer(storage, params.ref ?? role.issuer_ref);
+  formatOf(input);
+  const csr = readRequest(input.csr ?? '');
+  checkKey(role, csr);
+  const named = requestedNames(role, input, csr, (text) => call.warn(text));
+  warnOfConstraints(role, csr, call);
+  warnOfUnread(role, input, call);
+  return { role, ready, named, csr };
+}
+
 const signing = operation<RoleParams, typeof SignInput>({
   summary: 'Sign a request for a certificate as far as the role allows.',
   input: SignInput,
   output: signedOutput,
   async run(call) {
-    const { input, params, storage } = call;
-    const role = filledRole(await roles.require(storage, params.role, unknownRole(params.role)), (text) =>
-      call.filled(text),
-    );
-    const ready = await readyIssuer(storage, params.ref ?? role.issuer_ref);
-    formatOf(input);
-    const csr = readRequest(input.csr ?? '');
-    checkKey(role, csr);
-    const named = requestedNames(role, input, csr, (text) => call.warn(text));
-    warnOfConstraints(role, csr, call);
-    warnOfUnread(role, input, call);
-    return issueLeaf(call, ready, role, input, { ...named, publicKey: csr.publicKey });
+    const { role, ready, named, csr } = await allowedSign(call);
+    return issueLeaf(call, ready, role, call.input, { ...named, publicKey: csr.publicKey });
   },
 });
 
-function warnOfConstraints(role: Role, { extensions }: ReadRequest, call: LeafCall): void {
+function warnOfConstraints(role: Role, { extensions }: ReadRequest, call: Pick<LeafCall, 'warn'>): void {
   const asks = extensions.some(({ extnID }) => extnID === id_ce_basicConstraints);
   if (!asks || role.basic_constraints_valid_for_non_ca) return;
   call.warn('specified CSR contained a Basic Constraints extension that was ignored during issuance');
 }
 
-function warnOfUnread(role: Role, input: LeafInput, call: LeafCall): void {
+function warnOfUnread(role: Role, input: LeafInput, call: Pick<LeafCall, 'warn'>): void {
   const set = (flag: string) => `was provided but the role is set with "${flag}" set to true`;
   if (role.use_csr_common_name && input.common_name) call.warn(`the common_name field ${set('use_csr_common_name')}`);
   if (role.use_csr_sans && input.alt_names?.length) call.warn(`the alt_names field ${set('use_csr_sans')}`);

@@ -25,20 +25,23 @@ export interface Leaf {
   readonly extensions?: readonly Extension[];
 }
 
-/** Signs a leaf certificate, and stores it unless the role has `no_store`. */
-export async function signLeaf(
-  { storage, mount, nowMs, warn }: LeafCall,
-  ready: ReadyIssuer,
+/** The validity of a leaf. Throws `invalid` if the role, the mount or the issuer forbids it. */
+export const leafValidity = (
+  { mount, nowMs, warn }: Pick<LeafCall, 'mount' | 'nowMs' | 'warn'>,
+  { certificate, issuer }: ReadyIssuer,
   role: Role,
   asked: AskedValidity,
-  leaf: Leaf,
-) {
-  const validity = validityFor(role, asked, {
+) =>
+  validityFor(role, asked, {
     nowMs,
     mount,
-    issuer: { notAfterMs: ready.certificate.notAfterMs, behavior: ready.issuer.leaf_not_after_behavior },
+    issuer: { notAfterMs: certificate.notAfterMs, behavior: issuer.leaf_not_after_behavior },
     warn,
   });
+
+/** Signs a leaf certificate, and stores it unless the role has `no_store`. */
+export async function signLeaf(call: LeafCall, ready: ReadyIssuer, role: Role, asked: AskedValidity, leaf: Leaf) {
+  const validity = leafValidity(call, ready, role, asked);
   const requested = leaf.extensions ?? [];
   const own = [
     ...usageExtensions(role),
@@ -56,7 +59,7 @@ export async function signLeaf(
     ready.signer(role.signature_bits, role.use_pss),
   );
   if (!role.no_store) {
-    keepCertificate(storage, serial, {
+    keepCertificate(call.storage, serial, {
       der: der.toString('base64'),
       authority: authorityOf(ready.certificate),
       notAfterMs: wholeSeconds(validity.notAfterMs),

@@ -242,13 +242,39 @@ describe('certificates', () => {
       'user_id you is not allowed by this role',
     ],
     ['no name', { key_type: 'ec' }, {}, /the common_name field is required/],
-  ])('a role limits %s (E5.2)', async (_what, role, asked, answer) => {
+  ])('a role limits %s, which its dry run says before (E5.2)', async (_what, role, asked, answer) => {
     await must('roles/judge', role);
     const { body, status } = await write('issue/judge', { ...asked, ttl: '1h' });
+    const dryRun = await write('roles/judge/dry-run', { ...asked, ttl: '1h' });
+    expect([dryRun.status, dryRun.body.errors]).toEqual([status, body.errors]);
     const text = status === 200 ? described(body.data.certificate) : body.errors[0];
     if (typeof answer === 'string') expect(text).toContain(answer);
     else expect(text).toMatch(answer);
     expect(status).toBe(typeof answer === 'string' && text === answer ? 400 : answer instanceof RegExp ? 400 : 200);
+  });
+
+  it('a dry run of a role says which names, issuer and time a certificate would have, and issues none', async () => {
+    await must('roles/dry', { ...domains, allow_subdomains: true, max_ttl: '2h', organization: 'Quay' });
+    const serials = async () => (await secrets.root.list('pki/certs').expect(200)).body.data.keys;
+    const before = await serials();
+    const asked = { common_name: 'a.example.com', alt_names: 'b.example.com,me@c.example.com', ip_sans: '10.1.2.3' };
+    const { body } = await write('roles/dry/dry-run', { ...asked, ttl: '9h' }).expect(200);
+    expect(body.data).toMatchObject({
+      issuer_id: root.issuer_id,
+      subject: 'CN=a.example.com,O=Quay',
+      dns_names: ['a.example.com', 'b.example.com'],
+      email_addresses: ['me@c.example.com'],
+      ip_addresses: ['10.1.2.3'],
+      uris: [],
+    });
+    const hours = (Date.parse(body.data.not_after) - Date.parse(body.data.not_before)) / 3_600_000;
+    expect(hours).toBeCloseTo(2, 1);
+    expect(body.warnings[0]).toMatch(/is longer than permitted maxTTL/);
+    const [csr, other] = ['a.example.com', 'a.evil.test'].map((name) => request({ subject: `/CN=${name}` }).csr);
+    expect(await must('roles/dry/dry-run', { csr })).toMatchObject({ dns_names: ['a.example.com'] });
+    expect(await refused('roles/dry/dry-run', { csr: other })).toEqual(await refused('sign/dry', { csr: other }));
+    expect(await refused('roles/dry/dry-run', { ...asked, uri_sans: 'https://bücher.test' })).toMatch(/URI/);
+    expect(await serials()).toEqual(before);
   });
 
   it('a certificate has the subject, uses and policies of its role (E5.3)', async () => {

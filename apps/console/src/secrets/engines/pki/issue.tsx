@@ -1,9 +1,11 @@
 import { type ReactNode, useState } from 'react';
 import { ApiError } from '../../../api/api-error';
+import { Button } from '../../../design/button';
 import { SelectField, TextField } from '../../../design/field';
 import { Form } from '../../../design/form';
 import { Notice } from '../../../design/notice';
 import { PickerField } from '../../../design/picker';
+import { Time } from '../../../design/time';
 import { useMay } from '../../may';
 import { encodedPath, useChange } from '../../reads';
 import { spanOf, type TtlChoice, TtlField } from '../ttl-field';
@@ -45,23 +47,81 @@ const fieldOf = (message: string): 'name' | 'ttl' | 'csr' | undefined =>
         ? 'name'
         : undefined;
 
-function useIssue(path: string) {
+/** What a dry run of a role returns. */
+interface DryRunAnswer {
+  readonly data: {
+    readonly issuer_id: string;
+    readonly subject: string;
+    readonly dns_names: readonly string[];
+    readonly email_addresses: readonly string[];
+    readonly ip_addresses: readonly string[];
+    readonly uris: readonly string[];
+    readonly not_after: string;
+  };
+  readonly warnings?: readonly string[] | null;
+}
+
+/** Issues or signs by a role, or only checks whether the role allows it. */
+function useIssue(mount: string, role: string, use: 'issue' | 'sign', body: object) {
+  const [path, dryPath] = [`${mount}${use}/${role}`, `${mount}roles/${role}/dry-run`];
   const change = useChange<IssueAnswer>();
-  const may = useMay([path]);
-  const { error } = change;
+  const check = useChange<DryRunAnswer>();
+  const may = useMay([path, dryPath]);
+  const error = change.error ?? check.error;
   const field = error instanceof ApiError && error.status === 400 ? fieldOf(error.message) : undefined;
   const wrong: { readonly name?: string; readonly ttl?: string; readonly csr?: string } =
     field === undefined ? {} : { [field]: error?.message };
+  const forget = () => {
+    if (!change.isIdle) change.reset();
+    if (!check.isIdle) check.reset();
+  };
   return {
     answer: change.data,
+    checked: check.data,
     wrong,
-    again: () => change.reset(),
+    forget,
     form: {
       ...may({ path, capabilities: ['update'] }),
       change: { isPending: change.isPending, error: field === undefined ? error : null },
+      onSend: () => {
+        forget();
+        change.mutate({
+          method: 'POST',
+          path: encodedPath(path),
+          body: use === 'issue' ? { ...body, private_key_format: 'pkcs8' } : body,
+        });
+      },
+      extra: (
+        <Button
+          busy={check.isPending}
+          {...may({ path: dryPath, capabilities: ['update'] })}
+          onClick={() => {
+            forget();
+            check.mutate({ method: 'POST', path: encodedPath(dryPath), body });
+          }}
+        >
+          Would it be issued?
+        </Button>
+      ),
     },
-    send: (body: object) => change.mutate({ method: 'POST', path: encodedPath(path), body }),
   };
+}
+
+function WouldIssue({ of: { data, warnings } }: { readonly of: DryRunAnswer }) {
+  const names = [...data.dns_names, ...data.email_addresses, ...data.ip_addresses, ...data.uris];
+  return (
+    <div role="status">
+      <Notice tone="green">
+        <span>
+          Yes: {data.subject || 'no subject'}
+          {names.length === 0 ? '' : `, for ${names.join(', ')}`}. It would expire <Time at={data.not_after} />.
+        </span>
+        {(warnings ?? []).map((text) => (
+          <span key={text}>{text}</span>
+        ))}
+      </Notice>
+    </div>
+  );
 }
 
 /** That the default TTL is cut to the maximum of the role is no news for someone who asked for none. */
@@ -82,26 +142,28 @@ const nothing = { name: '', alt: [] as readonly string[], ips: [] as readonly st
 
 /** Creates a key and a certificate. */
 export function IssueForm({ mount, name: role, role: rules }: RoleProps) {
-  const { answer, wrong, again, form, send } = useIssue(`${mount}issue/${role}`);
   const [given, setGiven] = useState(nothing);
-  const set = (part: Partial<typeof nothing>) => setGiven((before) => ({ ...before, ...part }));
   const [key_type, bits] = given.key.split(' ');
   const body = {
     common_name: given.name.trim(),
     ...common(given),
     ...(rules?.key_type === 'any' ? { key_type, key_bits: Number(bits) } : {}),
-    private_key_format: 'pkcs8',
+  };
+  const { answer, checked, wrong, forget, form } = useIssue(mount, role, 'issue', body);
+  const set = (part: Partial<typeof nothing>) => {
+    forget();
+    setGiven((before) => ({ ...before, ...part }));
   };
   if (answer !== undefined) {
     return (
       <div className="stack">
         <Warnings of={answer} ttl={given.ttl} />
-        <IssuedCertificate mount={mount} of={answer.data} onAgain={again} />
+        <IssuedCertificate mount={mount} of={answer.data} onAgain={forget} />
       </div>
     );
   }
   return (
-    <Form action="Issue certificate" {...form} onSend={() => send(body)}>
+    <Form action="Issue certificate" {...form}>
       <TextField
         label="Common name"
         required={rules?.require_cn !== false}
@@ -144,34 +206,51 @@ export function IssueForm({ mount, name: role, role: rules }: RoleProps) {
           options={roleKeys.filter(({ value }) => !value.startsWith('any'))}
         />
       ) : null}
+      {checked === undefined ? null : <WouldIssue of={checked} />}
     </Form>
   );
 }
 
 /** Signs the request of someone who has a key. */
 export function SignForm({ mount, name: role, role: rules }: RoleProps) {
-  const { answer, wrong, again, form, send } = useIssue(`${mount}sign/${role}`);
   const [csr, setCsr] = useState('');
   const [ttl, setTtl] = useState('');
+  const { answer, checked, wrong, forget, form } = useIssue(mount, role, 'sign', {
+    csr,
+    ...(ttl === '' ? {} : { ttl }),
+  });
   if (answer !== undefined) {
     return (
       <div className="stack">
         <Warnings of={answer} ttl={ttl} />
-        <IssuedCertificate mount={mount} of={answer.data} onAgain={again} />
+        <IssuedCertificate mount={mount} of={answer.data} onAgain={forget} />
       </div>
     );
   }
   return (
-    <Form action="Sign" {...form} onSend={() => send({ csr, ...(ttl === '' ? {} : { ttl }) })}>
+    <Form action="Sign" {...form}>
       <PemField
         label="Certificate signing request (CSR)"
         value={csr}
-        onChange={setCsr}
+        onChange={(text) => {
+          forget();
+          setCsr(text);
+        }}
         placeholder="-----BEGIN CERTIFICATE REQUEST-----"
         hint="The names are those of the request, as far as the role allows them."
         error={wrong.csr ?? wrong.name}
       />
-      <TtlField label="TTL" choices={ttlChoices(rules)} value={ttl} onChange={setTtl} error={wrong.ttl} />
+      <TtlField
+        label="TTL"
+        choices={ttlChoices(rules)}
+        value={ttl}
+        onChange={(next) => {
+          forget();
+          setTtl(next);
+        }}
+        error={wrong.ttl}
+      />
+      {checked === undefined ? null : <WouldIssue of={checked} />}
     </Form>
   );
 }
