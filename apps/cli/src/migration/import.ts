@@ -17,7 +17,7 @@ export interface Import {
 
 /** Gets the progress of an import; each call throws if it should stop. */
 export interface ImportSteps {
-  /** Starts another place, with its number of items. */
+  /** Starts the next part of the import, with its number of items. */
   begin(what: string, total?: number): void;
   /** Names the next item. */
   about(what: string): void;

@@ -66,7 +66,7 @@ export class StoredAudit {
   }
 
   /**
-   * Enables a device on every node, once its file or receiver has taken a line. All nodes write to it when this
+   * Enables a device on every node, once its file or receiver has accepted a line. All nodes write to it when this
    * resolves. Throws `invalid` if the path or the file is in use, or the line cannot be written.
    */
   async enable(path: string, device: StoredDevice): Promise<void> {

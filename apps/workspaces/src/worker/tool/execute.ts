@@ -65,7 +65,7 @@ export interface Note {
   readonly job?: RunJob;
   readonly workerId?: string;
   readonly installation?: string;
-  /** The tool is applying: only the state may show what it changed. */
+  /** Set while the tool applies: only the state may show what it has changed. */
   readonly applies?: boolean;
   /** The state the apply began with. */
   readonly stateMd5?: string;
@@ -84,7 +84,7 @@ export interface RunningJob {
   saveState?(state: Buffer): Promise<void>;
 }
 
-/** Whether the tool ran or not: a message for the person who started the run. */
+/** An error, of the tool or before it ran, whose message is meant for the person who started the run. */
 export class Failed extends Error {}
 
 const plain = ['-input=false', '-no-color'];
@@ -129,7 +129,7 @@ export async function executePlan(executor: Executor, running: RunningJob): Prom
   });
 }
 
-/** A value that others wait for. Undefined: it will not come. */
+/** A value that other code waits for; undefined if there will be none. */
 class Announcement<T> {
   private resolve: (value: T | undefined) => void = () => undefined;
   readonly told = new Promise<T | undefined>((resolve) => {
@@ -443,7 +443,10 @@ class Work {
     return this.slot.note(note);
   }
 
-  /** Passes on the state that the apply has written so far, at intervals, so that little is lost with the worker. */
+  /**
+   * Passes on the state that the apply has written so far, at intervals, so that little is lost if the worker is
+   * killed.
+   */
   watchState(begins: Buffer | undefined): { stop(): Promise<void>; last(): Buffer | undefined } {
     const { saveState } = this.running;
     let last = begins;

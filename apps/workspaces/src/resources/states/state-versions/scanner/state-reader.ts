@@ -53,8 +53,8 @@ const isTextField = (key: string): key is TextField =>
 type Section = 'outputs' | 'resources' | undefined;
 
 /**
- * Reads the content of a state while its bytes pass by, in memory that does not grow with the state. Format 4, or an
- * older one as far as it has the same fields.
+ * Reads the content of a state while its bytes are streamed, in memory that does not grow with the state. Format 4, or
+ * an older one as far as it has the same fields.
  */
 export class StateReader {
   private readonly scanner = new JsonScanner({
@@ -288,7 +288,7 @@ class ResourceTable {
   }
 }
 
-/** The results for bytes that passed by; `parsed` is undefined if they are not a state. */
+/** The results for the bytes of an upload; `parsed` is undefined if they are not a state. */
 export interface Digest {
   readonly md5: string;
   readonly parsed: ParsedState | undefined;
