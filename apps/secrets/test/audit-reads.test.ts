@@ -33,14 +33,15 @@ describe('recorded reads', () => {
     await modules().reads.write();
     clock.advance(60_000);
     await holder.read('who/data/app/database').expect(200);
-    await holder.read('who/data/app/database?version=1').expect(200);
+    await holder.read('who/data/app/database?version=1&unknown=1').expect(200);
+    await holder.read('who/data/app/database?version=1&unknown=2').expect(200);
     await secrets.root.read('who/data/app/database').expect(200);
     const answer = await found({ path: 'who/data/app/database' });
     expect(answer).toMatchObject({ recording: true, kept_days: 30, next: null });
     const ofHolder = answer.reads.filter((one: { entry: { auth: { display_name: string } } }) =>
       one.entry.auth.display_name.startsWith('token'),
     );
-    expect(ofHolder.map(({ times }: { times: number }) => times).sort()).toEqual([1, 3]);
+    expect(ofHolder.map(({ times }: { times: number }) => times).sort()).toEqual([2, 3]);
     expect(answer.reads).toContainEqual({
       namespace_path: '',
       path: 'who/data/app/database',

@@ -99,13 +99,14 @@ export class ReadTrail {
 
   /** Notes a successful read, whose audit line is prepared. */
   note(request: AuditedRequest): void {
-    const { caller, namespace, path, address, fields } = request;
+    const { caller, namespace, path, address, fields, declared } = request;
     if (!this.recording || !caller?.accessor) return;
     const { background, clock } = this.parts.storage;
     const nowMs = clock.now();
     const hour = Math.floor(nowMs / hourMs);
+    // Fields that the operation does not know would only make rows.
     let version = '';
-    for (const name in fields) version += `\n${name}=${fields[name]}`;
+    for (const name in fields) if (declared?.has(name)) version += `\n${name}=${fields[name]}`;
     const key = `${hour}\n${namespace.id}\n${path}\n${caller.accessor}\n${address}${version}`;
     const known = this.waiting.get(key);
     if (known) {
