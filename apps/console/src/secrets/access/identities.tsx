@@ -78,7 +78,7 @@ function IdentityList({ kind }: { readonly kind: IdentityKind }) {
       <ErrorNotice error={found.error} onRetry={() => void found.refetch()} />
       {found.isPending ? <Skeleton /> : null}
       {found.data !== undefined && all.length === 0 ? (
-        <Empty>
+        <Empty action={<Button onClick={() => setAdding(true)}>Create the first {one}</Button>}>
           {kind === 'entity'
             ? 'An entity is a person or a program, however it logs in. The first login creates one.'
             : 'A group gives its policies to all entities in it.'}
@@ -87,20 +87,13 @@ function IdentityList({ kind }: { readonly kind: IdentityKind }) {
       {all.length === 0 ? null : (
         <>
           <div className="filters">
-            <TextField
-              label="Search"
-              type="search"
-              value={part}
-              onChange={setPart}
-              placeholder="part of a name, or an id"
-            />
+            <TextField label="Search" type="search" value={part} onChange={setPart} placeholder="name, login or id" />
           </div>
           <ul className="list" aria-label={title}>
             {shown.map(({ id, name, logins }) => (
               <li key={id}>
                 <Link {...page(to, { id })}>{name}</Link>
                 {logins === '' ? null : <span>{logins}</span>}
-                <code className="second small">{id}</code>
               </li>
             ))}
           </ul>

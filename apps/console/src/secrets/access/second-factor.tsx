@@ -85,7 +85,9 @@ export function SecondFactor() {
       )}
       {found.isPending ? <Skeleton rows={2} /> : null}
       {found.data !== undefined && methods.length === 0 ? (
-        <Empty>A method defines one-time codes. People enroll in it, and a login enforcement requires it.</Empty>
+        <Empty action={<Button onClick={() => setMaking(true)}>Create the first method</Button>}>
+          A method defines one-time codes. People enroll in it, and a login enforcement requires it.
+        </Empty>
       ) : null}
       {methods.length === 0 ? null : (
         <ul className="list" aria-label="Methods">

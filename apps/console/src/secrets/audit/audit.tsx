@@ -104,7 +104,7 @@ export function Audit() {
               className: 'tight',
               cell: ({ entry: { error, request, type } }) => (
                 <Badge tone={error === undefined ? 'plain' : 'red'}>
-                  {request?.operation ?? ''} {type}
+                  {request?.operation ?? ''} {type === 'request' ? '' : type}
                 </Badge>
               ),
             },
@@ -132,10 +132,10 @@ export function Audit() {
                 const id = entry.request?.id;
                 if (id === undefined) return null;
                 return (
-                  <>
+                  <span className="row">
                     <Link {...page('/audit', { request_id: id })}>follow</Link>
                     <CopyButton text={id} what="request id" />
-                  </>
+                  </span>
                 );
               },
             },

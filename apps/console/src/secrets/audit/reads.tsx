@@ -65,14 +65,9 @@ function ReadsTable({ reads, of }: { readonly reads: readonly ReadRow[]; readonl
         { head: 'Who', cell: ({ entry }) => <Author auth={entry.auth} /> },
         { head: 'From', cell: ({ entry }) => entry.request?.remote_address },
         {
-          head: 'Times',
+          head: 'How often',
           className: 'tight',
-          cell: ({ times }) => (
-            <>
-              {times.toLocaleString()}
-              {times === 1 ? null : <span className="second small"> within the hour</span>}
-            </>
-          ),
+          cell: ({ times }) => (times === 1 ? 'once' : `${times.toLocaleString('en')} times within the hour`),
         },
       ]}
     />

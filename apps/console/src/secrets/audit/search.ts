@@ -20,7 +20,7 @@ export const filters = [
 ] as const;
 
 export const readFilters = [
-  ['path', 'Path, or folder with a slash at its end'],
+  ['path', 'Path, or folder/'],
   ['entity_id', 'Who'],
   ['since', 'When'],
   ['until', 'Until'],

@@ -54,7 +54,7 @@ export function Limits() {
       <ErrorNotice error={rates.error ?? leases.error ?? change.error} />
       {rates.data === undefined && rates.error === null ? <Skeleton rows={2} /> : null}
       {rates.data !== undefined && names.length === 0 ? (
-        <Empty>
+        <Empty action={<Button onClick={() => setAdding(true)}>Create the first quota</Button>}>
           A quota limits requests by rate, or how many leases there may be, so that one caller does not slow down all
           others.
         </Empty>

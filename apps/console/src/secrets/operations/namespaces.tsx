@@ -50,7 +50,9 @@ export function Namespaces() {
       )}
       {list.data === undefined && list.error === null ? <Skeleton rows={3} /> : null}
       {list.data?.length === 0 ? (
-        <Empty>A namespace gives a team its own isolated engines, auth methods and policies.</Empty>
+        <Empty action={<Button onClick={() => setAdding(true)}>Create the first namespace</Button>}>
+          A namespace gives a team its own isolated engines, auth methods and policies.
+        </Empty>
       ) : null}
       {list.data === undefined || list.data.length === 0 ? null : (
         <ul className="list">
