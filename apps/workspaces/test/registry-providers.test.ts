@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import { zipOf } from '@keystead/testing';
 import { configured, fetchUrl, putUrl, startRun } from './configurations';
 import { fakeWorker } from './fake-worker';
 import { member, organizationToken, team } from './members';
@@ -205,6 +207,10 @@ describe('providers of the registry', () => {
     ['namespace', { namespace: 'other' }],
     ['namespace', { 'registry-name': 'public', namespace: '' }],
     ['registry-name', { 'registry-name': 'PRIVATE' }],
+    ['registry-name', { 'registry-name': 'registry.terraform.io', namespace: 'x' }],
+    ['registry-name', { 'registry-name': 'workspaces.test', namespace: 'x' }],
+    ['registry-name', { 'registry-name': 'a/b.example', namespace: 'x' }],
+    ['namespace', { 'registry-name': 'registry.example.com', namespace: '' }],
   ])('refuse a wrong %s by name', async (attribute, given) => {
     const { body } = await create('wrong', given).expect(422);
     expect(body.errors[0].source.pointer).toBe(`/data/attributes/${attribute}`);
@@ -237,14 +243,77 @@ describe('providers of the registry', () => {
     await expect(blobs()).resolves.toBe(before);
   });
 
-  it('are recommended from the public registry by name, without versions', async () => {
+  it('are recommended from the public registry by name', async () => {
     const made = await create('aws', { 'registry-name': 'public', namespace: 'hashicorp' }).expect(201);
     const path = `${under()}/public/hashicorp/aws`;
     expect((await admin.get(path).expect(200)).body.data.id).toBe(made.body.data.id);
-    await admin.get(`${path}/versions`).expect(404);
+    expect((await admin.get(`${path}/versions`).expect(200)).body.data).toEqual([]);
     const { body } = await admin.get(`${under()}?filter[registry_name]=public`).expect(200);
     expect(body.data).toHaveLength(1);
     await admin.get(`${protocol}/hashicorp/aws/versions`).expect(404);
+  });
+
+  const mirror = '/api/registry/mirror/acme';
+
+  it.each([
+    ['own', 'private', 'acme', 'workspaces.test'],
+    ['public', 'public', 'hashicorp', 'registry.terraform.io'],
+    ['other', 'registry.opentofu.org', 'hashicorp', 'Registry.OpenTofu.org'],
+  ])(
+    'that are %s are in the network mirror of the organization, once they are signed',
+    async (name, registry, namespace, host) => {
+      await create(name, { 'registry-name': registry, namespace }).expect(201);
+      const of = `${mirror}/${host}/${namespace}/${name}`;
+      expect((await admin.get(`${of}/index.json`).expect(200)).body).toEqual({ versions: {} });
+      await publishProvider(workspaces, 'acme', name, '1.2.3', key, [['linux', 'amd64']], { registry, namespace });
+      const body = resource('registry-provider-versions', { version: '1.3.0', 'key-id': key.keyId });
+      await admin.post(`${under()}/${registry}/${namespace}/${name}/versions`, body).expect(201);
+      expect((await admin.get(`${of}/index.json`).expect(200)).body).toEqual({ versions: { '1.2.3': {} } });
+      const { body: found } = await admin.get(`${of}/1.2.3.json`).expect(200);
+      const { url, hashes } = found.archives.linux_amd64;
+      const archive = (await fetchUrl(workspaces, url).expect(200)).body;
+      const inside = `#!/bin/sh\necho 1.2.3\n`;
+      const line = `${sumOf(Buffer.from(inside))}  terraform-provider-${name}_v1.2.3\n`;
+      const filesHash = createHash('sha256').update(line).digest('base64');
+      expect(hashes).toEqual([`h1:${filesHash}`, `zh:${sumOf(archive)}`]);
+      for (const path of ['1.2.3', '1.3.0.json', '9.9.9.json', 'index']) await admin.get(`${of}/${path}`).expect(404);
+      const elsewhere = host === 'workspaces.test' ? 'registry.terraform.io' : 'workspaces.test';
+      await admin.get(`${mirror}/${elsewhere}/${namespace}/${name}/index.json`).expect(404);
+      await (await organizationToken(workspaces, 'other')).get(`${of}/index.json`).expect(404);
+      await workspaces.anyone.get(`${of}/index.json`).expect(401);
+    },
+  );
+
+  it('that are mirrored need the right to manage public ones, also for their versions', async () => {
+    const own = await member(workspaces, 'acme', [await team(workspaces, 'acme', 'own', ['manage-providers'])]);
+    const all = await member(workspaces, 'acme', [await team(workspaces, 'acme', 'all', ['manage-public-providers'])]);
+    const given = { 'registry-name': 'registry.example.com', namespace: 'theirs' };
+    await create('mirrored', given, own).expect(404);
+    await create('mirrored', given, all).expect(201);
+    const versions = `${under()}/registry.example.com/theirs/mirrored/versions`;
+    const body = resource('registry-provider-versions', { version: '1.0.0', 'key-id': key.keyId });
+    await own.post(versions, body).expect(404);
+    expect((await all.post(versions, body).expect(201)).body.data.attributes.permissions).toEqual({
+      'can-delete': true,
+      'can-upload-asset': true,
+    });
+    await own.delete(`${versions}/1.0.0`).expect(404);
+    await all.delete(`${versions}/1.0.0`).expect(204);
+  });
+
+  it.each([
+    ['no archive', 'PK\x03\x04 and no more', /cannot be read/],
+    ['an archive without files', Buffer.concat([Buffer.from('PK\x05\x06'), Buffer.alloc(18)]), /no files/],
+    ['an archive that leads outside', zipOf([['../crane', 'x']]), /cannot be read/],
+    ['half an archive', zipOf([['crane', 'x'.repeat(100)]]).subarray(60), /cannot be read/],
+  ])('are refused as %s, even if that is signed', async (what, bytes, reason) => {
+    const name = what.replaceAll(' ', '-');
+    const archive = Buffer.from(bytes);
+    await create(name).expect(201);
+    await version(name, '1.0.0');
+    const made = await platform(name, '1.0.0', { shasum: sumOf(archive) }).expect(201);
+    const refused = await putUrl(workspaces, made.body.data.links['provider-binary-upload'], archive).expect(422);
+    expect(refused.body.errors[0].detail).toMatch(reason);
   });
 
   it('are managed by two rights of teams, and read by members and runs of their organization', async () => {

@@ -47,9 +47,10 @@ export async function publishProvider(
   version: string,
   key: SigningKey & { readonly keyId: string },
   systems: readonly (readonly [os: string, arch: string])[] = [['linux', 'amd64']],
+  { registry, namespace } = { registry: 'private', namespace: organization },
 ): Promise<{ providerId: string; versionId: string; platformId: string }> {
   const { admin } = workspaces;
-  const under = `organizations/${organization}/registry-providers/private/${organization}/${name}/versions`;
+  const under = `organizations/${organization}/registry-providers/${registry}/${namespace}/${name}/versions`;
   const body = resource('registry-provider-versions', { version, 'key-id': key.keyId, protocols: ['5.0'] });
   const { id: versionId, links, relationships } = (await admin.post(under, body).expect(201)).body.data;
   let platformId = '';

@@ -315,6 +315,7 @@ export async function tenant(
       ':registry_provider_id': published.providerId,
       ':provider_name': registryProvider,
       ':provider_version': `1.0.0-${name}`,
+      ':version_file': `1.0.0-${name}.json`,
       ':provider_version_id': published.versionId,
       ':provider_platform_id': published.platformId,
       ':os': system[0],
@@ -336,6 +337,7 @@ export async function tenant(
     },
     ids: {
       organizations: name,
+      organization: organization.id,
       users: member.id,
       teams: team.id,
       'organization-memberships': member.membershipId,

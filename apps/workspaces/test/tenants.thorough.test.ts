@@ -76,6 +76,7 @@ const ofMembers = [
   'GET /api/registry/v1/modules/:namespace/:module_name/:module_provider/versions :module_version :provider_version',
   'GET /api/registry/v1/modules/:namespace/:module_name/:module_provider/:module_version/download',
   'GET /api/registry/v1/modules/:namespace/:module_name/:module_provider/:module_version',
+  'GET /api/registry/v1/modules/:namespace/:module_name/:module_provider/:module_version/provenance',
   'GET /no-code-modules/:no_code_module_id :registry_module_id',
   'GET /no-code-modules/:no_code_module_id/versions/:module_version/module-variables',
   'GET /organizations/:organization_name/registry-providers :registry_provider_id :provider_name :provider_version_id',
@@ -88,6 +89,8 @@ const ofMembers = [
   'GET /organizations/:organization_name/registry-providers/private/:namespace/:provider_name/versions/:provider_version/platforms/:os/:arch :provider_version_id :provider_platform_id',
   'GET /api/registry/v1/providers/:namespace/:provider_name/versions :module_provider :module_version :provider_version :os :arch',
   'GET /api/registry/v1/providers/:namespace/:provider_name/:provider_version/download/:os/:arch :provider_version_id :provider_platform_id :key_id',
+  'GET /api/registry/mirror/:organization_name/workspaces.test/:namespace/:provider_name/index.json :module_version :provider_version',
+  'GET /api/registry/mirror/:organization_name/workspaces.test/:namespace/:provider_name/:version_file :provider_platform_id',
   'GET /api/registry/private/v2/gpg-keys/:namespace/:key_id',
   'GET /organizations/:organization_name/policies :policy_id :policy_set_id',
   'GET /policies/:policy_id :policy_set_id',
@@ -132,7 +135,7 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
     // The same text for every organization.
     .map((endpoint) => ({
       ...endpoint,
-      path: endpoint.path.replace(':registry_name', 'private'),
+      path: endpoint.path.replace(':registry_name', 'private').replace(':hostname', 'workspaces.test'),
       declaration: declarationOf(endpoint),
     }))
     // The endpoints for directories belong to no organization, and accept only a directory's tokens: `scim.test.ts`

@@ -63,6 +63,17 @@ describe('the registry, used by the tools', () => {
     for (const version of ['1.0.0', '1.1.0']) {
       await publishProvider(workspaces, 'acme', 'crane', version, key, [['linux', arch]]);
     }
+    // Not own ones: the tools refuse to ask a mirror for a host with a port.
+    for (const [registry, name] of [
+      ['public', 'sand'],
+      ['registry.opentofu.org', 'sand'],
+      ['registry.example.com', 'rope'],
+    ] as const) {
+      const place = { registry, namespace: 'hashicorp' };
+      const attributes = { name, namespace: 'hashicorp', 'registry-name': registry };
+      await admin.post('organizations/acme/registry-providers', resource('registry-providers', attributes)).expect(201);
+      await publishProvider(workspaces, 'acme', name, '2.0.0', key, [['linux', arch]], place);
+    }
   });
   afterAll(() => {
     listening.closeAllConnections();
@@ -70,12 +81,15 @@ describe('the registry, used by the tools', () => {
     rmSync(box, { recursive: true, force: true });
   });
 
-  const folder = (name: string, main: string, token: string, program: string) => {
+  const folder = (name: string, main: string, token: string, program: string, more = '') => {
     const cwd = path.join(box, name);
     mkdirSync(cwd, { recursive: true });
     writeFileSync(path.join(cwd, 'main.tf'), main);
     const TF_CLI_CONFIG_FILE = path.join(cwd, 'tool.rc');
-    writeFileSync(TF_CLI_CONFIG_FILE, `disable_checkpoint = true\ncredentials "${host}" {\n  token = "${token}"\n}\n`);
+    writeFileSync(
+      TF_CLI_CONFIG_FILE,
+      `disable_checkpoint = true\ncredentials "${host}" {\n  token = "${token}"\n}\n${more}`,
+    );
     const environment = {
       PATH: process.env.PATH,
       HOME: box,
@@ -88,6 +102,23 @@ describe('the registry, used by the tools', () => {
     };
     return { cwd, run };
   };
+  const mirror = (organization: string) => `provider_installation {
+  network_mirror {
+    url = "https://${host}/api/registry/mirror/${organization}/"
+  }
+}
+`;
+  const mirrored = `terraform {
+  required_providers {
+    sand = {
+      source = "hashicorp/sand"
+    }
+    rope = {
+      source  = "registry.example.com/hashicorp/rope"
+      version = "2.0.0"
+    }
+  }
+}`;
   const uses = (version: string) => `
 module "quay" {
   source  = "${host}/acme/quay/crane"
@@ -138,6 +169,21 @@ output "said" { value = "\${module.quay.said} \${module.deep.deep}" }`;
       expect(readFileSync(path.join(cwd, '.terraform.lock.hcl'), 'utf8')).toMatch(/version\s+= "1\.1\.0"/);
       const { token } = await organizationToken(workspaces, 'other');
       await expect(folder(`${product}-foreign`, main, token!, program!).run('init')).rejects.toThrow(/acme\/crane/);
+    });
+
+    it('installs mirrored providers from the network mirror, and locks their checksums', async () => {
+      const { cwd, run } = folder(`${product}-mirror`, mirrored, admin.token!, program!, mirror('acme'));
+      expect(await run('init', '-no-color')).toMatch(/Installed hashicorp\/sand v2\.0\.0/);
+      const locked = readFileSync(path.join(cwd, '.terraform.lock.hcl'), 'utf8');
+      expect(locked.match(/h1:/g)).toHaveLength(2);
+      // What the mirror says before the download is what the tool computes after it.
+      const { body } = await admin.get('/api/registry/mirror/acme/registry.example.com/hashicorp/rope/2.0.0.json');
+      expect(locked).toContain(body.archives[`linux_${arch}`].hashes[0]);
+      rmSync(path.join(cwd, '.terraform'), { recursive: true });
+      await run('init', '-no-color', '-lockfile=readonly');
+      const { token } = await organizationToken(workspaces, 'other');
+      const foreign = folder(`${product}-no-mirror`, mirrored, token!, program!, mirror('acme'));
+      await expect(foreign.run('init', '-no-color')).rejects.toThrow(/hashicorp\/sand/);
     });
 
     it('is refused if it may not read', async () => {

@@ -231,8 +231,11 @@ const pathOf = ({ attributes, relationships }: ProviderResource) => ({
   provider_name: attributes.name,
 });
 
-const blockOf = ({ attributes: { namespace, name } }: ProviderResource): string =>
-  `terraform {\n  required_providers {\n    ${name} = {\n      source = "${location.host}/${namespace}/${name}"\n    }\n  }\n}`;
+const blockOf = ({ attributes }: ProviderResource): string => {
+  const { namespace, name, 'registry-name': registry } = attributes;
+  const host = registry === 'private' ? location.host : registry === 'public' ? 'registry.terraform.io' : registry;
+  return `terraform {\n  required_providers {\n    ${name} = {\n      source = "${host}/${namespace}/${name}"\n    }\n  }\n}`;
+};
 
 function Versions({ provider }: { readonly provider: ProviderResource }) {
   const path = pathOf(provider);

@@ -2,21 +2,28 @@ import type { Access } from '../../../kernel/access/access';
 import { policy } from '../../../kernel/access/policy';
 import type { SharedArtifact } from '../modules/policy';
 
-interface ProviderTarget extends SharedArtifact {
+interface ProviderTarget {
+  readonly organizationId: string;
   readonly registryName: string;
 }
+interface VersionTarget extends SharedArtifact {
+  readonly provider: ProviderTarget;
+}
+
+const manages = (access: Access, { organizationId, registryName }: ProviderTarget): boolean =>
+  access.can(organizationId, registryName === 'private' ? 'manage-providers' : 'manage-public-providers');
+const managesVersion = (access: Access, { provider }: VersionTarget): boolean => manages(access, provider);
 
 /** Who may do what with a provider. */
-export const providerPolicy = policy<ProviderTarget>()({
-  'can-delete': (access, { organizationId, registryName }) =>
-    access.can(organizationId, registryName === 'public' ? 'manage-public-providers' : 'manage-providers'),
+export const providerPolicy = policy<ProviderTarget & SharedArtifact>()({ 'can-delete': manages });
+
+/** Who may do what with a version of a provider, and with its platforms. */
+export const providerVersionPolicy = policy<VersionTarget>()({
+  'can-delete': managesVersion,
+  'can-upload-asset': managesVersion,
 });
 
-const manages = (access: Access, { organizationId }: { readonly organizationId: string }): boolean =>
-  access.can(organizationId, 'manage-providers');
-
-/** Who may do what with a version of a private provider, and with its platforms. */
-export const providerVersionPolicy = policy<SharedArtifact>()({ 'can-delete': manages, 'can-upload-asset': manages });
-
 /** Who may do what with a key that signs providers. */
-export const keyPolicy = policy<{ readonly organizationId: string }>()({ 'can-manage': manages });
+export const keyPolicy = policy<{ readonly organizationId: string }>()({
+  'can-manage': (access, { organizationId }) => access.can(organizationId, 'manage-providers'),
+});

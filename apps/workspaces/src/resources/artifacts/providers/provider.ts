@@ -9,7 +9,7 @@ import type { Database } from '../../../kernel/database/database';
 import { inOrder } from '../../../kernel/database/in-order';
 import { named, readersOf } from '../modules/names';
 
-/** A provider of an organization, or a public one that it recommends. */
+/** A provider of an organization, or one of another registry that it recommends or mirrors. */
 export interface RegistryProvider extends Row {
   readonly organizationName: string;
   readonly versionIds: readonly string[];
@@ -23,7 +23,7 @@ interface InProvider {
   readonly provider: RegistryProvider;
 }
 
-/** A version of a private provider. */
+/** A version of a provider. */
 export interface ProviderVersion extends VersionRow, InProvider {
   readonly platforms: readonly PlatformRow[];
   /** Only for callers who may upload. */

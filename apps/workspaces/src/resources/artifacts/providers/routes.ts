@@ -17,6 +17,7 @@ import { gather } from '../../runs/agents/wire';
 import { bindingsOf } from '../../workspaces/projects/tag-bindings';
 import { bindingSerializer } from '../../workspaces/tags/routes';
 import { organizationsOf, readsArtifact } from '../modules/policy';
+import { mirrorProtocol } from './mirror';
 import { providerPolicy, providerVersionPolicy } from './policy';
 import { paths, providerProtocol } from './protocol';
 import {
@@ -66,11 +67,8 @@ const load = async (lookup: ProviderLookup): Promise<RegistryProvider | undefine
   const organization = await loadOrganization(lookup);
   return findNamed(lookup.db, lookup.principal, organization, { registryName, namespace, name });
 };
-/** Only private providers have versions here. */
-const loadPrivate = async (lookup: ProviderLookup) =>
-  lookup.params.registry_name === 'private' ? load(lookup) : undefined;
 const loadVersion = async (lookup: VersionLookup): Promise<ProviderVersion | undefined> =>
-  findVersion(lookup.db, lookup.principal, await loadPrivate(lookup), lookup.params.provider_version);
+  findVersion(lookup.db, lookup.principal, await load(lookup), lookup.params.provider_version);
 const loadPlatform = async (lookup: PlatformLookup): Promise<ProviderPlatform | undefined> =>
   platformOf(await loadVersion(lookup), lookup.params.os, lookup.params.arch);
 
@@ -78,7 +76,7 @@ const index = onOrganization.list(inOrganization, {
   summary: 'List the providers of an organization.',
   query: {
     q: 'A part of the name or the namespace.',
-    'filter[registry_name]': 'private or public.',
+    'filter[registry_name]': 'private, public, or the host of a mirrored registry.',
     'filter[organization_name]': 'Providers of this organization.',
   },
   include: ['registry-provider-versions'],
@@ -96,7 +94,7 @@ const create = onOrganization.post(inOrganization, {
   requires: (access, { id }) => access.can(id, 'manage-providers') || access.can(id, 'manage-public-providers'),
   body: CreateProvider,
   load: loadOrganization,
-  run: ({ db, access, target, body, ...call }) => providers.create(db, actorOf(call), access, target, body),
+  run: ({ db, env, access, target, body, ...call }) => providers.create(db, env, actorOf(call), access, target, body),
 });
 
 const show = both(
@@ -170,7 +168,7 @@ const pageOf = <T>(all: readonly T[], { offset, size }: { offset: number; size: 
 
 const versionIndex = versionsOfProvider.list(inProvider, {
   summary: 'List the versions of a provider.',
-  load: loadPrivate,
+  load,
   run: async ({ db, principal, target, page }) => {
     const { items, total } = pageOf((target as RegistryProvider).versionIds, page!);
     return { items: await findVersions(db, items, principal), total, hasNoPageWhenEmpty: true };
@@ -181,7 +179,7 @@ const createVersion = versionsOfProvider.post(inProvider, {
   summary: 'Create a version of a provider; the answer says where to upload its checksums and their signature.',
   requires: 'can-delete',
   body: CreateProviderVersion,
-  load: loadPrivate,
+  load,
   run: ({ db, target, body, ...call }) => providers.createVersion(db, actorOf(call), target as RegistryProvider, body),
   adds: (made, env) => withFiles(env, made),
 });
@@ -302,7 +300,7 @@ const content = onPlatform.raw('GET')(archiveByLink, {
   },
 });
 
-/** Providers of organizations: signed uploads, and the protocol by which the tools install them. */
+/** Providers of organizations: signed uploads, and the protocols by which the tools install them. */
 export const providerResource: Resource = {
   name: 'registry-providers',
   endpoints: [
@@ -324,6 +322,7 @@ export const providerResource: Resource = {
     upload,
     content,
     ...providerProtocol,
+    ...mirrorProtocol,
   ],
   includable: {
     'registry-providers': includable<RegistryProvider>({

@@ -1,23 +1,32 @@
 import { document, invalidAll, many, type ParsedDocument } from '@keystead/jsonapi';
 import { z } from 'zod';
+import type { Environment } from '../../../kernel/endpoints/environment';
 import { sentBindings } from '../../workspaces/projects/tag-bindings';
 import { artifactName, registryNames, versionText } from '../modules/names';
 
 const names: readonly string[] = registryNames;
+const publicHost = 'registry.terraform.io';
+const hostName = /^(?=.{3,259}$)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)+(?::\d{1,5})?$/;
+
+/** The registry whose providers have a host in their addresses: our own, the public one, or that of a host. */
+export function registryOf(hostname: string, { publicUrl }: Pick<Environment, 'publicUrl'>): string {
+  const host = hostname.toLowerCase();
+  return host === new URL(publicUrl).host ? 'private' : host === publicHost ? 'public' : host;
+}
 
 /**
- * Throws `invalid` for names that the registries do not allow; for an empty one with the two messages that clients
- * know.
+ * Throws `invalid` unless the name is private, public, or another host whose providers are mirrored; for an empty one
+ * with the two messages that clients know.
  */
-export function requireRegistryName(name: string): void {
-  if (names.includes(name)) return;
+export function requireRegistryName(name: string, env: Pick<Environment, 'publicUrl'>): void {
+  if (names.includes(name) || (hostName.test(name) && registryOf(name, env) === name)) return;
   const issue = (message: string) => ({ path: ['registryName'], message });
   throw invalidAll([...(name === '' ? [issue("can't be blank")] : []), issue('is not included in the list')]);
 }
 
 /** A new provider without versions. */
 export const CreateProvider = document('registry-providers', {
-  attributes: { name: artifactName, namespace: artifactName.nullish(), 'registry-name': z.string().max(64) },
+  attributes: { name: artifactName, namespace: artifactName.nullish(), 'registry-name': z.string().max(259) },
 });
 export type NewProvider = ParsedDocument<typeof CreateProvider>;
 

@@ -1,8 +1,7 @@
-import { choice, flag, hasMany, hasOne, instant, text, toMany, toOne } from '@keystead/jsonapi';
+import { flag, hasMany, hasOne, instant, text, toMany, toOne } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { abilities, permissions } from '../../../kernel/access/policy';
 import { serializerOf } from '../../../kernel/endpoints/endpoint';
-import { registryNames } from '../modules/names';
 import { providerPolicy, providerVersionPolicy } from './policy';
 import type { ProviderPlatform, ProviderVersion, RegistryProvider } from './provider';
 
@@ -12,7 +11,7 @@ export const providerSerializer = serializerOf<RegistryProvider>()({
   shape: {
     name: text,
     namespace: text,
-    'registry-name': choice(registryNames),
+    'registry-name': text,
     permissions: permissions(providerPolicy),
     'created-at': instant,
     'updated-at': instant,

@@ -6,6 +6,7 @@ import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { containing } from '../../../kernel/database/like';
 import { lockRow } from '../../../kernel/database/lock-row';
+import type { Environment } from '../../../kernel/endpoints/environment';
 import type { Organization } from '../../organizations/organizations/organization';
 import { bindingsOf, bindTagsTo, tagText } from '../../workspaces/projects/tag-bindings';
 import { requireNamespace } from '../modules/names';
@@ -55,15 +56,16 @@ export async function list(
 /** Creates a provider without versions. Throws `invalid` for a name that is taken, in any spelling. */
 export async function create(
   db: Database,
+  env: Pick<Environment, 'publicUrl'>,
   actor: Actor,
   access: Access,
   organization: Organization,
   input: NewProvider,
 ): Promise<RegistryProvider> {
   const { name, registryName } = input;
-  requireRegistryName(registryName);
+  requireRegistryName(registryName, env);
   if (!providerPolicy['can-delete'](access, { organizationId: organization.id, registryName, readers: [] })) {
-    throw new MissingPermission(registryName === 'public' ? 'can-manage-public-providers' : 'can-create-provider');
+    throw new MissingPermission(registryName === 'private' ? 'can-create-provider' : 'can-manage-public-providers');
   }
   const namespace = requireNamespace(registryName, input.namespace ?? undefined, organization.name);
   const id = newId('prov');

@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
 import { createMessage, readKey, readSignature, verify } from 'openpgp';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
-import { BlobTooLarge, keepBlob, removeBlob, writeBlob } from '../../../kernel/blobs/blobs';
+import { BlobTooLarge, keepBlob, readBlob, removeBlob, writeBlob } from '../../../kernel/blobs/blobs';
 import type { Database } from '../../../kernel/database/database';
 import { lockRow } from '../../../kernel/database/lock-row';
 import type { Environment } from '../../../kernel/endpoints/environment';
+import { hashOfFiles, Tail, UnreadableArchive } from './archive-hash';
 import type { ProviderPlatform, ProviderVersion } from './provider';
 import { partChange } from './service';
 import { contradicted, sumsIn } from './sums';
@@ -14,8 +15,6 @@ import { contradicted, sumsIn } from './sums';
 export const mostSums = 256 * 1024;
 const mostArchive = 512 * 1024 * 1024;
 const keyIdDigits = 16;
-/** The first bytes of a zip archive that contains files. */
-const zipHead = Buffer.from('PK\x03\x04');
 
 const refuse = (reason: string) => new Refusal('invalid', reason);
 
@@ -105,10 +104,10 @@ export async function uploadArchive(
   source: AsyncIterable<Uint8Array>,
 ): Promise<void> {
   const digest = createHash('sha256');
-  let head = Buffer.alloc(0);
+  const tail = new Tail();
   const seen = async (piece: Uint8Array) => {
     digest.update(piece);
-    if (head.length < zipHead.length) head = Buffer.concat([head, piece.subarray(0, zipHead.length)]);
+    tail.add(piece);
   };
   const blob = await writeBlob(db, keyring, source, { limit: mostArchive, provisional: true, seen }).catch((error) => {
     throw error instanceof BlobTooLarge
@@ -118,7 +117,11 @@ export async function uploadArchive(
   try {
     const sum = digest.digest('hex');
     if (sum !== shasum) throw refuse(`the SHA-256 sum of the archive is ${sum}, and not the shasum of the platform`);
-    if (!head.subarray(0, zipHead.length).equals(zipHead)) throw refuse('the archive must be a zip archive');
+    const pieces = (await readBlob(db, keyring, blob.id)) as AsyncIterable<Buffer> | undefined;
+    if (!pieces) throw new Refusal('unavailable', 'the upload took too long; try again');
+    const filesHash = await hashOfFiles(pieces, tail).catch((error) => {
+      throw error instanceof UnreadableArchive ? refuse(error.message) : error;
+    });
     const isNew = await db.transaction(async (tx) => {
       await lockRow(tx, 'registry_provider', version.providerId);
       const row = await tx.prisma.registryProviderPlatform.findUnique({ where: { id } });
@@ -126,7 +129,7 @@ export async function uploadArchive(
       // The same archive was uploaded before.
       if (row.blobId !== null) return false;
       await keepBlob(tx, blob.id);
-      await tx.prisma.registryProviderPlatform.update({ where: { id }, data: { blobId: blob.id } });
+      await tx.prisma.registryProviderPlatform.update({ where: { id }, data: { blobId: blob.id, filesHash } });
       await recordChange(tx, actor, partChange(version, 'upload', `${os}_${arch}`));
       return true;
     });
