@@ -77,6 +77,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   'registry-providers registry-name': 'registry-providers',
   'registry-providers namespace': 'registry-providers',
   'module-versions deprecation.deprecated-status': 'modules-from-git',
+  'oauth-clients organization-id': 'repositories',
   'gpg-keys ascii-armor': 'registry-providers',
   'gpg-keys namespace': 'registry-providers',
   'policies enforce': 'policies',

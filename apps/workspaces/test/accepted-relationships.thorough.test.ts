@@ -45,6 +45,7 @@ const told: Readonly<Record<string, (world: World, example: Example) => Promise<
     const path = `organizations/${at?.organization_name ?? organization}/agent-pools`;
     return ref('agent-pools', (await root('POST', path, resource('agent-pools', { name: fresh() }))).id).data;
   },
+  'oauth-clients organization': ({ organization }) => ref('organizations', organization).data,
   'varsets parent': (world) => madeIn(world, 'projects'),
 };
 

@@ -663,6 +663,16 @@ export const examples: Readonly<Record<string, Making>> = {
     'api-url': 'https://api.code.test',
     'oauth-token-string': 'text',
   })),
+  'POST /oauth-clients': (world) => ({
+    body: () =>
+      resource('oauth-clients', {
+        'organization-id': world.organization,
+        'service-provider': 'github',
+        'http-url': 'https://code.test',
+        'api-url': 'https://api.code.test',
+        'oauth-token-string': 'text',
+      }),
+  }),
   'PATCH /oauth-clients/:oauth_client_id': onThing('oauth_client_id', connection, named('oauth-clients')),
   'DELETE /oauth-clients/:oauth_client_id': onThing('oauth_client_id', connection, undefined, once),
   'POST /oauth-clients/:oauth_client_id/relationships/projects': ofClient,

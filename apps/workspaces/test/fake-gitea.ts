@@ -24,6 +24,9 @@ export class FakeGitea extends FakeHost {
   readonly hooks = new Map<string, { url: string; secret: string }>();
   /** Files that differ between two commits, by `base...head`; others cannot be compared. */
   readonly changed = new Map<string, readonly string[]>();
+  /** The names of further repositories that the token can use, and the entries at the top of each commit. */
+  readonly others: string[] = [];
+  readonly entries: { type: string; path: string }[] = [];
   /** Answers 503 to everything. */
   away = false;
 
@@ -47,6 +50,12 @@ export class FakeGitea extends FakeHost {
   private readonly messages = new Map<string, string>();
 
   private answer(call: string, text: string): unknown {
+    const [, page] = /^GET \/api\/v1\/user\/repos\?page=(\d+)&limit=50&/.exec(call) ?? [];
+    if (page) {
+      const all = ['team/net', ...this.others];
+      const shown = all.slice(50 * (Number(page) - 1), 50 * Number(page));
+      return shown.map((name) => ({ full_name: name, name: name.split('/')[1], private: true }));
+    }
     const [, method = '', path = ''] = /^(\w+) \/api\/v1\/repos\/team\/net([^?]*)/.exec(call) ?? [];
     const [, kind = '', rest = ''] = /^\/([\w]+)\/?(.*)$/.exec(path) ?? [];
     if (path === '') return method === 'GET' ? this.repository() : undefined;
@@ -82,6 +91,7 @@ export class FakeGitea extends FakeHost {
       const files = this.changed.get(`${base}...${head}`);
       return files && { commits: [{ files: files.map((filename) => ({ filename })) }], total_commits: 1 };
     }
+    if (kind === 'contents') return this.entries;
     if (kind === 'statuses') return this.statuses.push({ sha: rest, ...JSON.parse(text) });
     return undefined;
   }

@@ -39,10 +39,8 @@ function of(how: string, names: readonly string[]): Record<string, string> {
 /** Why operations are not built: a reason, and a pattern of their names. */
 export const absent: Readonly<Record<string, RegExp>> = {
   'GitHub Apps belong to organizations, not to single users': /\/link-account$|github-app-oauth-tokens/,
-  'users name repositories; Git hosts are not asked for lists': /github-app-installations\S*\/repos$/,
   'workspaces are deleted at once': /\/recoverable-items/,
   'only for the vendor’s own tasks': /^GET \/task-results\/\S+\/body$/,
-  'a connection belongs to the organization in the path': /^POST \/oauth-clients$/,
   'no banners': /^\S+ \/admin\/banners/,
   'no customer-managed keys (HYOK)': /\/hyok-|\/oidc-configurations/,
   'metrics are those of the whole service': /\/metrics-tokens/,
@@ -51,8 +49,8 @@ export const absent: Readonly<Record<string, RegExp>> = {
   'accounts of the vendor’s cloud': /\/hcp-organizations/,
   'no cost estimation; a run task can do it': /\/cost-estimates/,
   'mail needs no subscription': /\/email-recipient-statuses/,
-  'needs a call to every kind of Git host, or a log of them':
-    /\/authorized-repos|\/vcs-organizations|\/vcs-events|\/vcs\//,
+  'calls to Git hosts are in the log of the service': /\/vcs-events/,
+  'accounts at a Git host are named by users': /\/vcs-organizations/,
   'no billing': /\/invoices|^PATCH .*\/subscription$/,
   'no Sentinel policies': /\/policy-checks/,
   'no Terraform policies': /tf-policy-/,

@@ -15,6 +15,7 @@ import { addressListResource } from './connections/address-lists/routes';
 import { agentPoolResource } from './connections/agent-pools/routes';
 import { appInstallationsResource } from './connections/app-installations/routes';
 import { oauthResource } from './connections/oauth/routes';
+import { repositoryResource } from './connections/repositories/routes';
 import { sshKeyResource } from './connections/ssh-keys/routes';
 import { identityTokensResource } from './installation/identity-tokens/routes';
 import { serviceResource } from './installation/settings/discovery';
@@ -83,6 +84,7 @@ const described: readonly Resource[] = [
   projectResource,
   sshKeyResource,
   oauthResource,
+  repositoryResource,
   appInstallationsResource,
   agentPoolResource,
   addressListResource,

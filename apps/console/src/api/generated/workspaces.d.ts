@@ -3404,6 +3404,36 @@ export interface paths {
       };
     };
   };
+  "/api/v2/github-app-installations/{github_app_installation_id}/repos": {
+    /** List the repositories that an installation of a GitHub App can use; GitHub is asked. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[github-app-repos]"?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+        };
+        path: {
+          github_app_installation_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["GithubAppReposResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
   "/api/v2/github-app-manifests/{manifest_id}/oauth-clients": {
     /** Finish creating a GitHub App: exchanges the returned code for the app. */
     post: {
@@ -3851,6 +3881,74 @@ export interface paths {
       };
     };
   };
+  "/api/v2/oauth-clients": {
+    /** Create a VCS connection of the organization in the body. */
+    post: {
+      parameters: {
+        query?: {
+          include?: string;
+        };
+      };
+      requestBody: {
+        content: {
+          "application/vnd.api+json": {
+            data: {
+              attributes?: {
+                /** Format: uri */
+                "api-url": string;
+                /** Format: uri */
+                "http-url": string;
+                key?: string | null;
+                name?: string | null;
+                "oauth-token-string"?: string | null;
+                "organization-id"?: string | null;
+                "organization-scoped"?: boolean | null;
+                "private-key"?: string | null;
+                "rsa-public-key"?: string | null;
+                secret?: string | null;
+                "service-provider": "github" | "github_enterprise" | "gitlab_hosted" | "gitlab_community_edition" | "gitlab_enterprise_edition" | "ado_server" | "ado_services" | "bitbucket_hosted" | "bitbucket_server" | "bitbucket_data_center" | "gitea" | "forgejo" | "github_app";
+              };
+              id?: string;
+              relationships?: {
+                "agent-pool"?: {
+                  data?: {
+                    id?: string;
+                    type?: "agent-pools";
+                  } | null;
+                };
+                organization?: {
+                  data?: {
+                    id?: string;
+                    type?: "organizations";
+                  } | null;
+                };
+                projects?: {
+                  data?: ({
+                    id?: string;
+                    type?: "projects";
+                  } | null)[];
+                };
+              };
+              type: "oauth-clients";
+            };
+          };
+        };
+      };
+      responses: {
+        201: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["OauthClientsResource"] | components["schemas"]["Nothing"];
+              included?: (components["schemas"]["AgentPoolsResource"] | components["schemas"]["OauthTokensResource"] | components["schemas"]["OrganizationsResource"] | components["schemas"]["ProjectsResource"])[];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
   "/api/v2/oauth-clients/{oauth_client_id}": {
     /** Show a VCS connection. */
     get: {
@@ -4141,6 +4239,37 @@ export interface paths {
             "application/vnd.api+json": {
               data: components["schemas"]["OauthTokensResource"] | components["schemas"]["Nothing"];
               meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/oauth-tokens/{oauth_token_id}/authorized-repos": {
+    /** List the repositories that a VCS connection can use; its host is asked. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[authorized-repos]"?: string;
+          organization?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+        };
+        path: {
+          oauth_token_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["AuthorizedReposResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["UncountedPagination"];
+              } & {
                 [key: string]: unknown;
               };
             };
@@ -5105,6 +5234,37 @@ export interface paths {
           content: {
             "application/vnd.api+json": {
               data: components["schemas"]["GithubAppInstallationsResource"][];
+              links?: components["schemas"]["PageLinks"];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/organizations/{organization_name}/github-app-installations/{github_app_installation_id}/repos": {
+    /** List the repositories that an installation of a GitHub App can use; GitHub is asked. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[github-app-repos]"?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+        };
+        path: {
+          github_app_installation_id: string;
+          organization_name: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["GithubAppReposResource"][];
               links?: components["schemas"]["PageLinks"];
               meta?: {
                 pagination?: components["schemas"]["Pagination"];
@@ -7838,6 +7998,64 @@ export interface paths {
       };
     };
   };
+  "/api/v2/organizations/{organization_name}/vcs/repo": {
+    /** Ask the host of a VCS connection whether it has a repository. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[vcs-repo-check]"?: string;
+          identifier?: string;
+          oauth_token_id?: string;
+        };
+        path: {
+          organization_name: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["VcsRepoCheckResource"] | components["schemas"]["Nothing"];
+              meta?: {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/organizations/{organization_name}/vcs/tree": {
+    /** List the folders at the top of a repository; its host is asked. */
+    get: {
+      parameters: {
+        query?: {
+          branch?: string;
+          "fields[vcs-tree]"?: string;
+          githubAppInstallationId?: string;
+          identifier?: string;
+          oauth_token_id?: string;
+        };
+        path: {
+          organization_name: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["VcsTreeResource"][];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
   "/api/v2/organizations/{organization_name}/workspaces": {
     /** List the workspaces of an organization that the caller can see. */
     get: {
@@ -10105,7 +10323,6 @@ export interface paths {
       parameters: {
         query?: {
           expires?: string;
-          "fields[registry-module-versions]"?: string;
           signature?: string;
         };
         path: {
@@ -15742,6 +15959,20 @@ export interface components {
       };
       type: "authentication-tokens";
     };
+    AuthorizedReposResource: {
+      attributes: {
+        "display-identifier": string;
+        name: string;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      relationships: {
+        "oauth-token": components["schemas"]["OauthTokensToOne"];
+      };
+      type: "authorized-repos";
+    };
     BillingAccountsReference: {
       id: string;
       type: "billing-accounts";
@@ -16145,6 +16376,19 @@ export interface components {
       };
       type: "github-app-manifests";
     };
+    GithubAppReposResource: {
+      attributes: {
+        identifier: string;
+        "installation-id": string;
+        name: string;
+        private: boolean;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      type: "github-app-repos";
+    };
     InfraVersionsResource: {
       attributes: {
         archs: unknown;
@@ -16360,6 +16604,10 @@ export interface components {
     };
     OauthTokensToMany: {
       data: components["schemas"]["OauthTokensReference"][];
+      links?: components["schemas"]["RelationshipLinks"];
+    };
+    OauthTokensToOne: {
+      data: components["schemas"]["OauthTokensReference"] | components["schemas"]["Nothing"];
       links?: components["schemas"]["RelationshipLinks"];
     };
     OneTimeLinksResource: {
@@ -17190,7 +17438,7 @@ export interface components {
         permissions: {
           "can-delete": boolean;
         };
-        "registry-name": "private" | "public";
+        "registry-name": string;
         /** Format: date-time */
         "updated-at": string;
       };
@@ -18281,6 +18529,25 @@ export interface components {
     VarsToOne: {
       data: components["schemas"]["VarsReference"] | components["schemas"]["Nothing"];
       links?: components["schemas"]["RelationshipLinks"];
+    };
+    VcsRepoCheckResource: {
+      attributes: {
+        exists: boolean;
+        identifier: string;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      type: "vcs-repo-check";
+    };
+    VcsTreeResource: {
+      attributes: Record<string, never>;
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      type: "vcs-tree";
     };
     WorkloadIdentitiesResource: {
       attributes: {

@@ -20,6 +20,10 @@ const exceptions: ReadonlyMap<string, string> = new Map(
     'GET /change-requests/:change_request_id/actions/archive': 'change_requests_archive_read',
     'GET /github-app-installations': 'github_app_installations_list_own',
     'GET /organizations/:organization_name/github-app-installations': 'organizations_github_app_installations_list',
+    'GET /organizations/:organization_name/github-app-installations/:github_app_installation_id/repos':
+      'organizations_github_app_installations_repos_list',
+    // The organization is in the body.
+    'POST /oauth-clients': 'oauth_clients_create_of_organization',
     'POST /varsets/:varset_id': 'varsets_update_post',
     // The workspace is in the query.
     'GET /runs': 'runs_list_of_workspace',

@@ -8,6 +8,7 @@ import {
   mostPages,
   moved,
   pathsIn,
+  repositoriesPerPage,
   sameSecret,
   textAt,
   textOrNull,
@@ -128,6 +129,29 @@ export const azureDevops: GitHost = {
       cloneUrl: cloneAddress(textAt(json, 'remoteUrl')),
       defaultBranch: branchOf(textAt(json, 'defaultBranch')),
     };
+  },
+
+  async listRepositories(api, page, owner) {
+    if (owner === '') throw new HostRefused(400, 'Azure DevOps lists the repositories of one organization: name it');
+    // It gives all at once.
+    const all = listAt(await api.get(`/${part(owner)}/_apis/git/repositories?${version}`), 'value');
+    const end = page * repositoriesPerPage;
+    return {
+      repositories: all.slice(end - repositoriesPerPage, end).map((one) => ({
+        identifier: `${owner}/${textAt(one, 'project', 'name')}/_git/${textAt(one, 'name')}`,
+        name: textAt(one, 'name'),
+        isPrivate: textAt(one, 'project', 'visibility') !== 'public',
+      })),
+      more: all.length > end,
+      total: all.length,
+    };
+  },
+
+  async listFolders(api, at, sha) {
+    const ofCommit = `versionDescriptor.version=${sha}&versionDescriptor.versionType=commit`;
+    const json = await api.find(repo(at, '/items', `scopePath=/&recursionLevel=OneLevel&${ofCommit}`));
+    const folders = listAt(json, 'value').filter((one) => valueAt(one, 'isFolder') === true);
+    return folders.map((one) => textAt(one, 'path').replace(/^\//, '')).filter(Boolean);
   },
 
   findHead: (api, at, branch) => findRef(api, at, `heads/${branch}`),

@@ -12,6 +12,7 @@ import {
   mostPages,
   moved,
   pathsIn,
+  repositoriesPerPage,
   segments,
   signedIn,
   textAt,
@@ -110,6 +111,24 @@ export const bitbucketCloud: GitHost = {
       cloneUrl: cloneAddress(textAt(https, 'href')),
       defaultBranch: textAt(json, 'mainbranch', 'name'),
     };
+  },
+
+  async listRepositories(api, page, owner) {
+    const of = owner === '' ? '/repositories' : `/repositories/${part(owner)}`;
+    const json = await api.get(`${of}?role=member&sort=full_name&page=${page}&pagelen=${repositoriesPerPage}`);
+    return {
+      repositories: listAt(json, 'values').map((one) => ({
+        identifier: textAt(one, 'full_name'),
+        name: textAt(one, 'slug') || textAt(one, 'name'),
+        isPrivate: valueAt(one, 'is_private') === true,
+      })),
+      more: textAt(json, 'next') !== '',
+    };
+  },
+
+  async listFolders(api, at, sha) {
+    const entries = (await everyPage(api, `${repo(at)}/src/${sha}/?pagelen=100`)) ?? [];
+    return entries.filter((one) => textAt(one, 'type') === 'commit_directory').map((one) => textAt(one, 'path'));
   },
 
   async findHead(api, at, branch) {

@@ -11,6 +11,7 @@ import {
   mostPages,
   moved,
   pathsIn,
+  repositoriesPerPage,
   signedIn,
   textAt,
   textOrNull,
@@ -111,6 +112,25 @@ export const bitbucketDataCenter: GitHost = {
       cloneUrl: cloneAddress(textAt(http, 'href')),
       defaultBranch: textAt(branch, 'displayId'),
     };
+  },
+
+  async listRepositories(api, page) {
+    const from = `start=${(page - 1) * repositoriesPerPage}&limit=${repositoriesPerPage}`;
+    const json = await api.get(`${root(api)}/rest/api/latest/repos?permission=REPO_READ&${from}`);
+    return {
+      repositories: listAt(json, 'values').map((one) => ({
+        identifier: `${textAt(one, 'project', 'key')}/${textAt(one, 'slug')}`,
+        name: textAt(one, 'slug'),
+        isPrivate: valueAt(one, 'public') !== true,
+      })),
+      more: valueAt(json, 'isLastPage') === false,
+    };
+  },
+
+  async listFolders(api, at, sha) {
+    const entries = listAt(await api.find(`${repo(api, at)}/browse?at=${sha}&limit=1000`), 'children', 'values');
+    const folders = entries.filter((one) => textAt(one, 'type') === 'DIRECTORY');
+    return folders.map((one) => textAt(one, 'path', 'toString'));
   },
 
   findHead: (api, at, branch) => findRef(api, at, 'branches', branch),

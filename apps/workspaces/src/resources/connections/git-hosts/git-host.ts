@@ -11,6 +11,21 @@ export interface HostRepository {
   readonly defaultBranch: string;
 }
 
+/** A repository in a list. */
+export interface ListedRepository {
+  readonly identifier: string;
+  readonly name: string;
+  readonly isPrivate: boolean;
+}
+
+/** A part of a list of repositories. */
+export interface RepositoryPage {
+  readonly repositories: readonly ListedRepository[];
+  readonly more: boolean;
+  /** How many there are in all, if the host says so. */
+  readonly total?: number;
+}
+
 /** A commit with the details that people see. */
 export interface HostCommit {
   readonly sha: string;
@@ -91,6 +106,13 @@ export interface GitHost {
   /** Headers that carry a token to the API. */
   authorization(token: string): Readonly<Record<string, string>>;
   findRepository(api: HostApi, at: string): Promise<HostRepository>;
+  /**
+   * Repositories that the token can use, 50 on a page, the first of which is 1. `owner` is an account at the host: some
+   * hosts list only those of one.
+   */
+  listRepositories(api: HostApi, page: number, owner: string): Promise<RepositoryPage>;
+  /** The folders at the top of a commit. */
+  listFolders(api: HostApi, at: string, sha: string): Promise<readonly string[]>;
   /** The commit a branch is at; undefined if there is no such branch. */
   findHead(api: HostApi, at: string, branch: string): Promise<HostCommit | undefined>;
   /** The commit a tag points to. */

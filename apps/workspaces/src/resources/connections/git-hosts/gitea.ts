@@ -1,4 +1,4 @@
-import type { GitHost, HostCommit, PullRequest } from './git-host';
+import type { GitHost, HostCommit, PullRequest, RepositoryPage } from './git-host';
 import type { HostApi } from './host-api';
 import { findHook } from './known-hook';
 import {
@@ -10,6 +10,7 @@ import {
   mostPages,
   moved,
   pathsIn,
+  repositoriesPerPage,
   segments,
   signedIn,
   textAt,
@@ -61,6 +62,16 @@ export async function everyPage(api: HostApi, path: string, size = pageSize): Pr
   return undefined;
 }
 
+/** A page of repositories, in the same form as in GitHub's API. */
+export const repositoriesIn = (list: readonly unknown[]): RepositoryPage => ({
+  repositories: list.map((one) => ({
+    identifier: textAt(one, 'full_name'),
+    name: textAt(one, 'name'),
+    isPrivate: valueAt(one, 'private') === true,
+  })),
+  more: list.length === repositoriesPerPage,
+});
+
 /** Paths of files, named as in GitHub's API. */
 export const pathsOf = (files: readonly unknown[]): string[] => pathsIn(files, ['filename'], ['previous_filename']);
 
@@ -103,6 +114,16 @@ export const gitea: GitHost = {
       cloneUrl: textAt(json, 'clone_url'),
       defaultBranch: textAt(json, 'default_branch'),
     };
+  },
+
+  async listRepositories(api, page) {
+    const size = repositoriesPerPage;
+    return repositoriesIn(listAt(await api.get(`/user/repos?page=${page}&limit=${size}&per_page=${size}`)));
+  },
+
+  async listFolders(api, at, sha) {
+    const entries = listAt(await api.find(`${repo(at)}/contents?ref=${sha}`));
+    return entries.filter((one) => textAt(one, 'type') === 'dir').map((one) => textAt(one, 'path'));
   },
 
   async findHead(api, at, branch) {

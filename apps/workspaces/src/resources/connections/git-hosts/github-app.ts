@@ -3,10 +3,10 @@ import { signJwt } from '@keystead/auth';
 import { invalid } from '@keystead/jsonapi';
 import { Unreachable } from '@keystead/outside';
 import type { GitHost } from './git-host';
-import { everyPage } from './gitea';
+import { everyPage, repositoriesIn } from './gitea';
 import { github } from './github';
 import { HostApi, type HostCall } from './host-api';
-import { textAt, textOrNull, at as valueAt } from './reading';
+import { listAt, repositoriesPerPage, textAt, textOrNull, at as valueAt } from './reading';
 
 /** The credentials of a GitHub App. */
 export interface AppIdentity {
@@ -117,6 +117,10 @@ export async function convertManifest(apiUrl: string, code: string, call: HostCa
 export const githubApp: GitHost = {
   ...github,
   oauth: undefined,
+  async listRepositories(api, page) {
+    const json = await api.get(`/installation/repositories?page=${page}&per_page=${repositoriesPerPage}`);
+    return { ...repositoriesIn(listAt(json, 'repositories')), total: Number(textAt(json, 'total_count')) };
+  },
   createHook: async () => 'app',
   deleteHook: async () => undefined,
 };

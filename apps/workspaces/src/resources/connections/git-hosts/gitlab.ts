@@ -7,8 +7,10 @@ import {
   basic,
   header,
   idOfFirst,
+  listAt,
   moved,
   pathsIn,
+  repositoriesPerPage,
   sameSecret,
   textAt,
   textOrNull,
@@ -73,6 +75,24 @@ export const gitlab: GitHost = {
       cloneUrl: textAt(json, 'http_url_to_repo'),
       defaultBranch: textAt(json, 'default_branch'),
     };
+  },
+
+  async listRepositories(api, page) {
+    const order = 'order_by=path&sort=asc&membership=true';
+    const found = listAt(await api.get(`/projects?${order}&page=${page}&per_page=${repositoriesPerPage}`));
+    return {
+      repositories: found.map((one) => ({
+        identifier: textAt(one, 'path_with_namespace'),
+        name: textAt(one, 'path'),
+        isPrivate: textAt(one, 'visibility') !== 'public',
+      })),
+      more: found.length === repositoriesPerPage,
+    };
+  },
+
+  async listFolders(api, at, sha) {
+    const entries = (await everyPage(api, `${project(at)}/repository/tree?ref=${sha}`)) ?? [];
+    return entries.filter((one) => textAt(one, 'type') === 'tree').map((one) => textAt(one, 'path'));
   },
 
   async findHead(api, at, branch) {

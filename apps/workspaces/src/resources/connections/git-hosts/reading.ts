@@ -120,5 +120,8 @@ export function moved<T extends object>(
   return [{ ...about, kind: 'push', branch: named.branch, before: commitOf(before), after: to }];
 }
 
+/** How many repositories a page of a list has. */
+export const repositoriesPerPage = 50;
+
 /** The most pages that are read of a list: beyond that, it is not fully known. */
 export const mostPages = 30;

@@ -524,6 +524,114 @@ describe('the use of credentials at hosts', () => {
     expect(removed).toEqual([`/acme/_apis/hooks/subscriptions/s-old?${version}`]);
   });
 
+  const size = 50;
+  it.each<[string, string, string, unknown, object]>([
+    [
+      'gitlab_hosted',
+      '',
+      `/projects?order_by=path&sort=asc&membership=true&page=2&per_page=${size}`,
+      [{ path_with_namespace: 'acme/sub/net', path: 'net', visibility: 'internal' }],
+      { repositories: [{ identifier: 'acme/sub/net', name: 'net', isPrivate: true }], more: false },
+    ],
+    [
+      'bitbucket_hosted',
+      'acme',
+      `/repositories/acme?role=member&sort=full_name&page=2&pagelen=${size}`,
+      { values: [{ full_name: 'acme/net', slug: 'net', is_private: false }], next: 'https://more' },
+      { repositories: [{ identifier: 'acme/net', name: 'net', isPrivate: false }], more: true },
+    ],
+    [
+      'bitbucket_data_center',
+      '',
+      `https://git.test/rest/api/latest/repos?permission=REPO_READ&start=${size}&limit=${size}`,
+      { values: [{ slug: 'net', project: { key: 'ACME' }, public: false }], isLastPage: true },
+      { repositories: [{ identifier: 'ACME/net', name: 'net', isPrivate: true }], more: false },
+    ],
+    [
+      'ado_services',
+      'acme',
+      `/acme/_apis/git/repositories?${version}`,
+      {
+        value: Array.from({ length: 51 }, (_, at) => ({
+          name: `n${at}`,
+          project: { name: 'p', visibility: 'private' },
+        })),
+      },
+      { repositories: [{ identifier: 'acme/p/_git/n50', name: 'n50', isPrivate: true }], more: false, total: 51 },
+    ],
+    [
+      'github_app',
+      '',
+      `/installation/repositories?page=2&per_page=${size}`,
+      { total_count: 51, repositories: [{ full_name: 'acme/net', name: 'net', private: true }] },
+      { repositories: [{ identifier: 'acme/net', name: 'net', isPrivate: true }], more: false, total: 51 },
+    ],
+  ])('the second page of the repositories at %s is read in its form', async (provider, owner, path, answer, listed) => {
+    const asked: string[] = [];
+    const get = async (at: string) => {
+      asked.push(at);
+      return answer;
+    };
+    const api = { base: 'https://git.test', get } as unknown as HostApi;
+    expect(await hostOf(provider)!.listRepositories(api, 2, owner)).toEqual(listed);
+    expect(asked).toEqual([path]);
+  });
+
+  it.each<[string, string, unknown]>([
+    [
+      'gitlab_hosted',
+      'acme/net',
+      [
+        { type: 'tree', path: 'modules' },
+        { type: 'blob', path: 'main.tf' },
+      ],
+    ],
+    [
+      'bitbucket_hosted',
+      'acme/net',
+      {
+        values: [
+          { type: 'commit_directory', path: 'modules' },
+          { type: 'commit_file', path: 'main.tf' },
+        ],
+      },
+    ],
+    [
+      'bitbucket_data_center',
+      'ACME/net',
+      {
+        children: {
+          values: [
+            { type: 'DIRECTORY', path: { toString: 'modules' } },
+            { type: 'FILE', path: { toString: 'main.tf' } },
+          ],
+        },
+      },
+    ],
+    [
+      'ado_services',
+      'acme/p/_git/net',
+      { value: [{ isFolder: true, path: '/' }, { isFolder: true, path: '/modules' }, { path: '/main.tf' }] },
+    ],
+    [
+      'github',
+      'acme/net',
+      [
+        { type: 'dir', path: 'modules' },
+        { type: 'file', path: 'main.tf' },
+      ],
+    ],
+  ])('the folders of a commit at %s are told from its files', async (provider, at, answer) => {
+    const read = async (path: string) => (path.includes(first) ? answer : undefined);
+    const api = { base: 'https://git.test', find: read, get: read } as unknown as HostApi;
+    expect(await hostOf(provider)!.listFolders(api, at, first)).toEqual(['modules']);
+  });
+
+  it('repositories at Azure DevOps need an organization', async () => {
+    const api = new HostApi('https://git.test', {}, directly(new Reach()));
+    await expect(hostOf('ado_server')!.listRepositories(api, 1, '')).rejects.toMatchObject({ status: 400 });
+  });
+
   it('identifiers in another format are not repositories', async () => {
     const api = new HostApi('https://git.test', {}, directly(new Reach()));
     await expect(hostOf('ado_server')!.findRepository(api, 'acme/net')).rejects.toMatchObject({ status: 404 });

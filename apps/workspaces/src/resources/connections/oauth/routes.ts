@@ -1,5 +1,6 @@
-import type { SentReference } from '@keystead/jsonapi';
+import { invalid, type SentReference } from '@keystead/jsonapi';
 import { notFound } from '@keystead/refusal';
+import type { Access } from '../../../kernel/access/access';
 import { actorOf } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { endpoints, includable, type Raw, type Resource } from '../../../kernel/endpoints/endpoint';
@@ -12,7 +13,18 @@ import { requireApp } from './installations';
 import { manifestPage } from './manifest-page';
 import type { OauthClient } from './oauth-client';
 import { oauthPolicy } from './policy';
-import { CreateClient, inputOf, NewApp, NewManifest, NewToken, Projects, UpdateClient, UpdateToken } from './schema';
+import {
+  CreateClient,
+  CreateClientOf,
+  inputOf,
+  NewApp,
+  type NewClient,
+  NewManifest,
+  NewToken,
+  Projects,
+  UpdateClient,
+  UpdateToken,
+} from './schema';
 import { clientSerializer, leavingSerializer, manifestSerializer, tokenSerializer } from './serializers';
 import * as tokens from './tokens';
 
@@ -41,25 +53,52 @@ const list = ofClients.list('/organizations/:organization_name/oauth-clients', {
   run: ({ db, target, page }) => clients.list(db, target.organizationId, page),
 });
 
+/** Asks the provider about a new connection: only for a GitHub App, to check its key. Throws `invalid`. */
+async function askAboutClient(
+  { db, env, access }: { readonly db: Database; readonly env: Environment; readonly access: Access },
+  organizationId: string,
+  input: NewClient,
+): Promise<void> {
+  clients.requireMayChoosePool(access, organizationId, input.agentPool);
+  if (input.serviceProvider !== 'github_app') return;
+  clients.requireAppInput(input);
+  const { keyring, vcsReach: reach } = env;
+  // Before any request: another organization's pool must not receive any.
+  await clients.requirePool(db, organizationId, input.agentPool);
+  const place = { ...input, agentPoolId: input.agentPool ?? null };
+  if (reach) await requireApp({ db, keyring, reach }, place, env.now());
+}
+
 const create = ofClients.post('/organizations/:organization_name/oauth-clients', {
   summary: 'Create a VCS connection. The provider is contacted only for a GitHub App, to check its key.',
   requires: 'can-update',
   include,
   body: CreateClient,
   load: loadOrganization,
-  asks: async ({ db, env, access, target, body }) => {
-    const input = inputOf(body);
-    clients.requireMayChoosePool(access, target.organizationId, input.agentPool);
-    if (input.serviceProvider !== 'github_app') return;
-    clients.requireAppInput(input);
-    const { keyring, vcsReach: reach } = env;
-    // Before any request: another organization's pool must not receive any.
-    await clients.requirePool(db, target.organizationId, input.agentPool);
-    const place = { ...input, agentPoolId: input.agentPool ?? null };
-    if (reach) await requireApp({ db, keyring, reach }, place, env.now());
-  },
+  asks: ({ target: { organizationId }, body, ...call }) => askAboutClient(call, organizationId, inputOf(body)),
   run: ({ db, env, target, body, ...call }) =>
     clients.create(db, env.keyring, actorOf(call), target.organizationId, inputOf(body)),
+});
+
+const createOf = ofClients.post('/oauth-clients', {
+  summary: 'Create a VCS connection of the organization in the body.',
+  include,
+  body: CreateClientOf,
+  asks: async ({ body: { organization, organizationId: given, ...body }, ...call }) => {
+    const { db, env, accessTo } = call;
+    const name = organization ?? given ?? '';
+    const owner = (await organizations.findByName(db, env, name)) ?? (await organizations.find(db, env, name));
+    const access = owner && (await accessTo([owner.id]));
+    const may = owner && access && oauthPolicy['can-update'](access, { organizationId: owner.id });
+    if (!may) throw invalid('organization', 'must be an organization whose VCS connections you may manage');
+    const input = inputOf(body);
+    await askAboutClient({ db, env, access }, owner.id, input);
+    return { organizationId: owner.id, input };
+  },
+  run: ({ db, env, asked, ...call }) => {
+    const { organizationId, input } = asked as { organizationId: string; input: NewClient };
+    return clients.create(db, env.keyring, actorOf(call), organizationId, input);
+  },
 });
 
 const show = ofClients.get('/oauth-clients/:oauth_client_id', {
@@ -277,6 +316,7 @@ export const oauthResource: Resource = {
   endpoints: [
     list,
     create,
+    createOf,
     show,
     update,
     destroy,

@@ -15,15 +15,18 @@ const { create, update } = clientAttributes;
 const keyed = { 'private-key': sentTo(longText).optional() };
 const relationships = { projects: many('projects'), 'agent-pool': one('agent-pools') };
 
-export const CreateClient = document('oauth-clients', {
-  attributes: {
-    ...create,
-    ...keyed,
-    'service-provider': create['service-provider'].unwrap(),
-    'http-url': create['http-url'].unwrap(),
-    'api-url': create['api-url'].unwrap(),
-  },
-  relationships,
+const created = {
+  ...create,
+  ...keyed,
+  'service-provider': create['service-provider'].unwrap(),
+  'http-url': create['http-url'].unwrap(),
+  'api-url': create['api-url'].unwrap(),
+};
+export const CreateClient = document('oauth-clients', { attributes: created, relationships });
+/** The same with the organization in the body. */
+export const CreateClientOf = document('oauth-clients', {
+  attributes: { ...created, 'organization-id': z.string().max(255).nullish() },
+  relationships: { ...relationships, organization: one('organizations') },
 });
 export const UpdateClient = document('oauth-clients', { attributes: { ...update, ...keyed }, relationships });
 export const UpdateToken = document('oauth-tokens', { attributes: { 'ssh-key': sentTo(longText).optional() } });

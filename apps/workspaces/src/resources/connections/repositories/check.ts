@@ -1,8 +1,8 @@
 import { invalid } from '@keystead/jsonapi';
 import { isRefusal } from '@keystead/refusal';
 import { type CallDeps, callOf } from '../forwarding/host-call';
-import type { HostCommit, HostRepository } from '../git-hosts/git-host';
-import { HostRefused } from '../git-hosts/host-api';
+import type { GitHost, HostCommit, HostRepository } from '../git-hosts/git-host';
+import { type HostApi, HostRefused } from '../git-hosts/host-api';
 import { apiOf, hostOf } from '../git-hosts/hosts';
 import { tokenText } from './repository';
 
@@ -14,6 +14,21 @@ export const refusedByHost = (error: HostRefused): string => {
   if (error.status < 400) return 'has moved: the host redirects to another address, so correct api-url';
   return `cannot be read: ${error.message}`;
 };
+
+/** The host of a connection, ready for calls; undefined if its kind is only stored, or the connection is gone. */
+export async function openConnection(
+  deps: CallDeps,
+  { organizationId, tokenId }: { readonly organizationId: string; readonly tokenId: string },
+): Promise<{ readonly host: GitHost; readonly api: HostApi } | undefined> {
+  const { db, keyring } = deps;
+  const client = await db.prisma.oauthClient.findFirst({
+    where: { organizationId, tokens: { some: { id: tokenId } } },
+  });
+  const host = client && hostOf(client.serviceProvider);
+  if (!host) return undefined;
+  const token = await tokenText(db, keyring, tokenId);
+  return token === undefined ? undefined : { host, api: apiOf(host, client.apiUrl, token, callOf(deps, client)) };
+}
 
 /** A repository, and the current commit of its branch; undefined if no branch was requested. */
 export interface CheckedRepository extends HostRepository {
@@ -33,15 +48,9 @@ export async function checkRepository(
     branch,
   }: { organizationId: string; tokenId: string; identifier: string; branch: string | null },
 ): Promise<CheckedRepository | undefined> {
-  const { db, keyring } = deps;
-  const client = await db.prisma.oauthClient.findFirst({
-    where: { organizationId, tokens: { some: { id: tokenId } } },
-  });
-  const host = client && hostOf(client.serviceProvider);
-  if (!host) return undefined;
-  const token = await tokenText(db, keyring, tokenId);
-  if (token === undefined) return undefined;
-  const api = apiOf(host, client.apiUrl, token, callOf(deps, client));
+  const opened = await openConnection(deps, { organizationId, tokenId });
+  if (!opened) return undefined;
+  const { host, api } = opened;
   try {
     const found = await host.findRepository(api, identifier);
     if (found.id === '' || found.cloneUrl === '') {

@@ -27,11 +27,14 @@ export const repositoryName = z
   .max(512)
   .regex(/^[^/\s]+(?:\/[^/\s]+)+$/, 'must have the form :org/:repo');
 
+/** A folder without what means nothing: slashes at both ends, and a dot at the start. */
+export const folderOf = (given: string): string => given.replace(/^(?:\.?\/)+/, '').replace(/(?<!\/)\/+$/, '');
+
 /** A folder of a repository; empty for its root. */
 export const repositoryFolder = z
   .string()
   .max(512)
-  .transform((given) => given.replace(/^(?:\.?\/)+/, '').replace(/(?<!\/)\/+$/, ''))
+  .transform(folderOf)
   .refine(
     (given) => given.split('/').every((part) => !['.', '..'].includes(part) && !/[\s?#\\\0]/.test(part)),
     'must be a folder of the repository',

@@ -1,0 +1,80 @@
+import { isRefusal, notFound, Refusal } from '@keystead/refusal';
+import type { Database } from '../../../kernel/database/database';
+import type { Environment } from '../../../kernel/endpoints/environment';
+import type { ListedRepository } from '../git-hosts/git-host';
+import { HostRefused } from '../git-hosts/host-api';
+import { repositoriesPerPage } from '../git-hosts/reading';
+import { openConnection, refusedByHost } from './check';
+
+/** A page of ours has 100 items at most, and may begin in the middle of one of the host. */
+const mostPages = 3;
+
+/** The connection through which a host is looked at. */
+interface Browsing {
+  readonly db: Database;
+  readonly env: Pick<Environment, 'keyring' | 'vcsReach'>;
+  readonly organizationId: string;
+  readonly tokenId: string;
+}
+
+/** Calls the host of a connection. Throws `missing` if it is not called from here, `invalid` if it refuses. */
+async function withHost<T>(
+  { db, env, organizationId, tokenId }: Browsing,
+  what: string,
+  ask: (opened: NonNullable<Awaited<ReturnType<typeof openConnection>>>) => Promise<T>,
+): Promise<T> {
+  const { vcsReach: reach, keyring } = env;
+  const opened = reach && (await openConnection({ db, keyring, reach }, { organizationId, tokenId }));
+  if (!opened) throw notFound();
+  return ask(opened).catch((error) => {
+    if (error instanceof HostRefused) throw new Refusal('invalid', `${what} ${refusedByHost(error)}`);
+    const isAway = isRefusal(error) && error.kind === 'upstream';
+    throw isAway ? new Refusal('invalid', `${what} cannot be read: ${error.message}`) : error;
+  });
+}
+
+/** Some of the repositories that a connection can use, in the order of its host. */
+export function listRepositories(
+  from: Browsing,
+  owner: string,
+  { offset, size }: { readonly offset: number; readonly size: number },
+): Promise<{ readonly items: ListedRepository[]; readonly more: boolean; readonly total: number | undefined }> {
+  return withHost(from, 'the list of repositories', async ({ host, api }) => {
+    const first = Math.floor(offset / repositoriesPerPage);
+    const skipped = offset - first * repositoriesPerPage;
+    const found: ListedRepository[] = [];
+    let last: Awaited<ReturnType<typeof host.listRepositories>> | undefined;
+    for (let page = first + 1; page <= first + mostPages; page++) {
+      last = await host.listRepositories(api, page, owner);
+      found.push(...last.repositories);
+      if (!last.more || found.length >= skipped + size) break;
+    }
+    const more = last?.more === true || found.length > skipped + size;
+    return { items: found.slice(skipped, skipped + size), more, total: last?.total };
+  });
+}
+
+/** Whether a connection can use a repository. */
+export function hasRepository(from: Browsing, identifier: string): Promise<boolean> {
+  return withHost(from, identifier, async ({ host, api }) => {
+    try {
+      return (await host.findRepository(api, identifier)).id !== '';
+    } catch (error) {
+      if (error instanceof HostRefused && error.status === 404) return false;
+      throw error;
+    }
+  });
+}
+
+/** The folders at the top of a branch, a tag or a commit; of the default branch unless one is given. */
+export function listFolders(from: Browsing, identifier: string, ref: string | undefined): Promise<readonly string[]> {
+  return withHost(from, identifier, async ({ host, api }) => {
+    const wanted = ref ?? (await host.findRepository(api, identifier)).defaultBranch;
+    const commit =
+      (await host.findHead(api, identifier, wanted)) ??
+      (await host.findTag(api, identifier, wanted)) ??
+      (await host.findCommit(api, identifier, wanted));
+    if (!commit) throw new Refusal('invalid', `${identifier} has no branch, tag or commit ${wanted}`);
+    return host.listFolders(api, identifier, commit.sha);
+  });
+}
