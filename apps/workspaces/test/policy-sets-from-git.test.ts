@@ -205,7 +205,7 @@ describe('policy sets that follow a repository', () => {
   it('use only their own folder, and are read again if that changes', async () => {
     const { id } = await follow('folder', { 'policies-path': '/policies/net/' });
     await work({ files: files('two', 'policies/net/') });
-    expect((await show(id)).data.attributes['policies-path']).toBe('/policies/net');
+    expect((await show(id)).data.attributes['policies-path']).toBe('/policies/net/');
     await expect(judged()).resolves.toMatchObject({ names: ['two'] });
     await admin.patch(`policy-sets/${id}`, resource('policy-sets', { 'policies-path': 'elsewhere' })).expect(200);
     await work({ files: files('two', 'policies/net/') });

@@ -18,6 +18,7 @@ describe('the protocol', () => {
       'tfp-api-version': '2.6',
       'tfp-appname': 'Terraform Enterprise',
       'x-tfe-version': expect.stringMatching(/^v\d{6}-\d$/),
+      'x-tfe-current-version': expect.stringMatching(/^\d\.\d\.\d$/),
       'x-api-version': '2.6',
       'x-ratelimit-limit': '0',
       'x-ratelimit-remaining': '0',

@@ -13,7 +13,9 @@ import type { EndpointResponse } from '../kernel/endpoints/run-endpoint';
 
 /** The API version that the service reports. */
 const API_VERSION = '2.6';
+/** The releases whose interface it has, in their older and newer numbering. */
 const RELEASE = 'v202404-2';
+const NUMBERED_RELEASE = '2.0.1';
 const JSON_API = 'application/vnd.api+json; charset=utf-8';
 
 /** Headers that depend on the settings of the service; computed once. */
@@ -24,7 +26,7 @@ export function fixedHeaders(edition: string, aliases: boolean): readonly string
     headers.push('TFP-API-Version', API_VERSION);
     headers.push('TFP-AppName', edition === 'hosted' ? 'HCP Terraform' : 'Terraform Enterprise');
     if (edition === 'self-hosted') {
-      headers.push('X-TFE-Version', RELEASE);
+      headers.push('X-TFE-Version', RELEASE, 'X-TFE-Current-Version', NUMBERED_RELEASE);
     }
   }
   headers.push('Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff');

@@ -9,7 +9,7 @@ import { newId } from '../../../kernel/database/ids';
 import { literally } from '../../../kernel/database/like';
 import { lockRow } from '../../../kernel/database/lock-row';
 import type { CheckedRepository } from '../../connections/repositories/check';
-import { followedBy, lookAtRepository } from '../../connections/repositories/follow';
+import { folderOf, followedBy, lookAtRepository } from '../../connections/repositories/follow';
 import { keepRepository } from '../../connections/repositories/repository';
 import type { PolicyKind, TagSelector } from '../../runs/runs/stages/policies';
 
@@ -242,10 +242,11 @@ async function followFromNow(
     vcsBranch: null,
     vcsIngressSubmodules: false,
     policiesPath: '',
+    policiesPathSent: null,
   };
   const data = {
     ...(source === null ? left : columns),
-    ...(path == null ? {} : { policiesPath: path }),
+    ...(path == null ? {} : { policiesPath: folderOf(path), policiesPathSent: path }),
     seenCommit: null,
     vcsError: null,
   };

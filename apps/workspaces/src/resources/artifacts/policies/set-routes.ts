@@ -109,7 +109,7 @@ const setSerializer = serializerOf<PolicySet>()({
     'agent-enabled': set.agentEnabled,
     'policy-tool-version': isEvaluated(set) ? (set.policyToolVersion ?? 'latest') : null,
     'vcs-error': set.vcsError,
-    'policies-path': set.policiesPath ? `/${set.policiesPath}` : null,
+    'policies-path': set.policiesPath ? (set.policiesPathSent ?? `/${set.policiesPath}`) : null,
     'policy-update-patterns': set.policyUpdatePatterns,
     'tag-selectors': set.tagSelectors.map(({ key, value, isExclude }) => ({
       'tag-key': key,
@@ -171,7 +171,11 @@ const shared = {
     .transform((given) => (given === 'latest' ? '' : given))
     .nullish(),
   'policy-update-patterns': z.array(z.string().max(255)).max(100).nullish(),
-  'policies-path': repositoryFolder.nullish(),
+  // Shown as it was sent: clients compare.
+  'policies-path': z
+    .string()
+    .refine((given) => repositoryFolder.safeParse(given).success, 'must be a folder of the repository')
+    .nullish(),
 };
 const relationships = {
   policies: many('policies'),
