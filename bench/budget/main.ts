@@ -11,6 +11,7 @@ import { startHttp } from '../src/http-family';
 import { chooseGenerator, type Generator } from '../src/load';
 import { choosePinning, machine, type Pinning, pinProcess } from '../src/machine';
 import { aboutPinning, type Ground, onGround, runProgram, show } from '../src/program';
+import { registryFamily } from '../src/registry-family';
 import type { Scenario } from '../src/scenario';
 import { secretsFamily } from '../src/secrets-family';
 import { countsStatements, forgetStatements, statementsOf } from '../src/statements';
@@ -108,7 +109,7 @@ async function inPostgres(
 async function scenariosOf(setting: Setting): Promise<Scenario[]> {
   const wanted = (name: string) => setting.wanted(name) && !without.some((part) => name.includes(part));
   const scenarios: Scenario[] = [];
-  for (const family of [secretsFamily, enginesFamily, workspacesFamily]) {
+  for (const family of [secretsFamily, enginesFamily, workspacesFamily, registryFamily]) {
     scenarios.push(...(await family({ ...setting, wanted })));
   }
   return scenarios.filter(({ name }) => wanted(name));
@@ -125,7 +126,7 @@ async function startTree(tree: string | undefined, ground: Ground, setting: Omit
   const folder = path.join(ground.folder, `tree${suffix}`);
   mkdirSync(folder, { recursive: true });
   const scenarios = await scenariosOf({ ...setting, folder, postgres: postgres as EmbeddedServer, tree });
-  const databaseOf = (name: string) => /^(secrets|workspaces):/.exec(name)?.[1] ?? 'engines';
+  const databaseOf = (name: string) => /^(secrets|workspaces|registry):/.exec(name)?.[1] ?? 'engines';
   return { scenarios, url: (name) => postgres.url(databaseOf(name)) };
 }
 

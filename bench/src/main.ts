@@ -8,6 +8,7 @@ import { measure } from './measure';
 import { type Options, parseOptions, usage } from './options';
 import { outsideFamily } from './outside-family';
 import { aboutPinning, aboutPostgres, type Ground, onGround, runProgram, show } from './program';
+import { registryFamily } from './registry-family';
 import type { Scenario } from './scenario';
 import { secretsFamily } from './secrets-family';
 import { table } from './table';
@@ -43,6 +44,7 @@ async function bench(options: Options, { folder, postgres, atEnd }: Ground): Pro
     ...(await enginesFamily(setting)),
     ...(await outsideFamily(setting)),
     ...(await workspacesFamily(setting)),
+    ...(await registryFamily(setting)),
     ...(await largeListsFamily(setting)),
   ].filter(({ name }) => wanted(name));
 

@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { archiveOf } from '../../workspaces/test/configurations';
 import { fakeWorker } from '../../workspaces/test/fake-worker';
+import { addKey, providerZip, signatureOf, signingKey, sumsOf } from '../../workspaces/test/signed-provider';
 import { readDotEnv, readVariableFile } from '../src/workspaces/variable-file';
 import { behindProxy } from './behind-proxy';
 import { keystead, type Ran } from './run-keystead';
@@ -101,6 +103,55 @@ describe('the commands of workspaces, against a service', () => {
     expect((await run('org show quay')).printed).toMatch(/^email +a@example.com$/m);
     await done('org delete quay');
     expect((await run('org show quay')).code).toBe(2);
+  });
+
+  it('publishes modules, and checks who published which archive', async () => {
+    const archive = file('berth.tar.gz', await archiveOf());
+    const commit = 'cd'.repeat(20);
+    await done(`registry publish -commit=${commit} berth/aws 1.0.0 ${archive}`);
+    expect((await run(`registry publish berth/aws 1.0.0 ${archive}`)).code).toBe(2);
+    const verified = await run('registry verify harbour/berth/aws 1.0.0');
+    expect(verified).toMatchObject({
+      code: 0,
+      printed: expect.stringMatching(/^verified +harbour\/berth\/aws 1\.0\.0$/m),
+    });
+    expect(verified.printed).toMatch(new RegExp(`^commit, not checked +${commit}$`, 'm'));
+    expect(verified.printed).toMatch(/^by +admin$/m);
+    await done(`registry verify -archive=${archive} harbour/berth/aws 1.0.0`);
+    const other = file('other.tar.gz', await archiveOf([['main.tf', '']]));
+    const wrong = await run(`registry verify -archive=${other} harbour/berth/aws 1.0.0`);
+    expect(wrong).toMatchObject({ code: 2, said: expect.stringContaining('the archive has SHA-256') });
+    expect((await run('registry verify harbour/berth/aws 9.0.0')).said).toContain('has no statement');
+    // Someone who can write to the database still lacks the key.
+    const { pool } = workspaces.service;
+    await pool.query(`UPDATE registry_module_version SET provenance =
+      jsonb_set(provenance::jsonb, '{payload}', to_jsonb(encode('{}', 'base64')))::text`);
+    expect((await run('registry verify harbour/berth/aws 1.0.0')).said).toContain('is not signed by a key');
+  });
+
+  it('publishes own and mirrored providers from the files of a release', async () => {
+    const own = await signingKey('harbour');
+    const keyId = await addKey(workspaces.admin, 'harbour', own);
+    for (const [provider, at] of [
+      ['crane', 'private/harbour/crane'],
+      ['registry.terraform.io/hashicorp/sand', 'public/hashicorp/sand'],
+      ['registry.opentofu.org/hashicorp/sand', 'registry.opentofu.org/hashicorp/sand'],
+    ] as const) {
+      const name = provider.split('/').at(-1)!;
+      const folder = mkdtempSync(join(home, 'release-'));
+      const prefix = `terraform-provider-${name}_1.0.0_`;
+      const archive = providerZip(name, '1.0.0');
+      const sums = sumsOf([[`${prefix}linux_amd64.zip`, archive]]);
+      const lacking = await run(`registry add-provider -key=${keyId} ${provider} 1.0.0 ${folder}`);
+      expect(lacking).toMatchObject({ code: 1, said: expect.stringContaining('has no terraform-provider') });
+      writeFileSync(join(folder, `${prefix}linux_amd64.zip`), archive);
+      writeFileSync(join(folder, `${prefix}SHA256SUMS`), sums);
+      writeFileSync(join(folder, `${prefix}SHA256SUMS.sig`), await signatureOf(sums, own));
+      await done(`registry add-provider -key=${keyId} ${provider} 1.0.0 ${folder}`);
+      const platform = `organizations/harbour/registry-providers/${at}/versions/1.0.0/platforms/linux/amd64`;
+      const { body } = await workspaces.admin.get(platform).expect(200);
+      expect(body.data.attributes['provider-binary-uploaded']).toBe(true);
+    }
   });
 
   it('writes, reads and rolls back states under the lock', async () => {

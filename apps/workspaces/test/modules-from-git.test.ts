@@ -78,6 +78,15 @@ describe('modules that follow a repository', () => {
     const { headers } = await admin.get(`${protocol}/${name}/crane/${version}/download`).expect(204);
     return headers['x-terraform-get']!;
   };
+  /** What the signed statement about a version says of its origin. */
+  const originOf = async (name: string, version: string) => {
+    const { body } = await admin.get(`${protocol}/${name}/crane/${version}/provenance`).buffer(true).expect(200);
+    const { payload } = Buffer.isBuffer(body) ? JSON.parse(body.toString()) : body;
+    const { externalParameters, resolvedDependencies } = JSON.parse(Buffer.from(payload, 'base64').toString()).predicate
+      .buildDefinition;
+    const commits = resolvedDependencies.map(({ digest }: { digest: { gitCommit: string } }) => digest.gitCommit);
+    return { ...externalParameters, commits };
+  };
   const gone = (name: string) => admin.delete(named(name)).expect(204);
 
   it('publish the tags that are versions, and keep what was published when a tag moves', async () => {
@@ -93,6 +102,12 @@ describe('modules that follow a repository', () => {
     await work();
     await expect(statuses('tags')).resolves.toEqual(['2.0.0-rc1 ok', '1.1.0 ok', '1.0.0 ok']);
     const first = await fetchUrl(workspaces, await archiveAt('tags', '1.0.0')).expect(200);
+    await expect(originOf('tags', '1.0.0')).resolves.toEqual({
+      publisher: { type: 'system', id: 'system', name: 'system' },
+      repository: `${host.origin}/team/net`,
+      ref: 'refs/tags/v1.0.0',
+      commits: [host.commit('v1.0.0')],
+    });
     const { body: docs } = await admin.get(`${protocol}/tags/crane/1.0.0`).expect(200);
     expect(docs).toMatchObject({ tag: 'v1.0.0', root: { outputs: [{ name: 'x' }] } });
     host.tags.set('v1.0.0', host.commit('Moved'));

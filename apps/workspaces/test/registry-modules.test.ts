@@ -1,6 +1,7 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, createPublicKey, randomBytes, verify } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import type request from 'supertest';
 import { archiveOf, configured, fetchUrl, putUrl, startRun } from './configurations';
 import { fakeWorker } from './fake-worker';
 import { member, organizationToken, team } from './members';
@@ -38,6 +39,12 @@ module "sub" {
   ['modules/sub/deep/main.tf', 'not read at all {{{'],
   ['examples/plain/README.md', 'plain'],
 ] as const;
+
+const asText = (response: request.Response, done: (error: Error | null, text: string) => void) => {
+  response.text = '';
+  response.on('data', (piece: Buffer) => (response.text += piece));
+  response.on('end', () => done(null, response.text));
+};
 
 describe('modules of the registry', () => {
   const workspaces = startWorkspaces({ env: { WORKSPACES_CONFIGURATION_LIMIT_MIB: '1' } });
@@ -332,6 +339,59 @@ describe('modules of the registry', () => {
     await fetchUrl(workspaces, link).expect(200);
     await admin.delete(`organization-memberships/${plain.membershipId}`).expect(204);
     await fetchUrl(workspaces, link).expect(404);
+  });
+
+  it('have a signed statement about who published which archive, for everyone who may read them', async () => {
+    await create('signed');
+    const publishing = await team(workspaces, 'acme', 'signers', ['manage-modules']);
+    const publisher = await member(workspaces, 'acme', [publishing]);
+    const commit = 'ab'.repeat(20);
+    const body = resource('registry-module-versions', { version: '1.0.0', 'commit-sha': commit });
+    const made = await publisher.post('registry-modules/acme/signed/crane/versions', body).expect(201);
+    const at = `${protocol}/acme/signed/crane/1.0.0/provenance`;
+    await admin.get(at).expect(404);
+    const archive = await archiveOf();
+    await putUrl(workspaces, made.body.data.links.upload, archive).expect(200);
+    const reader = await member(workspaces, 'acme');
+    const { headers, text } = await reader.get(at).buffer(true).parse(asText).expect(200);
+    expect(headers['content-type']).toBe('application/vnd.dsse.envelope+json');
+    const { payloadType, payload, signatures } = JSON.parse(text ?? '');
+    const said = Buffer.from(payload, 'base64');
+    const signed = Buffer.concat([Buffer.from(`DSSEv1 ${payloadType.length} ${payloadType} ${said.length} `), said]);
+    const { body: set } = await workspaces.anyone.get('/api/registry/v1/provenance-keys').expect(200);
+    const [{ keyid, sig }] = signatures;
+    const key = set.keys.find(({ kid }: { kid: string }) => kid === keyid);
+    const isGood = (bytes: Buffer) =>
+      verify(null, bytes, createPublicKey({ key, format: 'jwk' }), Buffer.from(sig, 'base64'));
+    expect([isGood(signed), isGood(Buffer.concat([signed, Buffer.from(' ')]))]).toEqual([true, false]);
+    expect(key.d).toBeUndefined();
+    expect(JSON.parse(said.toString())).toMatchObject({
+      subject: [
+        {
+          name: 'workspaces.test/acme/signed/crane@1.0.0',
+          digest: { sha256: createHash('sha256').update(archive).digest('hex') },
+        },
+      ],
+      predicate: {
+        buildDefinition: {
+          buildType: 'urn:keystead:module-version:upload',
+          externalParameters: {
+            publisher: { type: 'users', id: publisher.id, name: publisher.username },
+            claimedCommit: commit,
+          },
+          resolvedDependencies: [],
+        },
+        runDetails: { builder: { id: 'https://workspaces.test' } },
+      },
+    });
+    await (await workspaces.person('outside')).get(at).expect(404);
+    // Before anyone downloads it, another archive replaces the first, with another statement.
+    await putUrl(
+      workspaces,
+      made.body.data.links.upload,
+      await archiveOf([['main.tf', 'output "y" { value = 2 }']]),
+    ).expect(200);
+    expect((await reader.get(at).buffer(true).parse(asText)).text).not.toBe(text);
   });
 
   it('are read by a run while it is under way, and only those of its organization', async () => {

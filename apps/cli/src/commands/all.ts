@@ -18,6 +18,7 @@ import { operatorCommands } from './operator';
 import { organizationCommands } from './organizations';
 import { pkiCommands } from './pki';
 import { policyCommands } from './policy';
+import { registryCommands } from './registry';
 import { rekeyCommands } from './rekey';
 import { runCommands } from './runs';
 import { sshCommands } from './ssh';
@@ -46,6 +47,7 @@ export const groups: Groups = {
   pki: 'Certificates from a CA in the service.',
   policy: 'What tokens may do.',
   print: 'What this program works with.',
+  registry: 'Modules and providers of an organization.',
   run: 'Plans and applies.',
   secrets: 'Secrets engines.',
   state: "The versions of a workspace's state.",
@@ -63,7 +65,7 @@ export const sections: Readonly<Record<string, readonly string[]>> = {
   'Any path of the API': ['read', 'list', 'scan', 'write', 'patch', 'delete', 'unwrap', 'path-help'],
   Access: ['auth', 'token', 'policy', 'mfa', 'namespace', 'print'],
   Operation: ['init', 'unseal', 'seal', 'rekey', 'operator', 'audit', 'backup', 'import'],
-  Workspaces: ['org', 'ws', 'run', 'state', 'var', 'address', 'workspaces'],
+  Workspaces: ['org', 'ws', 'run', 'state', 'var', 'registry', 'address', 'workspaces'],
 };
 
 /** Commands of other programs, and their equivalents here. */
@@ -101,6 +103,7 @@ export const commands: readonly CommandSpec[] = [
   ...runCommands,
   ...stateCommands,
   ...variableCommands,
+  ...registryCommands,
   ...addressCommands,
   ...importCommands,
   ...vaultImportCommands,

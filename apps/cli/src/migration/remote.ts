@@ -133,6 +133,14 @@ export class Remote {
     return answer.bytes;
   }
 
+  /** Where the tools find the archive of a module, by the address of its download. */
+  async locate(url: string): Promise<string | undefined> {
+    const target = this.absolute(url);
+    const answer = await this.send(target, { method: 'GET', accept: '*/*', signed: this.isOurs(target) });
+    if (answer.failed) throw this.refusal('GET', target.pathname, answer);
+    return answer.headers.get('x-terraform-get') ?? undefined;
+  }
+
   async upload(url: string, body: Buffer): Promise<void> {
     const target = this.absolute(url);
     const type = 'application/octet-stream';

@@ -4,6 +4,7 @@ export interface RemoteResource {
   type: string;
   attributes: Record<string, unknown>;
   relationships?: Record<string, { data?: Reference | Reference[] | null } | undefined>;
+  links?: Record<string, string>;
 }
 
 /** A resource as relationships name it. */

@@ -45,6 +45,22 @@ interface ModuleDocs {
   readonly submodules: readonly { readonly path: string }[];
 }
 
+/** The parts of a signed statement that are shown. */
+interface Provenance {
+  readonly subject: readonly { readonly digest: { readonly sha256: string } }[];
+  readonly predicate: {
+    readonly buildDefinition: {
+      readonly externalParameters: {
+        readonly publisher: { readonly type: string; readonly name: string };
+        readonly repository?: string;
+        readonly ref?: string;
+      };
+      readonly resolvedDependencies: readonly { readonly digest: { readonly gitCommit: string } }[];
+    };
+    readonly runDetails: { readonly metadata: { readonly finishedOn: string } };
+  };
+}
+
 /** One module: its usage, inputs and outputs, versions, and the workspaces that use them. */
 export function ModulePage() {
   const org = useOrganizationName();
@@ -119,6 +135,7 @@ export function ModulePage() {
                     </Notice>
                   )}
                   <Lines what="block" text={blockOf(module, shown.version)} />
+                  <Origin module={module} version={shown.version} />
                   <Docs module={module} version={shown.version} />
                 </>
               )}
@@ -150,6 +167,39 @@ export function ModulePage() {
 
 const blockOf = ({ attributes: { namespace, name, provider } }: Module, version: string): string =>
   `module "${name}" {\n  source  = "${location.host}/${namespace}/${name}/${provider}"\n  version = "${version}"\n}`;
+
+/** Who published a version, and from which commit, by its signed statement. */
+function Origin({ module, version }: { readonly module: Module; readonly version: string }) {
+  const { namespace, name, provider } = module.attributes;
+  const said = useRead(['registry-module', module.id, 'provenance', version], (_, transport) =>
+    exactly<{ readonly payload: string }>(
+      transport,
+      `/api/registry/v1/modules/${namespace}/${name}/${provider}/${version}/provenance`,
+    ),
+  );
+  // Versions from before there were statements have none.
+  if (said.data === undefined) return null;
+  const bytes = Uint8Array.from(atob(said.data.payload), (letter) => letter.charCodeAt(0));
+  const { subject, predicate } = JSON.parse(new TextDecoder().decode(bytes)) as Provenance;
+  const { externalParameters: of, resolvedDependencies } = predicate.buildDefinition;
+  const [source] = resolvedDependencies;
+  return (
+    <p className="second">
+      Published <Time at={predicate.runDetails.metadata.finishedOn} />{' '}
+      {of.publisher.type === 'system' ? `because of ${of.ref}` : `by ${of.publisher.name}`}
+      {source === undefined ? null : (
+        <>
+          {' '}
+          from commit <code>{source.digest.gitCommit.slice(0, 12)}</code> of {of.repository}
+        </>
+      )}
+      . SHA-256 of the archive: <code className="clipped">{subject[0]?.digest.sha256}</code>. The statement is signed:{' '}
+      <code>
+        keystead registry verify {namespace}/{name}/{provider} {version}
+      </code>
+    </p>
+  );
+}
 
 function Docs({ module, version }: { readonly module: Module; readonly version: string }) {
   const { namespace, name, provider } = module.attributes;

@@ -1,8 +1,18 @@
 import { isReadOnlyServer } from '@keystead/postgres';
 import type { Logger } from '@keystead/server';
 import { LRUCache } from 'lru-cache';
+import type { Batched } from '../database/batched-writes';
 import type { Database } from '../database/database';
 import { type Actor, auditRow, type Change, recordChange } from './audit';
+import { auditColumns, auditJson } from './audit-columns';
+
+/** What was handed out at the same moment is recorded in one statement. */
+const given: Batched<Record<string, unknown>, void> = {
+  name: 'audit_given',
+  text: `INSERT INTO audit_event (${auditColumns})
+    SELECT ${auditColumns} FROM jsonb_populate_recordset(NULL::audit_event, $1::jsonb)`,
+  batch: (items) => ({ values: [JSON.stringify(items)], settle: () => items.map(() => undefined) }),
+};
 
 /** Refusals of one kind to one caller that are recorded per minute on each node. */
 const mostInMinute = 20;
@@ -36,7 +46,7 @@ export class AccessTrail {
   /** Records that something is about to be handed out. A standby cannot write: there the log has it instead. */
   async gave(actor: Actor, change: Change): Promise<void> {
     try {
-      await recordChange(this.db, actor, change);
+      await this.db.write(given, auditJson(actor, change));
     } catch (error) {
       if (!isReadOnlyServer(error)) throw error;
       this.log.warn({ audit: auditRow(actor, change) }, 'given out on a standby');

@@ -1,5 +1,13 @@
 import { pipeline, Readable, type Transform } from 'node:stream';
-import { constants, createBrotliCompress, createBrotliDecompress, createGunzip, createGzip } from 'node:zlib';
+import {
+  brotliDecompressSync,
+  constants,
+  createBrotliCompress,
+  createBrotliDecompress,
+  createGunzip,
+  createGzip,
+  gunzipSync,
+} from 'node:zlib';
 import type { Keyring } from '@keystead/keyring';
 import { Refusal } from '@keystead/refusal';
 import type { Database } from '../database/database';
@@ -219,7 +227,10 @@ class ChunkWriter {
  */
 export async function readBlob(db: Database, keyring: Keyring, id: string): Promise<Readable | undefined> {
   const blob = await chunksIn(db, id);
-  if (!blob) return undefined;
+  return blob && streamOf(keyring, id, blob);
+}
+
+async function streamOf(keyring: Keyring, id: string, blob: StoredChunks): Promise<Readable> {
   const pieces = opened(keyring, id, blob);
   const { decompressor, first } = decompressorFor((await pieces.next()).value ?? Buffer.alloc(0));
   const all = async function* () {
@@ -231,11 +242,9 @@ export async function readBlob(db: Database, keyring: Keyring, id: string): Prom
   return decompressor;
 }
 
-async function* opened(
-  keyring: Keyring,
-  id: string,
-  { count, first, get }: NonNullable<Awaited<ReturnType<typeof chunksIn>>>,
-): AsyncGenerator<Buffer> {
+type StoredChunks = NonNullable<Awaited<ReturnType<typeof chunksIn>>>;
+
+async function* opened(keyring: Keyring, id: string, { count, first, get }: StoredChunks): AsyncGenerator<Buffer> {
   let coming = Promise.resolve(first);
   for (let position = 0; position < count; position++) {
     const sealed = await coming;
@@ -247,6 +256,23 @@ async function* opened(
     }
     yield keyring.open(sealed, cell(id, position, position === count - 1));
   }
+}
+
+/** Up to this size, bytes are decompressed in one turn: streams cost more than the bytes. */
+const atOnceBytes = 256 * 1024;
+
+/** The same for answers: all bytes at once if they are few. */
+export async function readBlobAtOnce(
+  db: Database,
+  keyring: Keyring,
+  id: string,
+): Promise<Readable | Buffer | undefined> {
+  const blob = await chunksIn(db, id);
+  if (!blob) return undefined;
+  if (blob.count > 1 || blob.size > atOnceBytes || !blob.first) return streamOf(keyring, id, blob);
+  const bytes = keyring.open(blob.first, cell(id, 0, true));
+  const options = { maxOutputLength: atOnceBytes };
+  return bytes[0] === gzipMark ? gunzipSync(bytes, options) : brotliDecompressSync(bytes.subarray(1), options);
 }
 
 /** All bytes of a blob at once; for those known to be small. */

@@ -35,7 +35,7 @@ const complete = {
 };
 const find = {
   name: 'blob_find',
-  text: `SELECT b.chunks, b.store, c.sealed FROM blob b
+  text: `SELECT b.chunks, b.size::float8 AS size, b.store, c.sealed FROM blob b
            LEFT JOIN blob_chunk c ON c.blob_id = b.id AND c.position = 0 AND octet_length(c.sealed) <= ${smallBytes}
           WHERE b.id = $1 AND b.completed_at IS NOT NULL`,
 };
@@ -96,7 +96,10 @@ async function forget(db: Database, objects: ObjectStore, id: string): Promise<v
 
 /** The chunks of a complete blob: their number, the first one, and a function that reads the others. */
 export async function chunksIn(db: Database, id: string) {
-  const [blob] = await db.rows<{ chunks: number; store: string; sealed: Buffer | null }>({ ...find, values: [id] });
+  const [blob] = await db.rows<{ chunks: number; size: number; store: string; sealed: Buffer | null }>({
+    ...find,
+    values: [id],
+  });
   if (!blob) return undefined;
   const get =
     blob.store === 'database'
@@ -104,5 +107,5 @@ export async function chunksIn(db: Database, id: string) {
           db.large({ table: 'blob_chunk', column: 'sealed', where: { blob_id: id, position } })
       : (position: number): Promise<Uint8Array | undefined> => asked(requireObjects(db).get(keyOf(id, position)));
   const first = blob.sealed ?? (await get(0));
-  return { count: blob.chunks, first, get };
+  return { count: blob.chunks, size: blob.size, first, get };
 }

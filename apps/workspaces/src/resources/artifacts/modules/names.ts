@@ -32,7 +32,7 @@ export function requireNamespace(
   namespace: string | undefined,
   organizationName: string,
 ): string {
-  if (registryName === 'public') {
+  if (registryName !== 'private') {
     if (!namespace) throw invalid('namespace', 'must be given for the public registry');
     return namespace;
   }
@@ -40,6 +40,13 @@ export function requireNamespace(
     throw invalid('namespace', 'must be the name of the organization');
   }
   return '';
+}
+
+/** The owner of something shared, at the epoch of its rights; see `SharedArtifact`. */
+export interface SharedModule {
+  readonly organizationId: string;
+  readonly epoch: string;
+  readonly readers: readonly string[];
 }
 
 /** SQL: organization `o` may read artifacts of a kind that `p` owns. */

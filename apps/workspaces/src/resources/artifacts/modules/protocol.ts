@@ -6,8 +6,10 @@ import { endpoints, type LookupBy } from '../../../kernel/endpoints/endpoint';
 import * as organizations from '../../organizations/organizations/service';
 import { json } from '../../runs/agents/wire';
 import { docsOf } from './docs';
-import { findNamed, findVersion, type ListedVersion, type ModuleVersion, type RegistryModule } from './module';
+import { findNamed, findVersion, type ModuleVersion, type RegistryModule } from './module';
 import { organizationsOf, readsArtifact } from './policy';
+import { envelopeType, provenanceKeys } from './provenance';
+import { findAddressed, findPublished } from './reads';
 import { noteUsage } from './usages';
 
 /** How long a download address is valid, in seconds. */
@@ -36,6 +38,13 @@ async function load({ db, env, principal, params }: ModuleLookup): Promise<Regis
   return found[0];
 }
 
+const loadPublished = (lookup: ModuleLookup) =>
+  findPublished(lookup, lookup.params.namespace, lookup.params.module_name, lookup.params.module_provider);
+const loadAddressed = (lookup: ModuleLookup & LookupBy<'module_version'>) => {
+  const { namespace, module_name: name, module_provider: provider, module_version: version } = lookup.params;
+  return findAddressed(lookup, namespace, name, provider, version);
+};
+
 async function loadVersion(lookup: ModuleLookup & LookupBy<'module_version'>): Promise<ModuleVersion | undefined> {
   const found = await findVersion(lookup.db, await load(lookup), lookup.params.module_version);
   return found?.status === 'ok' ? found : undefined;
@@ -46,23 +55,23 @@ export const told = (description: string) => ({
   200: { description, type: 'application/json', schema: { type: 'object' } },
 });
 const publishedOf = ({ versions }: RegistryModule) => versions.filter(({ status }) => status === 'ok');
-const listed = ({ version, deprecatedAt, deprecationReason, deprecationLink }: ListedVersion) =>
-  deprecatedAt === null
-    ? { version }
-    : { version, deprecation: { reason: deprecationReason ?? '', link: deprecationLink ?? '' } };
 const addressOf = ({ namespace, name, provider }: RegistryModule): string => `${namespace}/${name}/${provider}`;
 
 const versions = raw('GET')(`${at}/versions`, {
   ...spoken,
   summary: 'List the published versions of a module, for the tools.',
   answers: told('The versions.'),
-  load,
-  run: async ({ target }) =>
-    json({ modules: [{ source: addressOf(target), versions: publishedOf(target).map(listed) }] }),
+  load: loadPublished,
+  run: async ({ target: { address: source, versions: published } }) => {
+    const listed = published.map(([version, isDeprecated, reason, link]) =>
+      isDeprecated ? { version, deprecation: { reason: reason ?? '', link: link ?? '' } } : { version },
+    );
+    return json({ modules: [{ source, versions: listed }] });
+  },
 });
 
 /** Two slashes in an address make the tools take a folder of the archive. */
-const inFolder = (url: string, { sourceDirectory: folder }: ModuleVersion): string =>
+const inFolder = (url: string, { sourceDirectory: folder }: Pick<ModuleVersion, 'sourceDirectory'>): string =>
   folder === '' ? url : url.replace('?', `//${folder.split('/').map(encodeURIComponent).join('/')}?`);
 
 /** The tools read the address of the archive from a header. */
@@ -73,7 +82,7 @@ const download = raw('GET')(`${at}/:module_version/download`, {
   summary: 'Show where the archive of a version is, for the tools.',
   answers: located,
   discloses: { action: 'registry-module-version.download' },
-  load: loadVersion,
+  load: loadAddressed,
   run: async ({ db, env, principal, target }) => {
     await noteUsage(db, principal, target);
     const link = signedUrl(env, 'GET', archivePath(target.id), linkSeconds);
@@ -114,5 +123,24 @@ const show = raw('GET')(`${at}/:module_version`, {
   },
 });
 
+const provenance = raw('GET')(`${at}/:module_version/provenance`, {
+  ...spoken,
+  summary: 'Show the signed statement about a version: its archive, its publisher and its commit.',
+  answers: { 200: { description: 'A DSSE envelope.', type: envelopeType, schema: { type: 'object' } } },
+  load: loadVersion,
+  run: async ({ target }) => {
+    if (target.provenance === null) throw notFound();
+    return { status: 200, headers: { 'Content-Type': envelopeType }, body: target.provenance };
+  },
+});
+
+const keys = raw('GET')('/api/registry/v1/provenance-keys', {
+  outside: true,
+  auth: 'none',
+  summary: 'The public keys of statements about versions.',
+  answers: told('The keys, as a JWK set.'),
+  run: async ({ db, env }) => json(await provenanceKeys(db, env.keyring)),
+});
+
 /** The module registry protocol of the tools. */
-export const moduleProtocol = [versions, download, show];
+export const moduleProtocol = [versions, download, show, provenance, keys];

@@ -1,8 +1,9 @@
 import { flag, text } from '@keystead/jsonapi';
 import { notFound } from '@keystead/refusal';
 import type { Access } from '../../../kernel/access/access';
+import type { Policy } from '../../../kernel/access/policy';
 import { actorOf } from '../../../kernel/audit/audit';
-import { readBlob } from '../../../kernel/blobs/blobs';
+import { readBlobAtOnce } from '../../../kernel/blobs/blobs';
 import { signedUrl } from '../../../kernel/blobs/signed-urls';
 import {
   both,
@@ -39,9 +40,10 @@ import {
   loadPrivate,
   type Naming,
 } from './named-modules';
-import { artifactName, moduleProvider } from './names';
+import { artifactName, moduleProvider, type SharedModule } from './names';
 import { modulePolicy, organizationsOf, readsArtifact } from './policy';
 import { archivePath, moduleProtocol } from './protocol';
+import { findArchive } from './reads';
 import { ChangeModule, CreateFromGit, CreateModule, CreateModuleVersion, DeprecateVersion } from './schema';
 import { moduleSerializer, moduleVersionSerializer } from './serializer';
 import * as modules from './service';
@@ -279,14 +281,16 @@ const upload = onVersion.raw('PUT')(byLink, {
   },
 });
 
-const content = onVersion.raw('GET')(byLink, {
+const onArchive = endpoints({} as Policy<SharedModule>, undefined, { visible: readsArtifact, organizationsOf });
+
+const content = onArchive.raw('GET')(byLink, {
   summary: 'Download the archive of a version, by a signed link.',
   answers: { 200: { description: 'The archive.', ...archive } },
   link: 'only',
-  load: loadLinked,
+  load: (lookup) => findArchive(lookup, lookup.params.module_version_id),
   run: async ({ db, env, target }) => {
     const blobId = await handOut(db, target);
-    const body = blobId ? await readBlob(db, env.keyring, blobId) : undefined;
+    const body = blobId ? await readBlobAtOnce(db, env.keyring, blobId) : undefined;
     if (!body) throw notFound();
     return { status: 200, headers: { 'Content-Type': archive.type }, body };
   },

@@ -121,7 +121,15 @@ export async function createVersion(
     if ((await tx.prisma.registryModuleVersion.count({ where: { moduleId: module.id } })) >= mostVersions) {
       throw invalid('version', `is one too many: a module has ${mostVersions} versions at most`);
     }
-    const data = { id, moduleId: module.id, version, commitSha: commitSha?.toLowerCase() ?? null, ...follows };
+    const createdBy = { type: actor.type, id: actor.id, name: actor.name };
+    const data = {
+      id,
+      moduleId: module.id,
+      version,
+      commitSha: commitSha?.toLowerCase() ?? null,
+      createdBy,
+      ...follows,
+    };
     await tx.prisma.registryModuleVersion.create({ data });
     if (repository?.cloneUrl && commitSha) {
       const { id: repositoryId, cloneUrl } = repository;

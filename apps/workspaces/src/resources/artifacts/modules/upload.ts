@@ -8,6 +8,7 @@ import type { Environment } from '../../../kernel/endpoints/environment';
 import { ArchiveCheck, BadArchive } from '../../runs/configuration-versions/archive-check';
 import { BadModule, isDescribed, readModule } from './docs';
 import type { ModuleVersion } from './module';
+import { type Publisher, provenanceKey, signedStatement } from './provenance';
 import { versionChange } from './service';
 
 const mostEntries = 20_000;
@@ -25,7 +26,7 @@ const taken = () => new Refusal('conflict', 'this version was downloaded already
  */
 export async function upload(
   db: Database,
-  env: Pick<Environment, 'keyring' | 'configurationBytes' | 'largeUploads'>,
+  env: Pick<Environment, 'keyring' | 'configurationBytes' | 'largeUploads' | 'publicUrl'>,
   actor: Actor,
   version: ModuleVersion,
   source: AsyncIterable<Uint8Array>,
@@ -60,7 +61,12 @@ export async function upload(
     const docs = await env.largeUploads.run(() => readModule(files), version.organizationId);
     const about = Buffer.from(JSON.stringify(docs));
     const { id: docsBlobId } = await keep(Readable.from([about]), about.length);
-    await publish(db, actor, version, { blobId, docsBlobId, size: BigInt(size), digest: digest.digest() });
+    const content = { blobId, docsBlobId, size: BigInt(size), digest: digest.digest(), updatedAt: new Date() };
+    const publisher = publisherOf(version, actor);
+    const said = { publisher, digest: content.digest, at: content.updatedAt };
+    const key = await provenanceKey(db, env.keyring);
+    const provenance = signedStatement(version, said, key, env.publicUrl);
+    await publish(db, actor, version, { ...content, provenance });
   } catch (error) {
     check.close();
     for (const id of written) await removeBlob(db, id);
@@ -79,11 +85,18 @@ async function failed(db: Database, { id }: ModuleVersion, refusal: Refusal): Pr
   return refusal;
 }
 
+/** Who uploads it, or asked for the commit that is now fetched; otherwise a tag of its repository is the reason. */
+function publisherOf({ createdBy }: ModuleVersion, { type, id, name }: Actor): Publisher {
+  return type === 'system' && createdBy !== null ? (createdBy as unknown as Publisher) : { type, id, name };
+}
+
 interface Content {
   readonly blobId: string;
   readonly docsBlobId: string;
   readonly size: bigint;
   readonly digest: Buffer;
+  readonly updatedAt: Date;
+  readonly provenance: string;
 }
 
 async function publish(db: Database, actor: Actor, { id, module, version }: ModuleVersion, content: Content) {
@@ -95,7 +108,7 @@ async function publish(db: Database, actor: Actor, { id, module, version }: Modu
     if (before.digest && content.digest.equals(before.digest)) return false;
     if (before.read_at) throw taken();
     await keepBlob(tx, content.blobId, content.docsBlobId);
-    const data = { ...content, digest, status: 'ok', error: null, updatedAt: new Date() };
+    const data = { ...content, digest, status: 'ok', error: null };
     await tx.prisma.registryModuleVersion.update({ where: { id }, data });
     await tx.prisma.registryModule.update({ where: { id: module.id }, data: { updatedAt: new Date() } });
     await recordChange(tx, actor, versionChange(module, version, 'publish'));
@@ -105,10 +118,13 @@ async function publish(db: Database, actor: Actor, { id, module, version }: Modu
 }
 
 /** The archive of a version, which no longer changes; undefined if there is none. */
-export async function handOut({ prisma }: Database, version: ModuleVersion): Promise<string | undefined> {
-  if (version.readAt) return version.blobId ?? undefined;
+export async function handOut(
+  { prisma }: Database,
+  { id, blobId, isRead }: { readonly id: string; readonly blobId: string | null; readonly isRead: boolean },
+): Promise<string | undefined> {
+  if (isRead) return blobId ?? undefined;
   const [row] = await prisma.$queryRaw<{ blob_id: string }[]>`
-    UPDATE registry_module_version SET read_at = coalesce(read_at, now()) WHERE id = ${version.id} AND status = 'ok'
+    UPDATE registry_module_version SET read_at = coalesce(read_at, now()) WHERE id = ${id} AND status = 'ok'
     RETURNING blob_id`;
   return row?.blob_id;
 }

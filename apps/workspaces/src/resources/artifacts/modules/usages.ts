@@ -85,7 +85,11 @@ export const usageIncluded = includable<Usage>({
  * Records which versions a run installs: its workspace uses those, and none that only earlier runs installed. Plan-only
  * runs change nothing.
  */
-export async function noteUsage(db: Database, principal: Principal, { id: versionId }: ModuleVersion): Promise<void> {
+export async function noteUsage(
+  db: Database,
+  principal: Principal,
+  { id: versionId }: Pick<ModuleVersion, 'id'>,
+): Promise<void> {
   if (principal.kind !== 'run') return;
   // The principal's name is the id of the run.
   await db.prisma.$executeRaw`

@@ -4,7 +4,7 @@ import type { Database } from '../../../kernel/database/database';
 import type { Environment } from '../../../kernel/endpoints/environment';
 
 /** What publishing needs. */
-export interface Publishing extends Pick<Environment, 'configurationBytes' | 'largeUploads'> {
+export interface Publishing extends Pick<Environment, 'configurationBytes' | 'largeUploads' | 'publicUrl'> {
   readonly db: Database;
   readonly keyring: Keyring;
 }

@@ -1,8 +1,8 @@
 import type { Actor } from '../../../kernel/audit/audit';
+import { auditColumns, auditJson } from '../../../kernel/audit/audit-columns';
 import type { Batch, Batched, NamedStatement } from '../../../kernel/database/batched-writes';
 import type { LockTerms } from './schema';
 import type { Workspace } from './workspace';
-import { auditColumns, auditJson } from './writes';
 
 /** A request to release a lock. */
 export interface UnlockRequest {

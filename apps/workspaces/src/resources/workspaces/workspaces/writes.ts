@@ -1,6 +1,7 @@
 import { invalid } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
-import { type Actor, auditRow } from '../../../kernel/audit/audit';
+import type { Actor } from '../../../kernel/audit/audit';
+import { auditColumns, auditJson } from '../../../kernel/audit/audit-columns';
 import { type Batched, writeAllWithin } from '../../../kernel/database/batched-writes';
 import type { Database, Decision } from '../../../kernel/database/database';
 import { changedSinceRead, lockRow } from '../../../kernel/database/lock-row';
@@ -15,24 +16,6 @@ const columnOf = new Map(settingKeys.map((key) => [key, snake(key)]));
 const settingColumns = [...columnOf.values()];
 const changedByEdits = [...settingColumns, 'project_id'];
 const newColumns = ['id', 'organization_id', 'project_id', 'source', 'source_name', 'source_url', ...settingColumns];
-
-const auditKeys = [
-  'organizationId',
-  'actorType',
-  'actorId',
-  'actorName',
-  'tokenId',
-  'requestId',
-  'action',
-  'targetType',
-  'targetId',
-  'targetName',
-  'before',
-  'after',
-];
-const auditColumnOf = new Map(auditKeys.map((key) => [key, snake(key)]));
-/** The columns of an audit event that a change fills. */
-export const auditColumns = [...auditColumnOf.values()].join(', ');
 
 const audited = (changed: string): string => `audited AS (
   INSERT INTO audit_event (${auditColumns})
@@ -78,16 +61,6 @@ function changedColumns(before: WorkspaceSettings, after: WorkspaceSettings): Co
 
 // Rows to insert contain only their differences from this one.
 const initialRow = JSON.stringify(Object.fromEntries([...columnOf].map(([key, column]) => [column, initial[key]])));
-
-/** A change as a row of the audit table, for statements that write it together with the change itself. */
-export function auditJson(actor: Actor, change: Parameters<typeof auditRow>[1]): ColumnValues {
-  const event: Readonly<Record<string, unknown>> = auditRow(actor, change);
-  const row: ColumnValues = {};
-  for (const [key, column] of auditColumnOf) {
-    row[column] = event[key];
-  }
-  return row;
-}
 
 /** A workspace about to be written, and who writes it. */
 export interface NewRow {
