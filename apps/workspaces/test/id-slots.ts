@@ -17,6 +17,8 @@ const typeOf: Readonly<Record<string, string>> = {
   'agent-pools': 'agent-pools',
   'oauth-token-id': 'oauth-tokens',
   'vcshost-app-installation-id': 'github-app-installations',
+  organization: 'organizations',
+  'organization-id': 'organizations',
   project: 'projects',
   parent: 'projects',
   'allowed-workspaces': 'workspaces',
@@ -94,6 +96,8 @@ const nested = (mine: Pick<Tenant, 'ids' | 'params'>, path: string, slot: string
       : { team: ref('teams', mine.ids.teams!) };
   if (path === '/team-projects')
     return slot === 'team' ? { project: ref('projects', mine.ids.projects!) } : { team: ref('teams', mine.ids.teams!) };
+  if (path === '/oauth-clients' && !slot.startsWith('organization'))
+    return { organization: ref('organizations', mine.ids.organizations!) };
   if ((path === '/runs' || path === '/queries') && slot !== 'workspace')
     return { workspace: ref('workspaces', mine.params[':workspace_id']!) };
   return {};

@@ -337,7 +337,6 @@ export async function tenant(
     },
     ids: {
       organizations: name,
-      organization: organization.id,
       users: member.id,
       teams: team.id,
       'organization-memberships': member.membershipId,

@@ -90,7 +90,7 @@ const ofMembers = [
   'GET /api/registry/v1/providers/:namespace/:provider_name/versions :module_provider :module_version :provider_version :os :arch',
   'GET /api/registry/v1/providers/:namespace/:provider_name/:provider_version/download/:os/:arch :provider_version_id :provider_platform_id :key_id',
   'GET /api/registry/mirror/:organization_name/workspaces.test/:namespace/:provider_name/index.json :module_version :provider_version',
-  'GET /api/registry/mirror/:organization_name/workspaces.test/:namespace/:provider_name/:version_file :provider_platform_id',
+  'GET /api/registry/mirror/:organization_name/workspaces.test/:namespace/:provider_name/:version_file :module_provider :provider_platform_id :os :arch',
   'GET /api/registry/private/v2/gpg-keys/:namespace/:key_id',
   'GET /organizations/:organization_name/policies :policy_id :policy_set_id',
   'GET /policies/:policy_id :policy_set_id',
