@@ -33,7 +33,7 @@ async function storedKey({ prisma }: Database, keyring: Keyring): Promise<Proven
   const { kid, createdAtMs, privatePem } = made;
   const sealed = keyring.seal(Buffer.from(privatePem), cell(kid)).toString('base64');
   const value = { kid, createdAtMs, jwk: publicJwk(made), sealed } as unknown as Prisma.InputJsonObject;
-  // If another process made one meanwhile, that counts.
+  // If another process made one in the meantime, that counts.
   await prisma.setting.createMany({ data: [{ name: setting, value }], skipDuplicates: true });
   return still(await find());
 }
