@@ -26,6 +26,10 @@ export const different: Readonly<Record<string, string>> = {
     'GET /workspaces/{workspace_id}',
     'POST /workspaces/{workspace_id}/actions/lock',
   ]),
+  ...of('`email` is null for service accounts, and for people whose address the caller may not see', [
+    'GET /account/details',
+    'GET /users/{user_id}',
+  ]),
   ...of('answers 201', [
     'POST /organizations/{organization_name}/agent-pools',
     'POST /organizations/{organization_name}/teams',

@@ -48,7 +48,10 @@ type ListedColumns = [version: string, isDeprecated: boolean, reason: string | n
 type ToolCall = { readonly db: Database; readonly principal: Principal };
 
 /** The owner of a module with what the caller's access to it depends on. */
-async function ownerOf({ db, principal }: ToolCall, [organizationId, epoch, isShared]: OwnerColumns): Promise<SharedModule> {
+async function ownerOf(
+  { db, principal }: ToolCall,
+  [organizationId, epoch, isShared]: OwnerColumns,
+): Promise<SharedModule> {
   const readers = isShared ? await readersOf(db, principal, organizationId, 'modules') : [];
   return { organizationId, epoch, readers };
 }
@@ -60,7 +63,8 @@ const keyOf = (...names: readonly string[]): string | undefined =>
 /** A private module by its address, with its published versions, newest first. */
 export async function findPublished(asking: ToolCall, namespace: string, name: string, provider: string) {
   const key = keyOf(namespace, name, provider);
-  const row = key && (await asking.db.readOne<PackedRow<[...OwnerColumns, string, ListedColumns[]]>>(readVersions, key));
+  const row =
+    key && (await asking.db.readOne<PackedRow<[...OwnerColumns, string, ListedColumns[]]>>(readVersions, key));
   if (!row) return undefined;
   const [, organizationId, epoch, isShared, address, versions] = row.columns;
   return { ...(await ownerOf(asking, [organizationId, epoch, isShared])), address, versions };
