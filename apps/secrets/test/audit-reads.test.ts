@@ -58,6 +58,30 @@ describe('recorded reads', () => {
     expect(JSON.stringify(answer)).not.toContain('barnacle');
   });
 
+  it('have those of batch tokens, which have no accessor, a row for each token', async () => {
+    await engine('batches');
+    await secrets.root.write('sys/policies/acl/batches', { policy: 'path "batches/*" { capabilities = ["read"] }' });
+    const tokens: string[] = [];
+    for (let i = 0; i < 2; i++) {
+      const { body } = await secrets.root
+        .write('auth/token/create', { type: 'batch', policies: ['batches'] })
+        .expect(200);
+      tokens.push(body.auth.client_token);
+      for (let n = 0; n < 2; n++) await secrets.as(tokens[i]!).read('batches/data/app/database').expect(200);
+    }
+    const answer = await found({ path: 'batches/data/app/database' });
+    expect(
+      answer.reads.map(({ times, entry }: { times: number; entry: { auth: { token_type: string } } }) => [
+        times,
+        entry.auth.token_type,
+      ]),
+    ).toEqual([
+      [2, 'batch'],
+      [2, 'batch'],
+    ]);
+    for (const token of tokens) expect(JSON.stringify(answer)).not.toContain(token);
+  });
+
   it('have a separate row for each hour, and are found by time, newest first', async () => {
     await engine('hours');
     const at = clock.now();
