@@ -23,6 +23,8 @@ export class HostRefused extends Error {
 
 const timeoutMs = 15_000;
 const longestMessage = 300;
+/** A URL without these segments is another one. */
+const dotSegment = /\/\.{1,2}(?:\/|$)/;
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -41,6 +43,9 @@ export class HostApi {
   /** Throws HostRefused for statuses of 300 and above, `upstream` if there is no answer. */
   async call(method: Method, path: string, json?: unknown): Promise<unknown> {
     const url = path.startsWith('/') ? this.base + path : path;
+    // The name of a repository or a branch must not lead to anything else that the credential opens.
+    if (dotSegment.test(url.split('?', 1)[0]!))
+      throw new HostRefused(404, 'a name must not contain . or .. as a segment');
     const answer = await this.send(url, { method, headers: this.headers, json }, timeoutMs);
     // GitHub answers 403 when a client asks too often.
     const isTooOften =

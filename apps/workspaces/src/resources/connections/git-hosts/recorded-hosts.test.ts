@@ -638,6 +638,28 @@ describe('the use of credentials at hosts', () => {
     await expect(hostOf('bitbucket_server')!.findRepository(api, 'a/b/c')).rejects.toMatchObject({ status: 404 });
   });
 
+  it.each([
+    ['gitea', 'acme/..', 'main'],
+    ['gitea', '../user', 'main'],
+    ['github', 'acme/net', '../../..'],
+    ['gitlab_hosted', 'acme/net', '..'],
+    ['bitbucket_hosted', '../user', 'main'],
+    ['bitbucket_data_center', 'ACME/..', 'main'],
+    ['ado_services', 'acme/../_git/net', 'main'],
+  ])('names at %s with dot segments (%s, %s) lead to no other address', async (provider, identifier, branch) => {
+    const host = hostOf(provider)!;
+    const asked: string[] = [];
+    const api = new HostApi('https://git.test/api', {}, async (url) => {
+      asked.push(url);
+      return { status: 200, headers: {}, json: { id: 1, commit: { id: first } }, retryAfterSeconds: 0 } as never;
+    });
+    await host.findRepository(api, identifier).catch(() => undefined);
+    await host.findHead(api, identifier, branch).catch(() => undefined);
+    await host.findTag(api, identifier, branch).catch(() => undefined);
+    await host.findCommit(api, identifier, branch).catch(() => undefined);
+    expect(asked.map((url) => new URL(url).href)).toEqual(asked);
+  });
+
   it('Git gets each kind of credential in the form its host accepts', () => {
     const given = (provider: string, token: string) =>
       hostOf(provider)!
