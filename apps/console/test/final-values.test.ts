@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { finalAttributes, finalOutputs } from '../src/workspaces/runs/final-values';
 import { changesOf, outputsOf, type PlanJson } from '../src/workspaces/runs/plan-changes';
-import type { StateFile } from '../src/workspaces/workspace/state-diff';
+import { instancesOf, type StateFile } from '../src/workspaces/workspace/state-diff';
 
 const plan: PlanJson = {
   resource_changes: [
@@ -54,7 +54,7 @@ const texts = (all: readonly { path: string; after: { text: string } }[]) =>
 
 describe('values after an apply', () => {
   it('are those of the state where the plan knew none, without sensitive ones', () => {
-    const found = finalAttributes(change!.attributes, change!.address, state);
+    const found = finalAttributes(change!.attributes, instancesOf(state).get(change!.address));
     expect(texts(found)).toEqual({
       height: '3',
       'tags.a.b': '"kept"',
@@ -73,7 +73,9 @@ describe('values after an apply', () => {
 
   it('are only said to be set while the state is not read, or has no such resource', () => {
     for (const without of [undefined, { ...state, resources: [] }]) {
-      expect(texts(finalAttributes(change!.attributes, change!.address, without))).toMatchObject({
+      expect(
+        texts(finalAttributes(change!.attributes, without && instancesOf(without).get(change!.address))),
+      ).toMatchObject({
         height: '3',
         id: '(set by the apply)',
       });

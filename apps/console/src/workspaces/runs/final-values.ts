@@ -1,4 +1,4 @@
-import { instancesOf, type StateFile } from '../workspace/state-diff';
+import type { Instance, StateFile } from '../workspace/state-diff';
 import { type AttributeChange, type AttributeValue, shown } from './plan-changes';
 
 /** What the state has at the path of an attribute; keys may contain dots. */
@@ -21,11 +21,8 @@ const setByApply: AttributeValue = { text: '(set by the apply)', kind: 'unknown'
  */
 export function finalAttributes(
   attributes: readonly AttributeChange[],
-  address: string,
-  state: StateFile | undefined,
+  instance: Instance | undefined,
 ): readonly AttributeChange[] {
-  if (attributes.every(({ after }) => after.kind !== 'unknown')) return attributes;
-  const instance = state && instancesOf(state).get(address);
   return attributes.map((one) => {
     if (one.after.kind !== 'unknown') return one;
     if (instance === undefined) return { ...one, after: setByApply };

@@ -6,6 +6,7 @@ import { ErrorNotice } from '../../design/error-notice';
 import { SelectField, TextField } from '../../design/field';
 import { Skeleton } from '../../design/page';
 import { useContent } from '../api';
+import { instancesOf } from '../workspace/state-diff';
 import { finalAttributes, finalOutputs } from './final-values';
 import type { ResourceProgress } from './log-lines';
 import {
@@ -58,6 +59,7 @@ export function ResourceTree({ planId, progress, ended }: ResourceTreeProps) {
   const final = useFinalState(ended?.applyId, asksState);
   const changes = useMemo(() => (data === undefined ? undefined : changesOf(data)), [data]);
   const outputs = useMemo(() => (data === undefined ? [] : outputsOf(data)), [data]);
+  const instances = useMemo(() => (final.state === undefined ? undefined : instancesOf(final.state)), [final.state]);
   if (error !== null) return <ErrorNotice error={error} onRetry={() => void refetch()} />;
   if (changes === undefined) return <Skeleton rows={6} />;
   if (asGraph) {
@@ -94,7 +96,7 @@ export function ResourceTree({ planId, progress, ended }: ResourceTreeProps) {
     ({ after }) => after.kind === 'unknown',
   );
   const attributesOf = (one: ResourceChange) =>
-    isDone(one) ? finalAttributes(one.attributes, one.address, final.state) : one.attributes;
+    isDone(one) ? finalAttributes(one.attributes, instances?.get(one.address)) : one.attributes;
   return (
     <div className="stack">
       <div className="row">

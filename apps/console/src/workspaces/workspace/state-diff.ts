@@ -28,7 +28,7 @@ export interface StateDifference {
 }
 
 /** One instance of a resource. */
-interface Instance {
+export interface Instance {
   readonly attributes: unknown;
   /** Names of attributes that are sensitive, or contain something sensitive. */
   readonly sensitive: readonly string[];
