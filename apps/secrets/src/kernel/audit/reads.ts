@@ -109,7 +109,7 @@ export class ReadTrail {
     // Fields that the operation does not know would only make rows.
     let version = '';
     for (const name in fields) if (declared?.has(name)) version += `\n${name}=${fields[name]}`;
-    // The texts of many distinct reads would take much memory, and one may be a token.
+    // The strings of many distinct reads would take much memory, and one may be a token.
     const key = hash('sha256', `${hour}\n${namespace.id}\n${path}\n${token}\n${address}${version}`, 'hex');
     const known = this.waiting.get(key);
     if (known) {
