@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { FakeGitea } from './fake-gitea';
-import { member, team } from './members';
+import { grant, member, team } from './members';
 import { ref, resource, startWorkspaces } from './start-workspaces';
 
 describe('the repositories of a connection', () => {
@@ -8,14 +8,13 @@ describe('the repositories of a connection', () => {
   const workspaces = startWorkspaces({ env: { WORKSPACES_VCS: 'on', WORKSPACES_VCS_NETWORKS: '127.0.0.1/32' } });
   const { admin } = workspaces;
   let token = '';
-  const connect = async (organization: string, attributes: object = {}) => {
+  const connect = async (organization: string, attributes: object = {}, projects: readonly string[] = []) => {
     const place = { 'http-url': host.origin, 'api-url': `${host.origin}/api/v1` };
-    const body = resource('oauth-clients', {
-      'service-provider': 'gitea',
-      'oauth-token-string': 'text',
-      ...place,
-      ...attributes,
-    });
+    const body = resource(
+      'oauth-clients',
+      { 'service-provider': 'gitea', 'oauth-token-string': 'text', ...place, ...attributes },
+      projects.length === 0 ? {} : { projects: { data: projects.map((id) => ({ type: 'projects', id })) } },
+    );
     const { body: made } = await admin.post(`organizations/${organization}/oauth-clients`, body).expect(201);
     return made.data.relationships['oauth-tokens'].data[0].id as string;
   };
@@ -90,6 +89,30 @@ describe('the repositories of a connection', () => {
     const calls = host.calls.length;
     await repo('team/net', admin, await connect('other')).expect(404);
     expect(host.calls).toHaveLength(calls);
+  });
+
+  it('are only shown to administrators in the projects that the connection is limited to', async () => {
+    const [here, there] = await Promise.all(
+      ['here', 'there'].map(async (name) => {
+        const project = (await admin.post('organizations/acme/projects', resource('projects', { name })).expect(201))
+          .body.data.id;
+        const into = { project: ref('projects', project) };
+        const made = await admin
+          .post('organizations/acme/workspaces', resource('workspaces', { name }, into))
+          .expect(201);
+        const teamId = await team(workspaces, 'acme', name);
+        await grant(workspaces, teamId, made.body.data.id, 'admin');
+        return { project, person: await member(workspaces, 'acme', [teamId]) };
+      }),
+    );
+    const of = await connect('acme', { 'organization-scoped': false }, [here!.project]);
+    await repo('team/net', here!.person, of).expect(200);
+    await here!.person.get(`oauth-tokens/${of}/authorized-repos`).expect(200);
+    const calls = host.calls.length;
+    await repo('team/net', there!.person, of).expect(404);
+    await there!.person.get(`oauth-tokens/${of}/authorized-repos`).expect(404);
+    expect(host.calls).toHaveLength(calls);
+    await repo('team/net', there!.person).expect(200);
   });
 
   it('are not found by a host that is away or only stored', async () => {

@@ -295,6 +295,15 @@ export class Access {
     return this.someGrant(organizationId, 'settings:write');
   }
 
+  /** Administers the project, or at least one of its workspaces. */
+  administersIn({ id, organizationId }: ProjectTarget): boolean {
+    if (holds(this.workspaceFloor(organizationId), 'settings:write')) return true;
+    const grants = this.effective(organizationId)?.grants ?? [];
+    return grants.some(({ projects, around }) =>
+      holds((projects.get(id) ?? 0) | (around.get(id) ?? 0), 'settings:write'),
+    );
+  }
+
   /** May create workspaces in at least one project of the organization. */
   createsInSome(organizationId: string): boolean {
     if (holds(this.projectFloor(organizationId), 'workspaces:create')) return true;

@@ -1,9 +1,11 @@
 import { isRefusal, notFound, Refusal } from '@keystead/refusal';
+import type { Access } from '../../../kernel/access/access';
 import type { Database } from '../../../kernel/database/database';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import type { ListedRepository } from '../git-hosts/git-host';
 import { HostRefused } from '../git-hosts/host-api';
 import { repositoriesPerPage } from '../git-hosts/reading';
+import { oauthPolicy } from '../oauth/policy';
 import { openConnection, refusedByHost } from './check';
 
 /** A page of ours has 100 items at most, and may begin in the middle of one of the host. */
@@ -13,18 +15,38 @@ const mostPages = 3;
 interface Browsing {
   readonly db: Database;
   readonly env: Pick<Environment, 'keyring' | 'vcsReach'>;
+  readonly access: Access;
   readonly organizationId: string;
   readonly tokenId: string;
 }
 
-/** Calls the host of a connection. Throws `missing` if it is not called from here, `invalid` if it refuses. */
+/** Whether the caller could link a workspace through the connection: it may be limited to some projects. */
+async function isOpen({ db, access, organizationId, tokenId }: Browsing): Promise<boolean> {
+  if (oauthPolicy['can-update'](access, { organizationId })) return true;
+  const client = await db.prisma.oauthClient.findFirst({
+    where: { organizationId, tokens: { some: { id: tokenId } } },
+    select: { organizationScoped: true, projects: { select: { projectId: true } } },
+  });
+  if (!client) return false;
+  return (
+    client.organizationScoped ||
+    client.projects.some(({ projectId: id }) => access.administersIn({ id, organizationId }))
+  );
+}
+
+/**
+ * Calls the host of a connection. Throws `missing` if it is not called from here or not open to the caller, `invalid`
+ * if it refuses.
+ */
 async function withHost<T>(
-  { db, env, organizationId, tokenId }: Browsing,
+  from: Browsing,
   what: string,
   ask: (opened: NonNullable<Awaited<ReturnType<typeof openConnection>>>) => Promise<T>,
 ): Promise<T> {
+  const { db, env, organizationId, tokenId } = from;
   const { vcsReach: reach, keyring } = env;
-  const opened = reach && (await openConnection({ db, keyring, reach }, { organizationId, tokenId }));
+  const opened =
+    reach && (await isOpen(from)) && (await openConnection({ db, keyring, reach }, { organizationId, tokenId }));
   if (!opened) throw notFound();
   return ask(opened).catch((error) => {
     if (error instanceof HostRefused) throw new Refusal('invalid', `${what} ${refusedByHost(error)}`);

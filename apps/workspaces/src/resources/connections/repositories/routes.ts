@@ -59,9 +59,9 @@ const authorizedIndex = ofTokens.list('/oauth-tokens/:oauth_token_id/authorized-
   uncounted: true,
   query: { organization: 'An account at the host; needed for Azure DevOps.' },
   load: ({ db, params }) => tokens.find(db, params.oauth_token_id),
-  run: async ({ db, env, target, query, page }) => {
+  run: async ({ db, env, access, target, query, page }) => {
     const of = { organizationId: target.organizationId, tokenId: (target as tokens.OauthToken).id };
-    const { items, more } = await listRepositories({ db, env, ...of }, query.get('organization') ?? '', page!);
+    const { items, more } = await listRepositories({ db, env, access, ...of }, query.get('organization') ?? '', page!);
     const pagination = {
       'current-page': page!.number,
       'page-size': page!.size,
@@ -92,9 +92,9 @@ const installedIndexes = (
       const organization = await organizations.findByName(db, env, name);
       return organization?.id === found?.organizationId ? found : undefined;
     },
-    run: async ({ db, env, target, page }) => {
+    run: async ({ db, env, access, target, page }) => {
       const of = { organizationId: target.organizationId, tokenId: (target as installations.AppInstallation).id };
-      const { items, total = 0 } = await listRepositories({ db, env, ...of }, '', page!);
+      const { items, total = 0 } = await listRepositories({ db, env, access, ...of }, '', page!);
       return { items: items.map((one) => ({ ...one, ...of })), total };
     },
   }),
@@ -129,9 +129,9 @@ const check = ofChecks.get('/organizations/:organization_name/vcs/repo', {
   summary: 'Ask the host of a VCS connection whether it has a repository.',
   query: inOrganization,
   load: loadOrganization,
-  run: async ({ db, env, query, target: { organizationId } }) => {
+  run: async ({ db, env, access, query, target: { organizationId } }) => {
     const { identifier, tokenId } = await lookedAt({ db, query }, organizationId);
-    return { identifier, exists: await hasRepository({ db, env, organizationId, tokenId }, identifier) };
+    return { identifier, exists: await hasRepository({ db, env, access, organizationId, tokenId }, identifier) };
   },
 });
 
@@ -145,9 +145,9 @@ const tree = ofFolders.list('/organizations/:organization_name/vcs/tree', {
     githubAppInstallationId: 'An installation of a GitHub App, instead of a token.',
   },
   load: loadOrganization,
-  run: async ({ db, env, query, target: { organizationId } }) => {
+  run: async ({ db, env, access, query, target: { organizationId } }) => {
     const { identifier, tokenId } = await lookedAt({ db, query }, organizationId, query.get('githubAppInstallationId'));
-    const paths = await listFolders({ db, env, organizationId, tokenId }, identifier, query.get('branch'));
+    const paths = await listFolders({ db, env, access, organizationId, tokenId }, identifier, query.get('branch'));
     return { items: paths.map((path) => ({ path })) };
   },
 });
