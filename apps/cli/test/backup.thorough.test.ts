@@ -125,7 +125,7 @@ describe('a backup of the secrets service', () => {
     ['cut off at a line', (lines) => pack(lines.slice(0, -1)), 'ends early'],
     ['cut off', (_, bytes) => bytes.subarray(0, bytes.length >> 1), 'is damaged after line'],
     ['without its last bytes', (_, bytes) => bytes.subarray(0, bytes.length - 4), 'is damaged after line'],
-    ['one bit is another', (_, bytes) => flipped(bytes, bytes.length >> 1), /damaged|was changed/],
+    ['one bit is another', (_, bytes) => flipped(bytes, bytes.length >> 1), /damaged|has been changed/],
     [
       'its keyring is another',
       (lines) =>
@@ -137,20 +137,20 @@ describe('a backup of the secrets service', () => {
             ),
           ),
         ),
-      /damaged|was changed/,
+      /damaged|has been changed/,
     ],
     ['its end is another', (_, bytes) => flipped(bytes, bytes.length - 3), 'damaged'],
-    ['missing rows', (lines) => pack(lines.filter((_, index) => index !== 3)), 'was changed'],
-    ['changed', (lines) => pack(lines.map((line, index) => (index === 2 ? `${line} ` : line))), 'was changed'],
+    ['missing rows', (lines) => pack(lines.filter((_, index) => index !== 3)), 'has been changed'],
+    ['changed', (lines) => pack(lines.map((line, index) => (index === 2 ? `${line} ` : line))), 'has been changed'],
     ['something else', () => pack(['hello']), 'is not a backup'],
     ['a number', () => pack(['5']), 'is not a backup'],
-    ['another document', () => pack(['{ "header": { "format": 1 } }']), 'is not a backup that this version reads'],
+    ['another document', () => pack(['{ "header": { "format": 1 } }']), 'is not a backup that this version can read'],
     ['no archive', () => Buffer.from('127.0.0.1 localhost\n'), 'is not a backup, or its beginning is damaged'],
     ['empty', () => Buffer.alloc(0), 'is empty'],
     [
-      'of tables that it does not name',
+      'it has rows of tables that its header does not list',
       (lines) => repack(lines.map((line) => line.replace('{"batch":{"table":"entry"', '{"batch":{"table":"other"'))),
-      'holds rows of other, which it does not name',
+      'contains rows of other, which its header does not list',
     ],
   ])('is refused when %s, before the database is touched, in one sentence', async (_, damage, message) => {
     const broken = join(folder, 'broken.backup');

@@ -50,7 +50,7 @@ describe('keystead doctor', () => {
       expect.arrayContaining([
         'secrets: unsealed',
         `secrets: version ${version()}`,
-        'secrets: audit devices accept their lines',
+        'secrets: audit devices are writing their entries',
         'database of secrets: its tables are of this version',
         'database of workspaces: its tables are not newer than this program',
         'database of workspaces: notifications arrive',
@@ -147,7 +147,7 @@ describe('keystead doctor', () => {
       expect.arrayContaining([
         'unchecked: audit devices: your token may not read sys/audit',
         'unchecked: second factors: your token may not read identity/mfa/login-enforcement',
-        'unchecked: measurements of the node: your token may not read sys/metrics',
+        'unchecked: node metrics: your token may not read sys/metrics',
       ]),
     );
     expect(printed).not.toContain(token);
@@ -182,7 +182,7 @@ describe('keystead doctor', () => {
     it('leads to what is behind it where it is believed', async () => {
       const { port } = server.address() as AddressInfo;
       const env = { SERVICE_ADDR: `https://127.0.0.1:${port}`, SERVICE_SKIP_VERIFY: 'true' };
-      expect((await ask(env)).said).toContain('critical: it is sealed: it answers nothing');
+      expect((await ask(env)).said).toContain('critical: it is sealed, so it serves no requests');
     });
   });
 });

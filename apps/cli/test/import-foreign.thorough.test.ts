@@ -131,7 +131,7 @@ describe('an import from a server that has less', () => {
     });
     expect(report.failed.join('\n')).toMatch(/team team\.dot.*\n.*variable a b.*\n.*foreign\/a\.b: /);
     expect(report.left).toEqual([
-      'foreign: shows no e-mail address there, so it has yours here',
+      "foreign: the source does not show the organization's e-mail address, so yours was used",
       'foreign/network: trigger-patterns 0 could not be copied: 0 must be a string',
       expect.stringMatching(
         /^foreign\/network: infra-version could not be copied: .*1\.11\.99.*; ~> 1\.11\.0 is tried instead$/,

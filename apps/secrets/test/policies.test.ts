@@ -221,7 +221,7 @@ describe('explanations', () => {
       losing_rules: [
         {
           path: 'sec/*',
-          lost_because: 'its first wildcard stands further left',
+          lost_because: 'its first wildcard is further to the left',
           places: [{ policy: 'wide', line: 2 }],
         },
       ],

@@ -37,7 +37,7 @@ interface Footer {
 /** How the content of a backup is authenticated. */
 export interface Proof {
   readonly sealKey?: Uint8Array;
-  /** Accepts a backup that was made without the seal key; one with a wrong code is always refused. */
+  /** Accepts a backup that was made without the seal key; one with a wrong MAC is always refused. */
   readonly allowUnauthenticated?: boolean;
 }
 
@@ -57,8 +57,8 @@ function digests(sealKey: Uint8Array | undefined) {
 type BackupLine = { header: Header } | { batch: Batch } | { footer: Footer };
 
 /**
- * Writes a backup file, compressed and readable only by its owner; `-` is standard output. Reports how many rows are saved
- * with each batch. Refuses to overwrite.
+ * Writes a backup file, compressed and readable only by its owner; `-` is standard output. Calls `saved` after each
+ * batch with the number of rows written. Refuses to overwrite.
  */
 export async function writeArchive(
   file: string,
@@ -95,16 +95,16 @@ export async function writeArchive(
 export async function readHeader(file: string): Promise<Header> {
   for await (const line of linesOf(file)) {
     const { header } = parse(file, line) as { header?: Header };
-    if (!isHeader(header)) throw damaged(`${file} is not a backup that this version reads`);
+    if (!isHeader(header)) throw damaged(`${file} is not a backup that this version can read`);
     return header;
   }
   throw damaged(`${file} is empty`);
 }
 
 /**
- * Yields every batch of a backup, with the bytes read so far, and verifies digests, counts and completeness. With the
- * seal key, it refuses a backup that was changed by someone without it. Throws `Problem`; then everything read before
- * must be discarded.
+ * Yields every batch of a backup, calls `read` with the bytes read so far, and verifies digests, counts and
+ * completeness. Given the seal key, it rejects a backup altered by anyone who does not have that key. If it throws
+ * `Problem`, discard everything it has yielded.
  */
 export async function* readBatches(file: string, proof: Proof, read?: (bytes: number) => void): AsyncGenerator<Batch> {
   const counts: Record<string, number> = {};
@@ -125,7 +125,7 @@ export async function* readBatches(file: string, proof: Proof, read?: (bytes: nu
     if (!('batch' in line)) continue;
     const { table } = line.batch;
     if (!named.some(({ name }) => name === table))
-      throw damaged(`${file} holds rows of ${table}, which it does not name`);
+      throw damaged(`${file} contains rows of ${table}, which its header does not list`);
     counts[table] = (counts[table] ?? 0) + line.batch.rows.length;
     yield line.batch;
   }
@@ -142,7 +142,7 @@ function requireSame(
   found: ReturnType<ReturnType<typeof digests>['finish']>,
   proof: Proof,
 ) {
-  if (footer.digest !== found.digest) throw damaged(`${file} was changed since it was made`);
+  if (footer.digest !== found.digest) throw damaged(`${file} has been changed since it was made`);
   if (found.mac === undefined) return;
   if (footer.mac === undefined) {
     if (proof.allowUnauthenticated) return;
@@ -184,7 +184,7 @@ async function* linesOf(file: string, read?: (bytes: number) => void): AsyncGene
       yield line;
     }
   } catch (error) {
-    // A failure of the input may also end the loop over its lines. A failure of the consumer is rethrown as it is.
+    // An input error can also surface here, by ending the loop; it is reported below. Others are rethrown.
     if (error !== failure) throw error;
   } finally {
     source.destroy();
@@ -207,9 +207,7 @@ function parse(file: string, text: string, number = 1): BackupLine {
     // Reported below.
   }
   if (typeof line !== 'object' || line === null) {
-    throw damaged(
-      number === 1 ? `${file} is not a backup` : `${file} is damaged: line ${number} is not as it was written`,
-    );
+    throw damaged(number === 1 ? `${file} is not a backup` : `${file} is damaged: line ${number} is not valid JSON`);
   }
   return line as BackupLine;
 }

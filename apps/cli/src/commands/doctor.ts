@@ -66,7 +66,7 @@ function at(context: Context, address: string): Context {
 function checkProxies(env: NodeJS.ProcessEnv, service: ServiceName, findings: Findings): void {
   const prefix = service.toUpperCase();
   if (!env[`${prefix}_TRUSTED_PROXIES`]) return;
-  findings.ask(
+  findings.check(
     'warning',
     !env[`${prefix}_TRUSTED_PROXY_SECRET`] && !env[`${prefix}_TRUSTED_PROXY_SECRET_FILE`],
     'its trusted proxies have a secret',

@@ -100,7 +100,7 @@ export const systemCommands: readonly CommandSpec[] = [
   {
     name: 'operator seal',
     also: ['seal'],
-    help: 'Seal the service on every node: it answers nothing until it is unsealed.',
+    help: 'Seal the service on every node: it serves no requests until it is unsealed.',
     flags: {},
     examples: ['operator seal'],
     async run({ client, output }) {

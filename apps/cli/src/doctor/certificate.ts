@@ -13,7 +13,7 @@ export async function checkTls(findings: Findings, address: string, tls: TlsSett
   const { protocol, hostname, port } = new URL(address);
   if (protocol === 'http:') {
     const isLocal = /^(localhost|127\.|\[::1\])/.test(hostname);
-    findings.ask(
+    findings.check(
       'critical',
       !isLocal,
       'called only on this machine',
@@ -28,14 +28,14 @@ export async function checkTls(findings: Findings, address: string, tls: TlsSett
   const days = Math.floor((Date.parse(certificate.certificate.valid_to) - Date.now()) / DAY_MS);
   const end = `its certificate ends ${days < 0 ? `${-days} days ago` : `in ${days} days`} (${certificate.certificate.valid_to})`;
   const next = 'renew it; the files are read again when they change';
-  findings.ask(
+  findings.check(
     days < soon.critical ? 'critical' : 'warning',
     days < soon.warning,
     `certificate is valid for ${days} more days`,
     end,
     next,
   );
-  findings.ask(
+  findings.check(
     'critical',
     certificate.problem !== undefined,
     'certificate is trusted',

@@ -23,7 +23,7 @@ export async function checkDatabase(url: string, service: ServiceName, findings:
         await runCheck(findings, question.about, async () => {
           const { rows } = await client.query<{ count: string }>(question.count);
           const count = Number(rows[0]?.count ?? 0);
-          findings.ask(question.severity, count > 0, question.fine, question.what(count), question.next);
+          findings.check(question.severity, count > 0, question.fine, question.what(count), question.next);
         });
       }
     });
@@ -47,7 +47,7 @@ async function runCheck(findings: Findings, what: string, ask: () => Promise<voi
 /** A pool in transaction mode breaks our locks, notices and prepared statements. */
 async function checkPooling(url: string, client: pg.Client, findings: Findings): Promise<void> {
   await runCheck(findings, 'what is in front of it', async () => {
-    findings.ask(
+    findings.check(
       'critical',
       await isPooledByTransaction(url),
       'no pool in transaction mode in front of it',
@@ -59,7 +59,7 @@ async function checkPooling(url: string, client: pg.Client, findings: Findings):
     );
     const local = (client as unknown as { connection?: { stream?: Socket } }).connection?.stream?.localPort;
     const isProxied = local !== undefined && rows[0]?.port > 0 && rows[0].port !== local;
-    findings.ask(
+    findings.check(
       'notice',
       isProxied,
       'connected directly',
@@ -82,7 +82,7 @@ async function checkServer(client: pg.Client, findings: Findings): Promise<void>
   const server = rows[0] as Record<string, string> & { number: number; most: number; used: number; now: number };
   const seconds = Math.abs(Date.now() / 1000 - server.now);
   const need = 'PostgreSQL 15 or newer is needed';
-  findings.ask(
+  findings.check(
     'critical',
     server.number < OLDEST,
     `PostgreSQL ${server.version}`,
@@ -90,8 +90,8 @@ async function checkServer(client: pg.Client, findings: Findings): Promise<void>
     need,
   );
   const isStandby = Boolean(server.standby);
-  findings.ask('critical', isStandby, 'takes writes', 'it is a standby, which accepts no writes', 'name the primary');
-  findings.ask(
+  findings.check('critical', isStandby, 'takes writes', 'it is a standby, which accepts no writes', 'name the primary');
+  findings.check(
     seconds > APART.critical ? 'critical' : 'warning',
     seconds > APART.warning,
     'its clock agrees with this machine',
@@ -100,16 +100,16 @@ async function checkServer(client: pg.Client, findings: Findings): Promise<void>
   );
   for (const name of ['fsync', 'full_page_writes', 'synchronous_commit']) {
     const next = `set ${name} = on: otherwise acknowledged writes may be lost when the machine fails`;
-    findings.ask('critical', server[name] === 'off', `${name} is ${server[name]}`, `${name} is off`, next);
+    findings.check('critical', server[name] === 'off', `${name} is ${server[name]}`, `${name} is off`, next);
   }
-  findings.ask(
+  findings.check(
     'warning',
     server.used > server.most * 0.8,
     `${server.used} of ${server.most} connections used`,
     `${server.used} of ${server.most} connections are used`,
     'raise max_connections, or lower …_DATABASE_CONNECTIONS: each process uses that many',
   );
-  findings.ask(
+  findings.check(
     'warning',
     server.archive_mode === 'off' && Number(server.standbys) === 0,
     'it is archived or has a standby',
@@ -127,14 +127,14 @@ async function checkSchema(client: pg.Client, service: ServiceName, findings: Fi
     const applied = new Set(rows.map(({ name }) => name));
     const newer = [...applied].filter((name) => !ownNames.has(name));
     const lacking = [...ownNames].filter((name) => !applied.has(name));
-    findings.ask(
+    findings.check(
       'critical',
       newer.length > 0,
       'its tables are not newer than this program',
       `its tables belong to a newer version: ${newer.join(', ')}`,
       'start the newer version, and use its program',
     );
-    findings.ask(
+    findings.check(
       'critical',
       lacking.length > 0,
       'its tables are of this version',

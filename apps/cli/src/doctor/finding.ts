@@ -24,8 +24,8 @@ export class Findings {
     this.all.push({ severity, subject: this.subject, what, next });
   }
 
-  /** One check: a finding if it fails. */
-  ask(severity: Severity, bad: boolean, fine: string, what: string, next: string): void {
+  /** Records the result of a check: a finding if it failed. */
+  check(severity: Severity, bad: boolean, fine: string, what: string, next: string): void {
     if (bad) this.add(severity, what, next);
     else this.fine.push(`${this.subject}: ${fine}`);
   }

@@ -19,12 +19,12 @@ export async function checkSecrets({ settings, client }: Context, findings: Find
   }
   if (status?.initialized === false) return findings.add('critical', 'it is not initialised', 'keystead operator init');
   const sealed = status?.sealed === true;
-  findings.ask('critical', sealed, 'unsealed', 'it is sealed: it answers nothing', 'keystead operator unseal');
+  findings.check('critical', sealed, 'unsealed', 'it is sealed, so it serves no requests', 'keystead operator unseal');
   if (sealed) return;
-  // Its own version follows the API version for clients.
+  // The version string is the API version that clients expect, then `+keystead.` and our own version.
   const versionText = String(status?.version ?? '');
   const other = /\+keystead\.(.+)$/.exec(versionText)?.[1] ?? versionText;
-  findings.ask(
+  findings.check(
     'notice',
     other !== version(),
     `version ${other}`,
@@ -32,7 +32,11 @@ export async function checkSecrets({ settings, client }: Context, findings: Find
     'use the program that came with the service',
   );
   if (findToken(settings) === undefined) {
-    return findings.add('unchecked', 'audit devices, tokens, second factors: no token', 'keystead login');
+    return findings.add(
+      'unchecked',
+      'not logged in, so audit devices, tokens and MFA were not checked',
+      'keystead login',
+    );
   }
   const unwrapped = new Client({ ...settings, wrapTtl: undefined });
   await checkToken(unwrapped, findings);
@@ -47,7 +51,7 @@ async function checkToken(client: Client, findings: Findings): Promise<void> {
   const own = await readOrReport(client, findings, 'auth/token/lookup-self', 'your token');
   const policies = (own?.policies ?? []) as string[];
   if (!own) return;
-  findings.ask(
+  findings.check(
     'warning',
     policies.includes('root'),
     'called without a root token',
@@ -59,7 +63,7 @@ async function checkToken(client: Client, findings: Findings): Promise<void> {
 async function checkAudit(client: Client, findings: Findings): Promise<void> {
   const devices = await readOrReport(client, findings, 'sys/audit', 'audit devices');
   if (!devices) return;
-  findings.ask(
+  findings.check(
     'warning',
     Object.values(devices).every((device) => typeof (device as { type?: unknown } | null)?.type !== 'string'),
     'audit devices are enabled',
@@ -74,7 +78,7 @@ async function checkFactors(client: Client, findings: Findings): Promise<void> {
     .catch((error: unknown) => giveUp(error, findings, 'second factors'));
   if (found?.status === 403) return unseen(findings, 'second factors', 'identity/mfa/login-enforcement');
   if (!found) return;
-  findings.ask(
+  findings.check(
     'warning',
     found.names.length === 0,
     'logins need second factors',
@@ -87,16 +91,16 @@ async function checkMounts(client: Client, findings: Findings): Promise<void> {
   const mounts = await readOrReport(client, findings, 'sys/auth', 'auth methods');
   if (!mounts) return;
   const types = Object.values(mounts).map((mount) => String((mount as { type?: unknown } | null)?.type ?? ''));
-  findings.ask(
+  findings.check(
     'notice',
     !types.some((type) => type !== '' && type !== 'token'),
     'people can log in',
-    'people can log in only with tokens that others made',
+    'people can log in only with tokens issued to them by someone else',
     'keystead auth enable userpass, or oidc, ldap, approle',
   );
 }
 
-/** Roles for runs, which log in with identity tokens. */
+/** Checks the JWT roles that runs use to log in with their identity tokens. */
 async function checkRunRoles(client: Client, findings: Findings): Promise<void> {
   const mounts = await client
     .get('sys/auth', { accept: [403, 404] })
@@ -111,60 +115,60 @@ async function checkRunRoles(client: Client, findings: Findings): Promise<void> 
       if (role && bindsNamesOnly(role)) loose.push(`auth/${path}role/${name}`);
     }
   }
-  findings.ask(
+  findings.check(
     'warning',
     loose.length > 0,
     'roles bind runs by ids',
-    `roles bind names of organizations or workspaces only, which may belong to another later: ${loose.join(', ')}`,
+    `these roles bind only organization or workspace names, which can later be reused by someone else: ${loose.join(', ')}`,
     'bind organization_id and workspace_id: docs/guides/run-credentials.md',
   );
 }
 
-/** The most roles of one mount to check. */
+/** How many roles to check per mount, at most. */
 const mostRoles = 200;
 
-/** The metrics of the node. */
+/** Checks the metrics of the node. */
 async function checkNode(client: Client, findings: Findings): Promise<void> {
   const options = { query: { format: 'prometheus' }, accept: [403, 404], text: true };
   const answer = await client
     .get('sys/metrics', options)
-    .catch((error: unknown) => giveUp(error, findings, 'measurements of the node'));
+    .catch((error: unknown) => giveUp(error, findings, 'node metrics'));
   if (!answer) return;
-  if (answer.status !== 200) return unseen(findings, 'measurements of the node', 'sys/metrics');
+  if (answer.status !== 200) return unseen(findings, 'node metrics', 'sys/metrics');
   const lines = String(answer.body?.text).split('\n');
   const value = (name: string) => Number(lines.find((line) => line.startsWith(`${name} `))?.slice(name.length + 1));
-  findings.ask(
+  findings.check(
     'critical',
     value('secrets_audit_failures_total') > 0,
-    'audit devices accept their lines',
-    `audit devices have not accepted ${value('secrets_audit_failures_total')} lines since this node started`,
+    'audit devices are writing their entries',
+    `audit devices failed to write ${value('secrets_audit_failures_total')} entries since this node started`,
     'check that the disk is not full and the folder is writable: without a working device, requests are refused',
   );
   const away = lines.filter((line) => /^secrets_audit_(receiver_away|dropped_lines_total)\{.*\} [1-9]/.test(line));
-  findings.ask(
+  findings.check(
     'warning',
     away.length > 0,
-    'receivers of audit lines have all of them',
-    `receivers of audit lines cannot be reached, or miss some: ${away.join(', ')}`,
-    'check that they can be reached; lines wait for them up to a limit: docs/guides/audit.md',
+    'audit receivers are up to date',
+    `audit receivers are unreachable or have missed entries: ${away.join(', ')}`,
+    'check that they can be reached; entries are queued for them, up to a limit: docs/guides/audit.md',
   );
-  findings.ask(
+  findings.check(
     'warning',
     value('secrets_irrevocable') > 0,
     'all leases can be revoked',
     `${value('secrets_irrevocable')} leases could not be revoked: their credentials may still work`,
     'repair the systems behind them; if that is impossible: docs/guides/leases.md',
   );
-  findings.ask(
+  findings.check(
     'warning',
     value('secrets_hears_changes') === 0,
-    'the node receives change notices',
-    'the node receives no change notices, and answers nothing from its cache',
+    'the node receives change notifications',
+    'the node receives no change notifications, so it cannot use its cache',
     'connect it to the database directly, not through a pool in transaction mode',
   );
 }
 
-/** Reads a path; reports it if the token may not. */
+/** Reads a path; adds an `unchecked` finding if the token is not allowed to. */
 async function readOrReport(client: Client, findings: Findings, path: string, what: string) {
   const answer = await client
     .get(path, { accept: [403, 404] })
@@ -175,9 +179,9 @@ async function readOrReport(client: Client, findings: Findings, path: string, wh
 
 function giveUp(error: unknown, findings: Findings, what: string): undefined {
   if (!(error instanceof Problem)) throw error;
-  findings.add('critical', `${what}: ${error.message}`, 'look at the log of the service');
+  findings.add('critical', `${what}: ${error.message}`, 'check the service log');
 }
 
 function unseen(findings: Findings, what: string, path: string): void {
-  findings.add('unchecked', `${what}: your token may not read ${path}`, 'use a token that may');
+  findings.add('unchecked', `${what}: your token may not read ${path}`, 'use a token that can read it');
 }

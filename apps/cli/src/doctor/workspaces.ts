@@ -24,7 +24,7 @@ export async function checkWorkspaces(settings: CliSettings, address: string, fi
     return findings.add('critical', `${address} cannot be reached: ${reason}`, next);
   }
   const text = (await answer.text()).slice(0, 300).replace(/\s+/g, ' ').trim();
-  findings.ask(
+  findings.check(
     'critical',
     answer.status !== 200,
     'ready',

@@ -75,7 +75,7 @@ export async function make(
       const other = name in instead && draft.attributes[name] !== instead[name] ? instead[name] : undefined;
       if (other !== undefined) attributes[name] = other;
       const alternative = other === undefined ? '' : `; ${other} is tried instead`;
-      job.report.leave(`${label}: ${[name, ...part].join(' ')} could not be copied: ${detail}${alternative}`);
+      job.report.manualStep(`${label}: ${[name, ...part].join(' ')} could not be copied: ${detail}${alternative}`);
     }
     return make(job, label, path, { ...draft, attributes }, instead);
   }
@@ -98,7 +98,7 @@ export async function listOrReport(job: Import, kind: string, label: string, pat
   try {
     const { items, absent, unknown, withheld } = await job.from.survey(path);
     if (absent) job.report.miss(kind, unknown);
-    if (withheld > 0) job.report.leave(`${label}: the other server holds back ${withheld} ${kind}`);
+    if (withheld > 0) job.report.manualStep(`${label}: the other server holds back ${withheld} ${kind}`);
     return items;
   } catch (error) {
     if (!(error instanceof Refused) || error.isFinal) throw error;

@@ -4,7 +4,7 @@ import { pick, type RemoteResource, text } from './resource';
 import { copyVariableSets } from './variable-sets';
 import { copyConsumers, copyTriggers, copyWorkspace } from './workspace';
 
-const defaultNames = {
+const copiedAttributes = {
   organization: [
     'email',
     'collaborator-auth-policy',
@@ -19,8 +19,8 @@ const defaultNames = {
   teams: ['name', 'visibility', 'sso-team-id', 'organization-access', 'allow-member-token-management'],
 } as const;
 
-/** The content of every new organization here. */
-const inborn = { projects: 'Default Project', teams: 'owners' };
+/** What every new organization on this service starts with. */
+const builtIn = { projects: 'Default Project', teams: 'owners' };
 
 /** Copies an organization with its projects, teams, workspaces and their variables, tags, grants and states. */
 export async function copyOrganization(job: Import, name: string): Promise<void> {
@@ -28,13 +28,13 @@ export async function copyOrganization(job: Import, name: string): Promise<void>
   const source = await job.from.get(base);
   job.progress.begin(`organization ${name}`);
   const before = await job.to.find(base);
-  if (!before) noteChanges(job, name, source);
+  if (!before) reportDifferences(job, name, source);
   await once(job, 'organization', before, () => makeOrganization(job, name, source));
   const isNew = job.plan && !before;
   const projects = await copyNamed(job, 'projects', base, isNew);
   const teams = await copyNamed(job, 'teams', base, isNew);
   for (const [id, project] of projects) await copyAccess(job, 'project', name, id, project, teams);
-  await leaveToPeople(job, name, base);
+  await reportManualSteps(job, name, base);
 
   const here = new Map((await job.to.list(`${base}/workspaces`)).map((found) => [text(found, 'name'), found]));
   const sources = await listOrReport(job, 'workspaces', name, `${base}/workspaces`);
@@ -57,13 +57,17 @@ export async function copyOrganization(job: Import, name: string): Promise<void>
 
 const runsOnAgents = (source: RemoteResource) => source.attributes['default-execution-mode'] === 'agent';
 
-function noteChanges(job: Import, name: string, source: RemoteResource): void {
-  if (runsOnAgents(source)) job.report.leave(`${name}: runs on agents unless told otherwise; choose a pool here`);
-  if (!source.attributes.email) job.report.leave(`${name}: shows no e-mail address there, so it has yours here`);
+function reportDifferences(job: Import, name: string, source: RemoteResource): void {
+  if (runsOnAgents(source))
+    job.report.manualStep(
+      `${name}: its default execution mode is agent, which was not copied; choose an agent pool on this service`,
+    );
+  if (!source.attributes.email)
+    job.report.manualStep(`${name}: the source does not show the organization's e-mail address, so yours was used`);
 }
 
 async function makeOrganization(job: Import, name: string, source: RemoteResource): Promise<RemoteResource> {
-  const attributes: Record<string, unknown> = { name, ...pick(source, defaultNames.organization) };
+  const attributes: Record<string, unknown> = { name, ...pick(source, copiedAttributes.organization) };
   if (runsOnAgents(source)) delete attributes['default-execution-mode'];
   attributes.email ??= text(await job.to.get('account/details'), 'email');
   return make(job, name, 'organizations', { type: 'organizations', attributes });
@@ -73,7 +77,7 @@ async function copyNamed(job: Import, type: 'projects' | 'teams', base: string, 
   const organization = decodeURIComponent(base.replace('organizations/', ''));
   const path = `${base}/${type}`;
   const here = new Map((await job.to.list(path)).map((found) => [text(found, 'name'), found.id]));
-  if (isNew) here.set(inborn[type], '');
+  if (isNew) here.set(builtIn[type], '');
   const kind = type.slice(0, -1);
   const ids: Ids = new Map();
   for (const source of await listOrReport(job, type, organization, path)) {
@@ -81,26 +85,26 @@ async function copyNamed(job: Import, type: 'projects' | 'teams', base: string, 
     const label = `${organization}, ${kind} ${name}`;
     const before = here.has(name) ? { ...source, id: here.get(name) ?? '' } : undefined;
     await attempt(job, label, async () => {
-      const draft = { type, attributes: pick(source, defaultNames[type]) };
+      const draft = { type, attributes: pick(source, copiedAttributes[type]) };
       const created = await once(job, kind, before, () => make(job, label, path, draft));
       ids.set(source.id, created?.id ?? '');
     });
     const members = Number(source.attributes['users-count'] ?? 0);
-    if (members > 0) job.report.leave(`${label}: invite its ${members} members again`);
+    if (members > 0) job.report.manualStep(`${label}: re-invite its members (${members})`);
   }
   return ids;
 }
 
-/** Source content that cannot be read, or needs its owner's consent. */
-async function leaveToPeople(job: Import, name: string, base: string): Promise<void> {
+/** Reports what cannot be copied, because it is unreadable or needs its owner's consent. */
+async function reportManualSteps(job: Import, name: string, base: string): Promise<void> {
   const kinds: [path: string, kind: string, sentence: string][] = [
-    ['ssh-keys', 'SSH keys', 'SSH keys cannot be read elsewhere; store them again'],
-    ['oauth-clients', 'connections to version control', 'connect the Git hosts again'],
+    ['ssh-keys', 'SSH keys', 'SSH keys cannot be read back from the source; add them again'],
+    ['oauth-clients', 'VCS connections', 'connect the Git hosts again'],
     ['agent-pools', 'agent pools', 'create agent pools and their agent tokens again'],
-    ['organization-memberships', 'members', 'invite the members again'],
+    ['organization-memberships', 'members', 're-invite the members'],
   ];
   for (const [path, kind, sentence] of kinds) {
     const found = await listOrReport(job, kind, name, `${base}/${path}`);
-    if (found.length > 0) job.report.leave(`${name}: ${sentence} (${found.length})`);
+    if (found.length > 0) job.report.manualStep(`${name}: ${sentence} (${found.length})`);
   }
 }

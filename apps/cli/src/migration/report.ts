@@ -24,7 +24,7 @@ export class Report {
   }
 
   /** A manual task, in one sentence. */
-  leave(sentence: string): void {
+  manualStep(sentence: string): void {
     this.leftCount += 1;
     if (this.left.length < KEPT) this.left.push(sentence);
     this.print(`by hand: ${sentence}`);

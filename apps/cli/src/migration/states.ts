@@ -37,7 +37,7 @@ export async function copyStates(job: Import, label: string, pair: Pair): Promis
   const present = pair.target ? (await job.to.list(listOf(pair.organization, name))).filter(isWhole).map(serialOf) : [];
   const { steps, late } = stepsOf(statesToCopy, present);
   job.report.skip('state version', statesToCopy.length - steps.length - late);
-  if (late > 0) job.report.leave(`${label}: ${late} states are older than the newest here and were left out`);
+  if (late > 0) job.report.manualStep(`${label}: ${late} states are older than the newest here and were left out`);
   if (job.plan || !pair.target) return job.report.add('state version', steps.length);
   if (steps.length > 0) await upload(job, label, pair.target.id, steps);
 }
@@ -112,9 +112,9 @@ async function copyState(job: Import, label: string, { version, force }: StateCo
   const url = version.attributes['hosted-state-download-url'];
   const bytes = typeof url === 'string' && url !== '' ? await job.from.download(url) : undefined;
   const { serial, size } = version.attributes;
-  if (!bytes) return job.report.leave(`${label}: the content of the state with serial ${serial} is gone there`);
+  if (!bytes) return job.report.manualStep(`${label}: the content of the state with serial ${serial} is gone there`);
   const state = stateIn(bytes);
-  if (!state) return job.report.leave(`${label}: the file of the state with serial ${serial} is not a state`);
+  if (!state) return job.report.manualStep(`${label}: the file of the state with serial ${serial} is not a state`);
   if (typeof size === 'number' && size > 0 && size !== bytes.length) {
     const message = `${label}: the state with serial ${serial} came with ${bytes.length} bytes instead of ${size}`;
     throw new Problem(message, exitCodes.unreachable);

@@ -15,7 +15,8 @@ export async function copyTags(
   const path = (id: string) => `workspaces/${id}/relationships/tags`;
   const { items, absent, unknown } = await job.from.survey(path(source.id));
   if (absent) job.report.miss('tags', unknown);
-  // Either may be incomplete: the list without pages, or the truncated attribute.
+  // Either source may be incomplete: some servers do not paginate the tag list, and some truncate `tag-names`. Use the
+  // union.
   const all = new Set([...items.map((tag) => text(tag, 'name')), ...namesOf(source)]);
   const here = namesOf(target);
   const missing = [...all].filter((name) => !here.includes(name));
@@ -33,7 +34,7 @@ async function attach(job: Import, label: string, path: string, names: readonly 
   } catch (error) {
     if (!(error instanceof Refused) || error.status !== 422) throw error;
     if (names.length === 1) {
-      job.report.leave(`${label}: the tag ${names[0]} could not be copied: ${error.reason}`);
+      job.report.manualStep(`${label}: the tag ${names[0]} could not be copied: ${error.reason}`);
       return 0;
     }
     let count = 0;

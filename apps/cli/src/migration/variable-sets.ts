@@ -20,7 +20,7 @@ export async function copyVariableSets(
     job.progress.begin(label);
     const owner = ownerOf(source, ids.projects);
     if (owner === 'missing') {
-      job.report.leave(`${label}: the project that owns it was not copied, so it was left out`);
+      job.report.manualStep(`${label}: the project that owns it was not copied, so it was left out`);
       continue;
     }
     await attempt(job, label, async () => {

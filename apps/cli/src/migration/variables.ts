@@ -10,7 +10,7 @@ export async function copyVariables(job: Import, label: string, from: string, to
   for (const source of await listOrReport(job, 'variables', label, from)) {
     const name = text(source, 'key');
     const { sensitive, value } = source.attributes;
-    if (sensitive) job.report.leave(`${label}: the value of the sensitive variable ${name} must be set here`);
+    if (sensitive) job.report.manualStep(`${label}: the value of the sensitive variable ${name} must be set here`);
     const attributes = { ...pick(source, copiedAttributes), ...(sensitive ? {} : { value: value ?? '' }) };
     await attempt(job, `${label}, variable ${name}`, () =>
       once(job, 'variable', before.get(keyOf(source)), () =>

@@ -40,7 +40,7 @@ export async function copyWorkspace(
   await attempt(job, label, () => copyBindings(job, label, source, target));
   await copyVariables(job, label, `workspaces/${source.id}/vars`, id && `workspaces/${id}/vars`);
   await copyAccess(job, 'workspace', label, source.id, id ?? '', place.teams);
-  await leaveToPeople(job, label, source);
+  await reportManualSteps(job, label, source);
   await attempt(job, label, () => copyStates(job, label, { organization: place.organization, source, target }));
   return id ?? '';
 }
@@ -81,19 +81,20 @@ async function makeWorkspace(
   return created;
 }
 
-/** Source content that cannot be read, or needs its owner's consent. */
-async function leaveToPeople(job: Import, label: string, source: RemoteResource): Promise<void> {
+/** Reports what cannot be copied, because it is unreadable or needs its owner's consent. */
+async function reportManualSteps(job: Import, label: string, source: RemoteResource): Promise<void> {
   const { attributes, id } = source;
-  const leave = (sentence: string) => job.report.leave(`${label}: ${sentence}`);
-  if (attributes['execution-mode'] === 'agent') leave('ran on agents; choose a pool here');
-  if (attributes['vcs-repo']) leave('connect its repository again');
-  if (attributes['secrets-role']) leave('set its role in the secrets service again');
-  if (relation(source, 'ssh-key')) leave('assign its SSH key again');
-  if (attributes.locked) leave('is locked there: its state may still change; import it again afterwards');
+  const manualStep = (sentence: string) => job.report.manualStep(`${label}: ${sentence}`);
+  if (attributes['execution-mode'] === 'agent')
+    manualStep('its execution mode is agent, which was not copied; choose an agent pool on this service');
+  if (attributes['vcs-repo']) manualStep('connect its repository again');
+  if (attributes['secrets-role']) manualStep('set its role in the secrets service again');
+  if (relation(source, 'ssh-key')) manualStep('assign its SSH key again');
+  if (attributes.locked) manualStep('is locked there: its state may still change; import it again afterwards');
   const notifications = (
     await listOrReport(job, 'notifications', label, `workspaces/${id}/notification-configurations`)
   ).length;
-  if (notifications > 0) leave(`its notifications (${notifications}) have no counterpart here`);
+  if (notifications > 0) manualStep(`its notifications (${notifications}) have no counterpart here`);
 }
 
 /** Copies the list of workspaces that may read a workspace's state. */
@@ -135,7 +136,7 @@ export async function copyTriggers(
   for (const trigger of found) {
     const sourceable = workspaces.get(relation(trigger, 'sourceable') ?? '');
     if (sourceable === undefined) {
-      job.report.leave(`${label}: its run triggers were not copied`);
+      job.report.manualStep(`${label}: its run triggers were not copied`);
       continue;
     }
     const before = here.find((one) => relation(one, 'sourceable') === sourceable);

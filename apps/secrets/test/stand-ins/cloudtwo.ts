@@ -17,7 +17,7 @@ interface User {
   readonly policies: Set<string>;
   readonly inline: Map<string, string>;
   readonly groups: Set<string>;
-  /** Added by hand: login profile, devices, certificates and the like. */
+  /** Things an administrator attached outside the engine: a login profile, MFA devices, certificates and so on. */
   readonly extras: Extras;
   readonly created: Date;
 }
@@ -38,8 +38,8 @@ const sessionPattern = /^[\w+=,.@-]{2,64}$/;
 const federationPattern = /^[\w+=,.@-]{2,32}$/;
 
 /**
- * The provider's identity API and token service for tests, over their real wire format and with the limits, conflicts
- * and codes that the real ones have. `calls` records `Action` with its parameters; `fail` may refuse any of them.
+ * A fake AWS IAM and STS for tests. It speaks the real wire format and enforces the real limits, conflicts and error
+ * codes. `calls` records each action with its parameters; `fail` can make any action fail.
  */
 export class CloudStandIn {
   readonly users = new Map<string, User>();
@@ -48,7 +48,7 @@ export class CloudStandIn {
   readonly managed = new Set(['arn:aws:iam::aws:policy/ReadOnlyAccess', 'arn:aws:iam::aws:policy/PowerUserAccess']);
   readonly calls: { action: string; form: Form }[] = [];
   fail: (action: string, form: Form) => { status: number; code: string; message: string } | undefined = () => undefined;
-  /** Lets a proxy between us and the provider answer the call; true if it did. */
+  /** Simulates a proxy in front of the provider: returns true if the proxy answered instead. */
   interfere: (action: string, response: http.ServerResponse, form: Form) => boolean = () => false;
   /** The provider's clock. */
   nowMs: () => number = Date.now;
@@ -83,7 +83,7 @@ export class CloudStandIn {
     await new Promise((resolve) => this.server.close(resolve));
   }
 
-  /** Existing users that the engine created. */
+  /** Users that the engine created and has not yet deleted. */
   get issued(): User[] {
     return [...this.users.values()].filter((user) => user.name !== 'root-svc');
   }
@@ -162,9 +162,9 @@ export class CloudStandIn {
       if (answer === 'absent') throw new Fault(404, 'NoSuchEntity', `${action}: there is none.`);
       return answer;
     }
-    const right = `${/^(AssumeRole|GetFederationToken|GetSessionToken)$/.test(action) ? 'sts' : 'iam'}:${action}`;
-    if (this.denied.has(right)) {
-      throw new Fault(403, 'AccessDenied', `User: ${caller.user} is not authorized to perform: ${right}`);
+    const permission = `${/^(AssumeRole|GetFederationToken|GetSessionToken)$/.test(action) ? 'sts' : 'iam'}:${action}`;
+    if (this.denied.has(permission)) {
+      throw new Fault(403, 'AccessDenied', `User: ${caller.user} is not authorized to perform: ${permission}`);
     }
     const handler = (this as unknown as Record<string, (form: Form, caller: Key) => string | undefined>)[`do${action}`];
     if (!handler) throw new Fault(400, 'InvalidAction', `Could not find operation ${action}`);

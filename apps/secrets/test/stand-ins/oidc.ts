@@ -7,7 +7,7 @@ interface Grant {
   readonly claims: Record<string, unknown>;
 }
 
-/** An OpenID provider whose behaviour tests can change. */
+/** An OpenID provider that tests can reconfigure. */
 export class ProviderStandIn extends IssuerStandIn {
   readonly clientId = 'keystead';
   readonly clientSecret = 'secret of +/keystead';
@@ -21,7 +21,7 @@ export class ProviderStandIn extends IssuerStandIn {
   tokenAnswer: Record<string, unknown> = {};
   /** Whether the person with the device has agreed. */
   deviceAgreed = false;
-  /** Claims of people by refresh token; people who are removed get no more tokens. */
+  /** Each user's claims, by refresh token; delete an entry to make its refresh token invalid. */
   readonly sessions = new Map<string, Record<string, unknown>>();
   readonly forms: URLSearchParams[] = [];
   readonly authorizations: (string | undefined)[] = [];
@@ -52,7 +52,7 @@ export class ProviderStandIn extends IssuerStandIn {
     return path === '/device' ? this.beginDevice() : this.redeem(form);
   }
 
-  /** Everyone signs in as `ada` of the operators. */
+  /** Every login succeeds as `ada`, a member of `operators`. */
   private authorize(path: string): Answer {
     const url = `${this.address}${path}`;
     const back = new URL(new URL(url).searchParams.get('redirect_uri')!);

@@ -63,7 +63,7 @@ import { variableSetResource } from './workspaces/variable-sets/routes';
 import { variableResource } from './workspaces/variables/routes';
 import { workspaceResource } from './workspaces/workspaces/routes';
 
-/** The areas of the service, each after those it calls. */
+/** All resources that the API description covers, in dependency order: each comes after those it uses. */
 const described: readonly Resource[] = [
   serviceResource,
   ipRangesResource,
@@ -132,7 +132,7 @@ const described: readonly Resource[] = [
 /** Every resource of the service. */
 export const resources: readonly Resource[] = [...described, openapiResource(described)];
 
-/** What answers may include, by type. */
+/** The values that `?include=` accepts, by resource type. */
 export function includablesOf(all: readonly Resource[]): ReadonlyMap<string, Includable> {
   return new Map(all.flatMap((resource) => Object.entries(resource.includable ?? {})));
 }

@@ -106,7 +106,7 @@ export async function carryLists(place: NamespacePair, mount: string, { lists }:
   }
   if (passwords > 0) {
     const names = `${passwords} user${passwords === 1 ? ' has' : 's have'}`;
-    place.job.report.leave(`${labelOf(place, mount)}: ${names} a random password: set a new one`);
+    place.job.report.manualStep(`${labelOf(place, mount)}: ${names} a random password: set a new one`);
   }
 }
 
@@ -135,7 +135,7 @@ export async function carryConfig(
   if (isNew && secrets.length > 0) {
     const names = secrets.map(([, secret]) => secret).join(', ');
     const whole = config.needsHidden ? 'the configuration was not copied: write it' : 'write it';
-    job.report.leave(`${label}: ${names} is not shown there: ${whole} with it`);
+    job.report.manualStep(`${label}: ${names} is not shown there: ${whole} with it`);
     if (config.needsHidden) return;
   }
   await carry(place, { kind: 'configuration', path, there, ignored: ['status', ...ignored], ...config });
@@ -150,5 +150,6 @@ async function carryRoleId(place: NamespacePair, role: string): Promise<void> {
   });
   let count = 0;
   for await (const _ of namesThere(place, `${role}/secret-id`)) count += 1;
-  if (count > 0) job.report.leave(`${labelOf(place, role)}: ${count} secret ids are not shown there: make new ones`);
+  if (count > 0)
+    job.report.manualStep(`${labelOf(place, role)}: ${count} secret ids are not shown there: make new ones`);
 }

@@ -40,7 +40,7 @@ export async function carry(
     }
     if (!job.dryRun) {
       const { warnings } = await to.write(path, { ...quiet, ...nonEmpty, ...how.besides });
-      for (const warning of warnings) job.report.leave(`${label}: ${warning}`);
+      for (const warning of warnings) job.report.manualStep(`${label}: ${warning}`);
     }
     job.report.add(kind);
     if (job.dryRun) return true;
@@ -53,7 +53,7 @@ export async function carry(
 /** Names the settings that differ from those there. Values may be confidential, so they are not printed. */
 function reportDifferences({ job }: NamespacePair, label: string, there: Data, here: Data): void {
   const names = Object.entries(there).flatMap(([name, value]) => (same(value, here[name]) ? [] : [name]));
-  if (names.length > 0) job.report.leave(`${label}: not as it is there: ${names.join(', ')}`);
+  if (names.length > 0) job.report.manualStep(`${label}: not as it is there: ${names.join(', ')}`);
 }
 
 /** Whether two settings are equal, in any spelling. */

@@ -67,7 +67,7 @@ export async function carryEngine(place: NamespacePair, { path, type }: CarriedM
 async function tell(place: NamespacePair, folder: string, advice: string): Promise<void> {
   const names: string[] = [];
   for await (const name of namesThere(place, folder)) names.push(name);
-  if (names.length > 0) place.job.report.leave(`${labelOf(place, folder)}: ${firstOf(names)}: ${advice}`);
+  if (names.length > 0) place.job.report.manualStep(`${labelOf(place, folder)}: ${firstOf(names)}: ${advice}`);
 }
 
 /** Copies keys with all versions, by backup and restore. */
@@ -80,7 +80,7 @@ async function carryTransitKeys(place: NamespacePair, mount: string): Promise<vo
       if (!there) return;
       if (await findHere(place, path)) return job.report.skip('key');
       if (there.exportable !== true || there.allow_plaintext_backup !== true) {
-        return job.report.leave(
+        return job.report.manualStep(
           `${labelOf(place, path)}: there is no backup of it: set exportable and allow_plaintext_backup there, or encrypt again with a new key`,
         );
       }
@@ -112,7 +112,7 @@ async function carryIssuers(place: NamespacePair, mount: string): Promise<Readon
       if (!job.dryRun) await importIssuer(place, mount, there);
       job.report.add('issuer');
       const label = labelOf(place, `${mount}issuer/${there.issuer_name || id}`);
-      job.report.leave(`${label}: its private key is not shown there: import it, or sign a new issuer`);
+      job.report.manualStep(`${label}: its private key is not shown there: import it, or sign a new issuer`);
     });
   }
   return all;
@@ -150,7 +150,7 @@ async function importCertificates(place: NamespacePair, mount: string, batch: re
     if (!(error instanceof Refused) || error.isFinal) throw error;
     // A refused certificate must not prevent the import of the others.
     if (batch.length > 1) for (const one of batch) await importCertificates(place, mount, [one]);
-    else job.report.leave(`${labelOf(place, `${mount}cert/${batch[0]!.serial}`)}: ${error.message}`);
+    else job.report.manualStep(`${labelOf(place, `${mount}cert/${batch[0]!.serial}`)}: ${error.message}`);
   }
 }
 
@@ -177,6 +177,6 @@ async function carryConnections(place: NamespacePair, mount: string): Promise<vo
         verify_connection: false,
       },
     });
-    if (carried) job.report.leave(`${labelOf(place, path)}: its password is not shown there: write it`);
+    if (carried) job.report.manualStep(`${labelOf(place, path)}: its password is not shown there: write it`);
   }
 }

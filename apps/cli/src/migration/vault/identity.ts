@@ -38,7 +38,7 @@ async function carryEntity(place: NamespacePair, id: string): Promise<void> {
     await attempt(job, () => carryAlias(place, 'entity', { name, id: here?.id, known: aliases }, alias));
   }
   const factors = Object.keys((there.mfa_secrets ?? {}) as object).length;
-  if (factors > 0) job.report.leave(`${labelOf(place, path)}: second factors are not shown there: enrol again`);
+  if (factors > 0) job.report.manualStep(`${labelOf(place, path)}: second factors are not shown there: enrol again`);
 }
 
 async function carryAlias(
@@ -53,7 +53,7 @@ async function carryAlias(
   const label = `${labelOf(place, `identity/${of}/name/${owner.name}`)}: alias ${alias.name}`;
   // In a dry run the mounts of aliases do not exist.
   if (!accessor && !job.dryRun) {
-    return job.report.leave(`${label} belongs to ${alias.mount_path ?? 'a mount'}, which is not copied`);
+    return job.report.manualStep(`${label} belongs to ${alias.mount_path ?? 'a mount'}, which is not copied`);
   }
   if (owner.known.some((one) => one.name === alias.name && one.mount_accessor === accessor)) {
     return job.report.skip(kind);
@@ -84,7 +84,7 @@ async function carryGroup(
   for (const one of isExternal ? [] : ((there.member_entity_ids ?? []) as string[])) {
     const here = await entityHere(place, one, remembered);
     if (here) member_entity_ids.push(here);
-    else if (!job.dryRun) job.report.leave(`${labelOf(place, path)}: the entity ${one} in it is not here`);
+    else if (!job.dryRun) job.report.manualStep(`${labelOf(place, path)}: the entity ${one} in it is not here`);
   }
   await carry(place, {
     kind: 'group',

@@ -43,7 +43,7 @@ async function copyValue(place: NamespacePair, path: string): Promise<void> {
   // It was deleted after it was listed.
   if (!value) return;
   if (here && !sameValue(here, value)) {
-    return job.report.leave(`${labelOf(place, path)}: has another value here, which stays`);
+    return job.report.manualStep(`${labelOf(place, path)}: has another value here, which stays`);
   }
   if (here) return job.report.skip('secret');
   await to.write(path, value);
@@ -62,7 +62,7 @@ async function copyVersions(place: NamespacePair, mount: string, path: string, k
   const targetFacts = here && factsOf(here);
   const done = targetFacts?.current_version ?? 0;
   const why = targetFacts && done > 0 ? await whyNotOurs(place, mount, path, sourceFacts, targetFacts) : undefined;
-  if (why) return report.leave(`${label}: ${why}`);
+  if (why) return report.manualStep(`${label}: ${why}`);
   const numbers = Object.keys(sourceFacts.versions).map(Number);
   const first = Math.min(...numbers, sourceFacts.current_version + 1);
   const gap = Math.max(0, first - done - 1);
@@ -74,7 +74,7 @@ async function copyVersions(place: NamespacePair, mount: string, path: string, k
   report.skip('version', numbers.filter((number) => number <= done).length);
   const missing = numbers.filter((number) => number > done).length;
   tellUnread(place, label, sourceFacts, done);
-  if (there.metadata_cas_required === true) report.leave(`${label}: metadata_cas_required is unknown here`);
+  if (there.metadata_cas_required === true) report.manualStep(`${label}: metadata_cas_required is unknown here`);
   if (job.dryRun) return report.add('version', missing);
   const settingsThere = Object.fromEntries(settings.map((name) => [name, there[name]]));
   const keptVersions = Number(there.max_versions) || keptByMount;
@@ -161,10 +161,12 @@ function tellUnread({ job }: NamespacePair, label: string, { versions }: Facts, 
   const deleted = fresh.filter(([, facts]) => isPast(facts.deletion_time, now)).map(([number]) => number);
   const ending = fresh.filter(([, { deletion_time: at }]) => at && !isPast(at, now)).map(([number]) => number);
   if (deleted.length > 0) {
-    job.report.leave(`${label}: deleted versions cannot be read, and are destroyed here: ${deleted.join(', ')}`);
+    job.report.manualStep(`${label}: deleted versions cannot be read, and are destroyed here: ${deleted.join(', ')}`);
   }
   if (ending.length > 0) {
-    job.report.leave(`${label}: the time until these versions are deleted starts again here: ${ending.join(', ')}`);
+    job.report.manualStep(
+      `${label}: the time until these versions are deleted starts again here: ${ending.join(', ')}`,
+    );
   }
 }
 

@@ -58,7 +58,7 @@ export async function carryMounts(place: NamespacePair, of: keyof typeof tables)
     }
     const type = types.get(entry.type);
     if (!type) {
-      job.report.leave(`${label}: ${kind}s of type ${entry.type} are not copied`);
+      job.report.manualStep(`${label}: ${kind}s of type ${entry.type} are not copied`);
       continue;
     }
     const found = here[path] as MountEntry | undefined;
@@ -104,7 +104,7 @@ async function enable(
   rename(job, there, target);
   const otherwise = Object.keys(config).filter((name) => !same(config[name], target.config?.[name]));
   if (!same(there.description, target.description)) otherwise.push('description');
-  if (otherwise.length > 0) job.report.leave(`${label}: not as it is there: ${otherwise.join(', ')}`);
+  if (otherwise.length > 0) job.report.manualStep(`${label}: not as it is there: ${otherwise.join(', ')}`);
   return true;
 }
 

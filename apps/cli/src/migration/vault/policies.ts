@@ -23,14 +23,14 @@ async function carryPolicy(place: NamespacePair, kind: string, type: 'acl' | 'pa
   const here = await findHere(place, path);
   if (here) {
     if (String(here.policy).trim() === policy.trim()) return job.report.skip(kind);
-    return job.report.leave(`${label}: is different here, and stays so`);
+    return job.report.manualStep(`${label}: is different here, and stays so`);
   }
   if (type === 'acl' && /identity\.entity\.id\b/.test(policy)) {
-    job.report.leave(`${label}: contains ids of entities, which differ here`);
+    job.report.manualStep(`${label}: contains ids of entities, which differ here`);
   }
   if (!job.dryRun) {
     const { warnings } = await to.write(path, { policy });
-    for (const warning of warnings) job.report.leave(`${label}: ${warning}`);
+    for (const warning of warnings) job.report.manualStep(`${label}: ${warning}`);
   }
   job.report.add(kind);
 }

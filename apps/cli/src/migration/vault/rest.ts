@@ -58,7 +58,7 @@ async function findShown(
 
 function tell(place: NamespacePair, what: string, names: readonly string[]): void {
   if (names.length === 0) return;
-  place.job.report.leave(`${labelOf(place, what)}: not copied: ${firstOf(names)}`);
+  place.job.report.manualStep(`${labelOf(place, what)}: not copied: ${firstOf(names)}`);
 }
 
 /** The first of some names, and how many more there are. */

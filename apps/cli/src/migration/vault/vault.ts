@@ -33,7 +33,7 @@ export async function importVault(job: VaultImport): Promise<void> {
     for (const engine of engines) await fill(place, engine);
     await tellRest(place);
   }
-  job.report.leave('tokens, leases, cubbyholes and the creation times of versions are never copied');
+  job.report.manualStep('tokens, leases, cubbyholes and the creation times of versions are never copied');
 }
 
 async function furnish(place: NamespacePair, furnished: Furnished[]): Promise<void> {

@@ -34,7 +34,7 @@ function may(list: AccessList, operation: Operation, path: string, parameters?: 
 describe('a rule that matched and lost', () => {
   it.each<[string, string, string, string]>([
     ['sec/*', 'sec/a', 'sec/a', 'an exact pattern wins over wildcards'],
-    ['sec/+/x', 'sec/a/*', 'sec/a/x', 'its first wildcard stands further left'],
+    ['sec/+/x', 'sec/a/*', 'sec/a/x', 'its first wildcard is further to the left'],
     ['sec/*', 'sec/+', 'sec/a', 'it ends in *'],
     ['+/b*', '+/+', 'a/b', 'it ends in *'],
     ['+/+/c', '+/b/c', 'a/b/c', 'it has more + segments'],
@@ -42,11 +42,11 @@ describe('a rule that matched and lost', () => {
     ['+/a*', '+/a/b*', 'x/a/bc', 'it is shorter'],
     ['+/a*', '+/a+b*', 'x/a+bc', 'it is shorter'],
     // Only the last character can be a wildcard.
-    ['a*b/c*', 'a*b/cd*', 'a*b/cde', 'its first wildcard stands further left'],
+    ['a*b/c*', 'a*b/cd*', 'a*b/cde', 'its first wildcard is further to the left'],
     ['+/+/+/cd', '+/+/ab/+', 'x/y/ab/cd', 'it sorts before the winner'],
     // A + inside a segment is an ordinary character.
     ['+/a+b*', '+/a+bc*', 'x/a+bc', 'it is shorter'],
-    ['a+/+', 'a+/b*', 'a+/b', 'its first wildcard stands further left'],
+    ['a+/+', 'a+/b*', 'a+/b', 'its first wildcard is further to the left'],
     ['+/b+/+', '+/b+/c', 'a/b+/c', 'it has more + segments'],
     ['x+/y/*', 'x+/y/+', 'x+/y/z', 'it ends in *'],
     ['+x/y/*', '+x/y/+', '+x/y/z', 'it ends in *'],

@@ -158,7 +158,7 @@ function whyLost(loser: string, winner: string): string {
   // A list request uses its path without the slash only if nothing matches it with the slash.
   if (comparePatterns(loser, winner) > 0) return slashWins;
   const place = (pattern: string) => pattern.search(/(?<=^|\/)\+(?=\/|$)|\*$/);
-  if (place(loser) !== place(winner)) return 'its first wildcard stands further left';
+  if (place(loser) !== place(winner)) return 'its first wildcard is further to the left';
   if (loser.endsWith('*') !== winner.endsWith('*')) return 'it ends in *';
   const pluses = (pattern: string) => pattern.split('/').filter((segment) => segment === '+').length;
   if (pluses(loser) !== pluses(winner)) return 'it has more + segments';

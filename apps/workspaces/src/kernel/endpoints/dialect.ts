@@ -1,14 +1,17 @@
 import type { Refusal } from '@keystead/refusal';
 
-/** A standard other than JSON:API that the endpoints below a path follow: its bodies and its refusals. */
+/**
+ * A protocol other than JSON:API (such as SCIM) that all endpoints under a path prefix use for request bodies,
+ * responses and errors.
+ */
 export interface Dialect {
   /** The path prefix, with a slash at the end: `/scim/v2/`. */
   readonly prefix: string;
-  /** Media types of bodies; the first is the one of answers. */
+  /** Accepted request media types; responses use the first. */
   readonly mediaTypes: readonly [string, ...string[]];
-  /** The answer for a refusal, or for a fault if there is none. */
+  /** Renders an error response; without a refusal, an internal server error. */
   refusal(refusal: Refusal | undefined): { readonly status: number; readonly text: string };
-  /** The schema of that answer, for the API description. */
+  /** The schema of error responses, for the API description. */
   readonly refusalSchema: Readonly<Record<string, unknown>>;
 }
 

@@ -12,7 +12,7 @@ import { HostRefused } from '../git-hosts/host-api';
 import { apiOf, hostOf } from '../git-hosts/hosts';
 import { textAt } from '../git-hosts/reading';
 import { changeOf } from './clients';
-import { ask } from './grants';
+import { requestToken } from './grants';
 import { callbackUrl, type OauthClient } from './oauth-client';
 import { type Granted, grantColumns } from './token-columns';
 import { find as findToken, type OauthToken } from './tokens';
@@ -156,7 +156,7 @@ async function exchange(
   form: Readonly<Record<string, string>>,
 ): Promise<Granted> {
   try {
-    return await ask(deps, client, flow, form);
+    return await requestToken(deps, client, flow, form);
   } catch (error) {
     if (error instanceof HostRefused) throw invalid('code', `is not valid: ${error.message}`);
     throw error;

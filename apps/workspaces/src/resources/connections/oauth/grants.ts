@@ -17,10 +17,10 @@ const timeoutMs = 10_000;
 const longestProblem = 300;
 
 /**
- * Asks a host for a token. Throws HostRefused, in the host's words, if it refuses, and `upstream` if it does not
- * answer.
+ * Requests a token. Throws `HostRefused`, with the host's own message, if the host refuses, and `Unreachable` if it
+ * does not answer.
  */
-export async function ask(
+export async function requestToken(
   deps: CallDeps,
   client: HostPlace & { readonly id: string; readonly httpUrl: string; readonly key: string | null },
   flow: OauthFlow,
@@ -55,8 +55,8 @@ export async function ask(
 }
 
 /**
- * Exchanges tokens that are due for new ones, with their refresh tokens: hosts that rotate these accept each once. Any
- * number of callers may call it: each token is claimed for a while.
+ * Renews OAuth tokens that are due, using their refresh tokens. Hosts that rotate refresh tokens accept each one only
+ * once. Safe to call concurrently: each token is claimed for a short time, so only one caller renews it.
  */
 export function renewTokens(deps: CallDeps, now: () => number, turns = new Turns()): Promise<void> {
   const { db } = deps;
@@ -81,13 +81,13 @@ async function renew(deps: CallDeps, due: Taken<'id'>, now: () => number): Promi
   const same = { id: row.id, refreshToken: row.refreshToken };
   try {
     const given = { grant_type: 'refresh_token', refresh_token: refresh };
-    const granted = await ask(deps, row.oauthClient, flow, given);
-    // If a host returns no new one, the old one stays valid.
+    const granted = await requestToken(deps, row.oauthClient, flow, given);
+    // If the host returns no new refresh token, the old one stays valid.
     const kept = { ...granted, refreshToken: granted.refreshToken ?? refresh };
     await db.prisma.oauthToken.updateMany({ where: same, data: grantColumns(keyring, row.id, kept, now()) });
   } catch (error) {
     const problem = (error as Error).message.slice(0, 1000);
-    const over = error instanceof HostRefused ? due.attempts >= 3 : due.attempts >= mostAttempts;
-    await endRenewal(db, due, problem, over);
+    const isFinal = error instanceof HostRefused ? due.attempts >= 3 : due.attempts >= mostAttempts;
+    await endRenewal(db, due, problem, isFinal);
   }
 }

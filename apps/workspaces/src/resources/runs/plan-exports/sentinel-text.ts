@@ -3,7 +3,7 @@ import { ExactNumber } from '@keystead/envelope';
 /** Deeper values are written without further indentation. */
 const deepestIndent = 12;
 
-/** JSON values as assignments of the policy language, one for each key. */
+/** Renders JSON values as Sentinel assignments, one per key. */
 export function assignments(values: Readonly<Record<string, unknown>>): string {
   return Object.entries(values)
     .map(([name, value]) => `${name} = ${literal(value, 0)}\n`)
@@ -27,7 +27,7 @@ function literal(value: unknown, depth: number): string {
 /** A lone surrogate is not a character, and the language has no escape for it. */
 const text = (value: string): string => JSON.stringify(value.replace(/\p{Surrogate}/gu, '\uFFFD'));
 
-/** The nesting depth of some JSON bytes. */
+/** The maximum nesting depth of a JSON document. */
 export function nestingOf(json: Uint8Array): number {
   let [depth, deepest, inText, escaped] = [0, 0, false, false];
   for (const byte of json) {
