@@ -117,7 +117,9 @@ describe('keystead doctor', () => {
     await role('others', { bound_claims: { groups: 'ops' } });
     const { said } = await ask();
     expect(said).toContainEqual(
-      expect.stringMatching(/^warning: roles bind names .*: auth\/runs\/role\/names, auth\/runs\/role\/subject$/),
+      expect.stringMatching(
+        /^warning: these roles bind only organization or workspace names, .*: auth\/runs\/role\/names, auth\/runs\/role\/subject$/,
+      ),
     );
   });
 
