@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { ReadPlace, ReadTrail } from '../../../kernel/audit/reads';
 import { announced, int, string } from '../../../sdk/fields';
 import { path } from '../../../sdk/path';
+import { withoutOuterSlashes } from '../../../sdk/path-text';
 import { data } from '../../../sdk/reply';
 import { readAfter, readLimit } from '../list-input';
 import { timeOf } from './audit-entries';
@@ -56,7 +57,7 @@ export function auditReadsPath(trail: ReadTrail) {
         const limit = readLimit(asked.limit ?? usualRows, mostRows);
         const found = await trail.search({
           path: asked.path || undefined,
-          namespace: asked.namespace ? asked.namespace.replace(/^\/+|\/*$/g, '').replace(/(?<=.)$/, '/') : undefined,
+          namespace: asked.namespace ? namespacePath(asked.namespace) : undefined,
           entityId: asked.entity_id || undefined,
           sinceMs: timeOf('since', asked.since),
           untilMs: timeOf('until', asked.until),
@@ -80,6 +81,12 @@ export function auditReadsPath(trail: ReadTrail) {
       },
     },
   });
+}
+
+/** A namespace as reads have it: with a final slash, empty for the root namespace. */
+function namespacePath(text: string): string {
+  const bare = withoutOuterSlashes(text);
+  return bare === '' ? '' : `${bare}/`;
 }
 
 const placePattern = /^(\d{1,15})\.([0-9a-f]{64})$/;
