@@ -172,24 +172,36 @@ function releaseIn(folder: string, name: string, number: string) {
 
 /** The statement in an envelope. Throws `Problem` unless one of the keys signed it. */
 function statementIn(envelope: Buffer, keySet: Buffer): Provenance {
+  let statement: Provenance | undefined;
+  try {
+    statement = signedStatement(envelope, keySet);
+  } catch {
+    throw new Problem('the registry does not answer with a signed statement', exitCodes.refused);
+  }
+  if (!statement) throw new Problem('the statement is not signed by a key of the registry', exitCodes.refused);
+  return statement;
+}
+
+/** Throws if something is not in its format. */
+function signedStatement(envelope: Buffer, keySet: Buffer): Provenance | undefined {
   const { payloadType, payload, signatures } = JSON.parse(envelope.toString()) as {
     payloadType: string;
     payload: string;
     signatures: { keyid: string; sig: string }[];
   };
   const { keys } = JSON.parse(keySet.toString()) as { keys: (JsonWebKey & { kid: string })[] };
-  const said = Buffer.from(payload, 'base64');
-  const signed = Buffer.concat([Buffer.from(`DSSEv1 ${payloadType.length} ${payloadType} ${said.length} `), said]);
+  const bytes = Buffer.from(payload, 'base64');
+  const signed = Buffer.concat([Buffer.from(`DSSEv1 ${payloadType.length} ${payloadType} ${bytes.length} `), bytes]);
   const isSigned = signatures.some(({ keyid, sig }) =>
     keys.some(
       ({ kid, ...jwk }) =>
-        kid === keyid && verify(null, signed, createPublicKey({ key: jwk, format: 'jwk' }), Buffer.from(sig, 'base64')),
+        kid === keyid &&
+        jwk.crv === 'Ed25519' &&
+        verify(null, signed, createPublicKey({ key: jwk, format: 'jwk' }), Buffer.from(sig, 'base64')),
     ),
   );
-  if (!isSigned || payloadType !== 'application/vnd.in-toto+json') {
-    throw new Problem('the statement is not signed by a key of the registry', exitCodes.refused);
-  }
-  return JSON.parse(said.toString()) as Provenance;
+  const isStatement = payloadType === 'application/vnd.in-toto+json';
+  return isSigned && isStatement ? (JSON.parse(bytes.toString()) as Provenance) : undefined;
 }
 
 /** The archive that the tools get. Throws `Problem` if there is none. */
