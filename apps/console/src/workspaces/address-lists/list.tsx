@@ -1,4 +1,5 @@
 import { useParams } from '@tanstack/react-router';
+import { useState } from 'react';
 import type { Resource } from '../../api/workspaces';
 import { Copied } from '../../design/copy';
 import { CheckField, TextField } from '../../design/field';
@@ -123,6 +124,8 @@ function Enabled({
   readonly range: Resource<'CidrRangesResource'>;
   readonly forbidden: string | undefined;
 }) {
+  // Set with the click: a change is known to React only a moment later, and the box would flicker back.
+  const [wanted, setWanted] = useState<boolean>();
   const change = useChange((api, enabled: boolean) =>
     api.PATCH(rangePath, {
       params: { path: { cidr_range_id: id } },
@@ -132,9 +135,11 @@ function Enabled({
   return (
     <CheckField
       label={`${attributes.range} is enabled`}
-      checked={change.error === null ? (change.variables ?? attributes.enabled) : attributes.enabled}
+      checked={change.error === null ? (wanted ?? attributes.enabled) : attributes.enabled}
       onChange={(enabled) => {
-        if (forbidden === undefined) change.mutate(enabled);
+        if (forbidden !== undefined) return;
+        setWanted(enabled);
+        change.mutate(enabled);
       }}
       {...(change.error === null ? {} : { error: change.error.message })}
     />
