@@ -1,35 +1,18 @@
-import {
-  firstKeys,
-  isRotationDue,
-  newSigningKey,
-  publicJwk,
-  type RotatingKeys,
-  rotateKeys,
-  type SigningKey,
-  shownKeys,
-} from '@keystead/auth';
+import { firstKeys, isRotationDue, type RotatingKeys, rotateKeys, type SigningKey, shownKeys } from '@keystead/auth';
 import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../database/database';
+import { newStoredKey, openedKey, type StoredKey } from './stored-key';
 
 const name = 'run-identity-keys';
 const dayMs = 86_400_000;
 const rule = { rotateEveryMs: 30 * dayMs, shownForMs: dayMs };
 
-/** A key as it is stored: the private half encrypted, the public half as the key set shows it. */
-interface StoredKey {
-  readonly kid: string;
-  readonly createdAtMs: number;
-  readonly jwk: Record<string, unknown>;
-  readonly sealed: string;
-}
 type StoredKeys = RotatingKeys<StoredKey>;
 /** The format of installations from before keys were published ahead: a list of keys, newest first. */
 interface OldKeyList {
   readonly keys: readonly StoredKey[];
   readonly current?: undefined;
 }
-
-const cell = (kid: string) => ({ table: 'setting', row: `${name}/${kid}`, column: 'sealed' });
 
 async function stored(db: Database): Promise<StoredKeys | OldKeyList | undefined> {
   const row = await db.prisma.setting.findUnique({ where: { name } });
@@ -84,11 +67,7 @@ export async function dropFormerKeys(db: Database, keyring: Keyring, nowMs: numb
     idsOf(await changeKeys(tx, (seen) => ({ ...(seen as StoredKeys), previous: [] })));
 }
 
-async function newKey(keyring: Keyring, nowMs: number): Promise<StoredKey> {
-  const key = await newSigningKey(nowMs);
-  const sealed = keyring.seal(Buffer.from(key.privatePem), cell(key.kid)).toString('base64');
-  return { kid: key.kid, createdAtMs: nowMs, jwk: publicJwk(key), sealed };
-}
+const newKey = (keyring: Keyring, nowMs: number): Promise<StoredKey> => newStoredKey(keyring, name, nowMs);
 
 /** The public keys that run tokens may be signed with, as a key set: the current, the next and the recent ones. */
 export async function publicKeys(
@@ -101,6 +80,5 @@ export async function publicKeys(
 
 /** The key to sign with; it has been published for as long as the previous one signed. */
 export async function signingKey(db: Database, keyring: Keyring, nowMs: number): Promise<SigningKey> {
-  const { kid, createdAtMs, sealed } = (await rotatedKeys(db, keyring, nowMs)).current;
-  return { kid, createdAtMs, privatePem: keyring.open(Buffer.from(sealed, 'base64'), cell(kid)).toString('utf8') };
+  return openedKey(keyring, name, (await rotatedKeys(db, keyring, nowMs)).current);
 }

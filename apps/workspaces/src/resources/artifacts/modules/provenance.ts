@@ -1,9 +1,10 @@
 import { createPrivateKey, sign } from 'node:crypto';
-import { newSigningKey, publicJwk, type SigningKey } from '@keystead/auth';
+import type { SigningKey } from '@keystead/auth';
 import type { Keyring } from '@keystead/keyring';
 import type { Prisma } from '../../../generated/prisma/client';
 import type { Actor } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
+import { newStoredKey, openedKey, type StoredKey } from '../../../kernel/installation/stored-key';
 import type { ModuleVersion } from './module';
 
 /** The person or token behind a version, as its statement names them. */
@@ -14,25 +15,13 @@ const statementType = 'application/vnd.in-toto+json';
 export const envelopeType = 'application/vnd.dsse.envelope+json';
 
 const setting = 'provenance-key';
-const cell = (kid: string) => ({ table: 'setting', row: `${setting}/${kid}`, column: 'sealed' });
 
-/** As it is stored: the private half encrypted. */
-interface ProvenanceKey {
-  readonly kid: string;
-  readonly createdAtMs: number;
-  readonly jwk: Record<string, unknown>;
-  readonly sealed: string;
-}
-
-async function storedKey({ prisma }: Database, keyring: Keyring): Promise<ProvenanceKey> {
+async function storedKey({ prisma }: Database, keyring: Keyring): Promise<StoredKey> {
   const find = async () =>
-    (await prisma.setting.findUnique({ where: { name: setting } }))?.value as ProvenanceKey | undefined;
+    (await prisma.setting.findUnique({ where: { name: setting } }))?.value as StoredKey | undefined;
   const before = await find();
   if (before) return before;
-  const made = await newSigningKey(Date.now(), 'EdDSA');
-  const { kid, createdAtMs, privatePem } = made;
-  const sealed = keyring.seal(Buffer.from(privatePem), cell(kid)).toString('base64');
-  const value = { kid, createdAtMs, jwk: publicJwk(made), sealed } as unknown as Prisma.InputJsonObject;
+  const value = (await newStoredKey(keyring, setting, Date.now(), 'EdDSA')) as unknown as Prisma.InputJsonObject;
   // If another process made one in the meantime, that counts.
   await prisma.setting.createMany({ data: [{ name: setting, value }], skipDuplicates: true });
   return still(await find());
@@ -40,9 +29,7 @@ async function storedKey({ prisma }: Database, keyring: Keyring): Promise<Proven
 
 /** The key that signs statements of this installation; made when it is first needed. Call it outside a transaction. */
 export async function provenanceKey(db: Database, keyring: Keyring): Promise<SigningKey> {
-  const { kid, createdAtMs, sealed } = await storedKey(db, keyring);
-  const privatePem = keyring.open(Buffer.from(sealed, 'base64'), cell(kid)).toString('utf8');
-  return { kid, createdAtMs, privatePem, algorithm: 'EdDSA' };
+  return openedKey(keyring, setting, await storedKey(db, keyring));
 }
 
 /** Its public half, as a key set. */
