@@ -33,9 +33,11 @@ let hanging: LiveMount | undefined;
 let leases: Leases;
 let tokens: StoredTokens;
 let crash: string | undefined;
+let slow: string | undefined;
 
-const fault = (name: string) => {
+const fault = async (name: string) => {
   if (name === crash) throw new Error(`stopped at ${name}`);
+  if (name === slow) await new Promise((resolve) => setTimeout(resolve, 300));
 };
 
 function mountOf(into: Outside): LiveMount {
@@ -290,8 +292,12 @@ describe('bulk revocation', () => {
     expect(await leases.revokePrefix(ROOT_NAMESPACE_ID, 'engine/bulk/')).toMatchObject({ left: 0, failed: 0 });
     for (const { id } of inside) expect(await find(id)).toBeUndefined();
     expect(await find(neighbour.id)).toBeDefined();
+    const child = await mint(login.record, { path: 'auth/token/create' });
+    slow = 'token:marked';
     await leases.revokePrefix(ROOT_NAMESPACE_ID, 'auth/people');
+    slow = undefined;
     expect(await tokens.find(login.token)).toBeUndefined();
+    expect(await tokens.find(child.token)).toBeUndefined();
   });
 
   it('says which lease failed and why; forced, it deletes them anyway', async () => {

@@ -45,7 +45,7 @@ const LIST_PAGE = 1000;
 /** The state of a bulk revocation when the caller stopped waiting. */
 export interface BulkOutcome {
   readonly jobId: string;
-  /** Leases still to be ended; none means done. */
+  /** Leases and tokens still to be ended, with all that these tokens created; none means done. */
   readonly left: number;
   readonly failed: number;
   /** A failed lease, and why. */
@@ -299,11 +299,15 @@ export class Leases {
     await this.rests.endUnder(namespaceId, prefix, prefixEnd(prefix));
     const state: BulkState = { namespaceId, prefix, forced };
     const start = performance.now();
-    const { id: jobId } = await jobs.startHere(BULK, `${namespaceId}/${prefix}`, state, waitMs);
+    const { id: jobId, ended } = await jobs.startHere(BULK, `${namespaceId}/${prefix}`, state, waitMs);
+    let marking = !ended;
     for (let pause = 5; ; pause = Math.min(pause * 2, 200)) {
+      if (marking) marking = (await jobs.find(jobId))?.running === true;
       const outcome = await this.bulkOutcome(jobId, state);
+      // Until all are marked, more may be left than are counted.
+      const left = marking ? Math.max(outcome.left, outcome.failed + 1) : outcome.left;
       const waited = performance.now() - start;
-      if (outcome.left === outcome.failed || waited >= waitMs) return outcome;
+      if (left === outcome.failed || waited >= waitMs) return { ...outcome, left };
       background.wake(SWEEP);
       background.wake('tokens');
       await new Promise((resolve) => setTimeout(resolve, pause));

@@ -50,12 +50,16 @@ export const HASTEN_PREFIX: Statement = {
 
 /** Failed, and not being tried now. */
 const FAILED = 'claimed_by IS NULL AND (attempts > 0 OR state = 2 OR away_since_ms IS NOT NULL)';
-/** What remains to be done under a prefix, and what has failed. */
+/** What remains to be done under a prefix, tokens included, and which leases have failed. */
 export const ENDING_UNDER_PREFIX: Statement = {
   name: 'lease-ending-prefix',
-  text: `SELECT count(*)::int AS count, (count(*) FILTER (WHERE ${FAILED}))::int AS failed FROM (
-    SELECT attempts, state, away_since_ms, claimed_by FROM lease
-     WHERE namespace_id = $1 AND path >= $2 AND ($3::text IS NULL OR path < $3) AND state > 0 LIMIT 100000) l`,
+  text: `SELECT l.count + t.count AS count, l.failed FROM (
+    SELECT count(*)::int AS count, (count(*) FILTER (WHERE ${FAILED}))::int AS failed FROM (
+      SELECT attempts, state, away_since_ms, claimed_by FROM lease
+       WHERE namespace_id = $1 AND path >= $2 AND ($3::text IS NULL OR path < $3) AND state > 0 LIMIT 100000) rest) l,
+    (SELECT count(*)::int AS count FROM (
+      SELECT FROM token
+       WHERE namespace_id = $1 AND path >= $2 AND ($3::text IS NULL OR path < $3) AND state > 0 LIMIT 100000) rest) t`,
 };
 export const FAILED_UNDER_PREFIX: Statement = {
   name: 'lease-failed-prefix',

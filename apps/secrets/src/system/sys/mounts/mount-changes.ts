@@ -60,6 +60,6 @@ export async function endMount(
 function unfinished(left: number, failed: number, failure: { id: string; reason: string } | undefined): Error {
   const text = failure
     ? `failed to revoke "${failure.id}" (${failed} / ${left}): failed to revoke entry: ${failure.reason}`
-    : `${left} leases are still being revoked`;
+    : `${left} leases or tokens are still being revoked: try again later`;
   return new Refusal('invalid', text);
 }
