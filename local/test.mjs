@@ -36,8 +36,11 @@ async function check(work) {
   }
 }
 
-/** Runs Jest; returns its exit code and its report, which is missing after a crash. */
-async function runJest(jestArgs, extra) {
+/**
+ * Runs Jest; returns its exit code and its report, which is missing after a crash. Its output is held back until `quiet`
+ * is over.
+ */
+async function runJest(jestArgs, extra, quiet) {
   const box = mkdtempSync(path.join(tmpdir(), 'keystead-jest-'));
   const file = path.join(box, 'report.json');
   // Test files spend much of their time waiting: for PostgreSQL, for child processes, for a clock.
@@ -50,6 +53,7 @@ async function runJest(jestArgs, extra) {
     '--workerIdleMemoryLimit=1500MB',
     '--json',
     `--outputFile=${file}`,
+    ...(quiet && process.stderr.isTTY ? ['--colors'] : []),
     ...jestArgs,
   ];
   try {
@@ -58,19 +62,32 @@ async function runJest(jestArgs, extra) {
       const child = spawn(process.execPath, command, {
         cwd: root,
         env: { ...toolEnvironment(), ...extra },
-        stdio: ['ignore', 'ignore', 'inherit'],
+        stdio: ['ignore', 'ignore', quiet ? 'pipe' : 'inherit'],
       });
+      if (quiet) void show(child.stderr, quiet);
       child.once('error', reject);
       child.once('close', resolve);
     });
+    await quiet;
     return { code, report: existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined };
   } finally {
     rmSync(box, { recursive: true, force: true });
   }
 }
 
-async function jest(jestArgs, extra) {
-  const { report, code } = await runJest(jestArgs, extra);
+/** Passes output on, from the time when others have ended theirs. It is read at once: a full pipe stops the writer. */
+async function show(output, quiet) {
+  const held = [];
+  const hold = (text) => held.push(text);
+  output.on('data', hold);
+  await quiet;
+  output.off('data', hold);
+  for (const text of held) process.stderr.write(text);
+  output.pipe(process.stderr, { end: false });
+}
+
+async function jest(jestArgs, extra, quiet) {
+  const { report, code } = await runJest(jestArgs, extra, quiet);
   for (const line of failures(report, root)) process.stdout.write(`${line}\n`);
   return countsOf(report, code);
 }
@@ -94,11 +111,8 @@ function mutants() {
   });
 }
 
-/**
- * The checks other than Jest, in two sequences of about the same duration, because most use one processor. Tests need
- * the build.
- */
-function beforeTests() {
+/** The checks other than Jest and the build, in turn; most use one processor. */
+function beside() {
   const program = (name, ...given) => run(path.join(root, 'node_modules', '.bin', name), given);
   // Browser code is compiled with other types, some of them generated from the service's OpenAPI document.
   const made = [...fromSource, path.join('apps', 'console', 'types.mjs'), '--check'];
@@ -106,15 +120,13 @@ function beforeTests() {
     await run(process.execPath, made);
     for (const place of ['apps/console', 'apps/console/test']) await program('tsc', '-p', `${place}/tsconfig.json`);
   };
-  return [
-    [
-      // As one program, so that shared packages are read once.
-      () => step('checking types', () => program('tsc', '-p', 'tsconfig.json')),
-      () => step('checking types of the console', consoleTypes),
-      () => step('checking style', () => program('biome', 'ci', '--colors=off', '.')),
-    ],
-    [() => step('looking for what is unused', () => program('knip', '--no-progress')), build],
-  ];
+  return inTurn([
+    // As one program, so that shared packages are read once.
+    () => step('checking types', () => program('tsc', '-p', 'tsconfig.json')),
+    () => step('checking types of the console', consoleTypes),
+    () => step('checking style', () => program('biome', 'ci', '--colors=off', '.')),
+    () => step('looking for what is unused', () => program('knip', '--no-progress')),
+  ]);
 }
 
 /** Runs checks one after the other; returns their counts. */
@@ -153,10 +165,12 @@ async function main() {
     const match = ['--testMatch', '**/*.interop.test.ts', '--passWithNoTests', '--'];
     counts.push(await jest([...match, ...forJest], { ...extra, KEYSTEAD_INTEROP: '1' }));
   } else {
-    if (forJest.length === 0 && !wants('--thorough')) {
-      for (const found of await Promise.all(beforeTests().map(inTurn))) counts.push(...found);
-    } else if (wants('--thorough')) await build();
-    counts.push(await jest([...tier(), ...forJest], extra));
+    const whole = forJest.length === 0 && !wants('--thorough');
+    const checks = whole ? beside() : undefined;
+    // Tests need the build, and no other check.
+    if (whole) counts.push(await check(build));
+    else if (wants('--thorough')) await build();
+    counts.push(await jest([...tier(), ...forJest], extra, checks), ...((await checks) ?? []));
     if (wants('--long') && forJest.length === 0) counts.push(await mutants());
   }
   const sum = (name) => counts.reduce((total, one) => total + one[name], 0);

@@ -177,6 +177,23 @@ describe('recorded reads', () => {
     expect([row.times, reads.dropped]).toEqual([2, 0]);
   });
 
+  it('are counted, not recorded, when too much waits', async () => {
+    await engine('long');
+    for (const n of [2, 3]) await secrets.root.write('long/data/app/database', { data: { n } }).expect(200);
+    const { reads, storage } = modules();
+    await reads.write();
+    const line = jest
+      .spyOn((reads as unknown as { parts: { line(): string } }).parts, 'line')
+      .mockReturnValue(JSON.stringify({ long: 'x'.repeat(17 * 2 ** 20) }));
+    for (const version of [1, 2, 3]) await secrets.root.read(`long/data/app/database?version=${version}`).expect(200);
+    line.mockRestore();
+    expect(reads.dropped).toBe(1);
+    await reads.write();
+    await secrets.root.read('long/data/app/database').expect(200);
+    expect(reads.dropped).toBe(1);
+    await storage.database.query("DELETE FROM audit_read WHERE path LIKE 'long/%'");
+  });
+
   it('are deleted after the days that are set', async () => {
     await engine('old');
     await secrets.root.read('old/data/app/database').expect(200);

@@ -1,6 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type { Committer, Entry, EntryKey, EntryReader, WriteSet } from '../kernel/storage/types';
-import { addDelete, addPrefixDelete, addPut, isEmpty, newWriteSet, Pending } from '../kernel/storage/write-set';
+import {
+  addDelete,
+  addPrefixDelete,
+  addPut,
+  isEmpty,
+  newWriteSet,
+  Pending,
+  writesConfig,
+} from '../kernel/storage/write-set';
 import type { Intent, Page, Storage } from '../sdk/storage';
 import type { DecisionQueues, View } from './decision-queues';
 
@@ -130,16 +138,19 @@ export class CallStorage implements Storage {
     // Checked against what the decision reads.
     this.guard = undefined;
     let writes = false;
+    let configures = false;
     const decide = async (view: View): Promise<T> => {
       const tx = this.within(view);
       await joining?.judge?.(tx);
       const value = await run(tx);
       writes = !isEmpty(view.set);
+      configures = writesConfig(view.set);
       if (writes) joining?.add?.(view.set);
       return value;
     };
     const result = await deps.decisions.decide({ mountId, path: prefix + about }, decide, asStored);
     if (writes) joining?.done?.();
+    if (configures) this.set.configured = true;
     return result;
   }
 

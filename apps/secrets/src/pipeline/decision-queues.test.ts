@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Refusal } from '@keystead/refusal';
 import { freshStorage, type TestStorage, until, whileHearing } from '../../test/fresh-storage';
 import type { StorageKernel } from '../kernel/storage/storage';
-import { newWriteSet } from '../kernel/storage/write-set';
+import { newWriteSet, writesConfig } from '../kernel/storage/write-set';
 import type { Storage } from '../sdk/storage';
 import { CallStorage } from './call-storage';
 import { DecisionQueues } from './decision-queues';
@@ -13,10 +13,10 @@ let test: TestStorage;
 let other: StorageKernel;
 
 /** The entries of a mount as calls of a node see them. */
-function storageOn(node: StorageKernel, patienceMs = 60_000): Storage {
+function storageOn(node: StorageKernel, patienceMs = 60_000, set = newWriteSet()): Storage {
   const { entries, committer, changes } = node;
   const decisions = new DecisionQueues({ entries, committer, amongOthers: () => changes.mustTell, patienceMs });
-  return new CallStorage({ entries, committer, decisions }, newWriteSet(), mountId, '');
+  return new CallStorage({ entries, committer, decisions }, set, mountId, '');
 }
 
 /** Adds one to a number and returns it. */
@@ -60,6 +60,16 @@ describe('decisions about the same entry', () => {
     ]);
     expect(results).toEqual([1, ['sub/'], [undefined, ['sub/']], ['folder/sub/third']]);
     expect(await here.list('folder/sub/')).toEqual(['third']);
+  });
+
+  it.each([
+    ['config', true],
+    ['config/main', true],
+    ['configuration', false],
+  ])('tell the call whether they wrote its configuration: %s', async (key, configures) => {
+    const set = newWriteSet();
+    await count(storageOn(test.storage, 60_000, set), key);
+    expect(writesConfig(set)).toBe(configures);
   });
 
   it('are refused and fail one by one', async () => {

@@ -62,8 +62,9 @@ const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 const writeMs = 1000;
 const hasMany = 1000;
-/** More that wait are not recorded, and counted. */
+/** If more wait, or their audit lines are longer, they are not recorded, but counted. */
 const mostWaiting = 20_000;
+const mostWaitingLength = 32 * 1024 * 1024;
 const rowsAtOnce = 500;
 const deletedAtOnce = 5000;
 /** Rows of an index have a limited length. */
@@ -77,6 +78,8 @@ export class ReadTrail {
   /** Reads that this node did not record, because too many waited. */
   dropped = 0;
   private waiting = new Map<string, NotedReads>();
+  /** The length of their audit lines. */
+  private waitingLength = 0;
 
   constructor(private readonly parts: ReadTrailDeps) {
     const { storage, recording } = parts;
@@ -117,10 +120,12 @@ export class ReadTrail {
       known.lastMs = nowMs;
       return;
     }
-    if (this.waiting.size >= mostWaiting) {
+    if (this.isFull) {
       this.dropped++;
       return;
     }
+    const entry = this.parts.line(request);
+    this.waitingLength += entry.length;
     this.waiting.set(key, {
       id: Buffer.from(key, 'hex'),
       hour,
@@ -130,7 +135,7 @@ export class ReadTrail {
       namespace: namespace.path,
       path: path.slice(0, longestPath),
       entityId: caller.entityId,
-      entry: this.parts.line(request),
+      entry,
     });
     if (this.waiting.size === hasMany) background.wake('audit-reads');
   }
@@ -140,6 +145,7 @@ export class ReadTrail {
     const noted = this.waiting;
     if (noted.size === 0) return;
     this.waiting = new Map();
+    this.waitingLength = 0;
     // In one order, so that nodes wait for each other's rows in one direction.
     const left = [...noted].sort(([, a], [, b]) => a.id.compare(b.id));
     try {
@@ -214,9 +220,16 @@ export class ReadTrail {
     for (const [key, reads] of left) {
       const newer = this.waiting.get(key);
       if (newer) this.waiting.set(key, { ...reads, times: reads.times + newer.times, lastMs: newer.lastMs });
-      else if (this.waiting.size < mostWaiting) this.waiting.set(key, reads);
-      else this.dropped += reads.times;
+      else if (this.isFull) this.dropped += reads.times;
+      else {
+        this.waiting.set(key, reads);
+        this.waitingLength += reads.entry.length;
+      }
     }
+  }
+
+  private get isFull(): boolean {
+    return this.waiting.size >= mostWaiting || this.waitingLength >= mostWaitingLength;
   }
 
   private async forgetOld(): Promise<boolean> {

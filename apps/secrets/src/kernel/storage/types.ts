@@ -145,6 +145,8 @@ export interface WriteSet {
   readonly settled: string[];
   /** Intents that this call recorded separately; those not settled when it ends are released. */
   readonly opened: string[];
+  /** A decision of this call, which is committed separately, wrote the configuration of its mount's outside system. */
+  configured: boolean;
   readonly notices: Notice[];
   /** Lines for the chained audit table; see `kernel/audit`. */
   readonly audit: string[];

@@ -11,6 +11,7 @@ export function newWriteSet(): WriteSet {
     intents: [],
     settled: [],
     opened: [],
+    configured: false,
     notices: [],
     audit: [],
     run: [],
@@ -70,10 +71,10 @@ export function isEmpty(set: WriteSet): boolean {
   );
 }
 
-/** True if the set writes the configuration of its mount's outside system. */
-export function writesConfig({ puts, deletes }: WriteSet): boolean {
+/** True if the call writes the configuration of its mount's outside system, in the set or in a decision. */
+export function writesConfig({ puts, deletes, configured }: WriteSet): boolean {
   const isConfig = ({ path }: EntryKey): boolean => path === 'config' || path.startsWith('config/');
-  return puts.some(isConfig) || deletes.some(isConfig);
+  return configured || puts.some(isConfig) || deletes.some(isConfig);
 }
 
 /** True for sets that need their own transaction. */
