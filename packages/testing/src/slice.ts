@@ -4,9 +4,9 @@ import path from 'node:path';
 import ts from 'typescript';
 
 const root = path.resolve(__dirname, '../../..');
-const SHARES = 12;
+const SHARES = 20;
 /** At most one in this many of all items is run because of changes. */
-const MOST = 8;
+const MOST = 12;
 const DAY_SECONDS = 86_400;
 
 /** The inputs that select the slice of a walk. */
@@ -19,8 +19,8 @@ export interface Slicing {
 
 /**
  * The slice of a walk to run: items that are declared in folders with changes, found by the text that declares them,
- * and a share of all others, a different one each day. A change that touches more than an eighth of the items runs only
- * an eighth, different ones each day: otherwise a renamed type would run the whole walk. Everything, unless
+ * and a share of all others, a different one each day. A change that touches more than a twelfth of the items runs only
+ * a twelfth, different ones each day: otherwise a renamed type would run the whole walk. Everything, unless
  * KEYSTEAD_SLICE is set. Only for walks whose items are independent.
  */
 export function slice<T>(
