@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { manualClock } from '@keystead/testing';
+import { newWriteSet } from '../src/kernel/storage/write-set';
 import { until } from './fresh-storage';
 import { startSecrets } from './start-secrets';
 
@@ -62,8 +63,7 @@ describe('a kv mount that gets versions', () => {
     for (const path of ['a', 'new/b']) {
       const { kernel } = secrets.service;
       const puts = [{ mountId: mount.uuid, path, value: Buffer.from(`{"n":2}`) }];
-      const rest = { deletes: [], prefixes: [], tokens: [], leases: [], intents: [], settled: [], opened: [] };
-      await kernel.committer.commit({ ...rest, puts, notices: [], audit: [], run: [], authorities: [] });
+      await kernel.committer.commit({ ...newWriteSet(), puts });
     }
     clock.advance(130_000);
     await until(async () => (await secrets.root.read('late/data/new/b')).status === 200);
