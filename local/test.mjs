@@ -112,7 +112,7 @@ function mutants() {
 }
 
 /** The checks other than Jest and the build, in turn; most use one processor. */
-function beside() {
+function otherChecks() {
   const program = (name, ...given) => run(path.join(root, 'node_modules', '.bin', name), given);
   // Browser code is compiled with other types, some of them generated from the service's OpenAPI document.
   const made = [...fromSource, path.join('apps', 'console', 'types.mjs'), '--check'];
@@ -166,7 +166,7 @@ async function main() {
     counts.push(await jest([...match, ...forJest], { ...extra, KEYSTEAD_INTEROP: '1' }));
   } else {
     const whole = forJest.length === 0 && !wants('--thorough');
-    const checks = whole ? beside() : undefined;
+    const checks = whole ? otherChecks() : undefined;
     // Tests need the build, and no other check.
     if (whole) counts.push(await check(build));
     else if (wants('--thorough')) await build();
