@@ -18,6 +18,7 @@ import type { Config } from './config';
 import { buildApp } from './http/app';
 import { AccessStore } from './kernel/access/access-store';
 import { AccessTrail } from './kernel/audit/access-trail';
+import { KeptBlobs } from './kernel/blobs/kept-blobs';
 import { withObjects } from './kernel/blobs/objects';
 import { openS3 } from './kernel/blobs/s3-objects';
 import type { Database } from './kernel/database/database';
@@ -177,6 +178,7 @@ export async function createService(config: Config, parts: ServiceOverrides = {}
     mailer: config.notifications.smtp && new Mailer(config.notifications.smtp.url, config.notifications.smtp.from),
     accessStore: new AccessStore(pool, db, now),
     trail: new AccessTrail(db, now, log),
+    keptBlobs: new KeptBlobs(db, keyring),
     largeUploads: new Gate(largeUploads, 'large uploads'),
     streams: new EventStreams(),
     waiting: new Waiting(),

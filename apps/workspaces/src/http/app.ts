@@ -14,7 +14,7 @@ import type { Endpoint } from '../kernel/endpoints/endpoint';
 import type { AuthenticatedCaller, SiteSettings } from '../kernel/endpoints/environment';
 import { RateLimit, type RateVerdict } from '../kernel/endpoints/rate-limit';
 import type { Match, Routes } from '../kernel/endpoints/routes';
-import { type Kernel, loadEarly, type Request, runEndpoint } from '../kernel/endpoints/run-endpoint';
+import { type Kernel, loadEarly, openLink, type Request, runEndpoint } from '../kernel/endpoints/run-endpoint';
 import { asRefusal, commonHeaders, fixedHeaders, sendAnswer, sendLimited, sendRefusal, sendToPrimary } from './answer';
 import { readJson, readStream } from './body';
 
@@ -85,8 +85,10 @@ export function buildApp(parts: AppParts): express.Express {
       const path = cut < 0 ? url : url.slice(0, cut);
       const match = find(req.method ?? 'GET', path);
       if (match !== undefined) labelRoute(req, match.endpoint.path);
+      const search = cut < 0 ? '' : url.slice(cut + 1);
+      const link = match && openLink(parts.kernel, match.endpoint, match.params, search);
       const early =
-        match === undefined || req.headers.authorization === undefined
+        match === undefined || (req.headers.authorization === undefined && link === undefined)
           ? undefined
           : loadEarly(parts.kernel, match.endpoint, match.params);
       const caller = match === undefined ? undefined : await authenticate(parts, match.endpoint, req);
@@ -104,7 +106,7 @@ export function buildApp(parts: AppParts): express.Express {
         id,
         method: match.endpoint.method,
         path,
-        search: cut < 0 ? '' : url.slice(cut + 1),
+        search,
         params: match.params,
         headers: req.headers,
         isGone: () => res.destroyed,
@@ -112,6 +114,7 @@ export function buildApp(parts: AppParts): express.Express {
         principal,
         settings,
         early,
+        link,
         again: async () => (await authenticate(parts, match.endpoint, req, true))?.principal,
         // A body that an endpoint does not take is not read: Node discards it with the answer.
         body:

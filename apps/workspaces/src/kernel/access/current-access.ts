@@ -52,6 +52,7 @@ SELECT k.key, coalesce(j.run_id, j.phase_id), o.id, false, false
     (SELECT w.organization_id FROM run r JOIN workspace w ON w.id = r.workspace_id WHERE r.id = j.run_id),
     (SELECT t.organization_id FROM tool_run t WHERE t.id = j.phase_id))
  WHERE k.key LIKE 'run %'`,
+  quick: true,
 };
 
 /**

@@ -261,27 +261,34 @@ async function* opened(keyring: Keyring, id: string, { count, first, get }: Stor
 /** Up to this size, bytes are decompressed in one turn: streams cost more than the bytes. */
 const atOnceBytes = 256 * 1024;
 
-/** The same for answers: all bytes at once if they are few. */
+/** The same, but up to `most` bytes all at once. */
 export async function readBlobAtOnce(
   db: Database,
   keyring: Keyring,
   id: string,
+  most: number,
 ): Promise<Readable | Buffer | undefined> {
   const blob = await chunksIn(db, id);
   if (!blob) return undefined;
-  if (blob.count > 1 || blob.size > atOnceBytes || !blob.first) return streamOf(keyring, id, blob);
+  if (blob.count > 1 || blob.size > atOnceBytes || !blob.first) {
+    const stream = await streamOf(keyring, id, blob);
+    return blob.size > most ? stream : allOf(stream);
+  }
   const bytes = keyring.open(blob.first, cell(id, 0, true));
   const options = { maxOutputLength: atOnceBytes };
   return bytes[0] === gzipMark ? gunzipSync(bytes, options) : brotliDecompressSync(bytes.subarray(1), options);
 }
 
-/** All bytes of a blob at once; for those known to be small. */
-export async function readWholeBlob(db: Database, keyring: Keyring, id: string): Promise<Buffer | undefined> {
-  const stream = await readBlob(db, keyring, id);
-  if (!stream) return undefined;
+async function allOf(stream: Readable): Promise<Buffer> {
   const pieces: Buffer[] = [];
   for await (const piece of stream) pieces.push(piece as Buffer);
   return Buffer.concat(pieces);
+}
+
+/** All bytes of a blob at once; for those known to be small. */
+export async function readWholeBlob(db: Database, keyring: Keyring, id: string): Promise<Buffer | undefined> {
+  const stream = await readBlob(db, keyring, id);
+  return stream && allOf(stream);
 }
 
 /** Records that something refers to provisional blobs; call it in the transaction that adds the reference. */

@@ -239,6 +239,8 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   serializer?: Serializer<T, View>;
   /** `load` needs only the path, so it can begin while the caller is still being identified. */
   loadsEarly?: boolean;
+  /** Adds what depends on the caller to what `load` found early. */
+  completes?: (lookup: Lookup<P>, found: NoInfer<Target>) => Promise<NoInfer<Target>> | NoInfer<Target>;
   /**
    * For changes that cannot be undone, and for credentials that outlive the session: a person at the console must have
    * confirmed their identity in the last few minutes. A function decides by the body. Does not apply to tokens.
@@ -395,6 +397,7 @@ function declare(
     documentMeta: given.documentMeta,
     cached: given.cached as Endpoint['cached'],
     loadsEarly: given.loadsEarly ?? false,
+    completes: given.completes,
     keepsAccess: given.keepsAccess ?? method === 'GET',
     discloses: given.discloses,
     stepUp: given.stepUp === true ? () => true : given.stepUp,

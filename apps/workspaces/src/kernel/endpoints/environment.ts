@@ -6,6 +6,7 @@ import type { AccessStore } from '../access/access-store';
 import type { LinkHolder } from '../access/current-access';
 import type { Principal } from '../access/principal';
 import type { AccessTrail } from '../audit/access-trail';
+import type { KeptBlobs } from '../blobs/kept-blobs';
 import type { Edition } from '../installation/edition';
 import type { Mailer } from '../installation/mailer';
 import type { EventStreams } from './event-streams';
@@ -85,6 +86,8 @@ export interface Environment {
   readonly trail: AccessTrail;
   /** The caller of the current request: links made for the answer are theirs. */
   readonly holder?: LinkHolder;
+  /** What many download again and again. */
+  readonly keptBlobs: KeptBlobs;
   /** Where uploads wait that are too large for many at once. */
   readonly largeUploads: Gate;
   /** The open streams of answers. */

@@ -13,7 +13,7 @@ import {
 } from '@keystead/jsonapi';
 import { notFound, Refusal } from '@keystead/refusal';
 import { Access } from '../access/access';
-import { findHolder } from '../access/current-access';
+import { findHolder, type LinkHolder } from '../access/current-access';
 import type { Principal, PrincipalKind } from '../access/principal';
 import { type Actor, actorOf, type Change } from '../audit/audit';
 import { holderOfLink, type LinkVerb } from '../blobs/signed-urls';
@@ -46,6 +46,8 @@ export interface Request {
   again?(): Promise<Principal | undefined>;
   /** The target, if its look-up has already begun. */
   readonly early?: Promise<unknown>;
+  /** The signed link that opens the endpoint. */
+  readonly link?: UsedLink;
   /** The installation's settings when the request arrived. */
   readonly settings: SiteSettings;
   /** The parsed JSON body; undefined when it was empty. */
@@ -134,23 +136,39 @@ async function loadTarget(
   if (endpoint.load === undefined) return undefined;
   const target = await (early ?? endpoint.load(lookup));
   if (target === undefined || target === null) throw notFound();
-  return target;
+  return endpoint.completes === undefined ? target : endpoint.completes(lookup, target);
+}
+
+/** A link whose signature is right: who holds it, and the look-up of their current state. */
+export interface UsedLink {
+  readonly holder: LinkHolder;
+  readonly found: Promise<Principal | undefined>;
+}
+
+/** Checks the signed link of a request, for endpoints that links open, and starts the look-up of its holder. */
+export function openLink(
+  { db, env }: Kernel,
+  { link, method, path }: Endpoint,
+  params: Record<string, string>,
+  search: string,
+): UsedLink | undefined {
+  if (link === undefined) return undefined;
+  const query = Query.parse(search).entries;
+  const holder = holderOfLink(env, method as LinkVerb, { pattern: path, params, query });
+  if (holder === undefined) return undefined;
+  const found = findHolder(db, holder);
+  // A request that is refused before never awaits it.
+  found.catch(() => undefined);
+  return { holder, found };
 }
 
 /**
  * The holder of the signed link, for endpoints that links open. An endpoint that only links open is 404 without one.
  */
-async function holderBehind(
-  endpoint: Endpoint,
-  { db, env }: Kernel,
-  request: Request,
-  query: Query,
-): Promise<Principal | undefined> {
-  const { link, method, path } = endpoint;
-  if (link === undefined) return undefined;
-  const { params } = request;
-  const holder = holderOfLink(env, method as LinkVerb, { pattern: path, params, query: query.entries });
-  const found = holder && (await findHolder(db, holder));
+async function holderBehind(endpoint: Endpoint, { env }: Kernel, request: Request): Promise<Principal | undefined> {
+  const { link } = endpoint;
+  const holder = request.link?.holder;
+  const found = await request.link?.found;
   if (holder && !found) {
     const was = { ...anonymous, ...holder, name: holder.id };
     const target = targetOf(endpoint, { id: Object.values(request.params)[0] });
@@ -238,7 +256,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   requireStorable(request.params, query);
   requireDeclared(endpoint, query);
   const fields = sparseFields(endpoint, kernel.includables, query);
-  const holder = endpoint.link === undefined ? undefined : await holderBehind(endpoint, kernel, request, query);
+  const holder = endpoint.link === undefined ? undefined : await holderBehind(endpoint, kernel, request);
   const principal = holder === undefined ? caller : withinRules(holder, request.settings);
   const env = environmentFor(kernel.env, principal);
   /**

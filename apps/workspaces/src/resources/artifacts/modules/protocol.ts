@@ -9,8 +9,7 @@ import { docsOf } from './docs';
 import { findNamed, findVersion, type ModuleVersion, type RegistryModule } from './module';
 import { organizationsOf, readsArtifact } from './policy';
 import { envelopeType, provenanceKeys } from './provenance';
-import { findAddressed, findPublished } from './reads';
-import { noteUsage } from './usages';
+import { findAddressed, findPublished, withReaders } from './reads';
 
 /** How long a download address is valid, in seconds. */
 export const linkSeconds = 900;
@@ -26,6 +25,9 @@ export const spoken = {
   organizationsOf,
 } as const;
 
+/** The path says which module it is; who may read it is added when the caller is known. */
+export const early = { loadsEarly: true, completes: withReaders } as const;
+
 const { raw } = endpoints({} as Policy<RegistryModule>, undefined);
 const at = '/api/registry/v1/modules/:namespace/:module_name/:module_provider' as const;
 
@@ -39,10 +41,10 @@ async function load({ db, env, principal, params }: ModuleLookup): Promise<Regis
 }
 
 const loadPublished = (lookup: ModuleLookup) =>
-  findPublished(lookup, lookup.params.namespace, lookup.params.module_name, lookup.params.module_provider);
+  findPublished(lookup.db, lookup.params.namespace, lookup.params.module_name, lookup.params.module_provider);
 const loadAddressed = (lookup: ModuleLookup & LookupBy<'module_version'>) => {
   const { namespace, module_name: name, module_provider: provider, module_version: version } = lookup.params;
-  return findAddressed(lookup, namespace, name, provider, version);
+  return findAddressed(lookup.db, namespace, name, provider, version);
 };
 
 async function loadVersion(lookup: ModuleLookup & LookupBy<'module_version'>): Promise<ModuleVersion | undefined> {
@@ -61,6 +63,7 @@ const versions = raw('GET')(`${at}/versions`, {
   ...spoken,
   summary: 'List the published versions of a module, for the tools.',
   answers: told('The versions.'),
+  ...early,
   load: loadPublished,
   run: async ({ target: { address: source, versions: published } }) => {
     const listed = published.map(([version, isDeprecated, reason, link]) =>
@@ -82,9 +85,9 @@ const download = raw('GET')(`${at}/:module_version/download`, {
   summary: 'Show where the archive of a version is, for the tools.',
   answers: located,
   discloses: { action: 'registry-module-version.download' },
+  ...early,
   load: loadAddressed,
-  run: async ({ db, env, principal, target }) => {
-    await noteUsage(db, principal, target);
+  run: async ({ env, target }) => {
     const link = signedUrl(env, 'GET', archivePath(target.id), linkSeconds);
     return { status: 204, headers: { 'X-Terraform-Get': inFolder(link, target) } };
   },

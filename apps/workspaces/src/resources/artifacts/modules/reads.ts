@@ -45,15 +45,23 @@ const readArchive: KeyedRead = {
 
 type OwnerColumns = [organizationId: string, epoch: string, isShared: boolean];
 type ListedColumns = [version: string, isDeprecated: boolean, reason: string | null, link: string | null];
-type ToolCall = { readonly db: Database; readonly principal: Principal };
+type OwnedModule = SharedModule & { readonly isShared: boolean };
 
-/** The owner of a module with what the caller's access to it depends on. */
-async function ownerOf(
-  { db, principal }: ToolCall,
-  [organizationId, epoch, isShared]: OwnerColumns,
-): Promise<SharedModule> {
-  const readers = isShared ? await readersOf(db, principal, organizationId, 'modules') : [];
-  return { organizationId, epoch, readers };
+/** The owner of a module with what access to it depends on, except the caller. */
+const ownerOf = ([organizationId, epoch, isShared]: OwnerColumns): OwnedModule => ({
+  organizationId,
+  epoch,
+  isShared,
+  readers: [],
+});
+
+/** What was found, with the organizations through which the caller may read it. */
+export function withReaders<T extends OwnedModule>(
+  { db, principal }: { readonly db: Database; readonly principal: Principal },
+  found: T,
+): Promise<T> | T {
+  if (!found.isShared) return found;
+  return readersOf(db, principal, found.organizationId, 'modules').then((readers) => ({ ...found, readers }));
 }
 
 /** A key of these reads; undefined if no module can have these names. */
@@ -61,34 +69,30 @@ const keyOf = (...names: readonly string[]): string | undefined =>
   names.some((name) => name.includes('/')) ? undefined : names.join('/').toLowerCase();
 
 /** A private module by its address, with its published versions, newest first. */
-export async function findPublished(asking: ToolCall, namespace: string, name: string, provider: string) {
+export async function findPublished(db: Database, namespace: string, name: string, provider: string) {
   const key = keyOf(namespace, name, provider);
-  const row =
-    key && (await asking.db.readOne<PackedRow<[...OwnerColumns, string, ListedColumns[]]>>(readVersions, key));
+  const row = key && (await db.readOne<PackedRow<[...OwnerColumns, string, ListedColumns[]]>>(readVersions, key));
   if (!row) return undefined;
   const [, organizationId, epoch, isShared, address, versions] = row.columns;
-  return { ...(await ownerOf(asking, [organizationId, epoch, isShared])), address, versions };
+  return { ...ownerOf([organizationId, epoch, isShared]), address, versions };
 }
 
 /** A published version of a private module by its address. */
-export async function findAddressed(
-  asking: ToolCall,
-  namespace: string,
-  name: string,
-  provider: string,
-  version: string,
-) {
+export async function findAddressed(db: Database, namespace: string, name: string, provider: string, version: string) {
   const key = keyOf(namespace, name, provider, version);
-  const row = key && (await asking.db.readOne<PackedRow<[...OwnerColumns, string, string]>>(readVersion, key));
+  const row = key && (await db.readOne<PackedRow<[...OwnerColumns, string, string]>>(readVersion, key));
   if (!row) return undefined;
   const [, organizationId, epoch, isShared, id, sourceDirectory] = row.columns;
-  return { ...(await ownerOf(asking, [organizationId, epoch, isShared])), id, sourceDirectory };
+  return { ...ownerOf([organizationId, epoch, isShared]), id, sourceDirectory };
 }
 
 /** The archive of a version by the id of the version. */
-export async function findArchive(asking: ToolCall, versionId: string) {
-  const row = await asking.db.readOne<PackedRow<[...OwnerColumns, string | null, boolean]>>(readArchive, versionId);
+export async function findArchive(db: Database, versionId: string) {
+  const row = await db.readOne<PackedRow<[...OwnerColumns, string | null, boolean]>>(readArchive, versionId);
   if (!row) return undefined;
   const [id, organizationId, epoch, isShared, blobId, isRead] = row.columns;
-  return { ...(await ownerOf(asking, [organizationId, epoch, isShared])), id, blobId, isRead };
+  return { ...ownerOf([organizationId, epoch, isShared]), id, blobId, isRead };
 }
+
+/** The archive of a version, and whose it is. */
+export type FoundArchive = NonNullable<Awaited<ReturnType<typeof findArchive>>>;

@@ -3,7 +3,6 @@ import { notFound } from '@keystead/refusal';
 import type { Access } from '../../../kernel/access/access';
 import type { Policy } from '../../../kernel/access/policy';
 import { actorOf } from '../../../kernel/audit/audit';
-import { readBlobAtOnce } from '../../../kernel/blobs/blobs';
 import { signedUrl } from '../../../kernel/blobs/signed-urls';
 import {
   both,
@@ -40,15 +39,15 @@ import {
   loadPrivate,
   type Naming,
 } from './named-modules';
-import { artifactName, moduleProvider, type SharedModule } from './names';
+import { artifactName, moduleProvider } from './names';
 import { modulePolicy, organizationsOf, readsArtifact } from './policy';
-import { archivePath, moduleProtocol } from './protocol';
-import { findArchive } from './reads';
+import { archivePath, early, moduleProtocol } from './protocol';
+import { type FoundArchive, findArchive } from './reads';
 import { ChangeModule, CreateFromGit, CreateModule, CreateModuleVersion, DeprecateVersion } from './schema';
 import { moduleSerializer, moduleVersionSerializer } from './serializer';
 import * as modules from './service';
 import { handOut, upload as uploadArchive } from './upload';
-import { usageIncluded, usageIndex } from './usages';
+import { usageIndex } from './usages';
 
 const onOrganization = endpoints(organizationPolicy, moduleSerializer, {
   visible: (access, { id }) => access.isMember(id),
@@ -281,16 +280,17 @@ const upload = onVersion.raw('PUT')(byLink, {
   },
 });
 
-const onArchive = endpoints({} as Policy<SharedModule>, undefined, { visible: readsArtifact, organizationsOf });
+const onArchive = endpoints({} as Policy<FoundArchive>, undefined, { visible: readsArtifact, organizationsOf });
 
 const content = onArchive.raw('GET')(byLink, {
   summary: 'Download the archive of a version, by a signed link.',
   answers: { 200: { description: 'The archive.', ...archive } },
   link: 'only',
-  load: (lookup) => findArchive(lookup, lookup.params.module_version_id),
+  ...early,
+  load: ({ db, params }) => findArchive(db, params.module_version_id),
   run: async ({ db, env, target }) => {
     const blobId = await handOut(db, target);
-    const body = blobId ? await readBlobAtOnce(db, env.keyring, blobId) : undefined;
+    const body = blobId ? await env.keptBlobs.read(blobId) : undefined;
     if (!body) throw notFound();
     return { status: 200, headers: { 'Content-Type': archive.type }, body };
   },
@@ -319,7 +319,6 @@ export const moduleResource: Resource = {
     ...moduleProtocol,
   ],
   includable: {
-    'registry-module-usages': usageIncluded,
     'registry-modules': includable<RegistryModule>({
       serializer: moduleSerializer,
       load: (db, ids) => findMany(db, ids),

@@ -1,6 +1,5 @@
 import { notFound } from '@keystead/refusal';
 import { actorOf } from '../../../kernel/audit/audit';
-import { readBlob } from '../../../kernel/blobs/blobs';
 import { signedUrl } from '../../../kernel/blobs/signed-urls';
 import {
   both,
@@ -294,9 +293,9 @@ const content = onPlatform.raw('GET')(archiveByLink, {
   ...given,
   summary: 'Download the archive of a platform.',
   load: platformByLink,
-  run: async ({ db, env, target }) => {
+  run: async ({ env, target }) => {
     const { blobId } = target as ProviderPlatform;
-    return sent(blobId === null ? undefined : await readBlob(db, env.keyring, blobId));
+    return sent(blobId === null ? undefined : await env.keptBlobs.read(blobId));
   },
 });
 

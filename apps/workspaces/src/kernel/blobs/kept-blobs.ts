@@ -1,0 +1,49 @@
+import type { Readable } from 'node:stream';
+import type { Keyring } from '@keystead/keyring';
+import { LRUCache } from 'lru-cache';
+import type { Database } from '../database/database';
+import { readBlobAtOnce } from './blobs';
+
+/** The most bytes of all kept blobs, and of one. */
+const mostBytes = 32 * 1024 * 1024;
+const largestBytes = 2 * 1024 * 1024;
+/** How long a blob is kept that is not read. */
+const keptMs = 10 * 60_000;
+
+/**
+ * Keeps small blobs that are downloaded again and again, decrypted and decompressed. A blob never changes, so nothing
+ * here is stale. Who may read it, and whether anything still refers to it, is decided at every request, by the rows
+ * that name it.
+ */
+export class KeptBlobs {
+  private readonly kept = new LRUCache<string, Buffer>({
+    maxSize: mostBytes,
+    sizeCalculation: (bytes, id) => bytes.length + id.length,
+    ttl: keptMs,
+    ttlAutopurge: true,
+    updateAgeOnGet: true,
+  });
+  /** Simultaneous readers of a blob that is not kept share one read. */
+  private readonly underWay = new Map<string, Promise<Buffer | undefined>>();
+
+  constructor(
+    private readonly db: Database,
+    private readonly keyring: Keyring,
+  ) {}
+
+  /** The bytes of a blob, as a stream if they are many; undefined if there is no such blob. */
+  async read(id: string): Promise<Readable | Buffer | undefined> {
+    const found = this.kept.get(id) ?? (await this.underWay.get(id));
+    if (found !== undefined) return found;
+    const reading = readBlobAtOnce(this.db, this.keyring, id, largestBytes);
+    const whole = reading.then((bytes) => (Buffer.isBuffer(bytes) ? bytes : undefined));
+    this.underWay.set(id, whole);
+    try {
+      const bytes = await whole;
+      if (bytes !== undefined) this.kept.set(id, bytes);
+    } finally {
+      this.underWay.delete(id);
+    }
+    return reading;
+  }
+}
