@@ -113,18 +113,20 @@ describe('the explorer', () => {
 
   it('counts the workspaces that use a version of a module of the registry', async () => {
     await sql(
-      `INSERT INTO registry_module (id, organization_id, registry_name, name, provider) VALUES ('mod-a', $1, 'private', 'vpc', 'aws')`,
-      [(await sql(`SELECT id FROM organization WHERE name = 'acme'`)).rows[0].id],
-    );
-    await sql(
-      `INSERT INTO registry_module_version (id, module_id, version, status) VALUES ('modver-a', 'mod-a', '1.2.0', 'ok')`,
-    );
-    await sql(
-      `INSERT INTO registry_module_usage (id, module_version_id, workspace_id, run_id) VALUES ('modusage-a', 'modver-a', $1, 'run-a')`,
+      `INSERT INTO workspace_requirement (id, workspace_id, kind, source, version, "constraint", run_id)
+       VALUES ('usage-a', $1, 'module', 'registry.test/acme/vpc/aws', '1.2.0', '~> 1.0', 'run-a'),
+              ('usage-b', $1, 'module', 'registry.test/acme/vpc/aws', '1.2.0', '', 'run-a'),
+              ('usage-c', $1, 'provider', 'registry.test/acme/aws', '1.2.0', '', 'run-a')`,
       [ids.app],
     );
     expect(await rows('type=modules')).toEqual([
-      { name: 'vpc', source: 'acme/vpc/aws', version: '1.2.0', 'workspace-count': 1, workspaces: 'app' },
+      {
+        name: 'vpc',
+        source: 'registry.test/acme/vpc/aws',
+        version: '1.2.0',
+        'workspace-count': 1,
+        workspaces: 'app',
+      },
     ]);
     expect(await names('filter[0][modules][contains][0]=vpc/aws:1.2')).toEqual(['app']);
   });

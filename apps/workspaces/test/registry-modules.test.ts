@@ -409,13 +409,6 @@ describe('modules of the registry', () => {
     await run.get(`${protocol}/acme/for-runs/crane/versions`).expect(200);
     const link = (await locate(run, 'acme/for-runs/crane/1.0.0'))!;
     await fetchUrl(workspaces, link).expect(200);
-    const { id: moduleId } = (await admin.get(`${under}/private/acme/for-runs/crane`).expect(200)).body.data;
-    const used = async (query = '') =>
-      (await admin.get(`registry-modules/${moduleId}/usages${query}`).expect(200)).body.data;
-    await expect(used('?filter[version]=1.0.0')).resolves.toMatchObject([
-      { attributes: { version: '1.0.0' }, relationships: { workspace: { data: { id } } } },
-    ]);
-    await (await member(workspaces, 'acme')).get(`registry-modules/${moduleId}/usages`).expect(404);
     await run.get(`${protocol}/other/foreign/crane/versions`).expect(404);
     await run.get('organizations/acme').expect(404);
     await run.get(under).expect(404);
@@ -423,19 +416,87 @@ describe('modules of the registry', () => {
     await worker.endPlan(job, { outcome: 'errored', errorMessage: 'over' });
     await run.get(`${protocol}/acme/for-runs/crane/versions`).expect(401);
     await fetchUrl(workspaces, link).expect(404);
-    // The next run installs another version, and a plan-only run does not change what the workspace uses.
-    await publish('for-runs', '1.1.0');
-    for (const [version, attributes, uses] of [
-      ['1.1.0', {}, '1.1.0'],
-      ['1.0.0', { 'plan-only': true }, '1.1.0'],
-    ] as const) {
-      await startRun(admin, id, attributes).expect(201);
-      const next = await worker.take('plan');
-      const { token } = (await worker.inputs(next)).registry!;
-      await locate(workspaces.as(token), `acme/for-runs/crane/${version}`);
-      await expect(used()).resolves.toMatchObject([{ attributes: { version: uses } }]);
-      await worker.endPlan(next, { outcome: 'errored', errorMessage: 'over' });
+  });
+
+  it('are read from storage once if they are small; their rights are checked at every download', async () => {
+    await create('kept');
+    const links: string[] = [];
+    for (const [patch, size] of [1000, 300_000].entries()) {
+      const archive = await archiveOf([...files, ['picture', randomBytes(size).toString('hex')]]);
+      await publish('kept', `1.0.${patch}`, archive);
+      const link = (await locate(admin, `acme/kept/crane/1.0.${patch}`))!;
+      links.push(link);
+      const found = await Promise.all([0, 1].map(() => fetchUrl(workspaces, link).expect(200)));
+      for (const { body } of found) expect(archive.equals(body)).toBe(true);
     }
+    await workspaces.service.pool.query(
+      `DELETE FROM blob_chunk WHERE blob_id IN (
+         SELECT v.blob_id FROM registry_module_version v JOIN registry_module m ON m.id = v.module_id WHERE m.name = 'kept')`,
+    );
+    for (const link of links) await fetchUrl(workspaces, link).expect(200);
+    await admin.delete(`${under}/private/acme/kept/crane/1.0.0`).expect(204);
+    await fetchUrl(workspaces, links[0]!).expect(404);
+  });
+
+  it('show the workspaces that use them, and those whose constraints would not accept a version', async () => {
+    await create('used');
+    const { id: moduleId } = (await admin.get(`${under}/private/acme/used/crane`).expect(200)).body.data;
+    const source = 'workspaces.test/acme/used/crane';
+    const used = async (query = '', status = 200) => {
+      const { body } = await admin.get(`registry-modules/${moduleId}/usages?${query}`).expect(status);
+      return body.data?.map((one: { attributes: object; relationships: { workspace: { data: { id: string } } } }) => ({
+        ...one.attributes,
+        workspace: one.relationships.workspace.data.id,
+      }));
+    };
+    const ids: string[] = [];
+    for (const [name, constraint] of [
+      ['pinned', '1.0.0'],
+      ['open', '>= 1.0'],
+    ] as const) {
+      const { id } = await workspaces.workspace('acme', `user-${name}`);
+      ids.push(id);
+      await configured(workspaces, id);
+      await startRun(admin, id).expect(201);
+      await worker.plan({
+        hasChanges: false,
+        requirements: [
+          { kind: 'module', source: source.toUpperCase(), version: '1.0.0', constraint },
+          { kind: 'module', source: 'elsewhere.test/acme/used/crane', version: '9.0.0', constraint: '9.0.0' },
+          { kind: 'provider', source, version: '9.0.0', constraint: '9.0.0' },
+        ],
+      });
+    }
+    const [pinned = '', open = ''] = ids;
+    const at = { version: '1.0.0', 'used-at': expect.any(String) };
+    const both = [
+      { ...at, constraint: '1.0.0', workspace: pinned },
+      { ...at, constraint: '>= 1.0', workspace: open },
+    ];
+    const inOrder = [...both].sort((one, other) => (one.workspace < other.workspace ? -1 : 1));
+    await expect(used()).resolves.toEqual(inOrder);
+    await expect(used('filter[version]=1.1.0')).resolves.toEqual([]);
+    await expect(used('filter[breaks-with]=1.0.0')).resolves.toEqual([]);
+    await expect(used('filter[breaks-with]=2.0.0')).resolves.toEqual([both[0]]);
+    await expect(used('filter[breaks-with]=2.0.0-rc1')).resolves.toEqual(inOrder);
+    await used('filter[breaks-with]=newest', 400);
+    await (await member(workspaces, 'acme')).get(`registry-modules/${moduleId}/usages`).expect(404);
+    // The next plan installs another version; one that is only a plan, or fails, changes nothing.
+    const requirements = [{ kind: 'module', source, version: '1.1.0', constraint: '' }] as const;
+    for (const [attributes, result, versions] of [
+      [{ 'plan-only': true }, { requirements }, ['1.0.0']],
+      [{}, { outcome: 'errored', requirements }, ['1.0.0']],
+      [{}, {}, ['1.0.0']],
+      [{}, { requirements }, ['1.1.0']],
+      [{}, { requirements: [] }, []],
+    ] as const) {
+      await startRun(admin, pinned, attributes).expect(201);
+      await worker.plan({ hasChanges: false, ...result });
+      const found = (await used()).filter(({ workspace }: { workspace: string }) => workspace === pinned);
+      expect(found.map(({ version }: { version: string }) => version)).toEqual(versions);
+    }
+    await admin.delete(`workspaces/${open}`).expect(204);
+    await expect(used()).resolves.toEqual([]);
   });
 
   it('are shared with the organizations that consume them, for their members and runs', async () => {

@@ -229,6 +229,29 @@ describe('providers of the registry', () => {
     expect(body.errors[0].source.pointer).toContain(`/data/attributes/${attribute}`);
   });
 
+  it('show the workspaces that use them, and those whose constraints would not accept a version', async () => {
+    const { id } = (await create('used').expect(201)).body.data;
+    const { id: workspaceId } = await workspaces.workspace('acme', 'user');
+    await configured(workspaces, workspaceId);
+    await startRun(admin, workspaceId).expect(201);
+    const used = { kind: 'provider', source: 'workspaces.test/acme/used', version: '1.2.0' } as const;
+    const requirements = [
+      { ...used, constraint: '~> 1.0' },
+      { ...used, kind: 'module', constraint: '' },
+    ] as const;
+    await worker.plan({ hasChanges: false, requirements });
+    const list = async (query: string) =>
+      (await admin.get(`registry-providers/${id}/usages?${query}`).expect(200)).body.data;
+    const usage = {
+      type: 'registry-provider-usages',
+      attributes: { version: '1.2.0', constraint: '~> 1.0' },
+      relationships: { 'registry-provider': { data: { id } }, workspace: { data: { id: workspaceId } } },
+    };
+    await expect(list('filter[breaks-with]=2.0.0&include=workspace')).resolves.toMatchObject([usage]);
+    await expect(list('filter[breaks-with]=1.3.0')).resolves.toEqual([]);
+    await (await member(workspaces, 'acme')).get(`registry-providers/${id}/usages`).expect(404);
+  });
+
   it('are deleted with their versions, platforms and bytes', async () => {
     const blobs = () => workspaces.service.db.prisma.blob.count();
     const before = await blobs();

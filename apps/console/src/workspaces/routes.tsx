@@ -73,7 +73,7 @@ const pages = [
   page(`${inOrganization}/varsets`, lazy(sets, 'VariableSets')),
   page(`${inOrganization}/varsets/$set`, lazy(sets, 'VariableSetPage')),
   page(`${inOrganization}/registry`, lazy(registry, 'Modules'), 'q', 'page'),
-  page(`${inOrganization}/registry/modules/$module`, lazy(registryModule, 'ModulePage'), 'version'),
+  page(`${inOrganization}/registry/modules/$module`, lazy(registryModule, 'ModulePage'), 'version', 'breaks'),
   page(`${inOrganization}/registry/modules/$module/tests`, lazy(moduleTests, 'ModuleTests'), 'page'),
   page(`${inOrganization}/registry/modules/$module/tests/$test`, lazy(moduleTests, 'ModuleTest')),
   page(
@@ -81,7 +81,7 @@ const pages = [
     lazy(() => import('./registry/provision'), 'Provision'),
   ),
   page(`${inOrganization}/registry/providers`, lazy(registryProviders, 'Providers'), 'q', 'page'),
-  page(`${inOrganization}/registry/providers/$provider`, lazy(registryProviders, 'ProviderPage')),
+  page(`${inOrganization}/registry/providers/$provider`, lazy(registryProviders, 'ProviderPage'), 'breaks'),
   page(`${inOrganization}/policies`, lazy(policies, 'Policies'), 'q', 'page'),
   page(`${inOrganization}/policies/$policy`, lazy(policies, 'PolicyPage')),
   page(`${inOrganization}/policies/dry-runs`, lazy(dryRuns, 'DryRuns'), 'page'),

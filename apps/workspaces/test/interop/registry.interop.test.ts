@@ -6,6 +6,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { findProgram, freePort, testCertificate } from '@keystead/testing';
+import { requirementsOf } from '../../src/worker/tool/requirements';
 import { archiveOf, configured, putUrl, startRun } from '../configurations';
 import { fakeWorker } from '../fake-worker';
 import { organizationToken } from '../members';
@@ -140,6 +141,11 @@ output "said" { value = "\${module.quay.said} \${module.deep.deep}" }`;
       expect(installed).toContain('"Version":"1.1.0"');
       await run('apply', '-auto-approve', '-no-color');
       expect(await run('output', '-raw', 'said')).toBe('new deep-new');
+      await run('plan', '-out=plan', '-no-color');
+      const plan: unknown = JSON.parse(await run('show', '-json', 'plan'));
+      expect(requirementsOf(plan, { modules: Buffer.from(installed), lock: undefined })).toEqual([
+        { kind: 'module', source: `${host}/acme/quay/crane`, version: '1.1.0', constraint: '~> 1.0' },
+      ]);
     });
 
     it('installs them with the token of a run', async () => {
@@ -166,7 +172,10 @@ output "said" { value = "\${module.quay.said} \${module.deep.deep}" }`;
 }`;
       const { cwd, run } = folder(`${product}-provider`, main, admin.token!, program!);
       expect(await run('init', '-no-color')).toMatch(/Installed \S+\/acme\/crane v1\.1\.0 \((self-)?signed/);
-      expect(readFileSync(path.join(cwd, '.terraform.lock.hcl'), 'utf8')).toMatch(/version\s+= "1\.1\.0"/);
+      const lock = readFileSync(path.join(cwd, '.terraform.lock.hcl'));
+      expect(requirementsOf(undefined, { modules: undefined, lock })).toEqual([
+        { kind: 'provider', source: `${host}/acme/crane`, version: '1.1.0', constraint: '~> 1.0' },
+      ]);
       const { token } = await organizationToken(workspaces, 'other');
       await expect(folder(`${product}-foreign`, main, token!, program!).run('init')).rejects.toThrow(/acme\/crane/);
     });

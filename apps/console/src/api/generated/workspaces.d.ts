@@ -10514,11 +10514,12 @@ export interface paths {
     };
   };
   "/api/v2/registry-modules/{registry_module_id}/usages": {
-    /** List the workspaces of the organization whose newest run installed a version of a module. */
+    /** List the workspaces of the organization whose newest plan installed a module, and the versions they accept. */
     get: {
       parameters: {
         query?: {
           "fields[registry-module-usages]"?: string;
+          "filter[breaks-with]"?: string;
           "filter[version]"?: string;
           include?: string;
           "page[number]"?: number;
@@ -10766,6 +10767,40 @@ export interface paths {
           content: {
             "application/vnd.api+json": {
               data: components["schemas"]["TagBindingsResource"][];
+              meta?: {
+                pagination?: components["schemas"]["Pagination"];
+              } & {
+                [key: string]: unknown;
+              };
+            };
+          };
+        };
+      };
+    };
+  };
+  "/api/v2/registry-providers/{registry_provider_id}/usages": {
+    /** List the workspaces of the organization whose newest plan installed a provider, and the versions they accept. */
+    get: {
+      parameters: {
+        query?: {
+          "fields[registry-provider-usages]"?: string;
+          "filter[breaks-with]"?: string;
+          "filter[version]"?: string;
+          include?: string;
+          "page[number]"?: number;
+          "page[size]"?: number;
+        };
+        path: {
+          registry_provider_id: string;
+        };
+      };
+      responses: {
+        200: {
+          content: {
+            "application/vnd.api+json": {
+              data: components["schemas"]["RegistryProviderUsagesResource"][];
+              included?: (components["schemas"]["RunsResource"] | components["schemas"]["WorkspacesResource"])[];
+              links?: components["schemas"]["PageLinks"];
               meta?: {
                 pagination?: components["schemas"]["Pagination"];
               } & {
@@ -17331,6 +17366,7 @@ export interface components {
     };
     RegistryModuleUsagesResource: {
       attributes: {
+        constraint: string;
         /** Format: date-time */
         "used-at": string;
         version: string;
@@ -17455,6 +17491,24 @@ export interface components {
     RegistryProvidersToOne: {
       data: components["schemas"]["RegistryProvidersReference"] | components["schemas"]["Nothing"];
       links?: components["schemas"]["RelationshipLinks"];
+    };
+    RegistryProviderUsagesResource: {
+      attributes: {
+        constraint: string;
+        /** Format: date-time */
+        "used-at": string;
+        version: string;
+      };
+      id: string;
+      links?: {
+        [key: string]: string;
+      };
+      relationships: {
+        "registry-provider": components["schemas"]["RegistryProvidersToOne"];
+        run: components["schemas"]["RunsToOne"];
+        workspace: components["schemas"]["WorkspacesToOne"];
+      };
+      type: "registry-provider-usages";
     };
     RegistryProviderVersionsReference: {
       id: string;

@@ -18,13 +18,13 @@ import { fieldsOf, useDraft } from '../parts/draft';
 import { Loaded } from '../parts/loaded';
 import { Opener } from '../parts/opener';
 import { RemoveButton } from '../parts/remove-button';
-import { ResourceTable } from '../parts/resource-table';
 import { SameByApi } from '../parts/same-by-api';
 import { Status } from '../parts/states';
 import { typedText } from '../parts/typed';
 import { type Module, pathOf, useModule } from './module-path';
 import { newestOf } from './newest';
 import { NoCode, useOffer } from './no-code';
+import { Usages } from './usages';
 
 type Version = Module['attributes']['version-statuses'][number];
 
@@ -141,7 +141,7 @@ export function ModulePage() {
               )}
               <NoCode org={org} module={module} forbidden={forbidden} />
               <Versions module={module} forbidden={forbidden} />
-              <Usages module={module} org={org} />
+              <Usages what="module" id={module.id} />
               <DangerZone
                 what="module"
                 name={module.attributes.name}
@@ -408,48 +408,5 @@ function PublishVersion({ module, onClose }: { readonly module: Module; readonly
       <TextField label="Version" required autoFocus placeholder="1.0.0" {...textField('version')} />
       <ArchiveField onChange={setArchive} />
     </FormDialog>
-  );
-}
-
-function Usages({ module, org }: { readonly module: Module; readonly org: string }) {
-  const usages = useRead(['registry-module', module.id, 'usages'], (api) =>
-    api.GET('/api/v2/registry-modules/{registry_module_id}/usages', {
-      params: { path: { registry_module_id: module.id }, query: { include: 'workspace', 'page[size]': 100 } },
-    }),
-  );
-  // Only for those who may read all workspaces.
-  if (usages.error !== null) return null;
-  const names = new Map(
-    usages.data?.included?.flatMap((one) =>
-      one.type === 'workspaces' ? [[one.id, one.attributes.name] as const] : [],
-    ),
-  );
-  return (
-    <section className="stack-tight" aria-labelledby="usages">
-      <h2 id="usages">Used by</h2>
-      <ResourceTable
-        label="Used by"
-        query={usages}
-        outline={2}
-        empty={<p className="second">No workspace used this module in its latest run.</p>}
-        columns={[
-          {
-            head: 'Workspace',
-            cell: ({ relationships: { workspace } }) => {
-              const name = names.get(workspace.data?.id ?? '');
-              return name === undefined ? (
-                workspace.data?.id
-              ) : (
-                <Link to={`/organizations/${encodeURIComponent(org)}/workspaces/${encodeURIComponent(name)}`}>
-                  {name}
-                </Link>
-              );
-            },
-          },
-          { head: 'Version', className: 'tight', cell: ({ attributes }) => attributes.version },
-          { head: 'Since', className: 'tight', cell: ({ attributes }) => <Time at={attributes['used-at']} /> },
-        ]}
-      />
-    </section>
   );
 }

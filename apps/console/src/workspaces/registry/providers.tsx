@@ -17,6 +17,7 @@ import { ResourceTable } from '../parts/resource-table';
 import { SameByApi } from '../parts/same-by-api';
 import { SearchBox } from '../parts/search-box';
 import { RegistryTabs } from './modules';
+import { Usages } from './usages';
 
 type ProviderResource = Resource<'RegistryProvidersResource'>;
 
@@ -201,6 +202,7 @@ export function ProviderPage() {
             <>
               <Lines what="block" text={blockOf(provider)} />
               <Versions provider={provider} />
+              <Usages what="provider" id={provider.id} />
               <DangerZone
                 what="provider"
                 name={provider.attributes.name}

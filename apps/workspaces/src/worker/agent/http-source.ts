@@ -54,8 +54,8 @@ export class HttpSource implements JobSource {
   private readonly offsets = new Map<string, number>();
   /** Inputs that came with the answer to the start. */
   private readonly given = new Map<string, z.infer<typeof wire.InputsAnswer>>();
-  /** Whether the service accepts small files with a result. */
-  private takesFiles = true;
+  /** Whether the service accepts small files, and what `init` installed, with a result. */
+  private takesMore = true;
   /** Jobs that have no role to log in with. */
   private readonly roleless = new Set<string>();
   private id: string;
@@ -184,7 +184,7 @@ export class HttpSource implements JobSource {
   }
 
   async finishPlan(job: RunJob, result: PlanResult): Promise<boolean> {
-    const { jsonPlan, redactedJsonPlan, planFile, health, ...said } = result;
+    const { jsonPlan, redactedJsonPlan, planFile, health, requirements, ...said } = result;
     return this.finish(
       job,
       { ...said, ...(health ? { health: toWire(health) } : {}) },
@@ -193,6 +193,7 @@ export class HttpSource implements JobSource {
         'redacted-json-plan': redactedJsonPlan,
         'plan-file': planFile,
       },
+      requirements,
     );
   }
 
@@ -273,11 +274,13 @@ export class HttpSource implements JobSource {
     job: RunJob,
     said: object,
     files: Partial<Record<wire.UploadName, Bytes | undefined>>,
+    requirements?: PlanResult['requirements'],
   ): Promise<boolean> {
+    const newer = requirements && { requirements };
     try {
-      await this.report(job, said, files).catch((error) => {
-        if (!this.takesFiles || !isRefusal(error) || error.kind !== 'invalid') throw error;
-        this.takesFiles = false;
+      await this.report(job, this.takesMore ? { ...said, ...newer } : said, files).catch((error) => {
+        if (!this.takesMore || !isRefusal(error) || error.kind !== 'invalid') throw error;
+        this.takesMore = false;
         return this.report(job, said, files);
       });
     } catch (error) {
@@ -289,7 +292,7 @@ export class HttpSource implements JobSource {
     return true;
   }
 
-  /** Sends a result, with small files in it; larger files are uploaded first. */
+  /** Sends a result, with small files in it if the service accepts them; other files are uploaded first. */
   private async report(
     job: RunJob,
     said: object,
@@ -300,7 +303,7 @@ export class HttpSource implements JobSource {
     const upload = async (name: wire.UploadName) => {
       const bytes = files[name];
       if (bytes === undefined || 'blobId' in bytes) return;
-      if (this.takesFiles && bytes instanceof Uint8Array && bytes.length <= wire.inlineBytes) {
+      if (this.takesMore && bytes instanceof Uint8Array && bytes.length <= wire.inlineBytes) {
         small[name] = Buffer.from(bytes).toString('base64');
         return;
       }

@@ -31,6 +31,7 @@ import {
   wantedSchemas,
 } from './plan-summary';
 import { type ProviderSchemas, type SchemaCache, SchemaReader } from './provider-schemas';
+import { requirementsOf } from './requirements';
 import type { RunLog } from './run-log';
 import type { Stopwatch } from './stopwatch';
 
@@ -90,6 +91,7 @@ export class Failed extends Error {}
 const plain = ['-input=false', '-no-color'];
 const form = (job: RunJob): string[] => (job.structuredOutput ? ['-json'] : []);
 const jsonLimit = 512 * 1024 * 1024;
+const lockFile = '.terraform.lock.hcl';
 const lockLimit = 1024 * 1024;
 
 /** Plans a run. Errors of the configuration or the tool are outcomes; only faults are thrown. */
@@ -124,6 +126,7 @@ export async function executePlan(executor: Executor, running: RunningJob): Prom
       redactedJsonPlan: redacted,
       planFile: bundle,
       generatedConfiguration: generated !== undefined,
+      requirements: requirementsOf(plan, await work.installed()),
       ...(job.isAssessment ? { health: healthOf(plan) } : {}),
     };
   });
@@ -327,13 +330,19 @@ class Work {
     throw new Failed(`${args.slice(0, 2).join(' ')} ${size > limit ? 'printed too much' : 'failed'}`);
   }
 
+  /** What the tool has written about the modules and providers that it installed. */
+  async installed(): Promise<{ modules: Buffer | undefined; lock: Buffer | undefined }> {
+    const file = (name: string) => this.read(path.join(this.folder, name), lockLimit).catch(() => undefined);
+    return { modules: await file('.terraform/modules/modules.json'), lock: await file(lockFile) };
+  }
+
   /**
    * The schemas for what a plan changes. If the tool has to be run for them, it starts at once, and its output is held
    * back until the plan shows which parts are needed.
    */
   async schemas(plan: Promise<PlanDocument | undefined>): Promise<ProviderSchemas> {
     const { schemas: cache } = this.executor;
-    const lock = await this.read(path.join(this.folder, '.terraform.lock.hcl'), lockLimit).catch(() => undefined);
+    const { lock } = await this.installed();
     if (lock === undefined) {
       // Then there is no plugin, unless the operator's settings name one.
       const known = await plan;

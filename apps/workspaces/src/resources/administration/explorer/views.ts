@@ -37,10 +37,9 @@ const lastPart = (text: Prisma.Sql): Prisma.Sql => Prisma.sql`split_part(${text}
 const listed = (from: Prisma.Sql, name: Prisma.Sql): Prisma.Sql =>
   Prisma.sql`(SELECT string_agg(DISTINCT ${name}, ', ') FROM ${from})`;
 const providers = Prisma.sql`jsonb_object_keys(v.providers) AS p(address)`;
-const modules = Prisma.sql`registry_module_usage u JOIN registry_module_version mv ON mv.id = u.module_version_id
-  JOIN registry_module m ON m.id = mv.module_id WHERE u.workspace_id = w.id`;
-/** The namespace of a private module is the name of its organization. */
-const moduleSource = Prisma.sql`coalesce(nullif(m.namespace, ''), o.name) || '/' || m.name || '/' || m.provider`;
+const modules = Prisma.sql`workspace_requirement q WHERE q.workspace_id = w.id AND q.kind = 'module'`;
+/** The name of a module: `registry.example.com/acme/network/aws` has its provider at the end. */
+const moduleName = Prisma.sql`split_part(w.source, '/', -2)`;
 
 /** The views by their names in requests. */
 export const views = {
@@ -91,8 +90,8 @@ export const views = {
              v.infra_version AS state_version_terraform_version,
              (SELECT count(DISTINCT ${sourceOf(Prisma.sql`p.address`)})::int FROM ${providers}) AS provider_count,
              ${listed(providers, sourceOf(Prisma.sql`p.address`))} AS providers,
-             (SELECT count(DISTINCT mv.module_id)::int FROM ${modules}) AS module_count,
-             ${listed(modules, Prisma.sql`${moduleSource} || ':' || mv.version`)} AS modules,
+             (SELECT count(DISTINCT q.source)::int FROM ${modules}) AS module_count,
+             ${listed(modules, Prisma.sql`q.source || ':' || q.version`)} AS modules,
              ${listed(Prisma.sql`workspace_tag wt JOIN tag t ON t.id = wt.tag_id WHERE wt.workspace_id = w.id`, Prisma.sql`t.name`)} AS tags
         FROM workspace w JOIN organization o ON o.id = w.organization_id JOIN project p ON p.id = w.project_id
              LEFT JOIN run r ON r.id = w.current_run_id
@@ -105,11 +104,11 @@ export const views = {
     key: ['source', 'version'],
     fields: { name: 'text', source: 'text', version: 'text', ...used },
     rows: (where) => Prisma.sql`
-      SELECT m.name, ${moduleSource} AS source, mv.version, ${namesOf}
-        FROM workspace w JOIN organization o ON o.id = w.organization_id
-             JOIN registry_module_usage u ON u.workspace_id = w.id
-             JOIN registry_module_version mv ON mv.id = u.module_version_id JOIN registry_module m ON m.id = mv.module_id
-       WHERE ${where} GROUP BY m.name, m.namespace, m.provider, o.name, mv.version`,
+      SELECT ${moduleName} AS name, w.source, w.version, ${namesOf}
+        FROM (SELECT DISTINCT w.name, q.source, q.version
+                FROM workspace w JOIN workspace_requirement q ON q.workspace_id = w.id AND q.kind = 'module'
+               WHERE ${where}) w
+       GROUP BY w.source, w.version`,
   },
   providers: {
     type: 'visibility-provider-version',

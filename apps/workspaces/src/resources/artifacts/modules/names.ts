@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { Prisma } from '../../../generated/prisma/client';
 import type { Principal } from '../../../kernel/access/principal';
 import type { Database } from '../../../kernel/database/database';
+import type { Environment } from '../../../kernel/endpoints/environment';
 import { belonging } from '../../organizations/organizations/service';
 
 /** A name that the tools accept in addresses of modules and providers. */
@@ -19,6 +20,13 @@ export const moduleProvider = z.string().regex(/^[0-9a-z]{1,64}$/, 'must be smal
 
 /** The registry of an artifact: the organization's own, or the public one, of which only the name is stored. */
 export const registryNames = ['private', 'public'] as const;
+
+/** The host in the addresses of the public registry. */
+export const publicHost = 'registry.terraform.io';
+
+/** The host in the addresses of what a registry has: our own, the public one, or another, named by its host. */
+export const hostOf = (registryName: string, { publicUrl }: Pick<Environment, 'publicUrl'>): string =>
+  registryName === 'private' ? new URL(publicUrl).host : registryName === 'public' ? publicHost : registryName;
 
 /** Anything that may follow in a version, such as build metadata, is stored as it was sent. */
 export const versionText = z

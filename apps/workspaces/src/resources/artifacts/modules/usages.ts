@@ -1,103 +1,108 @@
-import { hasOne, instant, text, toOne } from '@keystead/jsonapi';
-import type { RegistryModuleUsage as Row } from '../../../generated/prisma/client';
+import { badParameter, hasOne, instant, type Page, type Query, text, toOne } from '@keystead/jsonapi';
+import { valid } from 'semver';
+import type { Prisma, WorkspaceRequirement } from '../../../generated/prisma/client';
 import type { Access } from '../../../kernel/access/access';
-import type { Principal } from '../../../kernel/access/principal';
 import type { Database } from '../../../kernel/database/database';
-import { newId } from '../../../kernel/database/ids';
-import { endpoints, includable, serializerOf } from '../../../kernel/endpoints/endpoint';
-import { find, type ModuleVersion, type RegistryModule } from './module';
+import { endpoints, serializerOf } from '../../../kernel/endpoints/endpoint';
+import type { Environment } from '../../../kernel/endpoints/environment';
+import { accepts, type Requirement } from '../../runs/runs/requirements';
+import { find } from './module';
+import { hostOf } from './names';
 import { modulePolicy } from './policy';
 
-/** A workspace that uses a version of a module of its organization. */
-interface Usage extends Row {
+/** A workspace whose newest plan installed a module or a provider of its organization. */
+export interface Usage extends WorkspaceRequirement {
   readonly organizationId: string;
-  readonly moduleId: string;
-  readonly versionText: string;
+  /** The module or the provider. */
+  readonly artifactId: string;
+}
+
+/** What a usage of either kind shows. */
+export const usageShape = { version: text, constraint: text, 'used-at': instant } as const;
+export const usageRelations = { workspace: hasOne('workspaces'), run: hasOne('runs') } as const;
+export const usageAttributes = ({ version, constraint, usedAt }: Usage) => ({ version, constraint, 'used-at': usedAt });
+export const usedBy = ({ workspaceId, runId }: Usage) => ({
+  workspace: toOne('workspaces', workspaceId),
+  run: toOne('runs', runId),
+});
+
+interface Artifact {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly registryName: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly provider?: string;
+}
+
+/** Usages show workspaces of the whole organization. */
+const readsAll = (access: Access, { organizationId }: { readonly organizationId: string }): boolean =>
+  access.can(organizationId, 'read-workspaces');
+
+/** What a list of usages has besides its path and target. */
+export const usageList = {
+  visible: readsAll,
+  query: {
+    'filter[version]': 'Only of this version.',
+    'filter[breaks-with]': 'Only those whose configuration does not accept this version.',
+  },
+  include: ['workspace', 'run'],
+} as const;
+
+/** A page of the usages of a module or a provider, by workspace. */
+export async function listUsages(
+  { db, env, query, page }: { db: Database; env: Environment; query: Query; page: Page | undefined },
+  kind: Requirement['kind'],
+  { id: artifactId, organizationId, registryName, namespace, name, provider }: Artifact,
+): Promise<{ items: Usage[]; total: number }> {
+  const [version, upgrade] = [query.get('filter[version]'), query.get('filter[breaks-with]')];
+  if (upgrade !== undefined && valid(upgrade) === null) {
+    throw badParameter('filter[breaks-with]', 'filter[breaks-with] must be a version such as 1.2.0');
+  }
+  const names = [hostOf(registryName, env), namespace, name, ...(provider === undefined ? [] : [provider])];
+  const used = { kind, source: names.join('/').toLowerCase(), workspace: { organizationId } };
+  const rows = db.prisma.workspaceRequirement;
+  const constraints =
+    upgrade === undefined
+      ? []
+      : (await rows.findMany({ where: used, distinct: ['constraint'], select: { constraint: true } })).map(
+          ({ constraint }) => constraint,
+        );
+  const where: Prisma.WorkspaceRequirementWhereInput = {
+    ...used,
+    ...(version === undefined ? {} : { version }),
+    ...(upgrade === undefined ? {} : { constraint: { in: constraints.filter((one) => !accepts(one, upgrade)) } }),
+  };
+  const found = await rows.findMany({
+    where,
+    orderBy: [{ workspaceId: 'asc' }, { id: 'asc' }],
+    skip: page!.offset,
+    take: page!.size,
+  });
+  const items = found.map((row) => ({ ...row, organizationId, artifactId }));
+  return { items, total: await rows.count({ where }) };
 }
 
 const usageSerializer = serializerOf<Usage>()({
   type: 'registry-module-usages',
-  shape: { version: text, 'used-at': instant },
-  relations: { 'registry-module': hasOne('registry-modules'), workspace: hasOne('workspaces'), run: hasOne('runs') },
+  shape: usageShape,
+  relations: { 'registry-module': hasOne('registry-modules'), ...usageRelations },
   id: ({ id }) => id,
-  attributes: ({ versionText, usedAt }) => ({ version: versionText, 'used-at': usedAt }),
-  relationships: ({ moduleId, workspaceId, runId }) => ({
-    'registry-module': toOne('registry-modules', moduleId),
-    workspace: toOne('workspaces', workspaceId),
-    run: toOne('runs', runId),
+  attributes: usageAttributes,
+  relationships: (usage) => ({
+    'registry-module': toOne('registry-modules', usage.artifactId),
+    ...usedBy(usage),
   }),
 });
-
-const include = {
-  version: { select: { version: true, moduleId: true } },
-  workspace: { select: { organizationId: true } },
-};
-type UsageRow = Row & {
-  version: { version: string; moduleId: string };
-  workspace: { organizationId: string };
-};
-const shown = ({ version, workspace, ...row }: UsageRow): Usage => ({
-  ...row,
-  organizationId: workspace.organizationId,
-  moduleId: version.moduleId,
-  versionText: version.version,
-});
-
-const readsAll = (access: Access, { organizationId }: Pick<RegistryModule, 'organizationId'>): boolean =>
-  access.can(organizationId, 'read-workspaces');
 
 /** Lists the workspaces that use a module. */
 export const usageIndex = endpoints(modulePolicy, usageSerializer).list(
   '/registry-modules/:registry_module_id/usages',
   {
-    summary: 'List the workspaces of the organization whose newest run installed a version of a module.',
-    visible: readsAll,
-    query: { 'filter[version]': 'Only of this version.' },
-    include: ['workspace', 'run'],
+    ...usageList,
+    summary:
+      'List the workspaces of the organization whose newest plan installed a module, and the versions they accept.',
     load: ({ db, principal, params }) => find(db, principal, params.registry_module_id),
-    run: async ({ db, target, query, page }) => {
-      const version = query.get('filter[version]');
-      const where = {
-        version: { moduleId: target.id, ...(version === undefined ? {} : { version }) },
-        workspace: { organizationId: target.organizationId },
-      };
-      const rows = await db.prisma.registryModuleUsage.findMany({
-        where,
-        include,
-        orderBy: [{ workspaceId: 'asc' }, { id: 'asc' }],
-        skip: page!.offset,
-        take: page!.size,
-      });
-      return { items: rows.map(shown), total: await db.prisma.registryModuleUsage.count({ where }) };
-    },
+    run: ({ target, ...call }) => listUsages(call, 'module', target),
   },
 );
-
-/** Usages where answers include them. */
-export const usageIncluded = includable<Usage>({
-  serializer: usageSerializer,
-  load: async (db, ids) =>
-    (await db.prisma.registryModuleUsage.findMany({ where: { id: { in: [...ids] } }, include })).map(shown),
-  visible: readsAll,
-});
-
-/**
- * Records which versions a run installs: its workspace uses those, and none that only earlier runs installed. Plan-only
- * runs change nothing.
- */
-export async function noteUsage(
-  db: Database,
-  principal: Principal,
-  { id: versionId }: Pick<ModuleVersion, 'id'>,
-): Promise<void> {
-  if (principal.kind !== 'run') return;
-  // The principal's name is the id of the run.
-  await db.prisma.$executeRaw`
-    WITH using_run AS (SELECT id, workspace_id FROM run WHERE id = ${principal.name} AND NOT plan_only AND NOT is_assessment),
-         left_behind AS (
-           DELETE FROM registry_module_usage u USING using_run r
-            WHERE u.workspace_id = r.workspace_id AND u.run_id <> r.id AND u.module_version_id <> ${versionId})
-    INSERT INTO registry_module_usage (id, module_version_id, workspace_id, run_id)
-    SELECT ${newId('modusage')}, ${versionId}, r.workspace_id, r.id FROM using_run r
-    ON CONFLICT (module_version_id, workspace_id) DO UPDATE SET run_id = excluded.run_id, used_at = now()`;
-}

@@ -1,3 +1,4 @@
+import { hasOne, toOne } from '@keystead/jsonapi';
 import { notFound } from '@keystead/refusal';
 import { actorOf } from '../../../kernel/audit/audit';
 import { signedUrl } from '../../../kernel/blobs/signed-urls';
@@ -8,6 +9,7 @@ import {
   includable,
   type LookupBy,
   type Resource,
+  serializerOf,
 } from '../../../kernel/endpoints/endpoint';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { organizationPolicy } from '../../organizations/organizations/policy';
@@ -16,6 +18,15 @@ import { gather } from '../../runs/agents/wire';
 import { bindingsOf } from '../../workspaces/projects/tag-bindings';
 import { bindingSerializer } from '../../workspaces/tags/routes';
 import { organizationsOf, readsArtifact } from '../modules/policy';
+import {
+  listUsages,
+  type Usage,
+  usageAttributes,
+  usageList,
+  usageRelations,
+  usageShape,
+  usedBy,
+} from '../modules/usages';
 import { mirrorProtocol } from './mirror';
 import { providerPolicy, providerVersionPolicy } from './policy';
 import { paths, providerProtocol } from './protocol';
@@ -299,6 +310,26 @@ const content = onPlatform.raw('GET')(archiveByLink, {
   },
 });
 
+const usageSerializer = serializerOf<Usage>()({
+  type: 'registry-provider-usages',
+  shape: usageShape,
+  relations: { 'registry-provider': hasOne('registry-providers'), ...usageRelations },
+  id: ({ id }) => id,
+  attributes: usageAttributes,
+  relationships: (usage) => ({
+    'registry-provider': toOne('registry-providers', usage.artifactId),
+    ...usedBy(usage),
+  }),
+});
+
+const usageIndex = endpoints(providerPolicy, usageSerializer).list('/registry-providers/:registry_provider_id/usages', {
+  ...usageList,
+  summary:
+    'List the workspaces of the organization whose newest plan installed a provider, and the versions they accept.',
+  load: ({ db, principal, params }) => find(db, principal, params.registry_provider_id),
+  run: ({ target, ...call }) => listUsages(call, 'provider', target),
+});
+
 /** Providers of organizations: signed uploads, and the protocols by which the tools install them. */
 export const providerResource: Resource = {
   name: 'registry-providers',
@@ -317,6 +348,7 @@ export const providerResource: Resource = {
     createPlatform,
     showPlatform,
     destroyPlatform,
+    usageIndex,
     ...signed,
     upload,
     content,

@@ -2,16 +2,15 @@ import { document, invalidAll, many, type ParsedDocument } from '@keystead/jsona
 import { z } from 'zod';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { sentBindings } from '../../workspaces/projects/tag-bindings';
-import { artifactName, registryNames, versionText } from '../modules/names';
+import { artifactName, hostOf, publicHost, registryNames, versionText } from '../modules/names';
 
 const names: readonly string[] = registryNames;
-const publicHost = 'registry.terraform.io';
 const hostName = /^(?=.{3,259}$)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)+(?::\d{1,5})?$/;
 
 /** The registry whose providers have a host in their addresses: our own, the public one, or that of a host. */
-export function registryOf(hostname: string, { publicUrl }: Pick<Environment, 'publicUrl'>): string {
+export function registryOf(hostname: string, env: Pick<Environment, 'publicUrl'>): string {
   const host = hostname.toLowerCase();
-  return host === new URL(publicUrl).host ? 'private' : host === publicHost ? 'public' : host;
+  return host === hostOf('private', env) ? 'private' : host === publicHost ? 'public' : host;
 }
 
 /**

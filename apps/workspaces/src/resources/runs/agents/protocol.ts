@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { mostRequirements, Requirement } from '../runs/requirements';
 
 /**
  * The messages between agents and this service, for both sides. Names are in kebab-case, bodies plain JSON; logs,
@@ -248,6 +249,8 @@ export const Result = z.strictObject({
   uploads: byName(z.string().max(200).optional()),
   /** Small files directly, in base64. Older services refuse the field. */
   files: byName(inline.optional()),
+  /** What `init` installed. Older services refuse the field. */
+  requirements: z.array(Requirement).max(mostRequirements).optional(),
 });
 
 /** Where a job logs in at the secrets service. */

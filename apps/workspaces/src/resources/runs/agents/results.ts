@@ -72,6 +72,7 @@ export async function finishJob(
           hasChanges: result['has-changes'],
           generatedConfiguration: result['generated-configuration'],
           health: result.health && (fromWire(result.health) as unknown as Health),
+          requirements: result.requirements,
           errorMessage,
           jsonPlan: sent('json-plan'),
           redactedJsonPlan: sent('redacted-json-plan'),

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../../../../kernel/database/database';
 import type { Health } from '../record-assessment';
+import type { Requirement } from '../requirements';
 
 /** Work for one worker at a time: the plan of a run, its apply, tests of a module, or a query. */
 export interface RunJob {
@@ -177,6 +178,8 @@ export interface PlanResult {
   readonly generatedConfiguration?: boolean;
   /** The counts of an assessment. */
   readonly health?: Health;
+  /** What `init` installed; undefined: the worker did not say. */
+  readonly requirements?: readonly Requirement[];
   readonly errorMessage?: string;
 }
 

@@ -12,6 +12,7 @@ import * as states from '../../../states/state-versions/service';
 import { uploadRaw } from '../../../states/state-versions/upload';
 import { requireWorkspace } from '../../../workspaces/workspaces/workspace';
 import { afterPlan, finish } from '../queue';
+import { noteRequirements } from '../requirements';
 import type { Run } from '../run';
 import { lockRunIfThere, movePhase, recordEvent } from '../transition';
 import { noteApplied } from '../triggered';
@@ -83,6 +84,7 @@ export async function finishPlan(
       generatedConfiguration: result.generatedConfiguration === true,
       ...(run.isAssessment && result.health ? { health: { ...result.health } } : {}),
     });
+    await noteRequirements(tx, run, result.requirements);
     await afterPlan(tx, run, result.hasChanges === true);
     return true;
   });

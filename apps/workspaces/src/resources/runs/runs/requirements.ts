@@ -1,0 +1,50 @@
+import { prerelease } from 'semver';
+import { z } from 'zod';
+import type { Database } from '../../../kernel/database/database';
+import { newId } from '../../../kernel/database/ids';
+import { parseConstraint } from '../../../kernel/installation/infra-versions';
+import type { Run } from './run';
+
+/** The most modules and providers that are recorded of a configuration. */
+export const mostRequirements = 500;
+
+/** A module or a provider that a configuration installs: where it is from, which version, and which it accepts. */
+export const Requirement = z.strictObject({
+  kind: z.enum(['module', 'provider']),
+  /** With its host: `registry.example.com/acme/network/aws`. */
+  source: z.string().min(1).max(512),
+  version: z.string().min(1).max(128),
+  /** Empty: it accepts every version. */
+  constraint: z.string().max(512),
+});
+export type Requirement = z.infer<typeof Requirement>;
+
+/** Records what the newest plan of a workspace installed. Plan-only runs and assessments change nothing. */
+export async function noteRequirements(
+  tx: Database,
+  { id: runId, workspaceId, planOnly, isAssessment }: Run,
+  requirements: readonly Requirement[] | undefined,
+): Promise<void> {
+  if (requirements === undefined || planOnly || isAssessment) return;
+  await tx.prisma.workspaceRequirement.deleteMany({ where: { workspaceId } });
+  if (requirements.length === 0) return;
+  await tx.prisma.workspaceRequirement.createMany({
+    data: requirements.map((one) => ({
+      ...one,
+      id: newId('usage'),
+      source: one.source.toLowerCase(),
+      workspaceId,
+      runId,
+    })),
+  });
+}
+
+/**
+ * Whether a constraint accepts a version, as the tools decide: a version before a release only by its own name. A
+ * constraint that cannot be read accepts nothing.
+ */
+export function accepts(constraint: string, version: string): boolean {
+  const clauses = constraint.split(',').map((clause) => clause.trim().replace(/^=?\s*v?/, ''));
+  if (prerelease(version) !== null && !clauses.includes(version)) return false;
+  return constraint === '' || parseConstraint(constraint)?.(version) === true;
+}

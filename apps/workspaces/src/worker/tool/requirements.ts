@@ -1,0 +1,76 @@
+import { z } from 'zod';
+import { mostRequirements, Requirement } from '../../resources/runs/runs/requirements';
+
+const Installed = z.looseObject({
+  Modules: z.array(z.looseObject({ Key: z.string(), Source: z.string().default(''), Version: z.string().default('') })),
+});
+interface Called {
+  readonly module_calls?: Readonly<Record<string, { readonly version_constraint?: string; readonly module?: unknown }>>;
+}
+const Calls: z.ZodType<Called> = z.looseObject({
+  module_calls: z
+    .record(z.string(), z.looseObject({ version_constraint: z.string().optional(), module: z.unknown().optional() }))
+    .optional(),
+});
+const Configuration = z.looseObject({
+  configuration: z.looseObject({ root_module: z.unknown().optional() }).optional(),
+});
+
+/** The constraint of each module call of a configuration, by the name that the tool gives it: `network.subnets`. */
+function constraintsOf(plan: unknown): Map<string, string> {
+  const found = new Map<string, string>();
+  const left: [prefix: string, module: unknown][] = [
+    ['', Configuration.safeParse(plan).data?.configuration?.root_module],
+  ];
+  for (let at = left.pop(); at !== undefined; at = left.pop()) {
+    const [prefix, module] = at;
+    for (const [name, call] of Object.entries(Calls.safeParse(module).data?.module_calls ?? {})) {
+      found.set(`${prefix}${name}`, call.version_constraint ?? '');
+      left.push([`${prefix}${name}.`, call.module]);
+    }
+  }
+  return found;
+}
+
+function parsed(json: Buffer | undefined): unknown {
+  try {
+    return JSON.parse(json?.toString('utf8') ?? '');
+  } catch {
+    return undefined;
+  }
+}
+
+const attributeOf = (block: string, name: string): string =>
+  new RegExp(`^\\s*${name}\\s*=\\s*"([^"\\n]*)"`, 'm').exec(block)?.[1] ?? '';
+
+/** The providers in a lock file, which the tool itself has written. */
+function lockedIn(lock: Buffer | undefined): Requirement[] {
+  const blocks = (lock?.toString('utf8') ?? '').split(/^provider /m).slice(1);
+  return blocks.map((block) => ({
+    kind: 'provider',
+    source: /^"([^"\n]*)"/.exec(block)?.[1] ?? '',
+    version: attributeOf(block, 'version'),
+    constraint: attributeOf(block, 'constraints'),
+  }));
+}
+
+/**
+ * The modules of registries and the providers that `init` installed, with what the configuration asks for: from the
+ * tool's list of installed modules, its lock file, and the plan. Anything unexpected is left out: a plan must not fail
+ * because of it.
+ */
+export function requirementsOf(
+  plan: unknown,
+  { modules, lock }: { readonly modules: Buffer | undefined; readonly lock: Buffer | undefined },
+): Requirement[] {
+  const constraints = constraintsOf(plan);
+  const called = (Installed.safeParse(parsed(modules)).data?.Modules ?? [])
+    .filter(({ Version }) => Version !== '')
+    .map(({ Key, Source, Version }): Requirement => {
+      const [source = ''] = Source.split('//');
+      return { kind: 'module', source, version: Version, constraint: constraints.get(Key) ?? '' };
+    });
+  const all = [...called, ...lockedIn(lock)].filter((one) => Requirement.safeParse(one).success);
+  const once = new Map(all.map((one) => [JSON.stringify(one), one]));
+  return [...once.values()].slice(0, mostRequirements);
+}
