@@ -1,3 +1,4 @@
+import { parseExact } from '@keystead/envelope';
 import { z } from 'zod';
 import { mostRequirements, Requirement } from '../../resources/runs/runs/requirements';
 
@@ -34,7 +35,7 @@ function constraintsOf(plan: unknown): Map<string, string> {
 
 function parsed(json: Buffer | undefined): unknown {
   try {
-    return JSON.parse(json?.toString('utf8') ?? '');
+    return parseExact(json?.toString('utf8') ?? '');
   } catch {
     return undefined;
   }
