@@ -564,6 +564,7 @@ export const examples: Readonly<Record<string, Making>> = {
   ...transitExamples,
   'write database/config/:name': asNamed((n) => ({ ...farDatabase, max_open_connections: n + 1 })),
   'delete database/config/:name': removedByName('database/config', farDatabase),
+  'write database/config/:name/verify': outside,
   'write database/reset/:name': async (world) => {
     const name = world.fresh();
     await world.root('POST', `database/config/${name}`, farDatabase);

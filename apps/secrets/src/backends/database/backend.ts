@@ -6,6 +6,7 @@ import {
   resumeRootRotation,
   rotateRootPath,
   rotateRootsWhenDue,
+  verifyPath,
 } from './config';
 import { credsPath, endUser, rehearsalPath, userSecret } from './creds';
 import type { Databases } from './databases';
@@ -33,6 +34,7 @@ export const database = (parts: DatabaseParts): Backend => {
     paths: [
       configListPath,
       configPath(databases),
+      verifyPath(databases),
       resetPath(databases),
       rotateRootPath(databases, policies),
       roleListPath,

@@ -21,7 +21,7 @@ import {
 } from '../../sdk/rotation-plan';
 import { shownAddress } from './address';
 import { configFields, connectionFields } from './config-fields';
-import { type ConnectionRecord, changeConfig, configs, dueRoots, rootPlans } from './config-record';
+import { type ConnectionRecord, changeConfig, configs, connectionOf, dueRoots, rootPlans } from './config-record';
 import { type Databases, driverOf } from './databases';
 import { type PasswordPolicies, usualPassword } from './passwords';
 import { checkTemplate } from './user-name';
@@ -94,14 +94,7 @@ export const configPath = (databases: Databases) =>
         checkTemplate(config.username_template);
         checkTerms(input, config.username !== '' && config.password !== '');
         driver.check(config);
-        if (verify_connection) {
-          await databases
-            .once(config, (database) => database.verify())
-            .catch((error) => {
-              if (!(error instanceof Refusal)) throw error;
-              refuse(`error creating database object: error verifying connection: ${error.message}`);
-            });
-        }
+        if (verify_connection) await requireLogin(databases, config, 'error creating database object: ');
         await dueRoots.change(storage, params.name, (last, tx) => {
           configs.put(tx, params.name, config);
           return planned(input, nowMs, last?.rotatedAtMs) ?? null;
@@ -149,6 +142,30 @@ function connectionData(config: ConnectionRecord): Record<string, unknown> {
 }
 
 const underWay = () => new Refusal('conflict', 'another request is changing this connection; try again');
+
+/** Logs in to a database by itself, outside its pool. Throws `invalid` with the reason if that fails. */
+const requireLogin = (databases: Databases, config: ConnectionRecord, what = ''): Promise<void> =>
+  databases
+    .once(config, (database) => database.verify())
+    .catch((error) => {
+      if (!(error instanceof Refusal)) throw error;
+      refuse(`${what}error verifying connection: ${error.message}`);
+    });
+
+/** Checks whether a stored connection works. */
+export const verifyPath = (databases: Databases) =>
+  path('config/:name/verify', {
+    summary: 'A check of a connection.',
+    params: { name: 'name-at' },
+    write: {
+      summary: 'Log in to the database with the stored settings; refused for the reason that prevents it.',
+      operationId: 'verify-connection',
+      async run({ params, storage }) {
+        await requireLogin(databases, await connectionOf(storage, params.name));
+        return empty;
+      },
+    },
+  });
 
 /** Closes a connection on all nodes; the next call opens a new one. */
 export const resetPath = (databases: Databases) =>

@@ -117,6 +117,12 @@ describe('the engine database with PostgreSQL', () => {
       .write(`${at}/config/named`, config({ connection_url: address(`localhost:${port}`) }))
       .expect(204);
     await secrets.root.write(`${at}/config/other`, { ...wrong, verify_connection: false }).expect(204);
+    // What is stored can be tested at any time.
+    await secrets.root.write(`${at}/config/pg/verify`).expect(204);
+    const failed = (await secrets.root.write(`${at}/config/other/verify`).expect(400)).body.errors[0];
+    expect(failed).toMatch(/^error verifying connection: .*authentication failed/);
+    expect(failed).not.toContain('wrong-one');
+    await secrets.root.write(`${at}/config/absent/verify`).expect(400);
     const literal = address().replace('{{password}}', 'in-the-url');
     await secrets.root
       .write(`${at}/config/literal`, { ...wrong, connection_url: literal, verify_connection: false })
