@@ -3,6 +3,10 @@
 import './journeys/secrets';
 import './journeys/transit';
 import './journeys/pki';
+import './journeys/database';
+import './journeys/ssh';
+import './journeys/totp';
+import './journeys/kubernetes';
 import './journeys/links-from-elsewhere';
 import './journeys/session';
 import './journeys/keyboard';

@@ -17,6 +17,22 @@ export function useRead<T>(
   });
 }
 
+/** Reads as above; null if nothing is stored there. */
+export function useReadOrNone<T>(path: string): UseQueryResult<T | null> {
+  const { transport } = useSession();
+  return useQuery<T | null>({
+    queryKey: ['v1', path, 'or none'],
+    queryFn: async () => {
+      try {
+        return (await transport.call<{ data: T }>('GET', `/v1/${path}`)).data;
+      } catch (error) {
+        if (error instanceof ApiError && error.status === 404) return null;
+        throw error;
+      }
+    },
+  });
+}
+
 /** Names with their list details. */
 export interface Listing<Info = Readonly<Record<string, unknown>>> {
   readonly keys: readonly string[];
@@ -57,18 +73,20 @@ export async function listed<Info>(
   }
 }
 
-/** A mutation below `/v1/`; afterwards, queries are refetched. */
+/** A request below `/v1/` that changes something; afterwards, queries are refetched. */
 export interface ChangeCall {
-  readonly method: 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** GET for reads that create a credential. */
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
   readonly body?: unknown;
 }
 
-/** Sends a mutation; returns the whole envelope. */
+/** Sends such a request; returns the whole envelope, which may hold secrets: only the page that asked keeps it. */
 export function useChange<T = unknown>(onDone?: (answer: T, change: ChangeCall) => void) {
   const { transport } = useSession();
   const queries = useQueryClient();
   return useMutation<T, Error, ChangeCall>({
+    gcTime: 0,
     mutationFn: ({ method, path, body }) =>
       transport.call<T>(
         method,

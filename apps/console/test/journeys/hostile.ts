@@ -62,6 +62,27 @@ export function vaultOf({ secretsUrl, firstRun }: TestInstallation): Promise<voi
     await write('nettles/root/generate/internal', { common_name: hostile, issuer_name: 'stem', key_type: 'ec' });
     await write('nettles/roles/leaf', { allow_any_name: true, enforce_hostnames: false, cn_validations: 'disabled' });
     await write('nettles/issue/leaf', { common_name: hostile, exclude_cn_from_sans: true, ttl: '20h' });
+    await write('sys/mounts/brambles', { type: 'database', description: hostile });
+    await write('brambles/config/hedge', {
+      plugin_name: 'postgresql-database-plugin',
+      connection_url: 'postgresql://{{username}}:{{password}}@db.example/app',
+      username: hostile,
+      password: 'unseen',
+      verify_connection: false,
+    });
+    await write('brambles/roles/berry', { db_name: 'hedge', creation_statements: [hostile] });
+    await write('sys/mounts/burrs', { type: 'ssh', description: hostile });
+    await write('burrs/issuers/import/bur', { key_type: 'ssh-ed25519' });
+    await write('burrs/roles/stalk', { key_type: 'ca', allow_user_certificates: true, allowed_users: hostile });
+    await write('burrs/roles/spine', { key_type: 'otp', default_user: hostile, cidr_list: '192.0.2.0/24' });
+    await write('sys/mounts/ivy', { type: 'totp', description: hostile });
+    await write('ivy/keys/leaf', { key: 'JBSWY3DPEHPK3PXP', account_name: hostile, issuer: hostile });
+    await write('sys/mounts/moss', { type: 'kubernetes', description: hostile });
+    await write('moss/config', { kubernetes_host: 'https://cluster.example', service_account_jwt: 'unseen' });
+    await write('moss/roles/sporeling', {
+      allowed_kubernetes_namespaces: [hostile],
+      generated_role_rules: JSON.stringify({ rules: [{ verbs: [hostile] }] }),
+    });
     await write('auth/token/create', { display_name: hostile, meta: { hostile }, ttl: '1h', policies: ['default'] });
   })();
   return vault;

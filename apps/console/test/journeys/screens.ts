@@ -43,6 +43,27 @@ const secretsPages = [
   ),
   ...['issue', 'sign', 'settings'].map((part) => `/ui/engines/mount?mount=nettles/&tab=roles&name=leaf&part=${part}`),
   '/ui/engines/mount?mount=nettles/&tab=roles&create=true',
+  ...['connections', 'roles', 'static-roles'].flatMap((tab) =>
+    ['', '&create=true'].map((more) => `/ui/engines/mount?mount=brambles/&tab=${tab}${more}`),
+  ),
+  ...['postgresql', 'redis'].map(
+    (kind) => `/ui/engines/mount?mount=brambles/&tab=connections&create=true&part=${kind}-database-plugin`,
+  ),
+  ...['overview', 'settings'].map(
+    (part) => `/ui/engines/mount?mount=brambles/&tab=connections&name=hedge&part=${part}`,
+  ),
+  ...['credentials', 'settings'].map((part) => `/ui/engines/mount?mount=brambles/&tab=roles&name=berry&part=${part}`),
+  ...['ca', 'roles'].map((tab) => `/ui/engines/mount?mount=burrs/&tab=${tab}`),
+  ...['', '&part=ca', '&part=otp'].map((part) => `/ui/engines/mount?mount=burrs/&tab=roles&create=true${part}`),
+  ...['stalk', 'spine'].flatMap((name) =>
+    ['', '&part=settings'].map((part) => `/ui/engines/mount?mount=burrs/&tab=roles&name=${name}${part}`),
+  ),
+  '/ui/engines/mount?mount=ivy/',
+  '/ui/engines/mount?mount=ivy/&tab=keys&name=leaf',
+  ...['', '&part=generate', '&part=import'].map((part) => `/ui/engines/mount?mount=ivy/&tab=keys&create=true${part}`),
+  ...['roles', 'configuration'].map((tab) => `/ui/engines/mount?mount=moss/&tab=${tab}`),
+  '/ui/engines/mount?mount=moss/&tab=roles&create=true',
+  ...['credentials', 'settings'].map((part) => `/ui/engines/mount?mount=moss/&tab=roles&name=sporeling&part=${part}`),
   '/ui/access/mount?mount=auth/token/',
   '/ui/engines/mount?mount=scheduler/&place=role/%7Bname%7D',
 ];

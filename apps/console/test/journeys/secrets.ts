@@ -264,7 +264,7 @@ describe('the console of the secrets service', () => {
         .getByRole('link', { name: /^token …/ })
         .first()
         .click();
-      await page.getByRole('link', { name: 'Choose some of them and revoke them' }).click();
+      await page.getByRole('link', { name: 'All of them' }).click();
       await page.waitForURL(/accessor=/);
       await page
         .getByLabel(/^Choose dock/)

@@ -18,7 +18,8 @@ import { PlaceForm } from './place';
 
 /** An engine or auth method: pages made for its type, or generated ones, and a form for each of its paths. */
 export function MountPage() {
-  const { mount: at = '', tab: asked, name, create, place: chosen, at: below } = useAddress('/engines/mount');
+  const address = useAddress('/engines/mount');
+  const { mount: at = '', create, place: chosen, at: below } = address;
   const { transport } = useSession();
   const navigate = useNavigate();
   const mounts = useMounts();
@@ -27,7 +28,10 @@ export function MountPage() {
     ? mounts.auth.find(({ path }) => `auth/${path}` === at)
     : mounts.secret.find(({ path }) => path === at);
   const own = isAuth ? undefined : ownPages.get(mount?.type ?? '');
-  const isPlace = chosen !== undefined || below !== undefined;
+  // Credentials are issued on the page of their role, if the engine has one.
+  const role = own === undefined ? undefined : /^creds\/([^/]+)$/.exec(below ?? '')?.[1];
+  const { tab: asked, name } = role === undefined ? address : { tab: 'roles', name: role };
+  const isPlace = role === undefined && (chosen !== undefined || below !== undefined);
   const ownTab = isPlace
     ? undefined
     : own?.tabs.find((one, at) => one.tab === asked || (asked === undefined && at === 0));
@@ -48,7 +52,9 @@ export function MountPage() {
   const settings = settingsOf(places);
   const tabs = [
     ...(own?.tabs ?? collections.map(({ list, title }) => ({ tab: list, label: title }))),
-    ...(own === undefined && settings.length === 0 ? [] : [{ tab: 'configuration', label: 'Configuration' }]),
+    ...(own?.isComplete || (own === undefined && settings.length === 0)
+      ? []
+      : [{ tab: 'configuration', label: 'Configuration' }]),
     { tab: 'endpoints', label: 'All endpoints' },
   ];
   const tab = ownTab?.tab ?? (isPlace || places.length === 0 ? 'endpoints' : (asked ?? tabs[0]?.tab));
@@ -130,10 +136,15 @@ export function MountPage() {
         <CollectionList key={`${at} ${tab}`} mount={at} collection={collection} />
       )}
       {ownPage}
-      {known && tab === 'configuration' && own !== undefined && document.isSuccess && settings.length === 0 ? (
+      {known &&
+      tab === 'configuration' &&
+      own !== undefined &&
+      ownTab === undefined &&
+      document.isSuccess &&
+      settings.length === 0 ? (
         <Empty>Your policies allow no settings of this engine.</Empty>
       ) : null}
-      {known && tab === 'configuration'
+      {known && tab === 'configuration' && ownTab === undefined
         ? settings.map((one) => (
             <details key={one.pattern} className="panel" open={settings.length === 1}>
               <summary>{labelOf(one.pattern.split('/').at(-1)!)}</summary>

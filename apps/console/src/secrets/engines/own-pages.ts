@@ -2,14 +2,39 @@ import { type ComponentType, lazy } from 'react';
 import type { OwnPageProps } from './own-page';
 
 interface OwnPages {
-  /** Shown before Configuration and All endpoints. */
+  /** Shown before All endpoints. */
   readonly tabs: readonly { readonly tab: string; readonly label: string }[];
+  /** It has no generated forms for its settings. */
+  readonly isComplete?: boolean;
   /** The content of a tab; for an item or a new one, a page with its head. */
   readonly Page: ComponentType<OwnPageProps>;
 }
 
 /** Secrets engines whose pages are made for them; those of all others are generated. */
-export const ownPages: ReadonlyMap<string, OwnPages> = new Map([
+export const ownPages: ReadonlyMap<string, OwnPages> = new Map<string, OwnPages>([
+  [
+    'database',
+    {
+      tabs: [
+        { tab: 'connections', label: 'Connections' },
+        { tab: 'roles', label: 'Roles' },
+        { tab: 'static-roles', label: 'Static roles' },
+      ],
+      isComplete: true,
+      Page: lazy(() => import('./database/database')),
+    },
+  ],
+  [
+    'kubernetes',
+    {
+      tabs: [
+        { tab: 'roles', label: 'Roles' },
+        { tab: 'configuration', label: 'Configuration' },
+      ],
+      isComplete: true,
+      Page: lazy(() => import('./kubernetes/kubernetes')),
+    },
+  ],
   [
     'pki',
     {
@@ -24,5 +49,16 @@ export const ownPages: ReadonlyMap<string, OwnPages> = new Map([
       Page: lazy(() => import('./pki/pki')),
     },
   ],
+  [
+    'ssh',
+    {
+      tabs: [
+        { tab: 'ca', label: 'CA' },
+        { tab: 'roles', label: 'Roles' },
+      ],
+      Page: lazy(() => import('./ssh/ssh')),
+    },
+  ],
+  ['totp', { tabs: [{ tab: 'keys', label: 'Keys' }], isComplete: true, Page: lazy(() => import('./totp/totp')) }],
   ['transit', { tabs: [{ tab: 'keys', label: 'Keys' }], Page: lazy(() => import('./transit/transit')) }],
 ]);

@@ -14,41 +14,53 @@ const mostShown = 100;
 
 interface RecordColumn<Item> {
   readonly head: string;
-  readonly cell: (record: Item) => ReactNode;
+  readonly cell: (record: Item, name: string) => ReactNode;
   /** Undefined while the record is read. */
   readonly sortBy?: (record: Item | undefined) => string | number;
 }
 
-/** The records of a mount by name, with a search: each row reads its record. The tab is also the path of the list. */
-export function RecordTable<Item>({
-  mount,
-  tab,
-  add,
-  empty,
-  columns,
-}: {
-  readonly mount: string;
-  readonly tab: 'keys' | 'roles';
-  /** The button that creates one. */
-  readonly add: ReactNode;
-  readonly empty: ReactNode;
-  readonly columns: readonly RecordColumn<Item>[];
-}) {
+/** Records by their names; undefined while they are read, and if they may not be. */
+export function useRecords<Item>(at: string, names: readonly string[]): ReadonlyMap<string, Item | undefined> {
   const { transport } = useSession();
-  const at = `${encodedPath(mount)}${tab}`;
-  const names = useList(at);
-  const [text, setText] = useState('');
-  const found = (names.data ?? []).filter((name) => name.toLowerCase().includes(text.toLowerCase()));
-  const shown = found.slice(0, mostShown);
-  const records = useQueries({
-    queries: shown.map((name) => ({
+  return useQueries({
+    queries: names.map((name) => ({
       queryKey: ['v1', `${at}/${encodeURIComponent(name)}`],
       staleTime: 30_000,
       retry: false,
       queryFn: async () => (await transport.call<{ data: Item }>('GET', `/v1/${at}/${encodeURIComponent(name)}`)).data,
     })),
-    combine: (answers) => new Map(shown.map((name, index) => [name, answers[index]?.data])),
+    combine: (answers) => new Map(names.map((name, index) => [name, answers[index]?.data])),
   });
+}
+
+/** A readable title of a list: `static-roles` becomes "Static roles". */
+const titleOf = (tab: string): string => tab.replace(/-/g, ' ').replace(/^./, (letter) => letter.toUpperCase());
+
+/** The records of a mount by name, with a search: each row reads its record. */
+export function RecordTable<Item>({
+  mount,
+  tab,
+  list = tab,
+  add,
+  empty,
+  columns,
+}: {
+  readonly mount: string;
+  readonly tab: string;
+  /** The path of the list, if it is not called like the tab. */
+  readonly list?: string;
+  /** The button that creates one. */
+  readonly add: ReactNode;
+  readonly empty: ReactNode;
+  readonly columns: readonly RecordColumn<Item>[];
+}) {
+  const at = `${encodedPath(mount)}${list}`;
+  const title = titleOf(tab);
+  const names = useList(at);
+  const [text, setText] = useState('');
+  const found = (names.data ?? []).filter((name) => name.toLowerCase().includes(text.toLowerCase()));
+  const shown = found.slice(0, mostShown);
+  const records = useRecords<Item>(at, shown);
   if (names.data === undefined) {
     return names.error ? <ErrorNotice error={names.error} onRetry={() => void names.refetch()} /> : <Skeleton />;
   }
@@ -56,11 +68,17 @@ export function RecordTable<Item>({
   return (
     <div className="stack-tight">
       <div className="row spread bottom">
-        <TextField label={`Search ${tab}`} type="search" value={text} onChange={setText} placeholder="Part of a name" />
+        <TextField
+          label={`Search ${title.toLowerCase()}`}
+          type="search"
+          value={text}
+          onChange={setText}
+          placeholder="Part of a name"
+        />
         {add}
       </div>
       <Table
-        label={tab === 'keys' ? 'Keys' : 'Roles'}
+        label={title}
         rows={shown}
         keyOf={(name) => name}
         narrow="stacked"
@@ -74,7 +92,7 @@ export function RecordTable<Item>({
             head,
             cell: (name: string) => {
               const record = records.get(name);
-              return record === undefined ? <span className="second">…</span> : cell(record);
+              return record === undefined ? <span className="second">…</span> : cell(record, name);
             },
             ...(sortBy && { sortBy: (name: string) => sortBy(records.get(name)) }),
           })),
@@ -82,7 +100,7 @@ export function RecordTable<Item>({
       />
       {found.length > shown.length ? (
         <p className="second small">
-          {shown.length} of {found.length} {tab} are shown: search for a part of a name.
+          {shown.length} of {found.length} {title.toLowerCase()} are shown: search for a part of a name.
         </p>
       ) : null}
     </div>

@@ -1,10 +1,12 @@
 import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
 import { ErrorNotice } from '../../design/error-notice';
 import { Skeleton } from '../../design/page';
 import { page } from '../pages';
 import { useRead } from '../reads';
 import { LeaseTable } from './lease-table';
 import type { Lease } from './lifeline';
+import { RevokeChosen } from './revoke-chosen';
 
 interface LeasesOfProps {
   readonly title: string;
@@ -14,8 +16,9 @@ interface LeasesOfProps {
   readonly none: string;
 }
 
-/** Some of the leases of a token or a path. */
+/** Some of the leases of a token or a path, to choose and revoke. */
 export function LeasesOf({ title, of, none }: LeasesOfProps) {
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const query = new URLSearchParams({ ...of, limit: '50' });
   const found = useRead<{ leases: readonly Lease[]; next: string | null }>(`sys/leases/timeline?${query}`);
   return (
@@ -26,12 +29,11 @@ export function LeasesOf({ title, of, none }: LeasesOfProps) {
       {found.data?.leases.length === 0 ? <p className="second">{none}</p> : null}
       {found.data === undefined || found.data.leases.length === 0 ? null : (
         <>
-          <LeaseTable leases={found.data.leases} isOfOne={'accessor' in of} />
-          <p>
-            <Link {...page('/leases', of)}>
-              {found.data.next === null ? 'Choose some of them and revoke them' : 'All of them'}
-            </Link>
-          </p>
+          <LeaseTable leases={found.data.leases} isOfOne={'accessor' in of} chosen={chosen} onChoose={setChosen} />
+          <div className="row">
+            <RevokeChosen chosen={chosen} onDone={() => setChosen(new Set())} />
+            <Link {...page('/leases', of)}>All of them</Link>
+          </div>
         </>
       )}
     </section>

@@ -12,6 +12,7 @@ import { page, useAddress } from '../pages';
 import { encodedPath, useChange } from '../reads';
 import { LeaseTable } from './lease-table';
 import type { Lease } from './lifeline';
+import { RevokeChosen } from './revoke-chosen';
 import type { LeaseSearch } from './search';
 
 interface LeasePage {
@@ -27,7 +28,7 @@ export function Leases() {
   const [prefix, setPrefix] = useState(search.prefix ?? '');
   const [accessor, setAccessor] = useState(search.accessor ?? '');
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
-  const [ending, setEnding] = useState<'chosen' | 'prefix'>();
+  const [ending, setEnding] = useState(false);
   const found = useInfiniteQuery({
     queryKey: ['v1', 'leases', search],
     initialPageParam: '',
@@ -44,7 +45,7 @@ export function Leases() {
   });
   const change = useChange();
   const below = `sys/leases/revoke-prefix/${search.prefix ?? ''}`;
-  const may = useMay(['sys/leases/revoke', below]);
+  const may = useMay([below]);
   const leases = found.data?.pages.flatMap((page) => page.leases) ?? [];
   const now = Date.now();
   const failing = leases.filter(({ next_attempt }) => next_attempt !== null);
@@ -58,13 +59,6 @@ export function Leases() {
   const submit = (event: FormEvent) => {
     event.preventDefault();
     look(meant(search.failing ?? false));
-  };
-  const revoke = async () => {
-    for (const lease_id of chosen) {
-      await change.mutateAsync({ method: 'PUT', path: 'sys/leases/revoke', body: { lease_id } }).catch(() => undefined);
-    }
-    setChosen(new Set());
-    setEnding(undefined);
   };
   const asked = new URLSearchParams(
     Object.entries(search)
@@ -86,18 +80,12 @@ export function Leases() {
         }
         actions={
           chosen.size > 0 ? (
-            <Button
-              kind="danger"
-              {...may({ path: 'sys/leases/revoke', capabilities: ['update'] })}
-              onClick={() => setEnding('chosen')}
-            >
-              Revoke {chosen.size} {chosen.size === 1 ? 'lease' : 'leases'}
-            </Button>
+            <RevokeChosen chosen={chosen} onDone={() => setChosen(new Set())} />
           ) : search.prefix === undefined || search.accessor !== undefined ? undefined : (
             <Button
               kind="danger"
               {...may({ path: below, capabilities: ['update', 'sudo'] })}
-              onClick={() => setEnding('prefix')}
+              onClick={() => setEnding(true)}
             >
               Revoke all below {search.prefix}
             </Button>
@@ -137,38 +125,18 @@ export function Leases() {
           </Button>
         </div>
       ) : null}
-      {ending === 'chosen' ? (
-        <Confirm
-          title={`Revoke ${chosen.size} ${chosen.size === 1 ? 'lease' : 'leases'}?`}
-          action={`Revoke ${chosen.size} ${chosen.size === 1 ? 'lease' : 'leases'}`}
-          danger
-          busy={change.isPending}
-          onClose={() => setEnding(undefined)}
-          onConfirm={() => void revoke()}
-        >
-          <p>Their credentials stop working at once:</p>
-          <ul className="stack-tight small">
-            {[...chosen].slice(0, 10).map((id) => (
-              <li key={id}>
-                <code>{id}</code>
-              </li>
-            ))}
-          </ul>
-          {chosen.size > 10 ? <p className="second small">and {chosen.size - 10} more</p> : null}
-        </Confirm>
-      ) : null}
-      {ending === 'prefix' && search.prefix !== undefined ? (
+      {ending && search.prefix !== undefined ? (
         <Confirm
           title={`Revoke everything below ${search.prefix}?`}
           action={`Revoke ${count} leases`}
           name={search.prefix}
           danger
           busy={change.isPending}
-          onClose={() => setEnding(undefined)}
+          onClose={() => setEnding(false)}
           onConfirm={() =>
             change.mutate(
               { method: 'PUT', path: `sys/leases/revoke-prefix/${encodedPath(search.prefix!)}` },
-              { onSettled: () => setEnding(undefined) },
+              { onSettled: () => setEnding(false) },
             )
           }
         >

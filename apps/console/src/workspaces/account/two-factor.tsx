@@ -5,10 +5,10 @@ import { CopyButton } from '../../design/copy';
 import { TextField } from '../../design/field';
 import { Form } from '../../design/form';
 import { Notice } from '../../design/notice';
+import { QrCode } from '../../design/qr-code';
 import { SecretValue } from '../../design/secret-value';
 import { useChange, useRead } from '../api';
 import { Loaded } from '../parts/loaded';
-import { QrCode } from './qr-code';
 
 type State = Resource<'TwoFactorResource'>;
 

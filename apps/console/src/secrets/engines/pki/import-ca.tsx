@@ -5,7 +5,7 @@ import { Notice } from '../../../design/notice';
 import { useMay } from '../../may';
 import { mountPage } from '../../pages';
 import { encodedPath, useChange } from '../../reads';
-import { PemField } from './pem-field';
+import { PastedField } from '../pasted-field';
 
 interface Imported {
   readonly data: {
@@ -35,7 +35,7 @@ export function ImportCa({ mount }: { readonly mount: string }) {
         {...may({ path, capabilities: ['update'] })}
         onSend={() => change.mutate({ method: 'POST', path: encodedPath(path), body: { pem_bundle: text } })}
       >
-        <PemField
+        <PastedField
           label="Certificates and keys"
           value={text}
           onChange={setText}

@@ -10,9 +10,9 @@ import { useMay } from '../../may';
 import { useMounts } from '../../mounts';
 import { mountPage } from '../../pages';
 import { encodedPath, useChange } from '../../reads';
+import { PastedField } from '../pasted-field';
 import { type AskedCa, CaFields, CaTtlField, keyOf, newCa, subjectOf } from './ca-fields';
 import { useIssuers } from './issuers-of';
-import { PemField } from './pem-field';
 
 interface Requested {
   readonly data: { readonly csr: string; readonly key_id: string };
@@ -211,7 +211,7 @@ export function ExternalIntermediate({ mount }: { readonly mount: string }) {
           {...may({ path: `${mount}intermediate/set-signed`, capabilities: ['update'] })}
           onSend={() => void signed.take(text, asked.issuer_name).catch(() => undefined)}
         >
-          <PemField label="Signed certificate and its chain" value={text} onChange={setText} />
+          <PastedField label="Signed certificate and its chain" value={text} onChange={setText} />
         </Form>
       </li>
     </ol>

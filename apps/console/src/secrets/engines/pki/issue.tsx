@@ -8,9 +8,9 @@ import { PickerField } from '../../../design/picker';
 import { Time } from '../../../design/time';
 import { useMay } from '../../may';
 import { encodedPath, useChange } from '../../reads';
+import { PastedField } from '../pasted-field';
 import { spanOf, type TtlChoice, TtlField } from '../ttl-field';
 import { type Issued, IssuedCertificate } from './issued';
-import { PemField } from './pem-field';
 import { leafTtls, type PkiRole, roleKeys } from './role';
 
 interface RoleProps {
@@ -229,7 +229,7 @@ export function SignForm({ mount, name: role, role: rules }: RoleProps) {
   }
   return (
     <Form action="Sign" {...form}>
-      <PemField
+      <PastedField
         label="Certificate signing request (CSR)"
         value={csr}
         onChange={(text) => {

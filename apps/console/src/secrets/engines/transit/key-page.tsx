@@ -6,6 +6,7 @@ import { Button } from '../../../design/button';
 import { CopyButton } from '../../../design/copy';
 import { Confirm } from '../../../design/dialog';
 import { ErrorNotice } from '../../../design/error-notice';
+import { Facts } from '../../../design/facts';
 import { Notice } from '../../../design/notice';
 import { PageHead, SameBy, Skeleton } from '../../../design/page';
 import { saveFile } from '../../../design/save-file';
@@ -90,7 +91,7 @@ export function KeyPage({ mount, name }: { readonly mount: string; readonly name
             <Pad mount={mount} of={key} />
             <Versions of={key} />
           </div>
-          <Facts of={key} />
+          <KeyFacts of={key} />
         </div>
       )}
       {open === 'rotate' && key !== undefined ? (
@@ -125,7 +126,7 @@ export function KeyPage({ mount, name }: { readonly mount: string; readonly name
   );
 }
 
-function Facts({ of: key }: { readonly of: TransitKey }) {
+function KeyFacts({ of: key }: { readonly of: TransitKey }) {
   const yes = (value: boolean | undefined) => (value ? 'yes' : 'no');
   const facts: readonly (readonly [string, string | number])[] = [
     ['Newest version', key.latest_version],
@@ -143,14 +144,7 @@ function Facts({ of: key }: { readonly of: TransitKey }) {
     <aside className="stack-tight" aria-labelledby="facts">
       <h2 id="facts">Key</h2>
       {type === undefined ? null : <p className="second small">{type.sentence}</p>}
-      <dl className="facts">
-        {facts.map(([label, value]) => (
-          <div key={label} className="contents">
-            <dt>{label}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
+      <Facts rows={facts} />
     </aside>
   );
 }

@@ -1,0 +1,143 @@
+import { useNavigate } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { ApiError } from '../../api/api-error';
+import { TextField } from '../../design/field';
+import { Form } from '../../design/form';
+import { Notice } from '../../design/notice';
+import { useMay } from '../may';
+import { mountPage } from '../pages';
+import { encodedPath, useChange, useList } from '../reads';
+import { type FieldRow, RowField } from './field-rows';
+
+/** A record as the API reads and writes it. */
+export type FormRecord = Readonly<Record<string, unknown>>;
+
+interface RowGroup {
+  /** Without a title the fields are always shown, otherwise behind it. */
+  readonly title?: string;
+  readonly rows: readonly FieldRow[];
+}
+
+/** The settings of a record by rows of fields; without a name, of a new one. Only what was changed is sent. */
+export function RecordForm({
+  mount,
+  tab,
+  list = tab,
+  name,
+  stored,
+  groups,
+  isWhole = false,
+  action = 'Save',
+  nameHint,
+  unsent = [],
+  children,
+}: {
+  readonly mount: string;
+  readonly tab: string;
+  /** The path of the list, if it is not called like the tab. */
+  readonly list?: string;
+  readonly name: string | undefined;
+  readonly stored: FormRecord;
+  readonly groups: (record: FormRecord) => readonly RowGroup[];
+  /** A write replaces the record, so everything is sent. */
+  readonly isWhole?: boolean;
+  readonly action?: string;
+  /** An example of a name. */
+  readonly nameHint?: string;
+  /** Fields that only the page has. */
+  readonly unsent?: readonly string[];
+  readonly children?: (record: FormRecord) => ReactNode;
+}) {
+  const [record, setRecord] = useState(stored);
+  const [newName, setNewName] = useState('');
+  const to = name ?? newName.trim();
+  const path = `${mount}${list}/${to}`;
+  const names = useList(`${encodedPath(mount)}${list}`);
+  const isTaken = name === undefined && (names.data ?? []).includes(to);
+  const may = useMay(name === undefined ? [] : [path]);
+  const navigate = useNavigate();
+  const change = useChange(() => {
+    setRecord(withoutSecrets(groups(record), record));
+    if (name === undefined) void navigate(mountPage({ mount, tab, name: to }));
+  });
+  const shown = groups(record);
+  const wrong = wrongField(change.error, shown);
+  const changed = Object.entries(record).filter(
+    ([field, value]) => value !== stored[field] && !(value === '' && stored[field] === undefined),
+  );
+  const sent = isWhole || name === undefined ? Object.entries(record) : changed;
+  const send = () => {
+    if (isTaken) return;
+    change.mutate({
+      method: 'POST',
+      path: `${encodedPath(mount)}${list}/${encodeURIComponent(to)}`,
+      body: Object.fromEntries(
+        sent.filter(([field]) => !unsent.includes(field)).flatMap(([field, value]) => given(field, value)),
+      ),
+    });
+  };
+  const fieldOf = (row: FieldRow) => (
+    <RowField
+      key={row.name}
+      row={row}
+      value={record[row.name]}
+      error={wrong?.field === row.name ? wrong.message : undefined}
+      onChange={(value) => {
+        if (!change.isIdle) change.reset();
+        setRecord((before) => ({ ...before, [row.name]: value, ...row.also?.(value) }));
+      }}
+    />
+  );
+  return (
+    <Form
+      action={action}
+      change={{ isPending: change.isPending, error: wrong === undefined ? change.error : null }}
+      {...(name === undefined ? {} : may({ path, capabilities: ['update'] }))}
+      onSend={send}
+    >
+      {name === undefined ? (
+        <TextField
+          label="Name"
+          required
+          autoFocus
+          value={newName}
+          onChange={setNewName}
+          {...(nameHint === undefined ? {} : { placeholder: nameHint })}
+          error={isTaken ? `The name ${to} is taken.` : undefined}
+        />
+      ) : null}
+      {shown.map(({ title, rows }) =>
+        title === undefined ? (
+          rows.map(fieldOf)
+        ) : (
+          <details key={title} className="advanced" open={rows.some(({ name }) => name === wrong?.field) || undefined}>
+            <summary>{title}</summary>
+            <div className="stack">{rows.map(fieldOf)}</div>
+          </details>
+        ),
+      )}
+      {children?.(record)}
+      {change.isSuccess && name !== undefined ? <Notice tone="green">Saved.</Notice> : null}
+    </Form>
+  );
+}
+
+/** What is sent for a field: nothing if it is empty, and no statement without a text. */
+function given(field: string, value: unknown): readonly (readonly [string, unknown])[] {
+  if (value === undefined) return [];
+  return [[field, Array.isArray(value) ? value.filter((one) => one !== '') : value]];
+}
+
+/** Once they are stored, the page forgets them. */
+function withoutSecrets(groups: readonly RowGroup[], record: FormRecord): FormRecord {
+  const secrets = groups.flatMap(({ rows }) => rows.filter(({ as }) => as === 'secret').map(({ name }) => name));
+  return Object.fromEntries(Object.entries(record).filter(([field]) => !secrets.includes(field)));
+}
+
+/** The field that a refusal is about; undefined if it names none that is shown. */
+function wrongField(error: unknown, groups: readonly RowGroup[]) {
+  if (!(error instanceof ApiError) || error.status !== 400) return undefined;
+  const names = groups.flatMap(({ rows }) => rows.map(({ name }) => name)).sort((a, b) => b.length - a.length);
+  const field = names.find((name) => new RegExp(`\\b${name}\\b`).test(error.message));
+  return field === undefined ? undefined : { field, message: error.message };
+}

@@ -1,0 +1,127 @@
+import { Link, useNavigate } from '@tanstack/react-router';
+import { Trash2 } from 'lucide-react';
+import { type ReactNode, useState } from 'react';
+import { Button } from '../../design/button';
+import { Confirm } from '../../design/dialog';
+import { ErrorNotice } from '../../design/error-notice';
+import { PageHead, SameBy, Skeleton } from '../../design/page';
+import { useMay } from '../may';
+import { mountPage, useAddress } from '../pages';
+import { encodedPath, useChange, useRead } from '../reads';
+import { crumbsTo } from './own-page';
+
+interface RecordPart {
+  readonly part: string;
+  readonly label: string;
+  /** What the part does by API and by command, below the mount. */
+  readonly same: { readonly api: string; readonly command: string };
+  /** It works without the right to read the record. */
+  readonly readless?: boolean;
+}
+
+/** A named record of a mount: its head, the parts of its page, and a button that deletes it. */
+export function RecordPage<Item>({
+  mount,
+  tab,
+  list = tab,
+  name,
+  one,
+  parts,
+  about,
+  actions,
+  deletion,
+  isFinal = false,
+  children,
+}: {
+  readonly mount: string;
+  readonly tab: string;
+  /** The path of the list, if it is not called like the tab. */
+  readonly list?: string;
+  readonly name: string;
+  /** What a record is called. */
+  readonly one: string;
+  readonly parts: readonly RecordPart[];
+  readonly about?: (record: Item) => ReactNode;
+  readonly actions?: (record: Item) => ReactNode;
+  /** What the deletion means. */
+  readonly deletion: string;
+  /** Its name has to be typed to delete it. */
+  readonly isFinal?: boolean;
+  /** The content of a part. The record is undefined only if the part needs no record, and it may not be read. */
+  readonly children: (part: string, record: Item | undefined) => ReactNode;
+}) {
+  const { part: asked } = useAddress('/engines/mount');
+  const chosen = parts.find(({ part }) => part === asked) ?? parts[0]!;
+  const path = `${mount}${list}/${name}`;
+  const at = `${encodedPath(mount)}${list}/${encodeURIComponent(name)}`;
+  const found = useRead<Item>(at);
+  const may = useMay([path]);
+  const navigate = useNavigate();
+  const remove = useChange(() => void navigate(mountPage({ mount, tab })));
+  const [removing, setRemoving] = useState(false);
+  const close = () => setRemoving(false);
+  const record = found.data;
+  const isShown = record !== undefined || (chosen.readless === true && !found.isPending);
+  return (
+    <div className="stack">
+      <PageHead
+        title={name}
+        crumbs={crumbsTo(mount, tab)}
+        state={<span className="second small">{one}</span>}
+        actions={
+          <>
+            {record === undefined ? null : actions?.(record)}
+            <Button
+              kind="danger"
+              icon={Trash2}
+              {...may({ path, capabilities: ['delete'] })}
+              onClick={() => setRemoving(true)}
+            >
+              Delete
+            </Button>
+          </>
+        }
+      >
+        {record === undefined || about === undefined ? null : <div className="second">{about(record)}</div>}
+      </PageHead>
+      {parts.length === 1 ? null : (
+        <nav className="tabs" aria-label={`Parts of ${name}`}>
+          {parts.map(({ part, label }) => (
+            <Link
+              key={part}
+              {...mountPage({ mount, tab, name, part })}
+              aria-current={part === chosen.part ? 'page' : undefined}
+              activeProps={{}}
+            >
+              {label}
+            </Link>
+          ))}
+        </nav>
+      )}
+      <ErrorNotice error={chosen.readless ? null : found.error} />
+      {found.isPending ? <Skeleton rows={6} /> : null}
+      {isShown ? children(chosen.part, record) : null}
+      {removing ? (
+        <Confirm
+          title={`Delete ${one} ${name}?`}
+          action={`Delete ${one}`}
+          danger
+          {...(isFinal ? { name } : {})}
+          busy={remove.isPending}
+          onClose={close}
+          onConfirm={() => remove.mutate({ method: 'DELETE', path: at }, { onSuccess: close })}
+        >
+          <p>{deletion}</p>
+          <ErrorNotice error={remove.error} />
+        </Confirm>
+      ) : null}
+      <SameBy api={chosen.same.api} command={chosen.same.command} />
+    </div>
+  );
+}
+
+/** The same by API and by command: `read`, or `write` with some of its fields. */
+export const sameBy = (verb: 'read' | 'write', path: string, fields = '') => ({
+  api: `${verb === 'read' ? 'GET' : 'POST'} /v1/${path}`,
+  command: `keystead ${verb} ${path}${fields === '' ? '' : ` ${fields}`}`,
+});

@@ -1,0 +1,122 @@
+import { Link } from '@tanstack/react-router';
+import { IdCard, KeySquare, Plus } from 'lucide-react';
+import { Empty } from '../../../design/page';
+import { mountPage } from '../../pages';
+import { NewByWay } from '../new-by-way';
+import { type FormRecord, RecordForm } from '../record-form';
+import { sameBy } from '../record-page';
+import { RecordTable } from '../record-table';
+import { spanOf } from '../ttl-field';
+import { namesOf, newRoles, roleGroups, type SshRole } from './role';
+
+/** Who a role is for, in words. */
+export function usersOf({ allowed_users, default_user }: SshRole): string {
+  const names = [...new Set([...namesOf(default_user), ...namesOf(allowed_users)])];
+  if (names.includes('*')) return 'any user';
+  return names.length === 0 ? 'no user yet' : names.join(', ');
+}
+
+/** The roles of a mount. */
+export function Roles({ mount }: { readonly mount: string }) {
+  const add = (
+    <Link className="button primary" {...mountPage({ mount, tab: 'roles', create: true })}>
+      <Plus size={16} aria-hidden="true" />
+      Create role
+    </Link>
+  );
+  return (
+    <RecordTable<SshRole>
+      mount={mount}
+      tab="roles"
+      add={add}
+      empty={
+        <Empty
+          icon={IdCard}
+          action={add}
+          command={`keystead write ${mount}roles/deploy key_type=ca allowed_users=deploy …`}
+        >
+          A role says for which users certificates or one-time passwords may be requested, and for how long.
+        </Empty>
+      }
+      columns={[
+        {
+          head: 'Key type',
+          cell: ({ key_type }) => (key_type === 'otp' ? 'one-time passwords' : 'certificates'),
+          sortBy: (role) => role?.key_type ?? '',
+        },
+        { head: 'Users', cell: usersOf },
+        {
+          head: 'Hosts',
+          cell: ({ key_type, cidr_list, allow_host_certificates, allowed_domains }) =>
+            key_type === 'otp' ? (
+              namesOf(cidr_list).join(', ') || <span className="second">none</span>
+            ) : allow_host_certificates ? (
+              namesOf(allowed_domains).join(', ')
+            ) : (
+              <span className="second">–</span>
+            ),
+        },
+        {
+          head: 'Maximum TTL',
+          cell: ({ key_type, max_ttl }) =>
+            key_type === 'otp' || !max_ttl ? <span className="second">that of the mount</span> : spanOf(max_ttl),
+        },
+      ]}
+    />
+  );
+}
+
+const kinds = [
+  {
+    part: 'ca',
+    icon: IdCard,
+    title: 'Certificates',
+    text: 'Signs the keys of people and hosts. Best where you can change the configuration of the hosts.',
+  },
+  {
+    part: 'otp',
+    icon: KeySquare,
+    title: 'One-time passwords',
+    text: 'A password for one login on one host, which asks this service whether it is good.',
+  },
+] as const;
+
+/** Creates a role: first what it gives, then its form. */
+export function NewRole({ mount }: { readonly mount: string }) {
+  return (
+    <NewByWay
+      mount={mount}
+      tab="roles"
+      title="Create role"
+      label="Key type"
+      ways={kinds}
+      same={(way) => sameBy('write', `${mount}roles/deploy`, `key_type=${way?.part ?? 'ca'} allowed_users=deploy`)}
+    >
+      {({ part }) => <RoleForm mount={mount} name={undefined} stored={newRoles[part]} />}
+    </NewByWay>
+  );
+}
+
+/** The settings of a role; without a name, of a new one. */
+export function RoleForm({
+  mount,
+  name,
+  stored,
+}: {
+  readonly mount: string;
+  readonly name: string | undefined;
+  readonly stored: FormRecord;
+}) {
+  return (
+    <RecordForm
+      mount={mount}
+      tab="roles"
+      name={name}
+      stored={stored}
+      groups={roleGroups}
+      isWhole
+      action={name === undefined ? 'Create role' : 'Save'}
+      nameHint="deploy"
+    />
+  );
+}

@@ -1,0 +1,51 @@
+import { Link } from '@tanstack/react-router';
+import { KeyRound, Plus } from 'lucide-react';
+import { Empty } from '../../../design/page';
+import { mountPage } from '../../pages';
+import { RecordTable } from '../record-table';
+
+/** A key as the API shows it. */
+export interface TotpKey {
+  readonly account_name: string;
+  readonly issuer: string;
+  readonly algorithm: string;
+  readonly digits: number;
+  readonly period: number;
+}
+
+/** The keys of a mount. */
+export function Keys({ mount }: { readonly mount: string }) {
+  const add = (
+    <Link className="button primary" {...mountPage({ mount, tab: 'keys', create: true })}>
+      <Plus size={16} aria-hidden="true" />
+      Create key
+    </Link>
+  );
+  return (
+    <RecordTable<TotpKey>
+      mount={mount}
+      tab="keys"
+      add={add}
+      empty={
+        <Empty
+          icon={KeyRound}
+          action={add}
+          command={`keystead write ${mount}keys/ana generate=true issuer=Example account_name=ana@example.com`}
+        >
+          Generate a key to check the codes of someone’s authenticator app, or import one to have its codes here.
+        </Empty>
+      }
+      columns={[
+        {
+          head: 'Account name',
+          cell: ({ account_name }) => account_name || '–',
+          sortBy: (key) => key?.account_name ?? '',
+        },
+        { head: 'Issuer', cell: ({ issuer }) => issuer || '–', sortBy: (key) => key?.issuer ?? '' },
+        { head: 'Algorithm', cell: ({ algorithm }) => algorithm },
+        { head: 'Digits', cell: ({ digits }) => digits },
+        { head: 'Period', cell: ({ period }) => `${period} s` },
+      ]}
+    />
+  );
+}
