@@ -11,6 +11,7 @@ interface RegistryFlags extends ServiceFlags {
   archive?: string;
   commit?: string;
   key?: string;
+  keys?: string;
   protocols?: string;
 }
 
@@ -66,14 +67,20 @@ export const registryCommands: readonly CommandSpec[] = [
     name: 'registry verify',
     help: 'Check the signed statement about a version of a module: its archive, who published it, and its commit.',
     args: { '<module>': 'NAMESPACE/NAME/PROVIDER', ...version },
-    flags: { '--archive <file>': 'compare this file instead of what the registry gives out' },
+    flags: {
+      '--archive <file>': 'compare this file instead of what the registry gives out',
+      '--keys <file>':
+        'trust only these keys, a saved /api/registry/v1/provenance-keys, not those that the service shows now',
+    },
     examples: ['registry verify harbour/berth/aws 1.2.0', 'registry verify -archive=b.tar.gz harbour/berth/aws 1.2.0'],
     async run(context, flags: RegistryFlags, module: string, number: string) {
       const service = findService(context);
       const at = `/api/registry/v1/modules/${module}/${number}`;
       const envelope = await service.download(`${at}/provenance`);
       if (!envelope) throw new Problem(`${module} ${number} has no statement`, exitCodes.refused);
-      const keys = (await service.download('/api/registry/v1/provenance-keys')) ?? Buffer.from('{"keys":[]}');
+      const keys = flags.keys
+        ? readFileSync(flags.keys)
+        : ((await service.download('/api/registry/v1/provenance-keys')) ?? Buffer.from('{"keys":[]}'));
       const statement = statementIn(envelope, keys);
       const [subject] = statement.subject;
       if (!subject?.name.toLowerCase().endsWith(`/${module}@${number}`.toLowerCase())) {
