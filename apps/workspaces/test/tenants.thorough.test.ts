@@ -57,6 +57,8 @@ const ofMembers = [
   'POST /tags/:tag_id/relationships/workspaces: 422',
   'GET /organizations/:organization_name/reserved-tag-keys :reserved_tag_key_id',
   'GET /organizations/:organization_name/varsets',
+  // Only variables that the caller may read.
+  'GET /organizations/:organization_name/vars',
   'GET /organizations/:organization_name/tasks :task_id',
   'GET /tasks/:task_id',
   'GET /organizations/:organization_name/runs',
