@@ -77,7 +77,7 @@ const ofDatabase: Planted = {
       '!isShown(name, value)',
     ],
     ['shownAddress(String(value))', 'value'],
-    ['refuse(`error creating database object: error verifying connection: ${error.message}`)', 'undefined'],
+    ['refuse(`${what}error verifying connection: ${error.message}`)', 'undefined'],
   ),
   'E9.2': [
     ...never('database/address')(

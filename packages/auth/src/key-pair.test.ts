@@ -1,6 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import os from 'node:os';
 import { describe, expect, it } from '@jest/globals';
 import { makeCurveKey, makeRsaKey } from './index';
 
@@ -25,15 +23,5 @@ describe('a generated key pair', () => {
     for (const key of await Promise.all(keys)) {
       expect(key).toMatchObject({ type: 'private', asymmetricKeyDetails: { modulusLength: 3072 } });
     }
-  });
-
-  (process.platform === 'linux' ? it : it.skip)('of RSA is made by a thread that gives way to all others', async () => {
-    await makeRsaKey(2048);
-    // The nineteenth value of a thread's status; the second, its name, may hold spaces.
-    const nice = readdirSync('/proc/self/task').map((thread) => {
-      const [, values = ''] = readFileSync(`/proc/self/task/${thread}/stat`, 'utf8').split(/\) /);
-      return Number(values.split(' ')[16]);
-    });
-    expect(new Set(nice)).toEqual(new Set([os.getPriority(), os.constants.priority.PRIORITY_BELOW_NORMAL]));
   });
 });

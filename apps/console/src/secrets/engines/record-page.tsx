@@ -123,5 +123,5 @@ export function RecordPage<Item>({
 /** The same by API and by command: `read`, or `write` with some of its fields. */
 export const sameBy = (verb: 'read' | 'write', path: string, fields = '') => ({
   api: `${verb === 'read' ? 'GET' : 'POST'} /v1/${path}`,
-  command: `keystead ${verb} ${path}${fields === '' ? '' : ` ${fields}`}`,
+  command: `keystead ${verb === 'read' ? 'read' : 'write'} ${path}${fields === '' ? '' : ` ${fields}`}`,
 });

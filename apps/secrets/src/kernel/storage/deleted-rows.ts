@@ -59,12 +59,17 @@ export class DeletedRows {
   }
 
   private async lookAt({ keys, prefixes }: Deleted): Promise<void> {
-    for (let at = 0; at < keys.length; at += AT_ONCE) {
-      const some = keys.slice(at, at + AT_ONCE);
-      await this.database.query(sql.LOOK_AT_ENTRIES, [some.map((one) => one.mountId), some.map((one) => one.path)]);
-    }
-    for (const { mountId, prefix } of prefixes) {
-      await this.database.query(sql.LOOK_AT_PREFIX, [mountId, prefix, prefixEnd(prefix)]);
-    }
+    if (keys.length + prefixes.length === 0) return;
+    await this.database.transaction(async (tx) => {
+      // Other plans do not follow the index entry by entry.
+      await tx.query(sql.ONLY_INDEX_SCANS);
+      for (let at = 0; at < keys.length; at += AT_ONCE) {
+        const some = keys.slice(at, at + AT_ONCE);
+        await tx.query(sql.LOOK_AT_ENTRIES, [some.map((one) => one.mountId), some.map((one) => one.path)]);
+      }
+      for (const { mountId, prefix } of prefixes) {
+        await tx.query(sql.LOOK_AT_PREFIX, [mountId, prefix, prefixEnd(prefix)]);
+      }
+    });
   }
 }

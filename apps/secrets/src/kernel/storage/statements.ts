@@ -111,6 +111,12 @@ export const DELETE_WITNESSES_BELOW: Statement = {
             AND NOT EXISTS (SELECT FROM entry e WHERE e.mount_id = w.mount_id AND e.path = w.path)`,
 };
 
+/** For the rest of the transaction, where there is an index. */
+export const ONLY_INDEX_SCANS: Statement = {
+  name: 'only-index-scans',
+  text: `SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)`,
+};
+
 /** Follows the index to each of these; $1 mounts, $2 paths. The limit keeps it from becoming one scan of the table. */
 export const LOOK_AT_ENTRIES: Statement = {
   name: 'entry-look-at',

@@ -159,7 +159,10 @@ describe('a folder that was emptied', () => {
         await onEach((set, path) => set.puts.push({ mountId, path, value }), folder);
         await empty(folder);
         await until(() => test.storage.deletedRows.waiting === 0);
-        return (await pagesOf(folder)) < 30;
+        if ((await pagesOf(folder)) < 30) return true;
+        // What could not be removed would slow the next folder.
+        await test.byHand('VACUUM entry');
+        return false;
       }, 300_000);
       const unseen = `unseen-${randomUUID()}/`;
       await onEach((set, path) => set.puts.push({ mountId, path, value }), unseen);
