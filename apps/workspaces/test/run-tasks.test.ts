@@ -366,7 +366,9 @@ describe('run tasks', () => {
     const id = await runs.started();
     await perform();
     // As if the node had died before it recorded that.
-    await workspaces.service.pool.query(`UPDATE task_result SET sent_at = NULL, status = 'pending', next_at = now()`);
+    await workspaces.service.pool.query(
+      `UPDATE task_result SET sent_at = NULL, status = 'pending', next_at = now() - interval '1 second'`,
+    );
     await perform();
     expect(asked).toHaveLength(2);
     const answers = await Promise.all(asked.map((one) => callBack(one, answerOf({ status: 'passed' }))));
