@@ -344,19 +344,6 @@ describe('the console of the secrets service', () => {
     expect((await api('GET', 'scheduler/role/ops')).data.policies).toEqual(['read', 'write']);
   });
 
-  journey('shows the code of a TOTP key at once, and hides the key', async () => {
-    await api('POST', 'sys/mounts/clocks', { type: 'totp' });
-    await api('POST', 'clocks/keys/tower', { key: 'JBSWY3DPEHPK3PXP', account_name: 'bell' });
-    const page = await at.signedIn('secrets', '/ui/engines/mount?mount=clocks/&tab=keys&name=tower');
-    await page.getByText('Generate or check a code').click();
-    await page.getByRole('button', { name: /^Generate the current code/ }).click();
-    await page
-      .getByRole('status')
-      .getByText(/^\d{6}$/)
-      .waitFor();
-    expect(await page.content()).not.toContain('JBSWY3DPEHPK3PXP');
-  });
-
   journey('makes users of userpass by name, with policies that are picked, changes and deletes them', async () => {
     await api('POST', 'sys/auth/lodge', { type: 'userpass' });
     const page = await at.signedIn('secrets', '/ui/access/mount?mount=auth/lodge/');
