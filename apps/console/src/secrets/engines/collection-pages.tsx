@@ -1,5 +1,5 @@
 import { Link, useNavigate } from '@tanstack/react-router';
-import { ChevronRight, Plus, Trash2 } from 'lucide-react';
+import { ChevronRight, Trash2 } from 'lucide-react';
 import { type FormEvent, useEffect, useState } from 'react';
 import { Button } from '../../design/button';
 import { Confirm } from '../../design/dialog';
@@ -16,6 +16,7 @@ import { useReadable } from '../readable';
 import { encodedPath, useChange, useListing, useRead } from '../reads';
 import { AppRoleCredentials } from './approle-credentials';
 import { type Collection, groupsOf, labelOf } from './collections';
+import { CreateLink } from './create-link';
 import { bodyOf, type EnginePath, type Field, filled, typedOf } from './document';
 import type { Typed } from './form';
 import { PlaceForm } from './place';
@@ -36,10 +37,9 @@ export function CollectionList({ mount, collection }: CollectionProps) {
   const shown = (names.data?.keys ?? []).filter((name) => textOf(name).toLowerCase().includes(text.toLowerCase()));
   const to = (name: string) => mountPage({ mount, tab: collection.list, name });
   const add = (
-    <Link className="button primary" {...mountPage({ mount, tab: collection.list, create: true })}>
-      <Plus size={16} aria-hidden="true" />
+    <CreateLink mount={mount} tab={collection.list}>
       Create {collection.one}
-    </Link>
+    </CreateLink>
   );
   if (names.error) return <ErrorNotice error={names.error} onRetry={() => void names.refetch()} />;
   if (names.data === undefined) return <Skeleton />;

@@ -18,6 +18,14 @@ interface RowGroup {
   readonly rows: readonly FieldRow[];
 }
 
+/** A record to show in a form of its engine. */
+export interface FormOf {
+  readonly mount: string;
+  /** Undefined for a new record. */
+  readonly name: string | undefined;
+  readonly stored: FormRecord;
+}
+
 /** The settings of a record by rows of fields; without a name, of a new one. Only what was changed is sent. */
 export function RecordForm({
   mount,
@@ -27,21 +35,19 @@ export function RecordForm({
   stored,
   groups,
   isWhole = false,
-  action = 'Save',
+  one,
   nameHint,
   unsent = [],
   children,
-}: {
-  readonly mount: string;
+}: FormOf & {
   readonly tab: string;
   /** The path of the list, if it is not called like the tab. */
   readonly list?: string;
-  readonly name: string | undefined;
-  readonly stored: FormRecord;
   readonly groups: (record: FormRecord) => readonly RowGroup[];
   /** A write replaces the record, so everything is sent. */
   readonly isWhole?: boolean;
-  readonly action?: string;
+  /** What a record is called, on the button that creates one. */
+  readonly one: string;
   /** An example of a name. */
   readonly nameHint?: string;
   /** Fields that only the page has. */
@@ -90,7 +96,7 @@ export function RecordForm({
   );
   return (
     <Form
-      action={action}
+      action={name === undefined ? `Create ${one}` : 'Save'}
       change={{ isPending: change.isPending, error: wrong === undefined ? change.error : null }}
       {...(name === undefined ? {} : may({ path, capabilities: ['update'] }))}
       onSend={send}

@@ -125,3 +125,26 @@ export const sameBy = (verb: 'read' | 'write', path: string, fields = '') => ({
   api: `${verb === 'read' ? 'GET' : 'POST'} /v1/${path}`,
   command: `keystead ${verb === 'read' ? 'read' : 'write'} ${path}${fields === '' ? '' : ` ${fields}`}`,
 });
+
+/** A page that creates a record by one form. */
+export function NewRecord({
+  mount,
+  tab,
+  title,
+  same,
+  children,
+}: {
+  readonly mount: string;
+  readonly tab: string;
+  readonly title: string;
+  readonly same: { readonly api: string; readonly command: string };
+  readonly children: ReactNode;
+}) {
+  return (
+    <div className="stack">
+      <PageHead title={title} crumbs={crumbsTo(mount, tab)} />
+      {children}
+      <SameBy {...same} />
+    </div>
+  );
+}

@@ -1,9 +1,10 @@
 import { useQueries } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import type { LucideIcon } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
 import { ErrorNotice } from '../../design/error-notice';
 import { TextField } from '../../design/field';
-import { Skeleton } from '../../design/page';
+import { Empty, Skeleton } from '../../design/page';
 import { Table } from '../../design/table';
 import { useSession } from '../../shell/session';
 import { mountPage } from '../pages';
@@ -51,7 +52,8 @@ export function RecordTable<Item>({
   readonly list?: string;
   /** The button that creates one. */
   readonly add: ReactNode;
-  readonly empty: ReactNode;
+  /** Shown while there is none, with the button. */
+  readonly empty: { readonly icon: LucideIcon; readonly command: string; readonly text: ReactNode };
   readonly columns: readonly RecordColumn<Item>[];
 }) {
   const at = `${encodedPath(mount)}${list}`;
@@ -64,7 +66,13 @@ export function RecordTable<Item>({
   if (names.data === undefined) {
     return names.error ? <ErrorNotice error={names.error} onRetry={() => void names.refetch()} /> : <Skeleton />;
   }
-  if (names.data.length === 0) return empty;
+  if (names.data.length === 0) {
+    return (
+      <Empty icon={empty.icon} action={add} command={empty.command}>
+        {empty.text}
+      </Empty>
+    );
+  }
   return (
     <div className="stack-tight">
       <div className="row spread bottom">

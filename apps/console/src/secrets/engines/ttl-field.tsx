@@ -88,3 +88,7 @@ export function spanOf(seconds: number): string {
   const count = seconds / size;
   return `${count.toLocaleString('en')} ${name}${count === 1 ? '' : 's'}`;
 }
+
+/** A maximum or default TTL of a role, in seconds; 0 means that of its mount. */
+export const ttlOfRole = (seconds: number | undefined): ReactNode =>
+  seconds ? spanOf(seconds) : <span className="second">that of the mount</span>;

@@ -39,6 +39,7 @@ export function ConnectionPage({ mount, name }: { readonly mount: string; readon
             tab="connections"
             list="config"
             name={name}
+            one="connection"
             stored={{ ...writtenOf(connection), verify_connection: true }}
             groups={() => connectionGroups(connection.plugin_name, false)}
           />

@@ -1,8 +1,6 @@
-import { Link } from '@tanstack/react-router';
-import { Database, Plus } from 'lucide-react';
-import { Empty } from '../../../design/page';
+import { Database } from 'lucide-react';
 import { Time } from '../../../design/time';
-import { mountPage } from '../../pages';
+import { CreateLink } from '../create-link';
 import { RecordTable } from '../record-table';
 import { type Connection, hostOf, labelOfPlugin } from './connection';
 import { rootRotationOf } from './root-rotation';
@@ -10,27 +8,21 @@ import { VerifyButton } from './verify';
 
 /** The databases that a mount is connected to. */
 export function Connections({ mount }: { readonly mount: string }) {
-  const add = (
-    <Link className="button primary" {...mountPage({ mount, tab: 'connections', create: true })}>
-      <Plus size={16} aria-hidden="true" />
-      Create connection
-    </Link>
-  );
   return (
     <RecordTable<Connection>
       mount={mount}
       tab="connections"
       list="config"
-      add={add}
-      empty={
-        <Empty
-          icon={Database}
-          action={add}
-          command={`keystead write ${mount}config/app plugin_name=postgresql-database-plugin …`}
-        >
-          Connect a database first. Roles then create users in it on demand, and drop them when their leases end.
-        </Empty>
+      add={
+        <CreateLink mount={mount} tab="connections">
+          Create connection
+        </CreateLink>
       }
+      empty={{
+        icon: Database,
+        command: `keystead write ${mount}config/app plugin_name=postgresql-database-plugin …`,
+        text: 'Connect a database first. Roles then create users in it on demand, and drop them when their leases end.',
+      }}
       columns={[
         {
           head: 'Plugin',

@@ -25,7 +25,7 @@ export function NewConnection({ mount }: { readonly mount: string }) {
           name={undefined}
           stored={newConnection(plugin)}
           groups={() => connectionGroups(plugin, true)}
-          action="Create connection"
+          one="connection"
           nameHint="app"
         />
       )}

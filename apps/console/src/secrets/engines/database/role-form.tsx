@@ -1,21 +1,12 @@
-import { PageHead, SameBy } from '../../../design/page';
 import { encodedPath, useList } from '../../reads';
-import { crumbsTo } from '../own-page';
-import { type FormRecord, RecordForm } from '../record-form';
-import { sameBy } from '../record-page';
+import { type FormOf, RecordForm } from '../record-form';
+import { NewRecord, sameBy } from '../record-page';
 import { useRecords } from '../record-table';
 import type { Connection } from './connection';
 import { newRole, newStaticRole, roleGroups, staticRoleGroups } from './role';
 
-interface RoleFormProps {
-  readonly mount: string;
-  /** Undefined for a new role. */
-  readonly name: string | undefined;
-  readonly stored: FormRecord;
-}
-
 /** The settings of a role that creates users. */
-export function RoleForm({ mount, name, stored }: RoleFormProps) {
+export function RoleForm({ mount, name, stored }: FormOf) {
   const names = useList(`${encodedPath(mount)}config`).data ?? [];
   const connections = useRecords<Connection>(`${encodedPath(mount)}config`, names);
   return (
@@ -25,14 +16,14 @@ export function RoleForm({ mount, name, stored }: RoleFormProps) {
       name={name}
       stored={stored}
       groups={({ db_name }) => roleGroups(names, connections.get(String(db_name))?.plugin_name)}
-      action={name === undefined ? 'Create role' : 'Save'}
+      one="role"
       nameHint="app"
     />
   );
 }
 
 /** The settings of a static role. */
-export function StaticRoleForm({ mount, name, stored }: RoleFormProps) {
+export function StaticRoleForm({ mount, name, stored }: FormOf) {
   const names = useList(`${encodedPath(mount)}config`).data ?? [];
   return (
     <RecordForm
@@ -42,7 +33,7 @@ export function StaticRoleForm({ mount, name, stored }: RoleFormProps) {
       stored={stored}
       groups={(record) => staticRoleGroups(names, record, name === undefined)}
       unsent={['how', 'last_vault_rotation']}
-      action={name === undefined ? 'Create static role' : 'Save'}
+      one="static role"
       nameHint="batch"
     />
   );
@@ -51,21 +42,27 @@ export function StaticRoleForm({ mount, name, stored }: RoleFormProps) {
 /** A page that creates a role. */
 export function NewRole({ mount }: { readonly mount: string }) {
   return (
-    <div className="stack">
-      <PageHead title="Create role" crumbs={crumbsTo(mount, 'roles')} />
+    <NewRecord
+      mount={mount}
+      tab="roles"
+      title="Create role"
+      same={sameBy('write', `${mount}roles/app`, 'db_name=app creation_statements=… default_ttl=1h')}
+    >
       <RoleForm mount={mount} name={undefined} stored={newRole} />
-      <SameBy {...sameBy('write', `${mount}roles/app`, 'db_name=app creation_statements=… default_ttl=1h')} />
-    </div>
+    </NewRecord>
   );
 }
 
 /** A page that takes over a user. */
 export function NewStaticRole({ mount }: { readonly mount: string }) {
   return (
-    <div className="stack">
-      <PageHead title="Create static role" crumbs={crumbsTo(mount, 'static-roles')} />
+    <NewRecord
+      mount={mount}
+      tab="static-roles"
+      title="Create static role"
+      same={sameBy('write', `${mount}static-roles/batch`, 'db_name=app username=batch rotation_period=24h')}
+    >
       <StaticRoleForm mount={mount} name={undefined} stored={newStaticRole} />
-      <SameBy {...sameBy('write', `${mount}static-roles/batch`, 'db_name=app username=batch rotation_period=24h')} />
-    </div>
+    </NewRecord>
   );
 }

@@ -1,40 +1,44 @@
 import { Link } from '@tanstack/react-router';
-import { Plus, UserRoundCog, UsersRound } from 'lucide-react';
-import { Empty } from '../../../design/page';
+import { UserRoundCog, UsersRound } from 'lucide-react';
 import { Time } from '../../../design/time';
 import { mountPage } from '../../pages';
+import { CreateLink } from '../create-link';
 import { RecordTable } from '../record-table';
-import { spanOf } from '../ttl-field';
+import { ttlOfRole } from '../ttl-field';
 import { type DatabaseRole, nextRotation, type StaticRole } from './role';
 
 const connectionLink = (mount: string, name: string) => (
   <Link {...mountPage({ mount, tab: 'connections', name })}>{name}</Link>
 );
-const ttlOf = (seconds: number) =>
-  seconds === 0 ? <span className="second">that of the mount</span> : spanOf(seconds);
 
 /** Roles that create users. */
 export function Roles({ mount }: { readonly mount: string }) {
-  const add = <AddLink mount={mount} tab="roles" label="Create role" />;
   return (
     <RecordTable<DatabaseRole>
       mount={mount}
       tab="roles"
-      add={add}
-      empty={
-        <Empty icon={UsersRound} action={add} command={`keystead write ${mount}roles/app db_name=app …`}>
-          A role says with which statements a user is created, and how long it lives. Everyone who gets its credentials
-          gets a separate user.
-        </Empty>
+      add={
+        <CreateLink mount={mount} tab="roles">
+          Create role
+        </CreateLink>
       }
+      empty={{
+        icon: UsersRound,
+        command: `keystead write ${mount}roles/app db_name=app …`,
+        text: 'A role says with which statements a user is created, and how long it lives. Everyone who gets its credentials gets a separate user.',
+      }}
       columns={[
         {
           head: 'Connection',
           cell: ({ db_name }) => connectionLink(mount, db_name),
           sortBy: (one) => one?.db_name ?? '',
         },
-        { head: 'Default TTL', cell: ({ default_ttl }) => ttlOf(default_ttl), sortBy: (one) => one?.default_ttl ?? 0 },
-        { head: 'Maximum TTL', cell: ({ max_ttl }) => ttlOf(max_ttl), sortBy: (one) => one?.max_ttl ?? 0 },
+        {
+          head: 'Default TTL',
+          cell: ({ default_ttl }) => ttlOfRole(default_ttl),
+          sortBy: (one) => one?.default_ttl ?? 0,
+        },
+        { head: 'Maximum TTL', cell: ({ max_ttl }) => ttlOfRole(max_ttl), sortBy: (one) => one?.max_ttl ?? 0 },
       ]}
     />
   );
@@ -42,22 +46,20 @@ export function Roles({ mount }: { readonly mount: string }) {
 
 /** Existing users whose passwords the service changes. */
 export function StaticRoles({ mount }: { readonly mount: string }) {
-  const add = <AddLink mount={mount} tab="static-roles" label="Create static role" />;
   return (
     <RecordTable<StaticRole>
       mount={mount}
       tab="static-roles"
-      add={add}
-      empty={
-        <Empty
-          icon={UserRoundCog}
-          action={add}
-          command={`keystead write ${mount}static-roles/batch db_name=app username=batch rotation_period=24h`}
-        >
-          A static role takes over a user that exists, and changes its password again and again. Use it for programs
-          that cannot get a new user each time.
-        </Empty>
+      add={
+        <CreateLink mount={mount} tab="static-roles">
+          Create static role
+        </CreateLink>
       }
+      empty={{
+        icon: UserRoundCog,
+        command: `keystead write ${mount}static-roles/batch db_name=app username=batch rotation_period=24h`,
+        text: 'A static role takes over a user that exists, and changes its password again and again. Use it for programs that cannot get a new user each time.',
+      }}
       columns={[
         { head: 'Username', cell: ({ username }) => <code>{username}</code>, sortBy: (one) => one?.username ?? '' },
         { head: 'Connection', cell: ({ db_name }) => connectionLink(mount, db_name) },
@@ -77,14 +79,5 @@ export function Next({ of }: { readonly of: StaticRole }) {
     </span>
   ) : (
     <Time at={next} />
-  );
-}
-
-function AddLink({ mount, tab, label }: { readonly mount: string; readonly tab: string; readonly label: string }) {
-  return (
-    <Link className="button primary" {...mountPage({ mount, tab, create: true })}>
-      <Plus size={16} aria-hidden="true" />
-      {label}
-    </Link>
   );
 }

@@ -1,12 +1,9 @@
-import { Link } from '@tanstack/react-router';
-import { Container, Plus } from 'lucide-react';
-import { Empty, PageHead, SameBy } from '../../../design/page';
-import { mountPage } from '../../pages';
-import { crumbsTo } from '../own-page';
-import { type FormRecord, RecordForm } from '../record-form';
-import { sameBy } from '../record-page';
+import { Container } from 'lucide-react';
+import { CreateLink } from '../create-link';
+import { type FormOf, RecordForm } from '../record-form';
+import { NewRecord, sameBy } from '../record-page';
 import { RecordTable } from '../record-table';
-import { spanOf } from '../ttl-field';
+import { ttlOfRole } from '../ttl-field';
 import { type KubernetesRole, makes, makingOf, newRole, roleGroups } from './role';
 
 /** The namespaces of a role, in words. */
@@ -18,34 +15,26 @@ export function namespacesOf(role: KubernetesRole): string {
 
 /** The roles of a mount. */
 export function Roles({ mount }: { readonly mount: string }) {
-  const add = (
-    <Link className="button primary" {...mountPage({ mount, tab: 'roles', create: true })}>
-      <Plus size={16} aria-hidden="true" />
-      Create role
-    </Link>
-  );
   return (
     <RecordTable<KubernetesRole>
       mount={mount}
       tab="roles"
-      add={add}
-      empty={
-        <Empty
-          icon={Container}
-          action={add}
-          command={`keystead write ${mount}roles/deploy allowed_kubernetes_namespaces=shop service_account_name=deployer`}
-        >
-          A role says of which service account tokens may be requested, in which namespaces of the cluster, and for how
-          long.
-        </Empty>
+      add={
+        <CreateLink mount={mount} tab="roles">
+          Create role
+        </CreateLink>
       }
+      empty={{
+        icon: Container,
+        command: `keystead write ${mount}roles/deploy allowed_kubernetes_namespaces=shop service_account_name=deployer`,
+        text: 'A role says of which service account tokens may be requested, in which namespaces of the cluster, and for how long.',
+      }}
       columns={[
         { head: 'Creates', cell: (role) => makes[makingOf(role)] },
         { head: 'Namespaces', cell: namespacesOf },
         {
           head: 'Maximum TTL',
-          cell: ({ token_max_ttl: most }) =>
-            most === 0 ? <span className="second">that of the mount</span> : spanOf(most),
+          cell: ({ token_max_ttl }) => ttlOfRole(token_max_ttl),
           sortBy: (role) => role?.token_max_ttl ?? 0,
         },
       ]}
@@ -56,36 +45,18 @@ export function Roles({ mount }: { readonly mount: string }) {
 /** A page that creates a role. */
 export function NewRole({ mount }: { readonly mount: string }) {
   return (
-    <div className="stack">
-      <PageHead title="Create role" crumbs={crumbsTo(mount, 'roles')} />
+    <NewRecord
+      mount={mount}
+      tab="roles"
+      title="Create role"
+      same={sameBy('write', `${mount}roles/deploy`, 'allowed_kubernetes_namespaces=shop service_account_name=deployer')}
+    >
       <RoleForm mount={mount} name={undefined} stored={newRole} />
-      <SameBy
-        {...sameBy('write', `${mount}roles/deploy`, 'allowed_kubernetes_namespaces=shop service_account_name=deployer')}
-      />
-    </div>
+    </NewRecord>
   );
 }
 
 /** The settings of a role; without a name, of a new one. */
-export function RoleForm({
-  mount,
-  name,
-  stored,
-}: {
-  readonly mount: string;
-  readonly name: string | undefined;
-  readonly stored: FormRecord;
-}) {
-  return (
-    <RecordForm
-      mount={mount}
-      tab="roles"
-      name={name}
-      stored={stored}
-      groups={roleGroups}
-      unsent={['making', 'name']}
-      action={name === undefined ? 'Create role' : 'Save'}
-      nameHint="deploy"
-    />
-  );
-}
+export const RoleForm = (of: FormOf) => (
+  <RecordForm {...of} tab="roles" one="role" groups={roleGroups} unsent={['making', 'name']} nameHint="deploy" />
+);

@@ -1,11 +1,11 @@
 import { Link } from '@tanstack/react-router';
-import { Plus } from 'lucide-react';
 import { Badge } from '../../../design/badge';
 import { ErrorNotice } from '../../../design/error-notice';
 import { Skeleton } from '../../../design/page';
 import { Table } from '../../../design/table';
 import { Time } from '../../../design/time';
 import { mountPage } from '../../pages';
+import { CreateLink } from '../create-link';
 import { useIssuers } from './issuers-of';
 import { NoCa } from './overview';
 
@@ -19,10 +19,9 @@ export function Issuers({ mount }: { readonly mount: string }) {
     <div className="stack-tight">
       <div className="row spread bottom">
         <p className="second">An issuer is a CA certificate. The default one issues unless a role names another.</p>
-        <Link className="button primary" {...mountPage({ mount, tab: 'issuers', create: true })}>
-          <Plus size={16} aria-hidden="true" />
+        <CreateLink mount={mount} tab="issuers">
           Create a CA
-        </Link>
+        </CreateLink>
       </div>
       <Table
         label="Issuers"

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { FileBadge, Plus } from 'lucide-react';
+import { FileBadge } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
 import { ErrorNotice } from '../../../design/error-notice';
 import { SelectField } from '../../../design/field';
@@ -13,6 +13,7 @@ import { useSession } from '../../../shell/session';
 import { mountPage } from '../../pages';
 import { useReadable } from '../../readable';
 import { encodedPath, listed, useList, useRead } from '../../reads';
+import { CreateLink } from '../create-link';
 import { nextUpdateOf } from './certificate';
 import type { CertificateInfo } from './certificates';
 import { type IssuerRow, useIssuers } from './issuers-of';
@@ -47,10 +48,9 @@ export function Overview({ mount }: { readonly mount: string }) {
         <Empty
           icon={FileBadge}
           action={
-            <Link className="button primary" {...mountPage({ mount, tab: 'roles', create: true })}>
-              <Plus size={16} aria-hidden="true" />
+            <CreateLink mount={mount} tab="roles">
               Create role
-            </Link>
+            </CreateLink>
           }
         >
           Certificates are issued by roles. A role says which names they may have, and for how long.
@@ -136,10 +136,9 @@ export function NoCa({ mount }: { readonly mount: string }) {
     <Empty
       icon={FileBadge}
       action={
-        <Link className="button primary" {...mountPage({ mount, tab: 'issuers', create: true })}>
-          <Plus size={16} aria-hidden="true" />
+        <CreateLink mount={mount} tab="issuers">
           Create a CA
-        </Link>
+        </CreateLink>
       }
       command={`keystead write ${mount}root/generate/internal common_name="Example Root" ttl=87600h`}
     >

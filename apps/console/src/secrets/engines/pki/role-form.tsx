@@ -3,12 +3,11 @@ import { useState } from 'react';
 import { CheckField, SelectField, TextField } from '../../../design/field';
 import { Form } from '../../../design/form';
 import { Notice } from '../../../design/notice';
-import { PageHead, SameBy } from '../../../design/page';
 import { PickerField } from '../../../design/picker';
 import { useMay } from '../../may';
 import { mountPage } from '../../pages';
 import { encodedPath, useChange, useList } from '../../reads';
-import { crumbsTo } from '../own-page';
+import { NewRecord, sameBy } from '../record-page';
 import { secondsOf, TtlField } from '../ttl-field';
 import { useIssuers } from './issuers-of';
 import { allowedBy, leafTtls, newRole, type PkiRole, roleKeys } from './role';
@@ -41,14 +40,14 @@ const advancedFlags: readonly FlagRow[] = [
 /** A page that creates a role. */
 export function NewRole({ mount }: { readonly mount: string }) {
   return (
-    <div className="stack">
-      <PageHead title="Create role" crumbs={crumbsTo(mount, 'roles')} />
+    <NewRecord
+      mount={mount}
+      tab="roles"
+      title="Create role"
+      same={sameBy('write', `${mount}roles/web`, 'allowed_domains=example.com allow_subdomains=true')}
+    >
       <RoleForm mount={mount} name={undefined} stored={newRole} />
-      <SameBy
-        api={`POST /v1/${mount}roles/web`}
-        command={`keystead write ${mount}roles/web allowed_domains=example.com allow_subdomains=true`}
-      />
-    </div>
+    </NewRecord>
   );
 }
 

@@ -1,12 +1,10 @@
-import { Link } from '@tanstack/react-router';
-import { IdCard, KeySquare, Plus } from 'lucide-react';
-import { Empty } from '../../../design/page';
-import { mountPage } from '../../pages';
+import { IdCard, KeySquare } from 'lucide-react';
+import { CreateLink } from '../create-link';
 import { NewByWay } from '../new-by-way';
-import { type FormRecord, RecordForm } from '../record-form';
+import { type FormOf, RecordForm } from '../record-form';
 import { sameBy } from '../record-page';
 import { RecordTable } from '../record-table';
-import { spanOf } from '../ttl-field';
+import { ttlOfRole } from '../ttl-field';
 import { namesOf, newRoles, roleGroups, type SshRole } from './role';
 
 /** Who a role is for, in words. */
@@ -18,26 +16,20 @@ export function usersOf({ allowed_users, default_user }: SshRole): string {
 
 /** The roles of a mount. */
 export function Roles({ mount }: { readonly mount: string }) {
-  const add = (
-    <Link className="button primary" {...mountPage({ mount, tab: 'roles', create: true })}>
-      <Plus size={16} aria-hidden="true" />
-      Create role
-    </Link>
-  );
   return (
     <RecordTable<SshRole>
       mount={mount}
       tab="roles"
-      add={add}
-      empty={
-        <Empty
-          icon={IdCard}
-          action={add}
-          command={`keystead write ${mount}roles/deploy key_type=ca allowed_users=deploy …`}
-        >
-          A role says for which users certificates or one-time passwords may be requested, and for how long.
-        </Empty>
+      add={
+        <CreateLink mount={mount} tab="roles">
+          Create role
+        </CreateLink>
       }
+      empty={{
+        icon: IdCard,
+        command: `keystead write ${mount}roles/deploy key_type=ca allowed_users=deploy …`,
+        text: 'A role says for which users certificates or one-time passwords may be requested, and for how long.',
+      }}
       columns={[
         {
           head: 'Key type',
@@ -58,8 +50,7 @@ export function Roles({ mount }: { readonly mount: string }) {
         },
         {
           head: 'Maximum TTL',
-          cell: ({ key_type, max_ttl }) =>
-            key_type === 'otp' || !max_ttl ? <span className="second">that of the mount</span> : spanOf(max_ttl),
+          cell: ({ key_type, max_ttl }) => ttlOfRole(key_type === 'otp' ? 0 : max_ttl),
         },
       ]}
     />
@@ -98,25 +89,6 @@ export function NewRole({ mount }: { readonly mount: string }) {
 }
 
 /** The settings of a role; without a name, of a new one. */
-export function RoleForm({
-  mount,
-  name,
-  stored,
-}: {
-  readonly mount: string;
-  readonly name: string | undefined;
-  readonly stored: FormRecord;
-}) {
-  return (
-    <RecordForm
-      mount={mount}
-      tab="roles"
-      name={name}
-      stored={stored}
-      groups={roleGroups}
-      isWhole
-      action={name === undefined ? 'Create role' : 'Save'}
-      nameHint="deploy"
-    />
-  );
-}
+export const RoleForm = (of: FormOf) => (
+  <RecordForm {...of} tab="roles" one="role" groups={roleGroups} isWhole nameHint="deploy" />
+);

@@ -1,7 +1,5 @@
-import { Link } from '@tanstack/react-router';
-import { KeyRound, Plus } from 'lucide-react';
-import { Empty } from '../../../design/page';
-import { mountPage } from '../../pages';
+import { KeyRound } from 'lucide-react';
+import { CreateLink } from '../create-link';
 import { RecordTable } from '../record-table';
 
 /** A key as the API shows it. */
@@ -15,26 +13,20 @@ export interface TotpKey {
 
 /** The keys of a mount. */
 export function Keys({ mount }: { readonly mount: string }) {
-  const add = (
-    <Link className="button primary" {...mountPage({ mount, tab: 'keys', create: true })}>
-      <Plus size={16} aria-hidden="true" />
-      Create key
-    </Link>
-  );
   return (
     <RecordTable<TotpKey>
       mount={mount}
       tab="keys"
-      add={add}
-      empty={
-        <Empty
-          icon={KeyRound}
-          action={add}
-          command={`keystead write ${mount}keys/ana generate=true issuer=Example account_name=ana@example.com`}
-        >
-          Generate a key to check the codes of someone’s authenticator app, or import one to have its codes here.
-        </Empty>
+      add={
+        <CreateLink mount={mount} tab="keys">
+          Create key
+        </CreateLink>
       }
+      empty={{
+        icon: KeyRound,
+        command: `keystead write ${mount}keys/ana generate=true issuer=Example account_name=ana@example.com`,
+        text: 'Generate a key to check the codes of someone’s authenticator app, or import one to have its codes here.',
+      }}
       columns={[
         {
           head: 'Account name',

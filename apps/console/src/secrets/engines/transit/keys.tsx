@@ -2,7 +2,6 @@ import { LockKeyhole, Plus } from 'lucide-react';
 import { useState } from 'react';
 import { Badge } from '../../../design/badge';
 import { Button } from '../../../design/button';
-import { Empty } from '../../../design/page';
 import { encodedPath, useList } from '../../reads';
 import { RecordTable } from '../record-table';
 import { spanOf } from '../ttl-field';
@@ -24,12 +23,11 @@ export function Keys({ mount }: { readonly mount: string }) {
         mount={mount}
         tab="keys"
         add={add}
-        empty={
-          <Empty icon={LockKeyhole} action={add} command={`keystead write -f ${mount}keys/orders`}>
-            Applications encrypt, sign and verify with the keys of this engine without ever holding them. Create a key
-            first: its page encrypts and signs, too.
-          </Empty>
-        }
+        empty={{
+          icon: LockKeyhole,
+          command: `keystead write -f ${mount}keys/orders`,
+          text: 'Applications encrypt, sign and verify with the keys of this engine without ever holding them. Create a key first: its page encrypts and signs, too.',
+        }}
         columns={[
           {
             head: 'Type',
