@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ApiPage } from '@keystead/api-page';
 import { readBearer } from '@keystead/auth';
 import type { ConsoleHost } from '@keystead/console-host';
+import { Query } from '@keystead/jsonapi';
 import { isConnectionLoss, isReadOnlyServer, type ReplayLag, type Silence } from '@keystead/postgres';
 import { PrimaryNeeded, Refusal } from '@keystead/refusal';
 import { clientAddress, createApp, discardBody, type Logger, labelRoute, requestId } from '@keystead/server';
@@ -85,8 +86,8 @@ export function buildApp(parts: AppParts): express.Express {
       const path = cut < 0 ? url : url.slice(0, cut);
       const match = find(req.method ?? 'GET', path);
       if (match !== undefined) labelRoute(req, match.endpoint.path);
-      const search = cut < 0 ? '' : url.slice(cut + 1);
-      const link = match && openLink(parts.kernel, match.endpoint, match.params, search);
+      const query = Query.parse(cut < 0 ? '' : url.slice(cut + 1));
+      const link = match && openLink(parts.kernel, match.endpoint, match.params, query);
       const early =
         match === undefined || (req.headers.authorization === undefined && link === undefined)
           ? undefined
@@ -106,7 +107,7 @@ export function buildApp(parts: AppParts): express.Express {
         id,
         method: match.endpoint.method,
         path,
-        search,
+        query,
         params: match.params,
         headers: req.headers,
         isGone: () => res.destroyed,

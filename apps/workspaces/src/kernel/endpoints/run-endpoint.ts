@@ -34,7 +34,7 @@ export interface Request {
   readonly method: string;
   /** With the prefix, without the query. */
   readonly path: string;
-  readonly search: string;
+  readonly query: Query;
   readonly params: Record<string, string>;
   readonly headers: NodeJS.Dict<string | string[]>;
   readonly address: string;
@@ -150,11 +150,10 @@ export function openLink(
   { db, env }: Kernel,
   { link, method, path }: Endpoint,
   params: Record<string, string>,
-  search: string,
+  query: Query,
 ): UsedLink | undefined {
   if (link === undefined) return undefined;
-  const query = Query.parse(search).entries;
-  const holder = holderOfLink(env, method as LinkVerb, { pattern: path, params, query });
+  const holder = holderOfLink(env, method as LinkVerb, { pattern: path, params, query: query.entries });
   if (holder === undefined) return undefined;
   const found = findHolder(db, holder);
   // A request that is refused before never awaits it.
@@ -252,7 +251,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   const { db } = kernel;
   const caller = withinRules(request.principal ?? anonymous, request.settings);
   refuseUnlessFor(endpoint, kernel.env, caller);
-  const query = Query.parse(request.search);
+  const { query } = request;
   requireStorable(request.params, query);
   requireDeclared(endpoint, query);
   const fields = sparseFields(endpoint, kernel.includables, query);
