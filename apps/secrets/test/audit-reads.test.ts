@@ -162,6 +162,22 @@ describe('recorded reads', () => {
     await until(async () => (await rows()) === 1);
   });
 
+  it('are all there when a write has ended, even if another was under way', async () => {
+    await engine('together');
+    const { reads, storage } = modules();
+    await reads.write();
+    await secrets.root.read('together/data/app/database').expect(200);
+    const query = storage.database.query.bind(storage.database);
+    const slow = jest.spyOn(storage.database, 'query').mockImplementationOnce(async (...args: unknown[]) => {
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      return await (query as (...of: unknown[]) => Promise<never>)(...args);
+    });
+    const first = reads.write();
+    expect(paths(await found({ path: 'together/' }))).toHaveLength(1);
+    await first;
+    slow.mockRestore();
+  });
+
   it('wait in memory while the database is away', async () => {
     await engine('away');
     await secrets.root.read('away/data/app/database').expect(200);

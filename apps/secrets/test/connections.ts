@@ -7,8 +7,15 @@ export function connectionsTo(target: () => string): { readonly address: string;
   const open = new Set<net.Socket>();
   const server = net.createServer((socket) => {
     count++;
-    const { hostname, port } = new URL(target());
-    const further = net.connect(Number(port), hostname);
+    let further: net.Socket;
+    try {
+      const { hostname, port } = new URL(target());
+      further = net.connect(Number(port), hostname);
+    } catch {
+      // The target has ended, and the service asks it once more. A socket left open would keep `close` waiting.
+      socket.destroy();
+      return;
+    }
     for (const one of [socket, further]) {
       open.add(one);
       one.on('error', () => one.destroy()).on('close', () => open.delete(one));

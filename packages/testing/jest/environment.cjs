@@ -3,6 +3,8 @@
 const { ModernFakeTimers } = require('@jest/fake-timers');
 const { ModuleMocker } = require('jest-mock');
 
+const endsWithinMs = 120_000;
+
 class OneRealm {
   constructor({ projectConfig }) {
     this.global = globalThis;
@@ -18,6 +20,12 @@ class OneRealm {
   async teardown() {
     this.fakeTimersModern.dispose();
     putBack(this.before);
+  }
+
+  /** What ends a file or a test hangs or is quick, also in thorough files, whose tests may take long. */
+  handleTestEvent({ name, hookType, timeout }, { currentDescribeBlock }) {
+    if (name === 'add_hook' && hookType.startsWith('after') && timeout === undefined)
+      currentDescribeBlock.hooks.at(-1).timeout = endsWithinMs;
   }
 
   exportConditions() {

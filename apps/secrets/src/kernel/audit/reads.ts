@@ -80,6 +80,7 @@ export class ReadTrail {
   private waiting = new Map<string, NotedReads>();
   /** The length of their audit lines. */
   private waitingLength = 0;
+  private lastWrite: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly parts: ReadTrailDeps) {
     const { storage, recording } = parts;
@@ -140,8 +141,14 @@ export class ReadTrail {
     if (this.waiting.size === hasMany) background.wake('audit-reads');
   }
 
-  /** Writes what waits. Called before the process ends, too. */
-  async write(): Promise<void> {
+  /** Writes what waits, after a write that is under way. Called before the process ends, too. */
+  write(): Promise<void> {
+    const write = this.lastWrite.then(() => this.writeWaiting());
+    this.lastWrite = write.catch(() => undefined);
+    return write;
+  }
+
+  private async writeWaiting(): Promise<void> {
     const noted = this.waiting;
     if (noted.size === 0) return;
     this.waiting = new Map();
