@@ -162,20 +162,35 @@ describe('recorded reads', () => {
     await until(async () => (await rows()) === 1);
   });
 
+  /** A write that does not end before the returned function is called; no other begins in the meantime. */
+  const heldWrite = async (path: string): Promise<() => Promise<void>> => {
+    const reads = modules().reads as unknown as { insert(rows: unknown): Promise<void>; write(): Promise<void> };
+    await reads.write();
+    const insert = reads.insert.bind(reads);
+    let release = () => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const spy = jest.spyOn(reads, 'insert').mockImplementation(async (rows) => {
+      await held;
+      await insert(rows);
+    });
+    await secrets.root.read(path).expect(200);
+    const write = reads.write();
+    await until(async () => spy.mock.calls.length > 0);
+    return async () => {
+      release();
+      await write;
+      spy.mockRestore();
+    };
+  };
+
   it('are all there when a write has ended, even if another was under way', async () => {
     await engine('together');
-    const { reads, storage } = modules();
-    await reads.write();
-    await secrets.root.read('together/data/app/database').expect(200);
-    const query = storage.database.query.bind(storage.database);
-    const slow = jest.spyOn(storage.database, 'query').mockImplementationOnce(async (...args: unknown[]) => {
-      await new Promise((resolve) => setTimeout(resolve, 200));
-      return await (query as (...of: unknown[]) => Promise<never>)(...args);
-    });
-    const first = reads.write();
-    expect(paths(await found({ path: 'together/' }))).toHaveLength(1);
-    await first;
-    slow.mockRestore();
+    const release = await heldWrite('together/data/app/database');
+    const search = found({ path: 'together/' });
+    await release();
+    expect(paths(await search)).toHaveLength(1);
   });
 
   it('wait in memory while the database is away', async () => {
@@ -197,13 +212,14 @@ describe('recorded reads', () => {
     await engine('long');
     for (const n of [2, 3]) await secrets.root.write('long/data/app/database', { data: { n } }).expect(200);
     const { reads, storage } = modules();
-    await reads.write();
+    const release = await heldWrite('long/data/app/database?version=3');
     const line = jest
       .spyOn((reads as unknown as { parts: { line(): string } }).parts, 'line')
       .mockReturnValue(JSON.stringify({ long: 'x'.repeat(17 * 2 ** 20) }));
     for (const version of [1, 2, 3]) await secrets.root.read(`long/data/app/database?version=${version}`).expect(200);
     line.mockRestore();
     expect(reads.dropped).toBe(1);
+    await release();
     await reads.write();
     await secrets.root.read('long/data/app/database').expect(200);
     expect(reads.dropped).toBe(1);
