@@ -53,6 +53,25 @@ describe('a pool', () => {
     await pool.end();
   });
 
+  it('reads tables through their indexes if the options ask for it, even almost empty ones', async () => {
+    const database = await emptyDatabase();
+    const setUp = createPool({ url: database.url });
+    await setUp.query('CREATE TABLE kept (name text PRIMARY KEY)');
+    await setUp.query("INSERT INTO kept VALUES ('a')");
+    await setUp.query('ANALYZE kept');
+    await setUp.end();
+    const plan = async (throughIndexes: boolean) => {
+      const pool = createPool({ url: database.url, max: 1, throughIndexes });
+      const { rows } = await pool.query("EXPLAIN SELECT FROM kept JOIN unnest('{a,b}'::text[]) AS i(name) USING (name)");
+      await pool.end();
+      return rows.map((row) => row['QUERY PLAN']).join();
+    };
+    expect(await plan(false)).toContain('Seq Scan on kept');
+    expect(await plan(true)).toContain('Index');
+    expect(await plan(true)).not.toContain('Seq Scan');
+    await database.drop();
+  });
+
   it('survives broken connections', async () => {
     const database = await emptyDatabase();
     const broken: string[] = [];

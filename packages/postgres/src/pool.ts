@@ -20,6 +20,11 @@ export interface PoolOptions {
    * because it estimates an unknown list higher than a known one.
    */
   planOnce?: boolean;
+  /**
+   * Tables are read through their indexes; for look-ups by key. A plan that was made while a table was almost empty may
+   * read all of it, and PostgreSQL keeps the plan until it has counted the rows again.
+   */
+  throughIndexes?: boolean;
   /** Its connections are read-only and may lead to a standby, which other pools refuse. */
   standby?: boolean;
   /** Called when an idle connection breaks, for example when the server restarts. */
@@ -40,6 +45,7 @@ const ANSWER_MS = 5000;
  */
 export function createPool(options: PoolOptions): pg.Pool {
   const statementMs = (options.statementSeconds ?? 30) * 1000;
+  const settings = settingsOf(options);
   const pool = new pg.Pool({
     Client: options.standby ? ReadingClient : WatchedClient,
     connectionString: options.url,
@@ -50,9 +56,12 @@ export function createPool(options: PoolOptions): pg.Pool {
     statement_timeout: statementMs,
     query_timeout: statementMs > 0 ? statementMs + ANSWER_MS : undefined,
     keepAlive: true,
-    verify: (client, callback) => callback(!options.standby && isStandby(client) ? new ReadOnlyServer() : undefined),
+    verify(client, callback) {
+      if (!options.standby && isStandby(client)) callback(new ReadOnlyServer());
+      else if (settings === '') callback();
+      else client.query(settings, (error) => callback(error ?? undefined));
+    },
     pipeline: options.pipeline ?? false,
-    ...startupOptions(options),
   });
   watchPool(pool);
   // Without a listener, a broken connection would end the process if it is idle or checked out between two statements;
@@ -62,12 +71,14 @@ export function createPool(options: PoolOptions): pg.Pool {
   return pool;
 }
 
-/** Server settings of each connection of a pool. */
-function startupOptions({ planOnce, standby }: PoolOptions): { options?: string } {
-  const options = [
-    ...(planOnce ? ['-c plan_cache_mode=force_generic_plan'] : []),
+/** The server settings of each connection, as statements: a pool in front of the server may ignore start-up options. */
+function settingsOf({ planOnce, throughIndexes, standby }: PoolOptions): string {
+  const settings = [
+    ...(planOnce ? ['plan_cache_mode = force_generic_plan'] : []),
+    // Without an index PostgreSQL 15 to 17 take such a plan for so costly that they would compile it first.
+    ...(throughIndexes ? ['enable_seqscan = off', 'jit = off'] : []),
     // On a primary and on a standby.
-    ...(standby ? ['-c default_transaction_read_only=on'] : []),
+    ...(standby ? ['default_transaction_read_only = on'] : []),
   ];
-  return options.length > 0 ? { options: options.join(' ') } : {};
+  return settings.map((setting) => `SET ${setting}`).join('; ');
 }

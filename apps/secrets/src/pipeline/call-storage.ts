@@ -62,12 +62,8 @@ export class CallStorage implements Storage {
   async read<T>(key: string, parse: (text: string) => T): Promise<T | undefined> {
     const found = await this.find(this.prefix + key);
     if (typeof found !== 'object') return found === undefined ? undefined : parse(found);
-    let value = parsedValues.get(found);
-    if (value?.parse !== parse) {
-      value = { parse, parsed: deepFrozen(parse(textOf(found))) };
-      parsedValues.set(found, value);
-    }
-    return value.parsed as T;
+    if (found.memo?.parse !== parse) found.memo = { parse, parsed: deepFrozen(parse(textOf(found))) };
+    return found.memo.parsed as T;
   }
 
   async getMany(keys: readonly string[]): Promise<ReadonlyMap<string, string>> {
@@ -109,11 +105,12 @@ export class CallStorage implements Storage {
     return found;
   }
 
-  put(key: string, value: string): void {
+  put(key: string, value: string, parse?: (text: string) => unknown, parsed?: unknown): void {
     const path = this.prefix + key;
     // A write based on an older value would overwrite that of a faster caller.
     if (this.readKeys?.has(path)) throw new Error(`${path} was read: it must be written in a transaction`);
-    addPut(this.set, { mountId: this.mountId, path, value: Buffer.from(value), require: this.takeGuard() });
+    const memo = parse && { parse, parsed: deepFrozen(parsed) };
+    addPut(this.set, { mountId: this.mountId, path, value: Buffer.from(value), memo, require: this.takeGuard() });
     this.pending ??= new Pending();
     this.pending.put(path, value);
   }
@@ -204,9 +201,6 @@ export class CallStorage implements Storage {
     return guard;
   }
 }
-
-// An entry is the same object for every reader until it changes.
-const parsedValues = new WeakMap<Entry, { readonly parse: unknown; readonly parsed: unknown }>();
 
 function deepFrozen<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;

@@ -55,6 +55,7 @@ function hold(path: string, value: string): void {
   storedEntries.set(path, {
     ...keyOf(path),
     value: Buffer.from(value),
+    memo: undefined,
     revision: (storedEntries.get(path)?.revision ?? 0) + 1,
   });
 }

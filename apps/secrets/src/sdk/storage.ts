@@ -21,7 +21,8 @@ export interface Storage {
   list(prefix: string, page?: Page): Promise<string[]>;
   /** All paths below `prefix`, at any depth, bytewise sorted; not for calls that have written. */
   scan(prefix: string, page?: Page): Promise<string[]>;
-  put(key: string, value: string): void;
+  /** Who knows what `parse` makes of the value, as `read` calls it, can give it; it is frozen. */
+  put<T>(key: string, value: string, parse?: (text: string) => T, parsed?: T): void;
   delete(key: string): void;
   /** Deletes every key that begins with `prefix`. */
   deletePrefix(prefix: string): void;

@@ -38,9 +38,11 @@ const prefix = 'meta/';
 /** The default number of versions. */
 const defaultMaxVersions = 10;
 
+const parseKey = JSON.parse as (text: string) => KeyMetadata;
+
 /** The metadata of a secret, if there is one. */
 export const findKey = (storage: Storage, path: string): Promise<KeyMetadata | undefined> =>
-  storage.read(prefix + path, JSON.parse as (text: string) => KeyMetadata);
+  storage.read(prefix + path, parseKey);
 
 /** The metadata of several secrets right in or below a folder; without those deleted in between. */
 export async function findKeys(storage: Storage, folder: string, names: readonly string[]) {
@@ -48,7 +50,7 @@ export async function findKeys(storage: Storage, folder: string, names: readonly
   const found = new Map<string, KeyMetadata>();
   for (const name of names) {
     const text = texts.get(prefix + folder + name);
-    if (text !== undefined) found.set(name, JSON.parse(text) as KeyMetadata);
+    if (text !== undefined) found.set(name, parseKey(text));
   }
   return found;
 }
@@ -63,7 +65,7 @@ export const changeKey = <T>(
 
 /** Stores the metadata of a secret; `before` is what is stored now. */
 export function putKey(storage: Storage, path: string, key: KeyMetadata, before?: KeyMetadata): void {
-  storage.put(prefix + path, JSON.stringify(key));
+  storage.put(prefix + path, JSON.stringify(key), parseKey, key);
   const end = endOf(key);
   const endBefore = before && endOf(before);
   if (end === endBefore) return;
@@ -137,18 +139,16 @@ export function withNextVersion(
   const version = key.currentVersion + 1;
   const after = key.deleteAfterSeconds || config.delete_version_after;
   const deletedAtMs = after > 0 ? nowMs + after * 1000 : 0;
-  const versions: Record<string, VersionFacts> = {
-    ...key.versions,
-    [version]: { createdAtMs: nowMs, deletedAtMs, destroyed: false, ...(author && { author }) },
-  };
   // The written version is kept, even if an old setting says 0.
   const keep = [key.maxVersions, config.max_versions].find((most) => most > 0) ?? defaultMaxVersions;
-  const numbers = Object.keys(versions)
-    .map(Number)
-    .sort((a, b) => a - b);
-  const dropped = numbers.slice(0, Math.max(0, numbers.length - keep));
-  for (const number of dropped) delete versions[number];
-  const oldestVersion = dropped.length > 0 ? numbers[dropped.length]! : key.oldestVersion;
+  // Such names are in ascending order.
+  const numbers = Object.keys(key.versions);
+  const first = Math.max(0, numbers.length + 1 - keep);
+  const dropped = numbers.slice(0, first).map(Number);
+  const versions: Record<string, VersionFacts> = {};
+  for (let at = first; at < numbers.length; at++) versions[numbers[at]!] = key.versions[numbers[at]!]!;
+  versions[version] = { createdAtMs: nowMs, deletedAtMs, destroyed: false, ...(author && { author }) };
+  const oldestVersion = first > 0 ? Number(numbers[first] ?? version) : key.oldestVersion;
   return { key: { ...key, versions, currentVersion: version, oldestVersion, updatedAtMs: nowMs }, version, dropped };
 }
 

@@ -12,6 +12,7 @@ import type { Barrier, Clock, Committer, Entry, EntryDelete, EntryPut, Fault, No
 import { entryNotices, isEmpty, needsTransaction, noticesOf, PreconditionFailed } from './write-set';
 import {
   type AuditChain,
+  changeEntries,
   entryOf,
   insertIntents,
   insertTokens,
@@ -130,6 +131,7 @@ export class GroupCommitter implements Committer {
       else if (batch[0]!.lane === 'puts') await this.writePuts(batch);
       else if (batch[0]!.lane === 'token') await this.writeTokens(batch);
       else if (batch[0]!.lane === 'intents') await this.writeIntents(batch);
+      else if (batch[0]!.lane === 'entries') await this.writeEntries(batch);
       else await this.writeMixed(batch);
     } catch (error) {
       // After a lost connection it is unknown whether the write was committed: report that, do not write twice.
@@ -183,6 +185,29 @@ export class GroupCommitter implements Committer {
       if (waiting.set.puts.every((put) => writtenKeys.has(cacheKey(put)))) waiting.resolve();
       else waiting.fail(denied());
     });
+  }
+
+  /** By one statement, or, if that refuses, in a transaction, which finds out why. */
+  private async writeEntries(batch: readonly QueuedSet[]): Promise<void> {
+    const { changes, cache, database, deletedRows } = this.options;
+    const sets = batch.map(({ set }) => set);
+    const operations = lastOperations(sets);
+    if (changes.mustTell) return this.writeMixed(batch);
+    const tickets = [...operations.keys()].map((key) => cache.begin(key, true));
+    let outcome: ReadonlyMap<string, Entry | null> | undefined;
+    try {
+      await this.options.fault('commit:before');
+      outcome = await changeEntries(this.options, database, operations);
+    } catch (error) {
+      if (isLost(error)) throw error;
+    } finally {
+      for (const ticket of tickets) cache.settle(ticket, outcome?.get(ticket.key));
+    }
+    if (outcome === undefined) return this.writeMixed(batch);
+    deletedRows.note(sets.flatMap((set) => set.deletes));
+    await this.tellLate(false, () => entryNotices(operations.keys()));
+    await this.options.fault('commit:after');
+    resumeInSlices(batch, (waiting) => waiting.resolve());
   }
 
   /** Caches what was written, unless it was written or forgotten elsewhere in the meantime. */
@@ -308,14 +333,17 @@ function ofOneLane(waiting: readonly QueuedSet[]): QueuedSet[] {
 }
 
 /** How a set is written: in its own transaction, or merged with others of its lane. */
-export type Lane = 'puts' | 'token' | 'mixed' | 'own' | 'intents';
+export type Lane = 'puts' | 'token' | 'entries' | 'mixed' | 'own' | 'intents';
 
 /** The lane of a set: the narrowest that fits everything it writes. */
 function laneOf(set: WriteSet): Lane {
   if (needsTransaction(set)) return 'own';
   if (onlyIntents(set)) return 'intents';
   const others = set.leases.length + set.intents.length + set.settled.length + set.notices.length + set.audit.length;
-  if (others > 0 || set.deletes.length > 0 || set.puts.some(isChecked)) return 'mixed';
+  if (others > 0) return 'mixed';
+  if (set.deletes.length > 0 || set.puts.some(isChecked)) {
+    return set.tokens.length + set.authorities.length === 0 ? 'entries' : 'mixed';
+  }
   if (set.tokens.length === 0 && set.authorities.length <= 1) return 'puts';
   if (set.tokens.length === 1 && set.puts.length === 0 && set.authorities.length === 0) return 'token';
   return 'mixed';

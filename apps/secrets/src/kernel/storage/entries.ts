@@ -198,7 +198,7 @@ function openEntry(barrier: Barrier, row: EntryRow): Entry {
     if (barrier.sealed) throw error;
     throw new TamperedEntry(key, 'cannot be decrypted where it lies', error);
   }
-  const entry: Entry = { ...key, value, revision: row.revision };
+  const entry: Entry = { ...key, value, memo: undefined, revision: row.revision };
   return row.expires_at_ms === null ? entry : { ...entry, expiresAtMs: Number(row.expires_at_ms) };
 }
 

@@ -44,13 +44,10 @@ export const PUT_ENTRIES_UNDER_TOKENS: Statement = {
   SELECT mount_id, path, revision FROM written`,
 };
 
-/**
- * The same for entries of which some require something: $5 what, or null for nothing, $6 now. Rows that do not meet it are
- * left out. A row is required absent by 0, present by -1, and of a revision by that revision; what has expired is absent.
- */
-export const WRITE_ENTRIES: Statement = {
-  name: 'entry-write',
-  text: `WITH i AS (
+// $1 to $4 as above, $5 what each row requires, or null for nothing, $6 now. Rows that do not meet it are left out. A row is
+// required absent by 0, present by -1, and of a revision by that revision; what has expired is absent.
+const CHECKED = `
+  i AS (
     SELECT * FROM unnest($1::uuid[], $2::text[], $3::bytea[], $4::bigint[], $5::int[])
       AS i(mount_id, path, sealed, expires_at_ms, required)
   ), put AS (
@@ -74,18 +71,37 @@ export const WRITE_ENTRIES: Statement = {
     RETURNING e.mount_id, e.path, e.revision, e.sealed
   ), written AS (
     SELECT * FROM put UNION ALL SELECT * FROM made UNION ALL SELECT * FROM replaced
-  ), witness AS (${WITNESS})
-  SELECT mount_id, path, revision FROM written`,
+  ), witness AS (${WITNESS})`;
+
+/** Removes the rows of `mounts`, `paths` and `required`, which are parameters, as of `now`. */
+const removal = (mounts: string, paths: string, required: string, now: string) => `
+  DELETE FROM entry USING unnest(${mounts}::uuid[], ${paths}::text[], ${required}::int[]) AS d(mount_id, path, required)
+   WHERE entry.mount_id = d.mount_id AND entry.path = d.path
+     AND (d.required IS NULL OR (d.required = -1 OR entry.revision = d.required)
+          AND (entry.expires_at_ms IS NULL OR entry.expires_at_ms > ${now}))
+  RETURNING entry.mount_id, entry.path, entry.revision, d.required`;
+
+/** Writes entries of which some require something. */
+export const WRITE_ENTRIES: Statement = {
+  name: 'entry-write',
+  text: `WITH ${CHECKED} SELECT mount_id, path, revision FROM written`,
 };
 
 /** $1 mounts, $2 paths, $3 what is required as above, $4 now. Answers those that were there and as required. */
-export const DELETE_ENTRIES: Statement = {
-  name: 'entry-delete',
-  text: `DELETE FROM entry USING unnest($1::uuid[], $2::text[], $3::int[]) AS i(mount_id, path, required)
-     WHERE entry.mount_id = i.mount_id AND entry.path = i.path
-       AND (i.required IS NULL OR (i.required = -1 OR entry.revision = i.required)
-            AND (entry.expires_at_ms IS NULL OR entry.expires_at_ms > $4))
-    RETURNING entry.mount_id, entry.path, entry.revision`,
+export const DELETE_ENTRIES: Statement = { name: 'entry-delete', text: removal('$1', '$2', '$3', '$4') };
+
+/**
+ * Writes entries as above and removes others ($7 mounts, $8 paths, $9 what is required), in a transaction of one statement.
+ * Divides by zero, and so changes nothing, if a requirement is not met or a removed entry has a witness.
+ */
+export const CHANGE_ENTRIES: Statement = {
+  name: 'entry-change',
+  text: `WITH ${CHECKED}, removed AS (${removal('$7', '$8', '$9', '$6')}), whole AS (
+    SELECT (SELECT count(*) FROM written) = cardinality($1)
+       AND (SELECT count(required) FROM removed) = (SELECT count(required) FROM unnest($9) AS d(required))
+       AND NOT EXISTS (SELECT FROM removed WHERE revision > 1) AS holds
+  )
+  SELECT w.mount_id, w.path, w.revision, 1 / whole.holds::int FROM whole LEFT JOIN written w ON true`,
 };
 
 // Witnesses are removed by a separate statement: the one that removes an entry may have waited for a write of it, whose

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { withClient } from '@keystead/postgres';
 import { asSuperuser, manualClock } from '@keystead/testing';
 import { freshStorage, type TestStorage, until } from '../../../test/fresh-storage';
@@ -189,6 +189,58 @@ describe('a write set', () => {
     await commit(put('r/one', '2', { revision: 1 }));
     await expect(commit(put('r/one', '3', { revision: 1 }))).rejects.toThrow(PreconditionFailed);
     expect(await read('r/one')).toBe('2');
+  });
+
+  describe('that writes some entries and removes others', () => {
+    const change = (made: string, removed: string, require?: WriteSet['deletes'][number]['require']): WriteSet => {
+      const set = put(made, 'made', 'absent');
+      set.deletes.push({ mountId, path: removed, require });
+      return set;
+    };
+    /** The transactions that some work needs besides single statements. */
+    const transactionsOf = async (work: () => Promise<unknown>): Promise<number> => {
+      await until(() => !test.storage.changes.mustTell);
+      const spy = jest.spyOn(test.storage.database, 'transaction');
+      await work();
+      const { length } = spy.mock.calls;
+      spy.mockRestore();
+      return length;
+    };
+
+    it('is one statement', async () => {
+      await commit(put('c/1', 'old'));
+      expect(await transactionsOf(() => commit(change('c/2', 'c/1', { revision: 1 })))).toBe(0);
+      expect([await read('c/1'), await read('c/2')]).toEqual([undefined, 'made']);
+      expect(await transactionsOf(() => commit(change('c/3', 'c/none')))).toBe(0);
+    });
+
+    it('removes the witness of a rewritten entry, too', async () => {
+      for (const value of ['one', 'two']) await commit(put('c/rewritten', value));
+      expect(await transactionsOf(() => commit(change('c/4', 'c/rewritten')))).toBe(1);
+      await commit(put('c/rewritten', 'three'));
+      const node = await test.another();
+      expect((await node.entries.read({ mountId, path: 'c/rewritten' }))?.value.toString()).toBe('three');
+    });
+
+    it.each<[string, WriteSet]>([
+      ['an entry that must be absent is there', change('c/there', 'c/kept')],
+      ['a removed entry has another revision', change('c/5', 'c/kept', { revision: 7 })],
+      ['a removed entry is absent', change('c/6', 'c/none', 'present')],
+    ])('changes nothing if %s', async (_why, set) => {
+      for (const path of ['c/there', 'c/kept']) {
+        await commit(deletion(path));
+        await commit(put(path, 'old'));
+      }
+      const [failed, other] = await Promise.allSettled([commit(set), commit(put(`c/${randomUUID()}`, 'x', 'absent'))]);
+      expect(failed).toMatchObject({ status: 'rejected', reason: expect.any(PreconditionFailed) });
+      expect(other.status).toBe('fulfilled');
+      expect(await Promise.all(['c/there', 'c/kept', 'c/5', 'c/6'].map(read))).toEqual([
+        'old',
+        'old',
+        undefined,
+        undefined,
+      ]);
+    });
   });
 
   it('that creates succeeds once among many', async () => {

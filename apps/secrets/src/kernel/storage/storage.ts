@@ -83,6 +83,7 @@ export class StorageKernel {
       url,
       max: options.maxConnections ?? 10,
       applicationName: 'keystead secrets',
+      throughIndexes: true,
       standby: standby !== undefined,
     });
     pool.on('release', (error) => {

@@ -33,9 +33,18 @@ export interface EntryKey {
   readonly path: string;
 }
 
+/** What a parser made of a value. */
+export interface ParsedValue {
+  readonly parse: unknown;
+  /** Frozen: every reader gets the same. */
+  readonly parsed: unknown;
+}
+
 /** A stored value, decrypted. The same object is returned while it stays cached, so it may key a WeakMap. */
 export interface Entry extends EntryKey {
   readonly value: Buffer;
+  /** Of the last reader that parsed it. */
+  memo: ParsedValue | undefined;
   /** 1 when created, one more with every write. */
   readonly revision: number;
   /** When the entry starts to count as absent, and is deleted. */
@@ -48,6 +57,8 @@ export type Precondition = 'absent' | 'present' | { readonly revision: number };
 /** Writes one entry, whole. */
 export interface EntryPut extends EntryKey {
   readonly value: Uint8Array;
+  /** What a reader will make of the value, if the writer knows. */
+  readonly memo?: ParsedValue;
   readonly expiresAtMs?: number;
   readonly require?: Precondition;
 }

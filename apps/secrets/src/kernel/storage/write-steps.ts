@@ -86,35 +86,71 @@ export async function writeSets(
   return outcome;
 }
 
+interface Split {
+  readonly puts: Map<string, { put: EntryPut; authority: undefined }>;
+  readonly deletes: Map<string, EntryDelete>;
+}
+
+function split(operations: ReadonlyMap<string, EntryPut | EntryDelete>): Split {
+  const found: Split = { puts: new Map(), deletes: new Map() };
+  for (const [key, operation] of operations) {
+    if (isPut(operation)) found.puts.set(key, { put: operation, authority: undefined });
+    else found.deletes.set(key, operation);
+  }
+  return found;
+}
+
+/** Notes the entries of written rows. */
+function noteWritten(outcome: Map<string, Entry | null>, puts: Split['puts'], rows: readonly WrittenRow[]): void {
+  for (const row of rows) {
+    const key = cacheKey({ mountId: row.mount_id, path: row.path });
+    outcome.set(key, entryOf(puts.get(key)!.put, row.revision));
+  }
+}
+
+const deletionsOf = (deletes: Split['deletes']) => {
+  const all = [...deletes.values()];
+  return [all.map((one) => one.mountId), all.map((one) => one.path), all.map(requiredCode)];
+};
+
+/**
+ * Writes and removes entries by one statement, which is a transaction by itself; returns them as `writeSets` does.
+ * Throws, and changes nothing, if any cannot be changed like this.
+ */
+export async function changeEntries(
+  { barrier, clock }: Pick<WriteDeps, 'barrier' | 'clock'>,
+  database: Queryable,
+  operations: ReadonlyMap<string, EntryPut | EntryDelete>,
+): Promise<Map<string, Entry | null>> {
+  const { puts, deletes } = split(operations);
+  const columns = putColumns(barrier, puts);
+  const values = [...valuesOf(columns), columns.puts.map(requiredCode), clock.now(), ...deletionsOf(deletes)];
+  const { rows } = await database.query<WrittenRow>(sql.CHANGE_ENTRIES, values);
+  const outcome = new Map<string, Entry | null>();
+  if (puts.size > 0) noteWritten(outcome, puts, rows);
+  for (const key of deletes.keys()) outcome.set(key, null);
+  return outcome;
+}
+
 async function writeEntries(
   { barrier, clock }: WriteDeps,
   tx: Tx,
   operations: ReadonlyMap<string, EntryPut | EntryDelete>,
 ): Promise<Map<string, Entry | null>> {
   const outcome = new Map<string, Entry | null>();
-  const puts = new Map<string, { put: EntryPut; authority: undefined }>();
-  const deletes = new Map<string, EntryDelete>();
-  for (const [key, operation] of operations) {
-    if (isPut(operation)) puts.set(key, { put: operation, authority: undefined });
-    else deletes.set(key, operation);
-  }
+  const { puts, deletes } = split(operations);
   if (puts.size > 0) {
     const columns = putColumns(barrier, puts);
     const required = columns.puts.map(requiredCode);
     const rows = required.every((code) => code === null)
       ? await putRows(tx, columns)
       : (await tx.query<WrittenRow>(sql.WRITE_ENTRIES, [...valuesOf(columns), required, clock.now()])).rows;
-    for (const row of rows) {
-      const key = cacheKey({ mountId: row.mount_id, path: row.path });
-      outcome.set(key, entryOf(puts.get(key)!.put, row.revision));
-    }
+    noteWritten(outcome, puts, rows);
     if (outcome.size < puts.size)
       throw new PreconditionFailed(new Set(columns.keys.filter((key) => !outcome.has(key))));
   }
   if (deletes.size > 0) {
-    const all = [...deletes.values()];
-    const values = [all.map((one) => one.mountId), all.map((one) => one.path), all.map(requiredCode), clock.now()];
-    const { rows } = await tx.query<WrittenRow>(sql.DELETE_ENTRIES, values);
+    const { rows } = await tx.query<WrittenRow>(sql.DELETE_ENTRIES, [...deletionsOf(deletes), clock.now()]);
     // Only rewritten entries have one.
     const existing = rows.filter(({ revision }) => revision > 1);
     if (existing.length > 0) {
@@ -147,9 +183,9 @@ export async function putRows(tx: Pick<Tx, 'query'>, columns: PutColumns): Promi
 }
 
 /** An entry as it was written. */
-export function entryOf({ mountId, path, value, expiresAtMs }: EntryPut, revision: number): Entry {
+export function entryOf({ mountId, path, value, memo, expiresAtMs }: EntryPut, revision: number): Entry {
   // A copy, because the caller may reuse its buffer.
-  const entry: Entry = { mountId, path, value: Buffer.from(value), revision };
+  const entry: Entry = { mountId, path, value: Buffer.from(value), memo, revision };
   return expiresAtMs === undefined ? entry : { ...entry, expiresAtMs };
 }
 
