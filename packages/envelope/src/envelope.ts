@@ -66,22 +66,28 @@ function body(e: Envelope, data: string): string {
   return `"request_id":"${e.requestId}","lease_id":${lease},"renewable":${e.renewable === true},"lease_duration":${
     e.leaseDurationSeconds ?? 0
   },"data":${data},"wrap_info":${e.wrapInfo ? wrapText(e.wrapInfo) : 'null'},"warnings":${warnings},"auth":${
-    e.auth ? authText(e.auth) : 'null'
+    e.auth ? JSON.stringify(authFields(e.auth)) : 'null'
   }`;
 }
 
-function authText(auth: Auth): string {
-  const token = auth.tokenPolicies.length > 0 ? `,"token_policies":${JSON.stringify(auth.tokenPolicies)}` : '';
-  const identity =
-    auth.identityPolicies.length > 0 ? `,"identity_policies":${JSON.stringify(auth.identityPolicies)}` : '';
-  // Callers who may choose a token's id may choose any text.
-  return `{"client_token":${JSON.stringify(auth.clientToken)},"accessor":"${auth.accessor}","policies":${JSON.stringify(
-    auth.policies,
-  )}${token}${identity},"metadata":${JSON.stringify(auth.metadata)},"lease_duration":${
-    auth.leaseDurationSeconds
-  },"renewable":${auth.renewable},"entity_id":"${auth.entityId}","token_type":"${auth.tokenType}","orphan":${
-    auth.orphan
-  },"mfa_requirement":${JSON.stringify(auth.mfaRequirement)},"num_uses":${auth.numUses}}`;
+/** The `auth` block as it is written. */
+export function authFields(auth: Auth): Readonly<Record<string, unknown>> {
+  const { tokenPolicies, identityPolicies } = auth;
+  return {
+    client_token: auth.clientToken,
+    accessor: auth.accessor,
+    policies: auth.policies,
+    token_policies: tokenPolicies.length > 0 ? tokenPolicies : undefined,
+    identity_policies: identityPolicies.length > 0 ? identityPolicies : undefined,
+    metadata: auth.metadata,
+    lease_duration: auth.leaseDurationSeconds,
+    renewable: auth.renewable,
+    entity_id: auth.entityId,
+    token_type: auth.tokenType,
+    orphan: auth.orphan,
+    mfa_requirement: auth.mfaRequirement,
+    num_uses: auth.numUses,
+  };
 }
 
 function wrapText(wrap: WrapInfo): string {

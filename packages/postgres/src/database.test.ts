@@ -62,7 +62,9 @@ describe('a pool', () => {
     await setUp.end();
     const plan = async (throughIndexes: boolean) => {
       const pool = createPool({ url: database.url, max: 1, throughIndexes });
-      const { rows } = await pool.query("EXPLAIN SELECT FROM kept JOIN unnest('{a,b}'::text[]) AS i(name) USING (name)");
+      const { rows } = await pool.query(
+        "EXPLAIN SELECT FROM kept JOIN unnest('{a,b}'::text[]) AS i(name) USING (name)",
+      );
       await pool.end();
       return rows.map((row) => row['QUERY PLAN']).join();
     };

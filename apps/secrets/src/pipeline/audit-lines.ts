@@ -1,4 +1,4 @@
-import { envelope } from '@keystead/envelope';
+import { authFields } from '@keystead/envelope';
 import { isRefusal } from '@keystead/refusal';
 import type { Audit, AuditCaller, AuditedRequest } from '../kernel/audit/audit';
 import type { RouteMatch } from '../kernel/routing/sent-path';
@@ -52,7 +52,7 @@ export function responseLine(
     status: outcome.status,
     data: e ? e.data : fieldsIn(outcome.bare),
     dataText: e?.dataText ?? (outcome.stored === undefined ? undefined : outcome.stored),
-    auth: e?.auth ? authFields(e) : undefined,
+    auth: e?.auth ? authFields(e.auth) : undefined,
     leaseId: e?.leaseId,
     wrapToken: e?.wrapInfo?.token,
     warnings: e?.warnings ?? undefined,
@@ -143,10 +143,6 @@ function namedByMount(match: RouteMatch | undefined): AuditedRequest['named'] {
   const config = match?.mount?.config;
   if (!config?.auditClearRequestKeys && !config?.auditClearResponseKeys) return undefined;
   return { request: new Set(config.auditClearRequestKeys), response: new Set(config.auditClearResponseKeys) };
-}
-
-function authFields(e: NonNullable<Outcome['envelope']>): Record<string, unknown> {
-  return (JSON.parse(envelope({ requestId: '', auth: e.auth })) as { auth: Record<string, unknown> }).auth;
 }
 
 function explain({ decision }: PolicyDenied): unknown {
