@@ -178,7 +178,7 @@ describe('recorded reads', () => {
     slow.mockRestore();
   });
 
-  it('wait in memory while the database is away', async () => {
+  it('wait in memory while the database is down', async () => {
     await engine('away');
     await secrets.root.read('away/data/app/database').expect(200);
     const { reads, storage } = modules();
