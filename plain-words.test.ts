@@ -45,6 +45,13 @@ const forms: readonly (readonly [form: string, better: string])[] = [
   ['a good part', 'much'],
   ['what is no', 'other things than'],
   ['may everything', 'may do everything'],
+  ['(?:is|are|was|were) away', 'is unavailable, is down'],
+  ['but for', 'except'],
+  ['some (?:seconds|minutes|hours|days)', 'a few seconds'],
+  ['at the latest', 'no later than, within, in any case'],
+  ['how far (?:it|they) came', 'how far it got'],
+  ['(?:to|from) who', 'to anyone who'],
+  ['lies in|lie in (?!the future)', 'is in'],
 ];
 
 /** Forms that are wrong in comments, but may be right in messages, tests and pages. */
@@ -56,12 +63,10 @@ const formsOfComments: readonly (readonly [form: string, better: string])[] = [
   ['what (?:is|was|are|were) (?:said|told|asked|given|made|known|meant)', 'the noun: message, request, result, data'],
   ['meanwhile', 'in the meantime'],
   ['in force', 'active, current'],
-  ['texts', 'strings, messages, contents'],
+  ['a text(?! (?:area|editor|field|file|input|value))|texts', 'a string; strings, messages, contents'],
   ['mend(?:s|ed)?', 'fix, repair'],
-  ['(?:is|are|was|were) away', 'is unavailable'],
   ['judg(?:es?|ed|ing) (?:the |a |an )?(?:plans?|polic(?:y|ies)|runs?|requests?)', 'evaluate, check'],
   ['likewise', 'in the same way'],
-  ['but for', 'except'],
   ['counts? once', 'is accepted only once'],
 ];
 
@@ -127,13 +132,14 @@ it.each([
   '/**\n * A key of\n * its own.\n */',
   'By https alone.',
   'Ask anew.',
+  'The store is\naway.',
 ])('the words of "%s" are noticed', (text) => expect(stumbles(text)).toHaveLength(1));
 
 it.each([
   '// The job goes on.',
   '  /** What was said\n   * of it. */',
   'const all = 1; // of the texts',
-  '/**\n * A store that is\n * away.\n */',
+  '/**\n * A text that is\n * short.\n */',
 ])('the words of the comment "%s" are noticed', (text) =>
   expect(stumbles(commentsOf(text), formsOfComments)).toHaveLength(1),
 );

@@ -48,7 +48,7 @@ const sections = Object.entries(kinds).flatMap(([kind, title]) => {
 const head = `# Changelog
 
 What a user can notice, newest release first, in the form of [Keep a Changelog](https://keepachangelog.com/en/1.1.0/); versions are
-[semantic](https://semver.org/). What is not released yet lies in [changes](changes/README.md), a file each.
+[semantic](https://semver.org/). Unreleased changes are in [changes](changes/README.md), one file each.
 `;
 const before = existsSync(log) ? readFileSync(log, 'utf8').slice(head.length) : '';
 writeFileSync(log, `${head}\n## ${version} - ${day}\n\n${sections.join('\n\n')}\n${before}`);

@@ -16,7 +16,7 @@ export function pageOf(commands: readonly CommandSpec[]): string {
   const alike = referenceCommands.filter((name) => names.has(name) && different[name] === undefined);
   return `# Commands
 
-Every command of \`keystead\`; \`keystead COMMAND --help\` says the rest. Written by \`pnpm commands\` from the table that the
+Every command of \`keystead\`; \`keystead COMMAND --help\` shows its arguments and flags. Written by \`pnpm commands\` from the table that the
 program is made of. How to use them: [the command line](guides/command-line.md).
 
 | Command | | For example |

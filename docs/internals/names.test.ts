@@ -112,7 +112,7 @@ describe('the decisions', () => {
     expect(all.filter((number, index) => all.indexOf(number) !== index)).toEqual([]);
   });
 
-  it('are named by their titles', () => {
+  it('are named after their titles', () => {
     const slug = (title: string) =>
       title
         .toLowerCase()

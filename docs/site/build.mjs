@@ -7,7 +7,7 @@ import { openapiDocuments } from './documents.mjs';
 import { referenceOf } from './reference.mjs';
 
 const here = import.meta.dirname;
-/** The pages by the part a person comes for, below `docs`. Pages for those who build the services are no part of the site. */
+/** The pages below `docs`, by the part that a reader comes for. Pages for contributors are not part of the site. */
 const navigation = JSON.parse(readFileSync(path.join(here, 'navigation.json'), 'utf8'));
 const pages = navigation.flatMap(({ groups }) => groups.flatMap((group) => group.pages));
 const docs = path.join(here, '..');

@@ -82,7 +82,7 @@ function firstRunText(config: LocalConfig, { secrets, workspaces }: FirstRun): s
   ];
   return [
     '',
-    `Shown this once, and written to ${firstRunFile(config.dataDir)}:`,
+    `Shown only once, and written to ${firstRunFile(config.dataDir)}:`,
     ...(secretsText || []),
     ...(workspacesText || []),
   ];
@@ -93,7 +93,7 @@ function warningText(config: LocalConfig): string[] {
   if (!readFirstRun(dataDir)?.secrets?.recovery_keys?.length || !existsSync(sealKeyFile(dataDir, 'secrets'))) return [];
   return [
     '',
-    `Warning: root token, recovery keys and seal key all lie in ${dataDir}. That is fine for trying things out.`,
+    `Warning: root token, recovery keys and seal key are all in . That is fine for trying things out.`,
     'For anything else give the recovery keys to different people, revoke the root token, and move',
     `${path.basename(firstRunFile(dataDir))} out of there.`,
   ];

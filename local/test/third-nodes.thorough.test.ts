@@ -13,7 +13,7 @@ const version = { root: path.resolve(__dirname, '../..'), built: true };
 type Name = 'secrets' | 'workspaces';
 const names: readonly Name[] = ['secrets', 'workspaces'];
 
-// Some minutes: each kill waits for a new process.
+// A few minutes: each kill waits for a new process.
 (process.env.KEYSTEAD_LONG ? describe : describe.skip)(
   'three nodes of each service, the third of which is killed over and over',
   () => {

@@ -37,7 +37,7 @@ case $1 in
 esac
 `;
 
-// Some minutes: each kill waits for a new process.
+// A few minutes: each kill waits for a new process.
 (process.env.KEYSTEAD_LONG ? describe : describe.skip)('workers that are killed under remote runs', () => {
   const box = mkdtempSync(path.join(tmpdir(), 'keystead-worker-kills-'));
   let installation: TestInstallation;

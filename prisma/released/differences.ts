@@ -68,7 +68,7 @@ export const differences: readonly Difference[] = [
   {
     of: '0.1.0',
     where: /\/data-retention-policy\/preview as \w+: 200 is 404$/,
-    why: 'what a policy would delete is shown to who may change it',
+    why: 'what a policy would delete is shown to callers who may change it',
   },
   {
     of: '0.1.0',

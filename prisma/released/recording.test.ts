@@ -3,7 +3,7 @@ import { afterAll, describe, expect, it } from '@jest/globals';
 import { emptyDatabase, type TestDatabase } from '../../packages/testing/src/index';
 import { recording } from './recording';
 
-// On the day of a release the recorder must know everything added since the last one. Takes some minutes.
+// On the day of a release the recorder must know everything added since the last one. Takes a few minutes.
 
 (process.env.KEYSTEAD_LONG ? describe : describe.skip)('a recording of this version', () => {
   const databases: TestDatabase[] = [];

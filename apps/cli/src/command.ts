@@ -1,7 +1,7 @@
 import type { Context } from './context';
 
 /**
- * A flag of a command. Its name shows its value: `--once` nothing, `--ttl <duration>` one value, `<name...>` several.
+ * A flag of a command. The name shows its value: `--once` has none, `--ttl <duration>` one, `<name...>` several.
  */
 export interface FlagSpec {
   readonly help: string;
@@ -20,7 +20,7 @@ export interface FlagSpec {
 export interface CommandSpec {
   /** The words as they are typed, for example `kv get`. */
   readonly name: string;
-  /** Other words for the same. */
+  /** Other names for the same command. */
   readonly also?: readonly string[];
   readonly help: string;
   /** The description of each `<name>`, `[name]` or `[names...]`. */
@@ -31,10 +31,10 @@ export interface CommandSpec {
   /** Help text after the examples. */
   readonly more?: string;
   /**
-   * Runs the command, with the flags by camel-case name, and the arguments in order. It requires slow modules that no
-   * other command needs itself, because every command line loads all specs.
+   * Runs the command, with the flags by camel-case name, and the arguments in order. Slow modules that only this command
+   * needs are required here, because every command line loads all specs.
    */
-  run(made: Context, flags: object, ...args: string[]): Promise<void> | void;
+  run(context: Context, flags: object, ...args: string[]): Promise<void> | void;
 }
 
 /** A flag's full declaration, even if only its help was given. */

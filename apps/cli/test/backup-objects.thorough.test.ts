@@ -24,7 +24,7 @@ function stateOf(serial: number): Buffer {
   return Buffer.from(JSON.stringify({ version: 4, serial, lineage: 'l', outputs: {}, resources: [], noise }));
 }
 
-describe('backups of a workspace service whose states lie in an object store', () => {
+describe('backups of a workspace service whose states are in an object store', () => {
   const states = new ObjectStoreStandIn();
   const env: Record<string, string> = {};
   // The backups go to another folder of the same store.

@@ -202,7 +202,7 @@ describe('a failure of the system', () => {
     ['fetch', failed('fetch failed', { cause: failed('x', { code: 'ECONNREFUSED' }) }), 2, 'is it running there?'],
     ['the database is full', failed('full', { code: '53100', severity: 'ERROR' }), 2, 'cannot do this now: full'],
     ['the database says no', failed('no', { code: '42501', severity: 'ERROR' }), 2, 'refused this: no'],
-    ['the database is away', new DatabaseUnreachable('cannot reach it'), 2, 'cannot reach it'],
+    ['the database is down', new DatabaseUnreachable('cannot reach it'), 2, 'cannot reach it'],
     ['a migration', new MigrationFailed('m', 'migration m failed'), 2, 'migration m failed'],
     ['a fault', new TypeError("Cannot read properties of undefined (reading 'x')"), 70, 'a fault of the program'],
     ['something thrown that is not an error', 'what', 70, 'keystead failed: what'],

@@ -52,7 +52,7 @@ describe('keystead operator generate-root', () => {
     expect(await isRoot(JSON.parse(json.printed).token)).toBe(true);
   });
 
-  it('lets several people give their share where they are, and who began read the token', async () => {
+  it('lets several people give their share where they are, and the one who began read the token', async () => {
     const begun = await generate(['--init']);
     const nonce = fieldIn('nonce', begun.printed);
     const otp = fieldIn('one-time password', begun.printed);
@@ -70,7 +70,7 @@ describe('keystead operator generate-root', () => {
     expect(await isRoot(tokenIn(read.printed))).toBe(true);
     for (const wrong of ['x', `${otp.slice(1)}\u00fc`]) {
       const { code, said } = await generate(['--decode', encoded], [wrong]);
-      expect([code, said]).toEqual([1, expect.stringContaining('do not belong together')]);
+      expect([code, said]).toEqual([1, expect.stringContaining('do not match')]);
     }
   });
 

@@ -107,7 +107,7 @@ describe('an import of a server of secrets', () => {
     expect((await here.root.read('sys/mounts').expect(200)).body.data['kv/']).toBeUndefined();
   });
 
-  it('stops where the other server goes away, and says how far it came', async () => {
+  it('stops where the other server goes away, and says how far it got', async () => {
     const gone: Mood = (response, path) => {
       if (!path.includes('/kv/data/many')) return false;
       response.writeHead(503, { 'retry-after': '0.01' }).end('{"errors":["Vault is sealed"]}');

@@ -35,7 +35,7 @@ describe('the commands people know, against a service', () => {
   describe('kv', () => {
     beforeAll(() => done('secrets enable -path=two -version=2 kv', 'secrets enable -path=one/deep kv'));
 
-    it('says that no engine is mounted, and how to mount one, to who may list them', async () => {
+    it('says that no engine is mounted, and how to mount one, to anyone who may list them', async () => {
       expect(await run('kv put none/foo a=b')).toMatchObject({
         code: 2,
         said: expect.stringContaining('no secrets engine is mounted at none/: keystead secrets enable -path=none'),

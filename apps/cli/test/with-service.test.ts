@@ -45,7 +45,7 @@ describe('the command line and a new service', () => {
     expect(code).toBe(0);
     made = json(printed);
     expect(made.recovery_keys).toHaveLength(3);
-    expect(said).toContain('Shown this once');
+    expect(said).toContain('Shown only once');
     expect((await run(['init'])).code).toBe(2);
   });
 
@@ -164,7 +164,7 @@ describe('the command line', () => {
   it('walks through a rekey, and goes on with its verification after an interruption', async () => {
     const [one, two, three] = secrets.recoveryKeys as [string, string, string];
     const right = await run(['rekey', 'check'], [three], asRoot());
-    expect([right.code, right.printed]).toEqual([0, expect.stringMatching(/^still right +true$/m)]);
+    expect([right.code, right.printed]).toEqual([0, expect.stringMatching(/^still valid +true$/m)]);
     const args = ['rekey', '--shares', '2', '--threshold', '2'];
     const begun = await run(['--format', 'json', ...args], [one, two, three], asRoot());
     // Standard input ended before the new shares were verified: the old ones are still valid.

@@ -127,8 +127,8 @@ const tool = findProgram(['terraform', 'tofu']);
     await keycloak.leaveGroup();
     expect(await asks(page, '/v1/auth/token/renew-self', 'POST')).toBe(200);
     expect(await asks(page, '/v1/kept/data/door')).toBe(403);
-    // The provider leaves the claim out for who is in no group: whether they come in, the role says. A sign-in for when the
-    // person is away is not a session of the browser there.
+    // The provider omits the claim for people who are in no group: the role decides whether they may sign in. A sign-in for when the
+    // person is absent is not a session of the browser there.
     await signOut(page);
     await enter();
     await prove(page);

@@ -193,7 +193,7 @@ describe('recorded reads', () => {
     expect(paths(await search)).toHaveLength(1);
   });
 
-  it('wait in memory while the database is away', async () => {
+  it('wait in memory while the database is down', async () => {
     await engine('away');
     await secrets.root.read('away/data/app/database').expect(200);
     const { reads, storage } = modules();

@@ -136,7 +136,7 @@ describe('what an authenticated caller may ask for at once', () => {
     await secrets.root.write('auth/token/create/globs', { policies: ['zebra'] }).expect(200);
     const policies = ['a'.repeat(10_000)];
     const { body } = await secrets.root.write('auth/token/create/globs', { policies }).expect(413);
-    expect(body.errors).toEqual(['too many or too long texts to compare with patterns']);
+    expect(body.errors).toEqual(['too many or too long strings to compare with patterns']);
   });
 
   it('a filter of listed keys that generates endless text shows no keys', async () => {

@@ -182,7 +182,7 @@ describe('what was begun before a right was lost', () => {
     expect(await (await effects[effect]!(await someone()))()).toBe(true);
   });
 
-  it.each(cases)('no longer takes effect if it depends on the right: %s of who %s', async (effect, loss) => {
+  it.each(cases)('no longer takes effect if it depends on the right: %s of someone who %s', async (effect, loss) => {
     const person = await someone();
     const goOn = await effects[effect]!(person);
     await losses[loss]!(person);

@@ -145,7 +145,7 @@ function usual(caller: Furnished, { declared }: Visit): Record<string, unknown> 
   };
 }
 
-/** How to put a text into a field; undefined if it cannot hold one. */
+/** How to put a string into a field; undefined if it cannot hold one. */
 function wornAs(schema: unknown): ((value: string) => unknown) | undefined {
   interface Field {
     unwrap?(): Field;

@@ -106,7 +106,7 @@ describe('a field with the name of a secret', () => {
   const secrets = startSecrets();
   beforeAll(() => mountEveryKind(secrets));
 
-  it('is kept out of error texts, and so out of audit lines', () => {
+  it('is kept out of error messages, and so out of audit lines', () => {
     const named = /(^|_)(token|password|passcode|pass|bindpass|secret|jwt|key|share|code|verifier|secret_id)$/;
     const found = everyVisit(secrets).flatMap(({ name, operation }) =>
       Object.entries(operation.input?.shape ?? {}).flatMap(([field, type]) => {

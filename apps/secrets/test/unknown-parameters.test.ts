@@ -57,7 +57,7 @@ describe('a parameter that an endpoint does not know', () => {
     await root.write('auth/token/roles/n', { orphan: false }).expect(204);
     const { body } = await root.write('auth/token/create/n', { no_parent: true }).expect(200);
     expect(body.auth.orphan).toBe(false);
-    expect(body.warnings).toEqual(['no_parent has no effect with a role: n makes tokens with a parent']);
+    expect(body.warnings).toEqual(['no_parent has no effect with a role: n creates tokens with a parent']);
     expect((await root.write('auth/token/create/n', { no_parent: false }).expect(200)).body.warnings).toBeNull();
   });
 

@@ -70,7 +70,7 @@ class JobMetrics {
     });
     this.retention = new Counter({
       name: 'retention_items_total',
-      help: 'State and configuration versions that retention policies soft-deleted, and removed for good.',
+      help: 'State and configuration versions that retention policies soft-deleted, and removed permanently.',
       labelNames: ['step'],
       registers,
     });

@@ -40,7 +40,7 @@ interface Doing {
   run(): Promise<unknown>;
 }
 
-// Finished rows are no work: a background job that reads all of them every few seconds gets slower each month.
+// Finished rows must cost nothing: a background job that reads all of them every few seconds gets slower each month.
 describe('the background jobs of an installation with old data', () => {
   const host = new FakeGitea();
   let client: Client;

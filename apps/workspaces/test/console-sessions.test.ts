@@ -82,7 +82,7 @@ describe('console sessions', () => {
     await asks(details, cookie, { ...ours, Authorization: 'Bearer wrong' }).expect(401);
   });
 
-  it('end by signing out, when idle, and at the latest after some hours', async () => {
+  it('end by signing out, when idle, and after a few hours in any case', async () => {
     await workspaces.person('cy');
     const out = await entered('cy');
     const rows = () => workspaces.service.pool.query("SELECT id FROM token WHERE kind = 'session'");
@@ -161,7 +161,7 @@ describe('console sessions', () => {
     await signIn({ method: 'guess' }).expect(422);
   });
 
-  it('ask for another proof of identity before irreversible changes, valid for some minutes', async () => {
+  it('ask for another proof of identity before irreversible changes, valid for a few minutes', async () => {
     const gil = await workspaces.person('gil', { siteAdmin: true });
     await workspaces.organization('doomed', {}, gil);
     const { id } = (

@@ -204,7 +204,7 @@ describe('modules that follow a repository', () => {
   it('show why a version could not be published, and try again when its tag moves or on request', async () => {
     host.tags.set('v1.0.0', host.commit('Away'));
     await create('trouble').expect(201);
-    await work({ fails: 'the host is away', again: true });
+    await work({ fails: 'the host is down', again: true });
     await expect(statuses('trouble')).resolves.toEqual(['1.0.0 cloning']);
     await work({ fails: 'not our ref' });
     await expect(statuses('trouble')).resolves.toEqual(['1.0.0 clone_failed']);

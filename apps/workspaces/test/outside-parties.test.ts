@@ -41,7 +41,7 @@ describe('an outside system that fails', () => {
       ) as Promise<Response>;
   };
 
-  /** Every field of a request and every setting that names an address; a text says why there is no row. */
+  /** Every field of a request and every setting that names an address; a string says why there is no row. */
   const rows: Readonly<Record<string, Row | string>> = {
     'notification-configurations url': {
       status: 422,

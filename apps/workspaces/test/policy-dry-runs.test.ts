@@ -48,7 +48,7 @@ describe('dry runs of policies', () => {
   };
   const judge = () => performEvaluations({ ...parts(), engine });
 
-  /** A plan-only run with a text in its plan. */
+  /** A plan-only run with a string in its plan. */
   const planned = async (text: string): Promise<string> => {
     const id = await runs.started({ 'plan-only': true });
     await runs.worker.plan({ jsonPlan: Buffer.from(JSON.stringify({ text })), hasChanges: false });

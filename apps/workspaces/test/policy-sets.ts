@@ -9,7 +9,7 @@ export function policiesOf(workspaces: Workspaces, organization = 'acme', by: Cl
   return {
     post,
     upload,
-    /** A policy with a text; returns its id. */
+    /** A policy with this content; returns its id. */
     async policy(name: string, attributes: object = {}, text = `# ${name}`): Promise<string> {
       const given = { name, kind: 'opa', query: `data.${name}.deny`, 'enforcement-level': 'mandatory', ...attributes };
       const { body } = await post('policies', resource('policies', given)).expect(201);

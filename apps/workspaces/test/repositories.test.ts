@@ -115,7 +115,7 @@ describe('the repositories of a connection', () => {
     await repo('team/net', there!.person).expect(200);
   });
 
-  it('are not found by a host that is away or only stored', async () => {
+  it('are not found by a host that is down or only stored', async () => {
     host.away = true;
     await admin.get(`oauth-tokens/${token}/authorized-repos`).expect(422);
     host.away = false;

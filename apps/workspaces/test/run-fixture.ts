@@ -9,7 +9,7 @@ export const stateOf = (serial: number): Buffer =>
     JSON.stringify({ version: 4, terraform_version: '1.11.4', serial, lineage: 'l-1', outputs: {}, resources: [] }),
   );
 
-/** The same with an output that contains a text. */
+/** The same with an output that contains a string. */
 export const stateWithOutput = (serial: number, value: string): Buffer =>
   Buffer.from(
     JSON.stringify({

@@ -212,7 +212,7 @@ describe('a directory that speaks SCIM', () => {
     it.each([
       ['no name', {}, 'userName is missing'],
       ['a password', { userName: 'p', password: 'secret' }, '"password" is not an attribute here'],
-      ['a name that is a list', { userName: [] }, 'userName must be a text'],
+      ['a name that is a list', { userName: [] }, 'userName must be a string'],
       ['a name that is too long', { userName: 'x'.repeat(1025) }, 'longer than 1024'],
       ['a switch that is a number', { userName: 'p', active: 1 }, 'active must be true or false'],
       ['emails that are texts', { userName: 'p', emails: ['a@b.co'] }, 'emails must be an object'],

@@ -14,7 +14,7 @@ export interface SigningKey {
 export const signingKey = (name: string): Promise<SigningKey> =>
   generateKey({ userIDs: [{ name }], format: 'armored' });
 
-/** A detached signature of a text, in the format that the tools read. */
+/** A detached signature of a string, in the format that the tools read. */
 export async function signatureOf(text: string, { privateKey }: SigningKey): Promise<Buffer> {
   const message = await createMessage({ binary: new Uint8Array(Buffer.from(text)) });
   const signingKeys = await readPrivateKey({ armoredKey: privateKey });

@@ -23,7 +23,7 @@ describe('reminders of tokens that expire soon', () => {
   } as unknown as Mailer;
   const env = () => ({ ...workspaces.service.env, mailer });
   const remind = () => remindOfTokens(workspaces.service.db, env());
-  /** Makes a token look as if it had been created some days ago, to expire in some days. */
+  /** Makes a token look as if it had been created a few days ago, to expire in a few days. */
   const aged = (id: string, madeAgo: number, left: number) =>
     sql(
       'UPDATE token SET created_at = $2, expires_at = $3, reminded_at = NULL WHERE id = $1',

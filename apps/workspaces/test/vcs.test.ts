@@ -79,7 +79,7 @@ describe('workspaces that follow a repository', () => {
     for (let failed = 1; failed <= 10; failed++) {
       const longestMs = Math.min(60_000, 2500 * 2 ** (failed - 1));
       await ingressAttributes.updateMany({ data: { fetchAt: new Date(0) } });
-      expect(await fetchAll('the host is away', true)).toBe(1);
+      expect(await fetchAll('the host is down', true)).toBe(1);
       const kept = await ingressAttributes.findFirstOrThrow({ where: { configurationVersion: where } });
       const { fetchFailures, fetchAt } = kept;
       expect(fetchFailures).toBe(failed);
@@ -88,7 +88,7 @@ describe('workspaces that follow a repository', () => {
     }
     await configurationVersion.updateMany({ where, data: { createdAt: new Date(Date.now() - 6 * 3_600_000) } });
     await ingressAttributes.updateMany({ data: { fetchAt: new Date(0) } });
-    expect(await fetchAll('the host is away', true)).toBe(1);
+    expect(await fetchAll('the host is down', true)).toBe(1);
     expect(await status()).toBe('errored');
     expect(await run.count({ where })).toBe(0);
     await admin.delete(`workspaces/${id}`).expect(204);
@@ -97,7 +97,7 @@ describe('workspaces that follow a repository', () => {
   it('a commit that waits for its host is fetched soon after another was fetched from it', async () => {
     const [first, second] = [await followed('waits'), await followed('arrives')];
     const { ingressAttributes, run } = means().db.prisma;
-    expect(await fetchAll('the host is away', true)).toBe(2);
+    expect(await fetchAll('the host is down', true)).toBe(2);
     // Neither is due, however slow this machine is.
     await ingressAttributes.updateMany({ data: { fetchAt: new Date(Date.now() + 3_600_000) } });
     expect(await fetchAll()).toBe(0);

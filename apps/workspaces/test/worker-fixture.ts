@@ -248,7 +248,7 @@ export async function runScript(
   }
 }
 
-/** Process ids of the machine whose command line contains a text. */
+/** Process ids of the machine whose command line contains a string. */
 export function processesWith(text: string): string[] {
   try {
     return execFileSync('pgrep', ['-f', text], { encoding: 'utf8' })

@@ -66,7 +66,7 @@ describe('rows of the specifications', () => {
     expect(rows.filter((row) => row.id.startsWith('SA.'))).toHaveLength(7);
   });
 
-  it('are sentences, too, but for those about the document, and none that only lead over to a table', () => {
+  it('are sentences, too, except those about the document, and none that only lead over to a table', () => {
     const box = mkdtempSync(join(tmpdir(), 'keystead-spec-'));
     const text = [
       '# Title',

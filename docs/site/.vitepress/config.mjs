@@ -58,7 +58,7 @@ async function searched(source, env, markdown) {
     .replace(/<p>Answers:.*?<\/p>/g, '');
 }
 
-/** Two braces of a text are a template of our pages, and none of the site's. */
+/** Two braces in text are a template of our pages, not one of the site. */
 function plainBraces(markdown) {
   const { text, code_inline: inline } = markdown.renderer.rules;
   const plain = (html) => html.replaceAll('{{', '&#123;&#123;');

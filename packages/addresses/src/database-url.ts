@@ -1,5 +1,5 @@
 /**
- * Why a text is not the address of a PostgreSQL database; undefined if it is one. The text may hold a password, so it
+ * Why a string is not the address of a PostgreSQL database; undefined if it is one. The text may hold a password, so it
  * is never repeated. With `database: 'any'` the address of a server is accepted, too.
  */
 export function wrongWithDatabaseUrl(text: string, { database = 'named' }: { database?: 'named' | 'any' } = {}) {

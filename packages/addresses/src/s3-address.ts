@@ -18,7 +18,7 @@ export interface S3Defaults {
 
 const parameters = ['endpoint', 'region', 'path-style'];
 
-/** Whether a text is meant as such an address. */
+/** Whether a string is meant as such an address. */
 export const isS3Address = (text: string): boolean => text.startsWith('s3://');
 
 /**

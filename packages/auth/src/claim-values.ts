@@ -27,7 +27,7 @@ export function textsOf(value: unknown): string[] | undefined {
   return list.every(isScalar) ? list.map(String) : undefined;
 }
 
-/** Can it be compared with a text? */
+/** Can it be compared with a string? */
 export function isScalar(value: unknown): value is Scalar {
   return ['string', 'boolean', 'bigint'].includes(typeof value) || Number.isFinite(value);
 }

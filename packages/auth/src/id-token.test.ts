@@ -65,7 +65,7 @@ describe('an ID token', () => {
     ['another party', { azp: 'them' }, 'invalid authorized party (azp) claim: the token was made for another client'],
     ['no subject', { sub: undefined }, 'invalid subject (sub) claim'],
     ['an empty subject', { sub: '' }, 'invalid subject (sub) claim'],
-    ['a subject that is not a text', { sub: 7 }, 'invalid subject (sub) claim'],
+    ['a subject that is not a string', { sub: 7 }, 'invalid subject (sub) claim'],
     ['an end long ago', { exp: now - 61 }, 'invalid expiration time (exp) claim: token is expired'],
   ])('is refused with %s', async (_what, claims, text) => {
     await expect(verified(claims)).rejects.toEqual(invalid(text));

@@ -17,10 +17,10 @@ export async function makeCurveKey(curve: string): Promise<KeyObject> {
   return (await generate('ec', { namedCurve: curve })).privateKey;
 }
 
-/** Makes an RSA key in a separate thread. Throws `limited` if too many wait, or for too long. */
+/** Generates an RSA key in a separate thread. Throws `limited` if too many wait, or for too long. */
 export const makeRsaKey = (bits: number): Promise<KeyObject> => rsaThreads.makeKey(bits);
 
-/** Threads that make RSA keys; started when they are needed, and replaced if they have ended. */
+/** Threads that generate RSA keys; started when they are needed, and replaced if they have ended. */
 class RsaThreads {
   private readonly idle = new Set<Worker>();
   private readonly turns: WorkTurns;
@@ -53,7 +53,7 @@ const rsaThreads = new RsaThreads(Math.max(1, Math.floor(os.availableParallelism
 
 function keyFrom(thread: Worker, bits: number): Promise<KeyObject> {
   return new Promise((resolve, reject) => {
-    const ended = () => reject(new Error('the thread that makes RSA keys has ended'));
+    const ended = () => reject(new Error('the thread that generates RSA keys has ended'));
     thread.once('error', reject);
     thread.once('exit', ended);
     thread.once('message', (key: KeyObject) => {

@@ -41,7 +41,7 @@ export function matchCounter(scheme: CodeScheme, code: string, nowMs: number, sk
   return found;
 }
 
-/** Whether a text has exactly the form of a code: this many ASCII digits and nothing else. */
+/** Whether a string has exactly the form of a code: this many ASCII digits and nothing else. */
 export function isCode(text: string, digits: number): boolean {
   return text.length === digits && /^[0-9]+$/.test(text);
 }

@@ -14,7 +14,7 @@ export function otpauthUrl(issuer: string, account: string, { key, algorithm, di
 }
 
 /**
- * A square PNG of a QR code in base64, with sides of this many pixels; empty for 0. Throws for a text that is too long.
+ * A square PNG of a QR code in base64, with sides of this many pixels; empty for 0. Throws for a string that is too long.
  */
 export async function barcodeOf(text: string, edgePixels: number): Promise<string> {
   if (edgePixels === 0) return '';

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { parentPort } from 'node:worker_threads';
 
-// A thread that makes RSA keys: it is sent their bits, one key at a time.
+// A thread that generates RSA keys. Each message is the length of one key in bits.
 parentPort!.on('message', (modulusLength: number) => {
   parentPort!.postMessage(generateKeyPairSync('rsa', { modulusLength }).privateKey);
 });

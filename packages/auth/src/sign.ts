@@ -19,7 +19,7 @@ export interface SigningKey {
 const bits = 2048;
 const curves = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' } as const;
 
-/** Makes a key; the default algorithm is RS256, which every verifier of identity tokens supports. */
+/** Generates a key; the default algorithm is RS256, which every verifier of identity tokens supports. */
 export async function newSigningKey(nowMs: number, algorithm?: SigningAlgorithm): Promise<SigningKey> {
   const privateKey = await makeKey(algorithm ?? 'RS256');
   const privatePem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();

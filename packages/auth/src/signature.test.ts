@@ -79,7 +79,7 @@ describe('a signature', () => {
   });
 
   it.each<[string, string, Refusal]>([
-    ['a key id that is not a text', `${part({ alg: 'RS256', kid: 1 })}.${part({})}.AAAA`, malformed],
+    ['a key id that is not a string', `${part({ alg: 'RS256', kid: 1 })}.${part({})}.AAAA`, malformed],
     [
       'an extension that must be understood',
       `${part({ alg: 'RS256', crit: ['exp'] })}.${part({})}.AAAA`,

@@ -160,9 +160,9 @@ describe('sign-in at providers', () => {
       .expect(500);
     expect(answer.body).toEqual({ error: 'temporarily_unavailable', error_description: 'internal error' });
     expect(faults).toEqual([failure, failure]);
-    failure = new Refusal('upstream', 'the provider is away');
+    failure = new Refusal('upstream', 'the provider is down');
     const away = await request(server).post('/ui/sign-in/corp/logout').type('form').send('logout_token=t').expect(502);
-    expect(away.body).toEqual({ error: 'temporarily_unavailable', error_description: 'the provider is away' });
+    expect(away.body).toEqual({ error: 'temporarily_unavailable', error_description: 'the provider is down' });
     expect(faults).toHaveLength(2);
   });
 });

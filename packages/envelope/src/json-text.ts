@@ -8,7 +8,7 @@ export class ExactNumber {
 
 const numberParts = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?)0*(\d*))?$/;
 
-/** An exponent of this many digits plus the length of a text is exact in a double. */
+/** An exponent of this many digits plus the length of a string is exact in a double. */
 const longestExponent = 15;
 
 /**

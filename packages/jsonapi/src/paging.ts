@@ -85,7 +85,7 @@ export interface Cursor {
 export const cursorOf = ({ id, key }: Cursor): string => `${id}.${Buffer.from(key).toString('base64url')}`;
 
 /**
- * The position that `page[after]` names, as a text of `cursorOf` or the id of an item; undefined for the start of the
+ * The position that `page[after]` names, as a string of `cursorOf` or the id of an item; undefined for the start of the
  * list. `find` returns the sort value of an item. Throws `malformed` if there is no such item.
  */
 export async function cursorAt(

@@ -124,7 +124,7 @@ describe('a call to another system', () => {
 });
 
 describe('calls to other systems', () => {
-  it('stop for a system that has not answered five in a row, but for no other', async () => {
+  it('stop for a system that has not answered five in a row, and for no other', async () => {
     let nowMs = 0;
     const calls = new OutsideCalls({ now: () => nowMs });
     answer = (req) => req.socket.destroy();

@@ -39,7 +39,7 @@ export function choosePrivileges(): Privileges {
   );
 }
 
-/** Gives a file, or a folder and all below it, to the user PostgreSQL runs as; does not touch what is already right. */
+/** Gives a file, or a folder and everything below it, to the user PostgreSQL runs as; does not touch what is already right. */
 export function giveTo(owner: Privileges['owner'], folder: string): void {
   const found = statSync(folder);
   if (found.uid === owner.uid) return;

@@ -30,7 +30,7 @@ export const webAddress = z.url({ protocol: /^https?$/ }).transform((url) => url
 /** What is logged. */
 export const logLevel = z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']);
 
-/** A text read by `parse`, whose error says what is wrong with it. */
+/** A string read by `parse`, whose error says what is wrong with it. */
 export const parsed = <T>(parse: (text: string) => T) =>
   z.string().transform((text, context): T => {
     try {
@@ -89,7 +89,7 @@ const shared = (prefix: string, standard: { port: number; connections: number })
     .describe(`PostgreSQL 15 or newer. Also as ${prefix}_DATABASE_URL_FILE.`),
   DATABASE_CONNECTIONS: wholeNumber(2, 500)
     .default(standard.connections)
-    .describe('Maximum of database connections per process.'),
+    .describe('Maximum number of database connections per process.'),
   PROCESSES: processes.describe('Number of processes that share the port, or auto for one per processor.'),
   TRUSTED_PROXIES: proxies
     .optional()

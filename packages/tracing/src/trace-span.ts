@@ -23,7 +23,7 @@ export interface Tracing {
    * header is absent or malformed, and the work was not sampled.
    */
   begin(name: string, kind: SpanKind, traceparent: string | undefined): TraceSpan | undefined;
-  /** Sends the remaining spans, for some seconds at most. */
+  /** Sends the remaining spans, for a few seconds at most. */
   close(): Promise<void>;
 }
 

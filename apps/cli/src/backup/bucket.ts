@@ -7,13 +7,13 @@ import type { AwsClient } from 'aws4fetch';
 import { awsCredentials } from '../aws-credentials';
 import { exitCodes, Problem } from '../problem';
 
-/** S3 takes ten thousand parts at most, of five MiB at least. */
+/** S3 accepts at most 10,000 parts, each of at least 5 MiB. */
 const smallestPart = 16 * 1024 * 1024;
 const mostParts = 10_000;
 
 /** A folder of an S3-compatible store. Every call throws `Problem` if the store refuses. */
 export interface BackupBucket {
-  /** Names of the objects in it, in their order. */
+  /** The names of its objects, sorted. */
   names(): Promise<string[]>;
   /** Stores a file under a name, atomically. */
   put(name: string, file: string, sent?: (bytes: number) => void): Promise<void>;
@@ -25,12 +25,12 @@ export interface BackupBucket {
 interface BucketAddress {
   /** The URL of the bucket, without a trailing slash. */
   readonly url: string;
-  /** The prefix of every name, with its slash; empty for none. */
+  /** The prefix of every name, with a trailing slash; empty for none. */
   readonly prefix: string;
   readonly region: string;
 }
 
-/** The address of a folder, completed by the environment settings of AWS tools. */
+/** The address of a folder; what it lacks comes from the environment variables of AWS tools. */
 function placeOf(text: string, env: NodeJS.ProcessEnv): BucketAddress {
   const { bucket, prefix, region, pathStyle, ...place } = addressOf(text, {
     region: env.AWS_REGION || env.AWS_DEFAULT_REGION,
@@ -50,10 +50,10 @@ function addressOf(text: string, defaults: S3Defaults): S3Address {
   }
 }
 
-/** Opens a folder of a store with the credentials of the environment (`AWS_ACCESS_KEY_ID` and so on). */
+/** Opens a folder of a store with credentials from the environment (`AWS_ACCESS_KEY_ID` and so on). */
 export async function openBucket(text: string, env: NodeJS.ProcessEnv): Promise<BackupBucket> {
   const place = placeOf(text, env);
-  const credentials = awsCredentials(env, 'a place in S3 needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY');
+  const credentials = awsCredentials(env, 'an S3 address needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY');
   const { AwsClient } = await import('aws4fetch');
   return inBucket(place, new AwsClient({ ...credentials, region: place.region, service: 's3', retries: 4 }));
 }
@@ -146,7 +146,7 @@ function inBucket({ url, prefix }: BucketAddress, client: AwsClient): BackupBuck
   };
 }
 
-/** Encodes as signatures require, which is stricter than in URLs. */
+/** Encodes as S3 signatures require, which is stricter than `encodeURIComponent`. */
 const encoded = (text: string): string =>
   encodeURIComponent(text).replace(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
 

@@ -10,7 +10,7 @@ interface EnableFlags {
   description?: string;
 }
 
-/** `audit …`: the devices, the hash of a text, and whether the audit table is whole. */
+/** `audit …`: the devices, the hash of a string, and whether the audit table is whole. */
 export const auditCommands: readonly CommandSpec[] = [
   {
     name: 'audit list',
@@ -53,7 +53,7 @@ export const auditCommands: readonly CommandSpec[] = [
   },
   {
     name: 'audit hash',
-    help: 'Print the hash of a text in the audit log, to search for it. Prompts for the text.',
+    help: 'Print the hash of a string in the audit log, to search for it. Prompts for the string.',
     args: { '<device>': 'for example file' },
     flags: {},
     examples: ['audit hash file'],

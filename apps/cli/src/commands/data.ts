@@ -6,7 +6,7 @@ import { print, printOrField, printOrSay } from './print';
 import { parseValues, valuesHelp } from './values';
 
 const field = { '--field <name>': 'print only this field' } as const;
-const values = 'name=value, name:=json, name=@file, or - for an object of JSON';
+const values = 'name=value, name:=json, name=@file, or - for a JSON object';
 
 /** `read`, `list`, `scan`, `write`, `patch`, `delete`, `unwrap`, `path-help`: any path of the service. */
 export const dataCommands: readonly CommandSpec[] = [

@@ -14,29 +14,32 @@ interface ImportFlags {
   longestGap: string;
 }
 
-/** `import vault`: moves here from a server that speaks the same API. */
+/** `import vault`: copies from a server that has the same API. */
 export const vaultImportCommands: readonly CommandSpec[] = [
   {
     name: 'import vault',
     also: ['import openbao'],
     help: 'Copy namespaces, policies, auth methods, identities, kv secrets and engines from a running Vault or OpenBao.',
     flags: {
-      '--from <address>': { help: 'the other server; its token in IMPORT_TOKEN or IMPORT_TOKEN_FILE', required: true },
-      '--from-namespace <path>': 'the namespace there to copy, with all below it',
+      '--from <address>': {
+        help: 'the other server; set its token in IMPORT_TOKEN or IMPORT_TOKEN_FILE',
+        required: true,
+      },
+      '--from-namespace <path>': 'the namespace to copy, with everything below it',
       '--from-ca-cert <file>': 'PEM file of the CA that issued its certificate',
       '--dry-run': 'write nothing and read no value; show what would be written',
       '--parallel <number>': { help: 'secrets copied at a time', default: '4' },
       '--rate <number>': {
-        help: 'maximum of requests per second to the other server; 0: no limit',
+        help: 'maximum requests per second to the other server; 0: no limit',
         default: '200',
       },
       '--longest-gap <number>': {
-        help: 'maximum of removed versions per secret that are recreated as empty ones, so that numbers stay the same',
+        help: 'maximum number of removed versions per secret to recreate empty, so that version numbers stay the same',
         default: '1000',
       },
     },
     examples: ['import vault -from=https://vault.example.com:8200 -dry-run'],
-    more: 'Run it again after an interruption, or later for new items: existing ones stay as they are.',
+    more: 'Run it again after an interruption, or later to copy new items; existing ones are not changed.',
     async run(context, flags: ImportFlags) {
       const { settings, env, interruption } = context;
       const { Report }: typeof import('../migration/report') = require('../migration/report');
@@ -46,8 +49,8 @@ export const vaultImportCommands: readonly CommandSpec[] = [
       const progress = new ImportProgress(context, 'secrets');
       const report = new Report((sentence) => progress.note(sentence));
       const token = findToken(settings);
-      if (!token) throw new Problem('no token for this service: keystead login, or SERVICE_TOKEN');
-      if (settings.wrapTtl) throw new Problem('--wrap-ttl has no meaning here');
+      if (!token) throw new Problem('no token for this service: run keystead login, or set SERVICE_TOKEN');
+      if (settings.wrapTtl) throw new Problem('--wrap-ttl cannot be used with an import');
       const dryRun = flags.dryRun ?? false;
       const from = new SecretsServer({
         name: 'the other server',
@@ -68,14 +71,14 @@ export const vaultImportCommands: readonly CommandSpec[] = [
         pace: new RequestPace(0),
       });
       const parallel = count(flags.parallel, '--parallel');
-      if (parallel < 1 || parallel > 64) throw new Problem('--parallel is a number from 1 to 64');
+      if (parallel < 1 || parallel > 64) throw new Problem('--parallel must be a number from 1 to 64');
       try {
         const longestGap = count(flags.longestGap, '--longest-gap');
         const job = { from, to, dryRun, parallel, longestGap, report, progress, renamed: new Map() };
         await interruption.during(afterStop, () => importVault(job));
       } finally {
         progress.end();
-        // An import that ended early also reports how far it came.
+        // An import that ended early also reports how far it got.
         showOutcome(context, report, dryRun);
         from.close();
         to.close();

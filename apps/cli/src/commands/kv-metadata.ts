@@ -79,7 +79,7 @@ export const kvMetadataCommands: readonly CommandSpec[] = [
   },
   {
     name: 'kv metadata delete',
-    help: 'Remove a secret for good, with all versions.',
+    help: 'Remove a secret permanently, with all versions.',
     args: key,
     flags: mount,
     examples: ['kv metadata delete kv/app/db'],

@@ -57,7 +57,7 @@ export const kvCommands: readonly CommandSpec[] = [
   {
     name: 'kv put',
     help: 'Write a secret; in an engine with versions, as a new version.',
-    args: { ...key, '[values...]': 'name=value, name:=json, name=@file, or - for an object of JSON' },
+    args: { ...key, '[values...]': 'name=value, name:=json, name=@file, or - for a JSON object' },
     flags: { ...mount, ...field, ...cas },
     examples: ['kv put kv/app/db user=ada', 'kv put -mount=kv -cas=1 app/db user=ada'],
     more: valuesHelp,
@@ -75,7 +75,7 @@ export const kvCommands: readonly CommandSpec[] = [
   {
     name: 'kv patch',
     help: 'Change some fields of a secret and leave the rest, as a new version.',
-    args: { ...key, '[values...]': 'name=value, name:=json, name=@file, or - for an object of JSON' },
+    args: { ...key, '[values...]': 'name=value, name:=json, name=@file, or - for a JSON object' },
     flags: {
       ...mount,
       ...field,
@@ -132,7 +132,7 @@ export const kvCommands: readonly CommandSpec[] = [
   },
   {
     name: 'kv destroy',
-    help: 'Remove versions for good.',
+    help: 'Remove versions permanently.',
     args: key,
     flags: { ...mount, ...versions },
     examples: ['kv destroy -versions=1 kv/app/db'],

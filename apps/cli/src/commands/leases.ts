@@ -32,7 +32,7 @@ export const leaseCommands: readonly CommandSpec[] = [
   },
   {
     name: 'lease revoke',
-    help: 'Revoke a lease, or all below a prefix.',
+    help: 'Revoke a lease, or everything below a prefix.',
     args: { '<lease-id>': 'the lease id; with --prefix its beginning' },
     flags: {
       '--prefix': 'everything below this path',

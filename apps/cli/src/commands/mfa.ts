@@ -23,7 +23,7 @@ export const mfaCommands: readonly CommandSpec[] = [
       const { toString: drawQr } = await import('qrcode');
       output.line(await drawQr(url, { type: 'terminal', small: true }));
       output.line(url);
-      output.note('Scan the code with an authenticator, or enter the secret by hand. It is shown this once.');
+      output.note('Scan the code with an authenticator, or enter the secret by hand. It is shown only once.');
     },
   },
 ];

@@ -17,7 +17,7 @@ const remarks = { '--custom-metadata <name=value>': { help: 'a remark', repeatab
 export const namespaceCommands: readonly CommandSpec[] = [
   {
     name: 'namespace list',
-    help: 'List the namespaces right below this one.',
+    help: 'List the child namespaces of this one.',
     flags: { '--detailed': 'with ids and custom metadata' },
     examples: ['namespace list', 'namespace list -detailed -format=json'],
     async run(context, { detailed }: NamespaceFlags) {

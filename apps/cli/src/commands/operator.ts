@@ -19,28 +19,27 @@ const anonymous = { anonymous: true } as const;
 const command = 'keystead operator generate-root';
 
 /**
- * `operator generate-root`: generates a root token with the holders of shares. Shares are prompted for, never
- * arguments.
+ * `operator generate-root`: generates a root token from key shares. Shares are read from a prompt, never from arguments.
  */
 export const operatorCommands: readonly CommandSpec[] = [
   {
     name: 'operator generate-root',
     help: 'Generate a root token from enough key shares: prompts for them one by one and shows the token.',
     flags: {
-      '--init': 'only begin, and show the nonce and the one-time password',
-      '--nonce <nonce>': 'the attempt that shares are for; with --cancel, the attempt to cancel',
+      '--init': 'only start an attempt; show its nonce and one-time password',
+      '--nonce <nonce>': 'the attempt to give shares to, or to cancel (with --cancel)',
       '--decode <text>': 'decode an encoded token, with the one-time password of its attempt',
       '--status': 'show the progress of an attempt',
       '--cancel': 'cancel an attempt that has no shares yet',
       '--replace': 'replace an attempt under way: prompts for one of the shares first',
-      '--pgp-key <file...>': 'encrypt the token to this public key, instead of by a one-time password',
+      '--pgp-key <file...>': 'encrypt the token to this public key, instead of with a one-time password',
     },
     examples: ['operator generate-root', 'operator generate-root -init', 'operator generate-root -status'],
     more:
-      `One person who has all shares:            ${command}\n` +
-      `Several, each where they are: one begins:  ${command} --init\n` +
-      `  each key holder gives their share:        ${command} --nonce NONCE\n` +
-      `  who began reads the token:               ${command} --decode ENCODED`,
+      `One person has all shares:             ${command}\n` +
+      `Several people have them; one starts:  ${command} --init\n` +
+      `  each gives their share:              ${command} --nonce NONCE\n` +
+      `  the one who started decodes it:      ${command} --decode ENCODED`,
     async run(context, options: OperatorOptions) {
       const actions = (['init', 'status', 'cancel', 'decode'] as const).filter((name) => options[name] !== undefined);
       if (actions.length > 1) throw new Problem(`give one of --${actions.join(' and --')}`);
@@ -61,16 +60,16 @@ async function statusOf({ client }: Context): Promise<ResponseBody> {
 }
 
 async function begin(context: Context, { pgpKey, replace }: OperatorOptions): Promise<ResponseBody> {
-  const under = await statusOf(context);
-  if (under.started && !replace) {
+  const current = await statusOf(context);
+  if (current.started && !replace) {
     throw new Problem(
-      `attempt ${String(under.nonce)} is under way, with ${progressOf(under)}: ` +
-        `${command} --nonce ${String(under.nonce)} continues it, --cancel cancels it, --replace begins another with a share`,
+      `attempt ${String(current.nonce)} is under way, with ${progressOf(current)}: ` +
+        `${command} --nonce ${String(current.nonce)} continues it, --cancel cancels it, --replace starts another (needs one share)`,
       exitCodes.refused,
     );
   }
   const pgp_key = pgpKey && readPgpKeys(pgpKey)[0];
-  const key = replace ? await context.ask('One of the shares, to begin with') : undefined;
+  const key = replace ? await context.ask('One of the shares, to replace the attempt') : undefined;
   const body = { ...(pgp_key ? { pgp_key } : {}), ...(key ? { key } : {}) };
   return (await context.client.post(ATTEMPT, body, anonymous)).body ?? {};
 }
@@ -81,7 +80,7 @@ function showBegun({ output }: Context, begun: ResponseBody): void {
     ...(begun.otp ? { 'one-time password': begun.otp } : { 'encrypted to': begun.pgp_fingerprint }),
     shares: progressOf(begun),
   });
-  if (begun.otp) output.note('Shown this once. Keep it to yourself: the token comes encoded with it.');
+  if (begun.otp) output.note('Shown only once. Keep the password secret: it decodes the token.');
 }
 
 function showStatus({ output }: Context, status: ResponseBody): void {
@@ -116,7 +115,7 @@ async function giveShares(context: Context, attempt: { nonce: string; otp?: stri
       facts = (await client.post('sys/generate-root/update', { key, nonce }, anonymous)).body ?? {};
       if (facts.complete) break;
       if (numberIn(facts, 'progress') <= before) {
-        throw new Problem('the shares do not belong together: they were discarded', exitCodes.refused);
+        throw new Problem('the shares do not match: they were discarded', exitCodes.refused);
       }
       output.note(progressOf(facts));
     }
@@ -137,12 +136,12 @@ function showToken({ output }: Context, facts: ResponseBody, otp: string | undef
     output.show(facts, { 'encoded token': encoded });
     if (facts.pgp_fingerprint)
       output.note(`encrypted to ${String(facts.pgp_fingerprint)}: base64 --decode, then gpg --decrypt`);
-    else output.note(`who began reads it with ${command} --decode`);
+    else output.note(`the person who started the attempt decodes it with ${command} --decode`);
     return;
   }
   const token = decoded(encoded, otp);
   output.show({ ...facts, token }, { 'root token': token });
-  output.note('Revoke it as soon as it is not needed: SERVICE_TOKEN=… keystead token revoke --self');
+  output.note('Revoke it as soon as you no longer need it: SERVICE_TOKEN=… keystead token revoke --self');
 }
 
 async function decode({ ask, output }: Context, encoded: string): Promise<void> {
@@ -150,16 +149,16 @@ async function decode({ ask, output }: Context, encoded: string): Promise<void> 
   output.show({ token }, { 'root token': token });
 }
 
-/** The token is encoded by a one-time pad of the same length. Throws `Problem` if the lengths differ. */
+/** The token is encoded with a one-time pad of the same length. Throws `Problem` if the lengths differ. */
 function decoded(encoded: string, otp: string): string {
   const bytes = Buffer.from(encoded.trim(), 'base64');
   const pad = Buffer.from(otp);
   if (bytes.length === 0 || bytes.length !== pad.length) {
-    throw new Problem('the encoded token and the one-time password do not belong together: they differ in length');
+    throw new Problem('the encoded token and the one-time password do not match: they differ in length');
   }
   const token = Buffer.from(bytes.map((byte, index) => byte ^ (pad[index] ?? 0))).toString();
   if (!/^[\x21-\x7e]+$/.test(token)) {
-    throw new Problem('the encoded token and the one-time password do not belong together: the result is not a token');
+    throw new Problem('the encoded token and the one-time password do not match: the result is not a token');
   }
   return token;
 }

@@ -46,13 +46,13 @@ export function formatPolicy(text: string): string {
   return `${lines.join('\n').trimEnd()}\n`;
 }
 
-/** The tokens of a text, by line. */
+/** The tokens of a policy, by line. */
 function rowsOf(text: string): PolicyToken[][] {
   const rows: PolicyToken[][] = [[]];
   pieces.lastIndex = 0;
   while (pieces.lastIndex < text.length) {
     const found = pieces.exec(text);
-    if (!found) throw wrong(rows.length - 1, 'this is not a policy, or a text in it is not closed');
+    if (!found) throw wrong(rows.length - 1, 'this is not a policy, or a string in it is not closed');
     const kind = kinds.find((one) => found.groups?.[one] !== undefined);
     if (kind === 'line') rows.push([]);
     else if (kind) rows.at(-1)!.push({ kind, text: found[0].trimEnd() });

@@ -27,7 +27,7 @@ export const rekeyCommands: readonly CommandSpec[] = [
     also: ['rekey'],
     help: 'Replace the key shares step by step: start, collect shares, show the new ones, verify. Continues a rekey under way.',
     flags: {
-      '--init': 'only begin, and show the nonce',
+      '--init': 'only start a rekey; show its nonce',
       '--nonce <nonce>': 'give shares for the rekey with this nonce',
       '--status': 'show the progress of a rekey',
       '--cancel': 'cancel a rekey; the current shares stay valid',
@@ -79,7 +79,7 @@ export const rekeyCommands: readonly CommandSpec[] = [
       const key = await ask('Share to check');
       const { body } = await client.post(`${RECOVERY}/check`, { key });
       output.show(body, {
-        'still right': body?.valid,
+        'still valid': body?.valid,
         'key shares': `${String(body?.n)}, ${String(body?.t)} act together`,
       });
       if (!body?.valid) exitWith(WRONG_SHARE);
@@ -127,7 +127,7 @@ async function collect({ client, ask, output }: Context, begun: ResponseBody): P
     const { body } = await client.post(`${RECOVERY}/update`, { key, nonce: begun.nonce });
     if (body?.complete) return body;
     const newCount = numberIn(body ?? {}, 'progress');
-    if (newCount < sharesGiven) throw new Problem('the shares do not belong together; give them again', 2);
+    if (newCount < sharesGiven) throw new Problem('the shares do not match; give them again', 2);
     sharesGiven = newCount;
     output.note(`${sharesGiven} of ${required} shares`);
   }
@@ -136,7 +136,7 @@ async function collect({ client, ask, output }: Context, begun: ResponseBody): P
 function showShares({ output }: Context, result: ResponseBody): void {
   const keys = (result.keys ?? []) as string[];
   output.show(result, Object.fromEntries(keys.map((key, index) => [`recovery key ${index + 1}`, key])));
-  output.note('Shown this once. Give each to its holder now.');
+  output.note('Shown only once. Give each to its holder now.');
 }
 
 async function verify({ client, ask, output }: Context): Promise<void> {

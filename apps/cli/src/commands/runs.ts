@@ -40,7 +40,7 @@ const WINDOW = 65_536;
 const dataVerbs = {
   hide: {
     action: 'soft-delete',
-    help: 'Hide the log and the results of a run for good after seven days, or until they are restored.',
+    help: 'Hide the log and the results of a run; they are deleted after seven days unless restored.',
     done: 'hidden',
   },
   restore: { action: 'restore', help: 'Show the hidden log and results of a run again.', done: 'restored' },

@@ -19,7 +19,7 @@ interface SshFlags {
 export const sshCommands: readonly CommandSpec[] = [
   {
     name: 'ssh',
-    help: 'Connect to a host with a certificate: make a key, have it signed, and run ssh with both.',
+    help: 'Connect to a host with a certificate: generate a key, have it signed, and run ssh with both.',
     args: { '<destination>': 'the host, or user@host', '[command...]': 'what to run there' },
     flags: {
       '--role <name>': { help: 'the role that signs', required: true },

@@ -77,7 +77,7 @@ export const systemCommands: readonly CommandSpec[] = [
         ...Object.fromEntries(shares.map((share, index) => [`${name} ${index + 1}`, share])),
         'root token': body?.root_token,
       });
-      output.note(`Shown this once. Give the ${name}s to different people; ${options.threshold} act together.`);
+      output.note(`Shown only once. Give the ${name}s to different people; ${options.threshold} act together.`);
     },
   },
   {

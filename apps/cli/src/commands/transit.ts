@@ -54,7 +54,7 @@ async function use(
 export const transitCommands: readonly CommandSpec[] = [
   {
     name: 'transit encrypt',
-    help: 'Encrypt a file or a text with a key.',
+    help: 'Encrypt a file or a string with a key.',
     args: { '<key>': 'name of the key', '[file]': file },
     flags: bound,
     examples: ['transit encrypt orders notes.txt', 'transit encrypt -mount=team/transit -context=tenant-7 orders'],
@@ -84,7 +84,7 @@ export const transitCommands: readonly CommandSpec[] = [
   },
   {
     name: 'transit sign',
-    help: 'Sign a file or a text with a key.',
+    help: 'Sign a file or a string with a key.',
     args: { '<key>': 'name of the key', '[file]': file },
     flags: hashed,
     examples: ['transit sign releases app.tar.gz'],

@@ -5,8 +5,8 @@ import { Problem } from '../problem';
 
 /** How `name=value` arguments are written, for help. */
 export const valuesHelp =
-  'Values are text: name=value; name=@file is the content of a file, name=- standard input, name:=value takes JSON.\n' +
-  '@file or - without a name is an object of JSON. A name given twice becomes a list; \\@ begins a text with @.';
+  'Values are text: name=value. name=@file reads a file, name=- reads standard input, and name:=value takes JSON.\n' +
+  '@file or - without a name reads a JSON object. A name given twice becomes a list; \\@ starts a value with a plain @.';
 
 /** Reads `name=value` arguments. Throws `Problem` naming the bad one. */
 export async function parseValues(values: readonly string[], ask: Ask): Promise<Record<string, unknown>> {
@@ -38,7 +38,7 @@ export async function parseValues(values: readonly string[], ask: Ask): Promise<
   return Object.fromEntries(entries);
 }
 
-/** Pairs of text, as custom metadata and options are: `name=value`. */
+/** Reads `name=value` pairs, as for custom metadata and options. */
 export function parsePairs(pairs: readonly string[] = [], flag: string): Record<string, string> {
   return Object.fromEntries(
     pairs.map((pair) => {
@@ -49,18 +49,18 @@ export function parsePairs(pairs: readonly string[] = [], flag: string): Record<
   );
 }
 
-/** A whole number given as a flag. */
+/** Reads a whole number from a flag. */
 export function count(text: string, flag: string): number {
   if (!/^\d+$/.test(text)) throw new Problem(`${flag} ${text}: give a whole number`);
   return Number(text);
 }
 
-/** The names of a list from one or several values, each of which may be comma-separated. */
+/** The names in one or more values, each of which may be a comma-separated list. */
 export function listed(values: readonly string[] | undefined): string[] | undefined {
   return values?.flatMap((text) => text.split(',')).map((text) => text.trim());
 }
 
-/** The text of a file, or of standard input where it is `-`. */
+/** The text of a file, or of standard input if it is `-`. */
 export async function readInput(file: string, ask: Ask): Promise<string> {
   return file === '-' ? ask.all() : readText(file);
 }

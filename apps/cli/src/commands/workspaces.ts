@@ -9,23 +9,23 @@ interface ImportOptions {
   history?: boolean;
 }
 
-/** `workspaces import`: moves organizations here from any server of the workspace API. */
+/** `workspaces import`: copies organizations from any server that has the workspace API. */
 export const importCommands: readonly CommandSpec[] = [
   {
     name: 'workspaces import',
     help: 'Copy organizations with projects, teams, workspaces, variables, tags, grants and states from another server.',
     flags: {
       '--from <address>': {
-        help: 'the other server; its token in IMPORT_TOKEN or IMPORT_TOKEN_FILE',
+        help: 'the other server; set its token in IMPORT_TOKEN or IMPORT_TOKEN_FILE',
         required: true,
       },
-      '--to <address>': 'this service (WORKSPACES_ADDR); its token in WORKSPACES_TOKEN or WORKSPACES_TOKEN_FILE',
-      '--organization <name...>': { help: 'what to copy', required: true },
+      '--to <address>': 'this service (WORKSPACES_ADDR); set its token in WORKSPACES_TOKEN or WORKSPACES_TOKEN_FILE',
+      '--organization <name...>': { help: 'the organizations to copy', required: true },
       '--plan': 'write nothing; show what would be written',
       '--history': 'all state versions, not only the newest of each workspace',
     },
     examples: ['workspaces import -from=https://other.example.com -organization=harbour -plan'],
-    more: 'Run it again after an interruption, or later for new items: existing ones stay as they are.',
+    more: 'Run it again after an interruption, or later to copy new items; existing ones are not changed.',
     async run(context, options: ImportOptions) {
       const { interruption, env } = context;
       const { copyOrganization }: typeof import('../migration/organization') = require('../migration/organization');
@@ -52,7 +52,7 @@ export const importCommands: readonly CommandSpec[] = [
         });
       } finally {
         progress.end();
-        // An import that ended early also reports how far it came.
+        // An import that ended early also reports how far it got.
         showOutcome(context, report, job.plan);
       }
     },

@@ -2,7 +2,7 @@ import { parseEnv } from 'node:util';
 import { exactJson, parseExact } from '@keystead/envelope';
 import { exitCodes, Problem } from '../problem';
 
-/** A variable from a file: a text, or an HCL expression. */
+/** A variable from a file: a string, or an HCL expression. */
 export interface Assignment {
   readonly key: string;
   readonly value: string;
@@ -18,7 +18,7 @@ export function readDotEnv(text: string, file: string): Assignment[] {
   return found;
 }
 
-/** Reads `name = expression` assignments, or an object of JSON. Throws `Problem` with the invalid line. */
+/** Reads `name = expression` assignments, or a JSON object. Throws `Problem` with the invalid line. */
 export function readVariableFile(text: string, file: string): Assignment[] {
   const found = text.trimStart().startsWith('{') ? readJson(text, file) : readAssignments(text, file);
   if (found.length === 0) throw new Problem(`${file} sets no variable`, exitCodes.file);

@@ -5,7 +5,7 @@ import { useEffect, useId, useRef } from 'react';
 const grammar =
   /(#.*|\/\/.*|\/\*[\s\S]*?\*\/)|("(?:[^"\\\n]|\\.)*"?)|\b([A-Za-z_]\w*)(?=\s*(?:[={]|"))|[^#"/\w]+|\w+|[#"/]/g;
 
-/** A text as tokens, each with its CSS class. */
+/** Source text as tokens, each with its CSS class. */
 function tokensOf(text: string): readonly (readonly [string | undefined, string])[] {
   return [...text.matchAll(grammar)].map(([token, comment, quoted, name]) => [
     comment ? 'comment' : quoted ? 'quoted' : name ? 'name' : undefined,

@@ -1,7 +1,7 @@
 import { Check, Copy } from 'lucide-react';
 import { useEffect, useState } from 'react';
 
-/** Copies a text. Clears secrets from the clipboard after 30 s, if the browser allows it. */
+/** Copies text. Clears secrets from the clipboard after 30 s, if the browser allows it. */
 export function CopyButton({
   text,
   what,

@@ -1,4 +1,4 @@
-/** Saves a text or bytes as a file, without sending them anywhere. */
+/** Saves a string or bytes as a file, without sending them anywhere. */
 export function saveFile(name: string, content: BlobPart, type = 'text/plain'): void {
   const url = URL.createObjectURL(new Blob([content], { type }));
   const link = document.createElement('a');

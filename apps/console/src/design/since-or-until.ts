@@ -7,7 +7,7 @@ const units: readonly [Intl.RelativeTimeFormatUnit, number][] = [
 ];
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'always', style: 'short' });
 
-/** "3 min. ago", "in 2 hr."; below a minute "just now" or "in some seconds". */
+/** "3 min. ago", "in 2 hr."; below a minute "just now" or "in a few seconds". */
 export function sinceOrUntil(then: number, now: number): string {
   const exact = (then - now) / 1000;
   // Round to minutes, so that an hour that has just begun does not show as 59 minutes.
@@ -17,5 +17,5 @@ export function sinceOrUntil(then: number, now: number): string {
     const least = unit === 'month' || unit === 'year' ? 2 : 1;
     if (Math.abs(seconds) >= least * length) return relative.format(Math.trunc(seconds / length), unit);
   }
-  return seconds <= 0 ? 'just now' : 'in some seconds';
+  return seconds <= 0 ? 'just now' : 'in a few seconds';
 }

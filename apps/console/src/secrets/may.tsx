@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 import type { Refused } from '../api/api-error';
 import { useSession } from '../shell/session';
 import { page } from './pages';
-import { type Explanation, operationOf, pathOf, RuleLine, wouldBecomeYes } from './policies/explanation';
+import { type Explanation, operationOf, pathOf, RuleLine, whatWouldAllow } from './policies/explanation';
 
 type PolicyVerb = 'create' | 'update' | 'delete' | 'read' | 'list' | 'patch' | 'sudo';
 
@@ -23,8 +23,8 @@ export interface Need {
 const methods: Partial<Record<PolicyVerb, string>> = { delete: 'DELETE', read: 'GET', patch: 'PATCH' };
 
 /**
- * Reads once the capabilities of the session on the paths of a page, and disables buttons with the reason. While loading,
- * and if they cannot be read, buttons are enabled: the service decides.
+ * Reads the session's capabilities on the paths of a page once, and disables buttons, with the reason. Until they are
+ * read, and if they cannot be, buttons are enabled: the service decides.
  */
 export function useMay(paths: readonly string[]): (...either: readonly Need[]) => Forbidding {
   const { transport, session } = useSession();
@@ -53,7 +53,7 @@ export function useMay(paths: readonly string[]): (...either: readonly Need[]) =
     if (first === undefined || either.some((need) => lacks(need).length === 0)) return {};
     const [missing = 'update'] = lacks(first);
     return {
-      forbidden: `Needs ${missing} on ${first.path}, which your policies (${policies.join(', ')}) do not grant. Ask an administrator of policies.`,
+      forbidden: `Needs ${missing} on ${first.path}, which your policies (${policies.join(', ')}) do not grant. Ask someone who manages policies.`,
       why: <Why refused={{ method: methods[missing] ?? 'POST', path: `/v1/${first.path}` }} />,
     };
   };
@@ -86,7 +86,7 @@ export function Why({ refused }: { readonly refused: Refused }) {
     <div className="stack-tight small">
       {explanation.rule === null ? (
         <p>
-          No rule of your policies ({explanation.policies.join(', ')}) is about <code>{path}</code>.
+          No rule of your policies ({explanation.policies.join(', ')}) applies to <code>{path}</code>.
         </p>
       ) : (
         <RuleLine rule={explanation.rule} />
@@ -94,7 +94,7 @@ export function Why({ refused }: { readonly refused: Refused }) {
       {explanation.obstacles.map(({ kind, message }) => (
         <p key={kind + message}>{message}</p>
       ))}
-      <p>{wouldBecomeYes(explanation, path, operation)}</p>
+      <p>{whatWouldAllow(explanation, path, operation)}</p>
       <p>
         <Link {...page('/policies/explain', { path, operation })}>Explain</Link>
       </p>

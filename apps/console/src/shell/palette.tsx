@@ -18,7 +18,7 @@ export interface Command {
 export type Find = (text: string) => Promise<readonly Command[]>;
 
 /**
- * Entries whose names contain the text; those that begin with it come first. Scattered letters are no match, because
+ * Entries whose names contain the text; those that begin with it come first. Scattered letters do not match, because
  * Enter takes the first.
  */
 function rank(_value: string, text: string, [label = '']: string[] = []): number {

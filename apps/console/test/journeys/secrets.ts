@@ -207,7 +207,7 @@ describe('the console of the secrets service', () => {
     await button(page, 'New version').click({ force: true });
     const reason = page.locator('.popup.reason:popover-open');
     await reason.getByText('path "deck/data/open/*" { capabilities = ["read"] }').waitFor();
-    await reason.getByText('It would become yes if that rule gave update as well.').waitFor();
+    await reason.getByText('The request would be allowed if that rule granted update as well.').waitFor();
     await soon(async () => expect(await page.getByRole('dialog').count()).toBe(0));
     expect(await at.violations(page)).toEqual([]);
     await page.keyboard.press('Escape');

@@ -36,7 +36,7 @@ const envelopeProperties = (data: JsonSchema): JsonSchema => ({
 export const sharedSchemas: Readonly<Record<string, JsonSchema>> = {
   Error: {
     type: 'object',
-    description: 'Only texts; where warnings say where to look instead, all keys of an envelope too.',
+    description: 'Only messages; where warnings say where to look instead, all keys of an envelope too.',
     properties: { errors: { type: 'array', items: { type: 'string' } }, ...envelopeProperties({ type: 'object' }) },
     required: ['errors'],
   },
@@ -119,7 +119,7 @@ export const refusals = {
   415: { name: 'WrongMediaType', response: refusal('The body is of a type that is not taken.') },
   429: { name: 'Limited', response: refusal('Asked too often, or a quota is used up.') },
   502: { name: 'Upstream', response: refusal('Another system refused us, or could not be reached.') },
-  503: { name: 'Unavailable', response: refusal('Sealed, not initialised, or the storage is away.') },
+  503: { name: 'Unavailable', response: refusal('Sealed, not initialised, or the storage is unavailable.') },
   504: { name: 'TooSlow', response: refusal('Took longer than a request may.') },
 } as const;
 

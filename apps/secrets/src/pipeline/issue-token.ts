@@ -60,7 +60,7 @@ export async function issueToken(
 }
 
 /** The second factors of a login: sent along with it, or already proven for an entity. */
-export type Factors = { readonly sentAlong: readonly string[] } | { readonly provenFor: string };
+export type Factors = { readonly sentPasscodes: readonly string[] } | { readonly provenFor: string };
 
 const waitingWarning =
   'A login request was issued that is subject to MFA validation. Please make sure to validate the login by sending another request to mfa/validate endpoint.';
@@ -89,7 +89,7 @@ export async function issueLogin(
     // The alias may have moved to another entity while the login waited.
     if (entityId !== factors.provenFor) throw new Refusal('denied', 'permission denied');
   } else if (entityId !== undefined) {
-    const requirement = await demandFactors(kernel, at, login, entityId, factors.sentAlong);
+    const requirement = await demandFactors(kernel, at, login, entityId, factors.sentPasscodes);
     if (requirement) return { auth: waiting(requirement, entityId), warnings: [waitingWarning] };
   }
   const nowMs = kernel.clock.now();
@@ -133,7 +133,7 @@ async function demandFactors(
   { namespace, mount, path, address }: Birthplace,
   login: Login,
   entityId: string,
-  sentAlong: readonly string[],
+  sentPasscodes: readonly string[],
 ): Promise<MfaRequirement | undefined> {
   const identity = await kernel.identity.find(entityId);
   return kernel.mfa.logins.demand(
@@ -149,7 +149,7 @@ async function demandFactors(
       login,
       withPasskey: login.withPasskey === true,
     },
-    sentAlong,
+    sentPasscodes,
   );
 }
 

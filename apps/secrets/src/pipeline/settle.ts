@@ -109,7 +109,7 @@ async function outcomeOf(kernel: Kernel, call: RequestCall, reply: Reply, set: W
       if (origin && !mount) throw new Refusal('denied', 'permission denied');
       const { path, address } = origin ?? call.birthplace;
       const at = { ...call.birthplace, ...(mount && { mount }), path, address };
-      const factors = origin ? { provenFor: origin.entityId } : { sentAlong: call.mfa };
+      const factors = origin ? { provenFor: origin.entityId } : { sentPasscodes: call.mfa };
       const login = origin && mount ? await renewed(kernel, call, mount, origin.entityId, reply.login) : reply.login;
       const issued = await issueLogin(kernel, at, login, set, factors);
       const warnings = call.warnings(true, issued.warnings);
@@ -141,12 +141,12 @@ async function renewed(
 }
 
 /**
- * A token outlives the session that it is made in, so every operation that makes tokens must ask console users for a
+ * A token outlives the session that it is created in, so every operation that creates tokens must ask console users for a
  * proof.
  */
 function requireProof({ match, verb }: RequestCall): void {
   if (match.declared?.operations[verb]?.stepUp) return;
-  throw new Error(`${verb} ${match.declared?.pattern} makes tokens, and is not declared \`stepUp\``);
+  throw new Error(`${verb} ${match.declared?.pattern} creates tokens, and is not declared \`stepUp\``);
 }
 
 async function leased(

@@ -134,7 +134,7 @@ export interface Call<P = Readonly<Record<string, string>>, I = Readonly<Record<
   certificates(): readonly Buffer[];
   /**
    * The text with its identity templates (`{{identity.entity.name}}`) filled from the caller; undefined if one of them
-   * has no value. A text without templates is returned unchanged.
+   * has no value. A string without templates is returned unchanged.
    */
   filled(text: string): string | undefined;
   /** The request was HEAD: see `Operation.answersHead`. */

@@ -54,7 +54,7 @@ export function cloudRefusal(doing: string, error: unknown): unknown {
   }
   const { httpStatusCode: status = 0, requestId = '' } = failed.$metadata ?? {};
   if (status < 400) {
-    const what = `something that is no answer (${failed.name}, status code: ${status})`;
+    const what = `an invalid response (${failed.name}, status code: ${status})`;
     return new Refusal('upstream', `${doing}: the cloud provider answered ${what}`, [], { cause: error });
   }
   const text = `${doing}: ${code}: ${failed.message}\n\tstatus code: ${status}, request id: ${requestId}`;

@@ -70,7 +70,7 @@ export const olderName = <T extends z.ZodType>(type: T, of: string) =>
 export const anyCase = <T extends z.ZodType>(type: T): T => type.meta({ anyCase: true });
 
 /**
- * A text in JSON or another language, in which different strings can mean the same: a rule that denies single values
+ * A string in JSON or another language, in which different strings can mean the same: a rule that denies single values
  * denies it, and one that allows single values compares it character by character.
  */
 export const document = <T extends z.ZodType>(type: T): T => type.meta({ document: true });

@@ -24,7 +24,7 @@ describe('a pattern', () => {
   it('has a limited search time', () => {
     const part = `${'a'.repeat(10_000)}b${'a'.repeat(10_000)}`;
     expect(() => new Globs().fits(`*${part}*`, 'a'.repeat(300_000))).toThrow(
-      'too many or too long texts to compare with patterns',
+      'too many or too long strings to compare with patterns',
     );
   });
 

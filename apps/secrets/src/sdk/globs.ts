@@ -33,7 +33,8 @@ export class Globs {
 
   private take(result: boolean, steps: number): boolean {
     this.remainingSteps -= stepsOfOne + steps;
-    if (this.remainingSteps < 0) throw new Refusal('too-large', 'too many or too long texts to compare with patterns');
+    if (this.remainingSteps < 0)
+      throw new Refusal('too-large', 'too many or too long strings to compare with patterns');
     return result;
   }
 }

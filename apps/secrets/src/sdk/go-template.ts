@@ -33,7 +33,7 @@ const maxDepth = 32;
 /**
  * Parses the subset of Go templates that user-name templates are written in: fields (`.Type`), strings, numbers,
  * parentheses, pipelines, `if`/`else if`/`else`/`end`, trim markers, comments and the functions of `functions`. Unknown
- * fields and functions are refused when parsing; a text that grows too long is refused when it does. Throws
+ * fields and functions are refused when parsing; output that grows too long is refused when it does. Throws
  * TemplateError.
  */
 export function parseTemplate(text: string, fieldNames: readonly string[]): Template {

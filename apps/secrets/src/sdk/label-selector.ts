@@ -6,7 +6,7 @@ type Labels = Readonly<Record<string, string>>;
 const most = 16_384;
 const operators = ['In', 'NotIn', 'Exists', 'DoesNotExist'];
 
-/** A text in JSON or YAML, as an object; undefined for another text. */
+/** A string in JSON or YAML, as an object; undefined for any other string. */
 export function readObject(text: string): Readonly<Record<string, unknown>> | undefined {
   if (text.length > most) return undefined;
   try {
@@ -31,7 +31,7 @@ export function labelSelector(text: string, wrong: (why: string) => never): (lab
   const [unknown] = Object.keys(more);
   if (unknown !== undefined) wrong(`${unknown} is not supported: use matchLabels and matchExpressions`);
   if (!isObject(matchLabels) || !Object.values(matchLabels).every((value) => typeof value === 'string')) {
-    wrong('labels must be texts');
+    wrong('labels must be strings');
   }
   if (!Array.isArray(matchExpressions)) wrong('matchExpressions must be a list');
   const required = Object.entries(matchLabels) as [string, string][];
@@ -50,7 +50,7 @@ function expression(one: unknown, wrong: (why: string) => never): (labels: Label
   if (typeof key !== 'string' || key === '') return wrong('each of matchExpressions needs a key');
   if (!operators.includes(String(operator))) return wrong(`operator must be one of ${operators.join(', ')}`);
   if (!Array.isArray(values) || !values.every((value) => typeof value === 'string')) {
-    return wrong('values must be a list of texts');
+    return wrong('values must be a list of strings');
   }
   const byValue = operator === 'In' || operator === 'NotIn';
   if (byValue !== values.length > 0)

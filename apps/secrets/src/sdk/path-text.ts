@@ -5,7 +5,7 @@ const dot = 46;
 const unseen = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u;
 
 /**
- * Why a text is not a path: invisible characters, or a spelling that is not the simplest, with dot segments or doubled
+ * Why a string is not a path: invisible characters, or a spelling that is not the simplest, with dot segments or doubled
  * slashes. A single scan: nearly every path is simple ASCII.
  */
 export function pathProblem(text: string): 'unseen' | 'detour' | undefined {
@@ -43,7 +43,7 @@ function isDots(text: string, from: number, to: number): boolean {
   return length === 1 || (length === 2 && text.charCodeAt(from) === dot);
 }
 
-/** A text without its trailing slashes, in linear time. */
+/** A string without its trailing slashes, in linear time. */
 export const withoutEndSlashes = (text: string): string => text.replace(/(?<!\/)\/+$/, '');
 
 /** A path without outer slashes, in linear time. */

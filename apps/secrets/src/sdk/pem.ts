@@ -9,7 +9,7 @@ const endOf = (label: string) => `\n-----END ${label}-----`;
 /** Each line after a line end. */
 const linesOf = (der: Buffer): string => der.toString('base64').replace(/.{1,64}/g, '\n$&');
 
-/** The same for a text in parts, all but the last of which are whole lines: multiples of 48 bytes. */
+/** The same for a string in parts, all but the last of which are whole lines: multiples of 48 bytes. */
 export function pemParts({ bytes, parts }: LongBody, label: string): LongBody {
   const digits = Math.ceil(bytes / 3) * 4;
   return {
@@ -34,7 +34,7 @@ export interface PemBlock {
 
 const block = /-----BEGIN ([A-Z0-9 ]+)-----([A-Za-z0-9+/=\s]*)-----END \1-----/g;
 
-/** The blocks of a text; other text is ignored. */
+/** The blocks in a string; other text is ignored. */
 export const pemBlocks = (text: string): PemBlock[] =>
   [...text.matchAll(block)].map(([whole, label, body]) => ({
     label: label!,

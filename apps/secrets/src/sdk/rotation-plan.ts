@@ -90,7 +90,7 @@ export interface PlanStore {
 
 /**
  * Replaces a root credential when it is due. Every node checks, and the first to move the due time in the database
- * rotates; if it crashes, another node tries after some minutes. Failures are recorded and retried after a pause that
+ * rotates; if it crashes, another node tries after a few minutes. Failures are recorded and retried after a pause that
  * doubles, within the rotation window if there is one.
  */
 export async function rotateAsPlanned(store: PlanStore, nowMs: number, rotate: () => Promise<unknown>): Promise<void> {

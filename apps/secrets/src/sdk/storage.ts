@@ -37,11 +37,11 @@ export interface Storage {
   transaction<T>(about: string, run: (tx: Storage) => Promise<T>, asStored?: boolean): Promise<T>;
   /**
    * Records, at once and durably, how to undo an outside effect that is about to happen. The intent is settled in the
-   * commit that ends this call successfully; after a crash or a failure the sweeper undoes it, and once more some
+   * commit that ends this call successfully; after a crash or a failure the sweeper undoes it, and once more a few
    * minutes after it was recorded, because the outside system may have been slow.
    */
   intent(kind: string, undo: Readonly<Record<string, unknown>>): Promise<Intent>;
-  /** Undoes an effect some minutes after this call's commit, in case it only appears then. */
+  /** Undoes an effect a few minutes after this call's commit, in case it only appears then. */
   undoLater(kind: string, undo: Readonly<Record<string, unknown>>): void;
 }
 

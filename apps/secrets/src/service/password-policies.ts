@@ -3,7 +3,7 @@ import type { LeaseHosts } from '../kernel/leases/types';
 import type { Mounts } from '../kernel/mounts/mounts';
 import { passwordBy } from '../system/sys/policies/password-policies';
 
-/** Makes passwords for mounts, by the policies of their namespaces. */
+/** Generates passwords for mounts, by the policies of their namespaces. */
 export const passwordPolicies = (parts: {
   readonly mounts: Mounts;
   readonly inBackground: LeaseHosts['inBackground'];

@@ -128,7 +128,7 @@ describe.each(accounts)('the cloud provider engine on $name', (account) => {
     secretAccessKey: data.secret_key,
     ...(data.security_token ? { sessionToken: data.security_token } : {}),
   });
-  /** At a real provider new keys work, and old ones stop working, only after some seconds. */
+  /** At a real provider new keys work, and old ones stop working, only after a few seconds. */
   const known = async (data: Parameters<typeof keyOf>[0]): Promise<string> => {
     let arn = '';
     await until(async () => {

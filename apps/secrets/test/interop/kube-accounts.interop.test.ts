@@ -185,7 +185,7 @@ withCluster('accounts of a Kubernetes API server', () => {
     expect(await left()).toEqual([]);
   });
 
-  it('keeps a lease that cannot end while the server is away, and ends it when it is back', async () => {
+  it('keeps a lease that cannot end while the server is down, and ends it when it is back', async () => {
     const { data, lease_id } = await creds({ kubernetes_role_name: 'reader' });
     await cluster.kill();
     await secrets.root.write('sys/leases/revoke', { lease_id, sync: true }).expect(400);

@@ -209,7 +209,7 @@ withCluster('login by a Kubernetes API server', () => {
       await enter(jwt).expect(400, /issuer/);
     });
 
-    it('lets a pod in while the cluster is away, and knows nothing of accounts that are gone', async () => {
+    it('lets a pod in while the cluster is down, and knows nothing of accounts that are gone', async () => {
       await pods(sources()[0]![1]).expect(204);
       await account('shop', 'gone');
       const role = { role_type: 'jwt', bound_subject: 'system:serviceaccount:shop:gone', user_claim: 'sub' };
@@ -222,7 +222,7 @@ withCluster('login by a Kubernetes API server', () => {
     }, 120_000);
   });
 
-  it('says that the cluster is away, and goes on when it is back', async () => {
+  it('says that the cluster is down, and goes on when it is back', async () => {
     const jwt = await token('shop', 'web');
     await cluster.kill();
     await login(jwt).expect(502);

@@ -213,7 +213,7 @@ withSlapd('login by OpenLDAP', () => {
     expect((await login('ada', 'right ada').expect(200)).body.auth.policies).toContain('of-crowd');
   });
 
-  it('says that the directory is away, counts no failures, and works again when it is back', async () => {
+  it('says that the directory is down, counts no failures, and works again when it is back', async () => {
     await stop();
     for (let n = 0; n < 12; n++) await login('ada', 'right ada').expect(502);
     await start();

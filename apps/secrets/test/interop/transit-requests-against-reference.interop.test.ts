@@ -123,7 +123,7 @@ function mutated(text: string, mutation: string): string {
 }
 
 /**
- * The reference creates a key for a text that it cannot encrypt, or imports one that we refuse; that key is removed.
+ * The reference creates a key for a string that it cannot encrypt, or imports one that we refuse; that key is removed.
  */
 async function settle(sides: readonly Side[], name: string): Promise<void> {
   const path = `keys/${name}`;

@@ -175,7 +175,7 @@ function extensionsOf(wanted: Wanted, own: Issued, signer: Issued): Extension[] 
 export const extension = (extnID: string, value: unknown, critical = false): Extension =>
   new Extension({ extnID, critical, extnValue: new OctetString(AsnConvert.serialize(value)) });
 
-/** DER of a text in an extension. */
+/** DER of a string in an extension. */
 export const utf8 = (text: string): Buffer => Buffer.concat([Buffer.from([0x0c, text.length]), Buffer.from(text)]);
 
 function nameOf(commonNames: readonly string[], units: readonly string[]): Name {

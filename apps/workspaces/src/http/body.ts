@@ -19,7 +19,7 @@ function requireMediaType(header: string | undefined, accepted: readonly [string
 /** Node has this function; the types that we compile with do not have it yet. */
 const isWellFormed = (text: string): boolean => (text as unknown as { isWellFormed(): boolean }).isWellFormed();
 
-/** Why the database cannot hold a text: null characters and lone surrogates. */
+/** Why the database cannot hold a string: null characters and lone surrogates. */
 function flawOf(text: string): string | undefined {
   if (text.includes('\0')) return 'holds a null character';
   return isWellFormed(text) ? undefined : 'contains an unpaired surrogate';

@@ -115,7 +115,7 @@ withKeycloak('people who come to the workspaces console from Keycloak', () => {
   });
 });
 
-/** A text of a page, unescaped. */
+/** Text of a page, unescaped. */
 function plain(text = ''): string {
   return text
     .replace(/&#x([0-9a-f]+);/gi, (_all, code) => String.fromCodePoint(Number.parseInt(code, 16)))

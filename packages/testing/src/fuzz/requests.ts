@@ -227,7 +227,7 @@ const oddMedia = [
 /** An unpaired surrogate cannot be encoded in a URL. */
 const plain = (text: string) => Buffer.from(text).toString();
 
-/** A text for a header, without characters that would end the line. */
+/** A string for a header, without characters that would end the line. */
 const headerText = (text: string) => text.replace(/[^\t\x20-\x7e\x80-\xff]/g, '?').trim();
 
 /** The bytes of the body; undefined if there is none. */

@@ -1239,7 +1239,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/scim-tokens": {
-    /** List the tokens of directories, without their texts. */
+    /** List the tokens of directories, without their values. */
     get: {
       parameters: {
         query?: {
@@ -2500,7 +2500,7 @@ export interface paths {
     };
   };
   "/api/v2/applies/{id}/actions/permanently-delete-backing-data": {
-    /** Remove for good the hidden results and the log of one of the applies. */
+    /** Permanently remove the hidden results and the log of one of the applies. */
     post: {
       parameters: {
         path: {
@@ -2723,7 +2723,7 @@ export interface paths {
     };
   };
   "/api/v2/assessments/{assessment_result_id}/actions/permanently-delete-backing-data": {
-    /** Remove for good the hidden results and the log of an assessment. */
+    /** Permanently remove the hidden results and the log of an assessment. */
     post: {
       parameters: {
         path: {
@@ -4959,7 +4959,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/authentication-tokens": {
-    /** List the organization's tokens of a kind, without their texts: one, or none. */
+    /** List the organization's tokens of a kind, without their values: one, or none. */
     get: {
       parameters: {
         query?: {
@@ -5480,7 +5480,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/oauth-tokens": {
-    /** List the VCS tokens of an organization, without their texts. */
+    /** List the VCS tokens of an organization, without their values. */
     get: {
       parameters: {
         query?: {
@@ -8633,7 +8633,7 @@ export interface paths {
     };
   };
   "/api/v2/plans/{id}/actions/permanently-delete-backing-data": {
-    /** Remove for good the hidden results and the log of one of the plans. */
+    /** Permanently remove the hidden results and the log of one of the plans. */
     post: {
       parameters: {
         path: {
@@ -12739,7 +12739,7 @@ export interface paths {
     };
   };
   "/api/v2/teams/{team_id}/authentication-tokens": {
-    /** List the tokens of a team, without their texts. */
+    /** List the tokens of a team, without their values. */
     get: {
       parameters: {
         query?: {

@@ -175,7 +175,7 @@ function JsonEditor({
         onChange={(event) => change(event.target.value)}
       />
       <span id={`${id}-more`} className={isWrong ? 'small removed' : 'small second'}>
-        {isWrong ? noObject : 'Values may be texts, numbers, lists and objects.'}
+        {isWrong ? noObject : 'Values may be strings, numbers, lists and objects.'}
       </span>
     </div>
   );

@@ -5,7 +5,7 @@ export function base64Of(bytes: Uint8Array): string {
   return btoa(text);
 }
 
-/** A text in base64, as UTF-8. */
+/** A string in base64, as UTF-8. */
 export const base64OfText = (text: string): string => base64Of(new TextEncoder().encode(text));
 
 /** The bytes of base64, whose line breaks are ignored; undefined if it is malformed. */

@@ -197,7 +197,7 @@ export function MountPage() {
           <p>
             {isAuth
               ? 'No one can log in by it any more, and all tokens that it issued are revoked.'
-              : 'Everything it stores is deleted for good, and its leases are revoked.'}
+              : 'Everything it stores is deleted permanently, and its leases are revoked.'}
           </p>
         </Confirm>
       ) : null}

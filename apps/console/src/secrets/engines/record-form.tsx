@@ -128,7 +128,7 @@ export function RecordForm({
   );
 }
 
-/** What is sent for a field: nothing if it is empty, and no statement without a text. */
+/** What is sent for a field: nothing if it is empty, and no empty statements. */
 function given(field: string, value: unknown): readonly (readonly [string, unknown])[] {
   if (value === undefined) return [];
   return [[field, Array.isArray(value) ? value.filter((one) => one !== '') : value]];

@@ -87,7 +87,7 @@ export function Leases() {
               {...may({ path: below, capabilities: ['update', 'sudo'] })}
               onClick={() => setEnding(true)}
             >
-              Revoke all below {search.prefix}
+              Revoke everything below {search.prefix}
             </Button>
           )
         }

@@ -88,7 +88,7 @@ export function Namespaces() {
             )
           }
         >
-          <p>The namespace and all below it stop answering until they are unlocked with the key you get.</p>
+          <p>The namespace and everything below it stop answering until they are unlocked with the key you get.</p>
         </Confirm>
       )}
       {removing === undefined ? null : (

@@ -8,7 +8,7 @@ import { SelectField, TextField } from '../../design/field';
 import { PageHead, SameBy } from '../../design/page';
 import { useSession } from '../../shell/session';
 import { page, useAddress } from '../pages';
-import { type Explanation, RuleLine, wouldBecomeYes } from './explanation';
+import { type Explanation, RuleLine, whatWouldAllow } from './explanation';
 import { PolicyTabs } from './policies';
 import type { ExplainSearch } from './search';
 import { WhoMay } from './who-may';
@@ -128,7 +128,7 @@ function Answer({
       {factors.length > 0 ? <p>The request must prove a second factor: {factors.join(', ')}.</p> : null}
       {rule === null ? (
         root ? null : (
-          <p>No rule of these policies is about this path.</p>
+          <p>No rule of these policies applies to this path.</p>
         )
       ) : (
         <div className="stack-tight">
@@ -136,7 +136,7 @@ function Answer({
           <RuleLine rule={rule} />
         </div>
       )}
-      {allowed ? null : <p>{wouldBecomeYes(explanation, path, operation)}</p>}
+      {allowed ? null : <p>{whatWouldAllow(explanation, path, operation)}</p>}
       {losers.length === 0 ? null : (
         <div className="stack-tight">
           <h3>Other rules that match</h3>

@@ -70,7 +70,7 @@ const written = (path: string, capabilities: readonly string[]): string =>
   `path "${path}" { capabilities = [${capabilities.map((one) => `"${one}"`).join(', ')}] }`;
 
 /** What would allow the request; nothing if policy rules do not decide it. */
-export function wouldBecomeYes(
+export function whatWouldAllow(
   { rule, reason, granted_by_policy, obstacles }: Explanation,
   path: string,
   operation: string,
@@ -80,22 +80,22 @@ export function wouldBecomeYes(
   if (reason === 'denied') {
     return (
       <>
-        It would become yes if that rule no longer said <code>deny</code>, and one gave <code>{wanted.join(', ')}</code>
-        .
+        The request would be allowed if that rule did not say <code>deny</code> and a rule granted{' '}
+        <code>{wanted.join(', ')}</code>.
       </>
     );
   }
   if (reason === 'no-rule') {
     return (
       <>
-        It would become yes with <code>{written(path, wanted)}</code> in one of these policies.
+        The request would be allowed with <code>{written(path, wanted)}</code> in one of these policies.
       </>
     );
   }
   if (reason === 'capability' || (granted_by_policy && sudo)) {
     return (
       <>
-        It would become yes if that rule gave{' '}
+        The request would be allowed if that rule granted{' '}
         <code>{wanted.filter((one) => !rule?.capabilities.includes(one)).join(', ')}</code> as well.
       </>
     );

@@ -47,7 +47,7 @@ export function AdminRuns() {
         label="Runs"
         query={runs}
         paged
-        empty={<Empty>No run fits. A run begins when the tool plans or applies in a workspace.</Empty>}
+        empty={<Empty>No run matches. A run begins when the tool plans or applies in a workspace.</Empty>}
         columns={[
           { head: 'Run', className: 'tight', cell: ({ id }) => <Copied text={id} what="run id" /> },
           {

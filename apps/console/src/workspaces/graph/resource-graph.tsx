@@ -156,7 +156,7 @@ function Drawing({ nodes, usedBy, chosen, onChoose }: DrawingProps) {
     else return;
     event.preventDefault();
   };
-  if (nodes.length === 0) return <p className="second">No resource fits.</p>;
+  if (nodes.length === 0) return <p className="second">No resource matches.</p>;
   const width = 2 * size.margin + columns * (size.width + size.gapX) - size.gapX;
   const height = 2 * size.margin + tallest * (size.height + size.gapY) - size.gapY;
   return (

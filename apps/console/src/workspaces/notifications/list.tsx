@@ -50,7 +50,8 @@ export function NotificationList({
           }),
     { enabled: forbidden === undefined, everyMs: 30_000 },
   );
-  if (forbidden !== undefined) return <Empty>Where notifications go is shown to who may change it. {forbidden}</Empty>;
+  if (forbidden !== undefined)
+    return <Empty>Only people who may change notifications see where they go. {forbidden}</Empty>;
   const button = (
     <span>
       <Button kind="primary" onClick={() => setAdds(!adds)}>

@@ -2,7 +2,7 @@ import { Button } from '../../design/button';
 import { Notice } from '../../design/notice';
 import { SecretValue } from '../../design/secret-value';
 
-/** A text that the service returns only once: a new token, a link. Gone from this page when closed. */
+/** A value that the service returns only once: a new token, a link. Gone from this page when closed. */
 export function ShownOnce({
   name,
   value,

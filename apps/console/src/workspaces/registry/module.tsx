@@ -23,7 +23,7 @@ import { Status } from '../parts/states';
 import { typedText } from '../parts/typed';
 import { type Module, pathOf, useModule } from './module-path';
 import { newestOf } from './newest';
-import { NoCode, useOffer } from './no-code';
+import { NoCode, useNoCodeModule } from './no-code';
 import { Usages } from './usages';
 
 type Version = Module['attributes']['version-statuses'][number];
@@ -68,7 +68,7 @@ export function ModulePage() {
   const [{ version: asked }, change] = useAddress<{ version?: string }>();
   const found = useModule(id);
   const module = found.data?.data ?? undefined;
-  const offer = useOffer(module);
+  const offer = useNoCodeModule(module);
   const at = `/organizations/${encodeURIComponent(org)}/registry`;
   const may = module?.attributes.permissions['can-delete'];
   const forbidden = rule(may, 'manage-modules');

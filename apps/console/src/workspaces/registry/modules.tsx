@@ -15,7 +15,7 @@ import { typedText } from '../parts/typed';
 import { connectionAttribute, NoConnection, useConnections } from '../vcs/connection-choices';
 import { newestOf } from './newest';
 
-/** The head of both lists. */
+/** The tabs above the lists of modules and of providers. */
 export function RegistryTabs({ org }: { readonly org: string }) {
   const at = `/organizations/${encodeURIComponent(org)}/registry`;
   return (
@@ -64,7 +64,11 @@ export function Modules() {
         label="Modules"
         query={modules}
         paged
-        empty={<Empty>A module that workspaces share, in versions, from tags of a repository or by upload.</Empty>}
+        empty={
+          <Empty>
+            Modules are versioned configurations that workspaces share, published from repository tags or uploaded.
+          </Empty>
+        }
         columns={[
           {
             head: 'Module',
@@ -115,7 +119,7 @@ function NewModule({ org, onClose }: { readonly org: string; readonly onClose: (
         label="Provider"
         required
         placeholder="aws"
-        hint="The provider that it is for."
+        hint="The main provider that the module uses."
         {...field('provider')}
       />
     </FormDialog>
@@ -166,7 +170,7 @@ function FromGit({ org, onClose }: { readonly org: string; readonly onClose: () 
         label="Repository"
         required
         placeholder="team/terraform-aws-network"
-        hint="Named after provider and module: terraform-PROVIDER-NAME."
+        hint="Its name must be terraform-PROVIDER-NAME."
         {...field('identifier')}
       />
       <TextField

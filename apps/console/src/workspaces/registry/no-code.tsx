@@ -13,7 +13,7 @@ import { newestOf } from './newest';
 type RegistryModule = Resource<'RegistryModulesResource'>;
 
 /** The no-code settings of a module, with the values to choose from. */
-export function useOffer(module: RegistryModule | undefined) {
+export function useNoCodeModule(module: RegistryModule | undefined) {
   const id = module?.relationships['no-code-modules'].data[0]?.id;
   return useRead(
     ['no-code', id],
@@ -26,7 +26,7 @@ export function useOffer(module: RegistryModule | undefined) {
 }
 
 /** The inputs of the version that new workspaces get. */
-export function useOfferedInputs(offer: string | undefined, version: string) {
+export function useNoCodeInputs(offer: string | undefined, version: string) {
   return useRead(
     ['no-code', offer, 'inputs', version],
     (api) =>
@@ -44,7 +44,7 @@ interface NoCodeProps {
 
 /** Enables no-code provisioning of a module, and limits the values to choose from. */
 export function NoCode({ forbidden, ...props }: NoCodeProps & { readonly forbidden: string | undefined }) {
-  const offer = useOffer(props.module);
+  const offer = useNoCodeModule(props.module);
   const attributes = offer.data?.data?.attributes;
   const isOn = attributes?.enabled === true;
   const isKnown = offer.data !== undefined || !offer.isLoading;
@@ -78,7 +78,7 @@ function Settings({
   module,
   offer: loaded,
   onClose,
-}: NoCodeProps & { readonly offer: ReturnType<typeof useOffer>['data']; readonly onClose: () => void }) {
+}: NoCodeProps & { readonly offer: ReturnType<typeof useNoCodeModule>['data']; readonly onClose: () => void }) {
   const offer = loaded?.data ?? undefined;
   const versions = module.attributes['version-statuses'].filter(({ status }) => status === 'ok');
   const pinned = offer?.attributes['version-pin'] ?? '';
@@ -89,7 +89,7 @@ function Settings({
     ),
   );
   const version = draft.value['version-pin'] || (newestOf(module.attributes['version-statuses'])?.version ?? '');
-  const variables = useOfferedInputs(offer?.id, version);
+  const variables = useNoCodeInputs(offer?.id, version);
   const save = useChange((api) => {
     const inputs = variables.data?.data ?? [];
     const kept = [...options].flatMap(([name, text]) => {

@@ -11,7 +11,7 @@ import { fieldsOf, useDraft } from '../parts/draft';
 import { Loaded } from '../parts/loaded';
 import { SameByApi } from '../parts/same-by-api';
 import { newestOf } from './newest';
-import { useOffer, useOfferedInputs } from './no-code';
+import { useNoCodeInputs, useNoCodeModule } from './no-code';
 
 type ModuleVariable = Resource<'RegistryModuleVariablesResource'>;
 
@@ -23,11 +23,11 @@ export function Provision() {
     api.GET('/api/v2/registry-modules/{registry_module_id}', { params: { path: { registry_module_id: id } } }),
   );
   const module = found.data?.data ?? undefined;
-  const offered = useOffer(module);
+  const offered = useNoCodeModule(module);
   const offer = offered.data?.data ?? undefined;
   const version =
     offer?.attributes['version-pin'] ?? newestOf(module?.attributes['version-statuses'] ?? [])?.version ?? '';
-  const variables = useOfferedInputs(offer?.id, version);
+  const variables = useNoCodeInputs(offer?.id, version);
   const at = `/organizations/${encodeURIComponent(org)}/registry`;
   const name = module?.attributes.name ?? '…';
   return (
@@ -42,7 +42,7 @@ export function Provision() {
         )}
       >
         <p className="second">
-          A workspace from {name} {version}: its configuration calls the module, and a run starts.
+          Creates a workspace whose configuration calls {name} {version}, and starts a run.
         </p>
       </PageHead>
       <Loaded query={found} rows={6}>
@@ -163,7 +163,7 @@ function VariableField({
   const hint = [
     description,
     type === '' || type === 'string' ? '' : type,
-    hasGlobal ? 'A variable set has a value.' : '',
+    hasGlobal ? 'A variable set provides a value.' : '',
   ]
     .filter(Boolean)
     .join(' · ');

@@ -9,7 +9,7 @@ type RetentionPolicy = Resource<'DataRetentionResource'>;
 /** A policy: a number of days, `null` to keep everything, `undefined` to inherit. */
 export type Wish = number | null | undefined;
 
-/** Chooses a policy: delete after some days, keep everything, or inherit. */
+/** Chooses a policy: delete after a number of days, keep everything, or inherit. */
 export function PolicyForm({
   policy,
   above,
@@ -40,7 +40,7 @@ export function PolicyForm({
         value={kind}
         onChange={setKind}
         options={[
-          { value: 'days', label: 'Delete after some days' },
+          { value: 'days', label: 'Delete after a number of days' },
           { value: 'ever', label: 'Never delete' },
           { value: 'above', label: above === undefined ? 'No policy' : `Inherit from ${above}` },
         ]}

@@ -75,7 +75,7 @@ export class Log {
     return Array.from({ length: this.count }, (_, index) => `${plain(this.at(index).text)}\n`).join('');
   }
 
-  /** The lines that contain a text, ignoring case. */
+  /** The lines that contain a string, ignoring case. */
   linesWith(text: string): readonly number[] {
     const wanted = text.toLowerCase();
     return Array.from({ length: this.count }, (_, index) => index).filter((index) =>

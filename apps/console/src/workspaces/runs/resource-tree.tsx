@@ -141,7 +141,7 @@ export function ResourceTree({ planId, progress, ended }: ResourceTreeProps) {
           </ul>
         </section>
       ))}
-      {chosen.length === 0 && changes.length > 0 ? <p className="second">No resource fits.</p> : null}
+      {chosen.length === 0 && changes.length > 0 ? <p className="second">No resource matches.</p> : null}
       {outputs.length === 0 ? null : (
         <section className="stack-tight">
           <h2>Outputs</h2>

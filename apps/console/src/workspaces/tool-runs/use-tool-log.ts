@@ -4,7 +4,7 @@ import { ApiError } from '../../api/api-error';
 import { useSession } from '../../shell/session';
 import { Log } from '../runs/log';
 
-const everyMs = 2500;
+const pollMs = 2500;
 /** The bytes that mark the beginning and the end of a complete log. */
 const [begin, end] = ['\x02', '\x03'];
 
@@ -19,7 +19,7 @@ export function useToolLog(path: string): {
   const { data: isComplete = false, error } = useQuery({
     queryKey: ['tool-log', path, useId()],
     gcTime: 0,
-    refetchInterval: ({ state }) => (state.data === true ? false : everyMs),
+    refetchInterval: ({ state }) => (state.data === true ? false : pollMs),
     queryFn: async () => {
       const answer = await transport.fetch(new Request(`/api/v2/${path}?offset=${reader.offset}`));
       if (!answer.ok) throw new ApiError(answer.status, []);

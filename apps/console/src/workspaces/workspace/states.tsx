@@ -204,7 +204,7 @@ function Compare({
       </div>
       <ErrorNotice error={before.error ?? after.error} />
       {differences === undefined ? before.error === null && after.error === null ? <Skeleton /> : null : null}
-      {differences?.length === 0 ? <p>Nothing differs but the serial.</p> : null}
+      {differences?.length === 0 ? <p>Only the serial differs.</p> : null}
       <ul className="changes">
         {differences?.map(({ address, kind, attributes }) => (
           <li key={address}>

@@ -17,7 +17,7 @@ const fields = recordFields({
   ],
   service_account_jwt: [
     sentTo(secretHeader(), 'kubernetes_host', 'kubernetes_ca_cert').describe(
-      'Token of the account that makes accounts; by default that of the service’s own pod. Never shown.',
+      'Token of the account that creates accounts; by default that of the service’s own pod. Never shown.',
     ),
     '',
   ],

@@ -31,7 +31,7 @@ const fields = recordFields({
 const unbuilt = {
   endpoint: string().describe('For machines (EC2), which is not built: must be empty.'),
   role_arn: string().describe('Identity tokens instead of a key, which is not built: must be empty.'),
-  identity_token_audience: string().describe('Likewise.'),
+  identity_token_audience: string().describe('Identity tokens instead of a key, which is not built: must be empty.'),
 };
 /** The stored settings for calls to AWS. */
 export type AwsClient = z.output<typeof fields.input>;

@@ -35,8 +35,8 @@ export const loginPath = (parts: AwsParts) =>
         iam_request_body: base64Text('iam_request_body').optional().describe('Body of the request, in base64.'),
         iam_request_headers: headersField().optional().describe('Headers of the request: JSON, or JSON in base64.'),
         identity: string().optional().describe('For machines (EC2), which is not built.'),
-        pkcs7: string().optional().describe('Likewise.'),
-        signature: string().optional().describe('Likewise.'),
+        pkcs7: string().optional().describe('For machines (EC2), which is not built.'),
+        signature: string().optional().describe('For machines (EC2), which is not built.'),
       }),
       judges: 'unguessable',
       async run({ input, storage, caller, mount }) {

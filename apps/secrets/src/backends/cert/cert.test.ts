@@ -175,7 +175,7 @@ describe('login with a certificate', () => {
   it.each<[string, () => Shown, string]>([
     ['of another authority', () => other.issue('web'), noOne],
     ['that names itself', () => selfSigned('web'), noOne],
-    ['of who took the name of the authority', () => impostor.issue('web'), noOne],
+    ['of someone who took the name of the authority', () => impostor.issue('web'), noOne],
     ['that is the authority of another by name', () => impostor, noOne],
     ['that has expired', () => authority.issue('web', { toMs: clock.now() - 1000 }), 'has expired or is not yet valid'],
     [

@@ -100,7 +100,7 @@ const end = '-----END CERTIFICATE-----';
 const unusual = /-----(BEGIN|END) (?:X509|TRUSTED) CERTIFICATE-----/g;
 
 /**
- * The certificates (DER) of a text in PEM, ignoring other text between them. Throws `BadCertificate` if one is broken,
+ * The certificates (DER) in a PEM string, ignoring other text between them. Throws `BadCertificate` if one is broken,
  * or there are more than `most`.
  */
 export function certificatesIn(pem: string, most: number): Buffer[] {

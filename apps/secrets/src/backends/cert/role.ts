@@ -35,7 +35,7 @@ const fields = loginFields({
     [],
   ],
   allowed_metadata_extensions: [
-    commaList().describe('Extensions (oid) whose texts become metadata of the token, with - for the dots.'),
+    commaList().describe('Extensions (oid) whose values become metadata of the token, with - for the dots.'),
     [],
   ],
   ocsp_enabled: [bool().describe('Ask the issuer’s OCSP responder at every login.'), false],
@@ -72,7 +72,7 @@ export async function allRoles(storage: Storage): Promise<{ name: string; role: 
   });
 }
 
-/** The certificates of a text in PEM, read. Throws `BadCertificate`. */
+/** The certificates in a PEM string, read. Throws `BadCertificate`. */
 export const readAll = (pem: string): Certificate[] => certificatesIn(pem, most).map(readCertificate);
 
 /** The names of the roles. */

@@ -396,7 +396,7 @@ describe('cloud identity login', () => {
       ['no alg', () => directory.sign({}, { alg: undefined })],
       ['no key id', () => directory.sign({}, { kid: undefined })],
       ['an unknown key id', () => directory.sign({}, { kid: randomUUID() })],
-      ['a key id that is not a text', () => directory.sign({}, { kid: 7 })],
+      ['a key id that is not a string', () => directory.sign({}, { kid: 7 })],
       ['a foreign key under a known id', () => directory.sign({}, { kid: directory.signer.kid }, newSigner())],
       [
         'another key in the header',
@@ -414,7 +414,7 @@ describe('cloud identity login', () => {
       ['an expiry that is text', () => directory.sign({ exp: 'tomorrow' })],
       ['a beginning in the future', () => directory.sign({ nbf: now() + 60 })],
       ['no object id', () => directory.sign({ oid: undefined })],
-      ['an object id that is not a text', () => directory.sign({ oid: { x: 1 } })],
+      ['an object id that is not a string', () => directory.sign({ oid: { x: 1 } })],
       ['another object id', () => directory.sign({ oid: 'oid-9' })],
     ];
 

@@ -30,7 +30,7 @@ export const leasePath = path('config/lease', {
   summary: 'Lifetimes of the user credentials that this engine issues.',
   spec: 'Cloud-provider engine',
   read: {
-    summary: 'Read the lifetimes as duration texts.',
+    summary: 'Read the lifetimes as duration strings.',
     output: z.object({ lease: z.string(), lease_max: z.string() }),
     async run({ storage }) {
       const found = await lease.find(storage);

@@ -42,7 +42,7 @@ const Output = z.object({
 export function credsPaths(cloud: CloudTwo) {
   const issueAt = (where: 'creds' | 'sts') => {
     const issue = operation({
-      summary: 'Make credentials from a role.',
+      summary: 'Generate credentials from a role.',
       input: CredsInput,
       output: Output,
       async run(call: CredsCall) {

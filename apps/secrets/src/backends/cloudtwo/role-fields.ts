@@ -24,7 +24,7 @@ export const roleFields = recordFields({
     commaList().describe('Groups users are added to; for the other types their policies are combined in.'),
     [],
   ],
-  iam_tags: [keyValues().describe('Tags of users, as key=value texts or as a map.'), {}],
+  iam_tags: [keyValues().describe('Tags of users, as key=value strings or as a map.'), {}],
   default_sts_ttl: [duration().describe('Default lifetime; not for iam_user.'), 0],
   max_sts_ttl: [duration().describe('Maximum lifetime of a request; not for iam_user.'), 0],
   user_path: [announced(string(), { default: defaultUserPath }).describe('Path of users; only for iam_user.'), ''],
@@ -37,7 +37,10 @@ export const roleFields = recordFields({
     string().describe('The external id that the trust policies of the roles require; only for assumed_role.'),
     '',
   ],
-  session_tags: [keyValues().describe('Tags of sessions, as key=value texts or as a map; only for assumed_role.'), {}],
+  session_tags: [
+    keyValues().describe('Tags of sessions, as key=value strings or as a map; only for assumed_role.'),
+    {},
+  ],
   mfa_serial_number: [
     string().describe(
       'Serial number or ARN of the MFA device of the root user; requests name its mfa_code. Only for session_token.',

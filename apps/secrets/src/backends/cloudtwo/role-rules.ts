@@ -69,7 +69,7 @@ function boundaryFaults(arn: string): string[] {
   return why ? [`invalid permissions_boundary_arn parameter: ${why}`] : [];
 }
 
-/** Why a text is not an identifier of that kind in the identity API; undefined if it is. */
+/** Why a string is not an identifier of that kind in the identity API; undefined if it is. */
 function arnFault(arn: string, kind: 'policy' | 'role'): string | undefined {
   if (!arn.startsWith('arn:')) return 'arn: invalid prefix';
   const [, , service, , , resource] = arn.split(':');

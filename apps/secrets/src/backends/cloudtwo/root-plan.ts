@@ -2,7 +2,7 @@ import { single } from '../../sdk/collection';
 import { Plan, planned } from '../../sdk/rotation-plan';
 import type { Storage } from '../../sdk/storage';
 
-/** When the root key is replaced next. */
+/** When the root key will be rotated next. */
 export const plan = single('config/root-rotation', Plan);
 
 /** Plans the next rotation, if any, after the schedule or the key has changed. */

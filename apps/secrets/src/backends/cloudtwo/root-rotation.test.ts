@@ -180,7 +180,7 @@ describe('the scheduled rotation of the root key', () => {
     expect((await secrets.root.read(terms).expect(200)).body.data.next_rotation).toBeNull();
   });
 
-  it('is taken over some minutes after its node died', async () => {
+  it('is taken over a few minutes after its node died', async () => {
     await configure({ rotation_period: '1h' }).expect(204);
     const before = (await read()).access_key;
     clock.advance(hourMs);

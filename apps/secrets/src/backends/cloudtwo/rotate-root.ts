@@ -165,7 +165,7 @@ async function store(tx: Storage, expected: Root, change: Partial<Root>): Promis
   root.put(tx, { ...current, ...change });
 }
 
-/** True once the provider accepts the key; new keys need some seconds to be known everywhere. */
+/** True once the provider accepts the key; new keys need a few seconds to be known everywhere. */
 async function works(cloud: CloudTwo, config: Root, key: KeyPair, forMs: number): Promise<boolean> {
   const { sts } = cloud.of(connection({ ...config, ...key }));
   const until = performance.now() + forMs;

@@ -34,8 +34,8 @@ export const connectionFields = recordFields({
   username: [string().describe('The user that creates and drops users.'), ''],
   password: [sentTo(secretString(), ...places).describe('Its password; never shown again.'), ''],
   disable_escaping: [bool().describe('Do not escape user and password in the address.'), false],
-  max_open_connections: [int().describe('Maximum of open connections, per node.'), 4],
-  max_idle_connections: [int().describe('Maximum of idle connections; 0: as many as may be open.'), 0],
+  max_open_connections: [int().describe('Maximum number of open connections, per node.'), 4],
+  max_idle_connections: [int().describe('Maximum number of idle connections; 0: as many as may be open.'), 0],
   max_connection_lifetime: [duration().describe('Maximum age of a connection; 0: no limit.'), 0],
   username_template: [document(string()).describe('Template of user names; empty takes the built-in one.'), ''],
   password_authentication: [

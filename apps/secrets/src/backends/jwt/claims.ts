@@ -39,7 +39,7 @@ export function checkBoundClaims(claims: Claims, { bound_claims: bound, bound_cl
     const actual = claimAt(claims, name);
     if (actual === undefined) refuse(`claim ${JSON.stringify(name)} is missing`);
     const texts = textsOf(actual);
-    if (!texts) refuse(`received claim ${JSON.stringify(name)} is not a text or a list of texts`);
+    if (!texts) refuse(`received claim ${JSON.stringify(name)} is not a string or a list of strings`);
     const expectedTexts = textsOf(comparable(expected)) ?? [];
     const exact = new Set(expectedTexts);
     const matches = (text: string) =>

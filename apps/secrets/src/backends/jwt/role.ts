@@ -169,10 +169,12 @@ function checkClaims(role: JwtRole): void {
   for (const [name, expected] of Object.entries(role.bound_claims)) {
     const texts = textsOf(comparable(expected));
     if (!texts || texts.length === 0) {
-      refuse(`bound claim ${JSON.stringify(name)} must be a text, number or boolean, or a list of them`);
+      refuse(`bound claim ${JSON.stringify(name)} must be a string, number or boolean, or a list of them`);
     }
     if (role.bound_claims_type === 'glob' && ![expected].flat().every((value) => typeof value === 'string')) {
-      refuse(`bound claim ${JSON.stringify(name)} must be a text or a list of texts where bound_claims_type is glob`);
+      refuse(
+        `bound claim ${JSON.stringify(name)} must be a string or a list of strings where bound_claims_type is glob`,
+      );
     }
   }
   const targets = Object.values(role.claim_mappings);

@@ -82,7 +82,7 @@ describe('login with a service account', () => {
     [{ bound_service_account_namespace_selector: 'team: a' }, 'team is not supported'],
     [{ bound_service_account_namespace_selector: '{"matchExpressions":[]}' }, 'it must name a label'],
     [{ bound_service_account_namespace_selector: '{}' }, 'it must name a label'],
-    [{ bound_service_account_namespace_selector: '{"matchLabels":{"a":1}}' }, 'labels must be texts'],
+    [{ bound_service_account_namespace_selector: '{"matchLabels":{"a":1}}' }, 'labels must be strings'],
     [{ token_period: '9000h' }, 'is greater than'],
   ])('refuses the role %j', async (fields, text) => {
     const { body } = await role('bad', fields).expect(400);

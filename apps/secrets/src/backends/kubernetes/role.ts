@@ -12,7 +12,10 @@ const sources = ['serviceaccount_uid', 'serviceaccount_name', ''] as const;
 
 const fields = loginFields({
   bound_service_account_names: [commaList().describe('Accounts that may log in; * matches any text.'), []],
-  bound_service_account_namespaces: [commaList().describe('Namespaces of the cluster they may be in, likewise.'), []],
+  bound_service_account_namespaces: [
+    commaList().describe('Namespaces of the cluster that they may be in; * matches any text.'),
+    [],
+  ],
   bound_service_account_namespace_selector: [
     document(string()).describe('Or labels of the namespace, as JSON or YAML: {"matchLabels": {"team": "a"}}.'),
     '',

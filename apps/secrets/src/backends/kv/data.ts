@@ -118,7 +118,7 @@ export const versionPaths = [
     }),
   }),
   path('destroy/:path*', {
-    summary: 'Destroys versions for good.',
+    summary: 'Destroys versions permanently.',
     write: operation<SecretParams, typeof VersionsInput>({
       summary: 'Destroy versions of a secret.',
       operationId: 'destroy-versions',

@@ -29,7 +29,7 @@ const Metadata = z.object({
   max_versions: int().optional().describe('Number of versions of this secret; 0: as the mount says.'),
   cas_required: bool().optional().describe('Writes must name the current version.'),
   delete_version_after: signedDuration().optional().describe('Time after which versions are deleted.'),
-  custom_metadata: object().optional().describe('Pairs of text shown with every read; null removes one on patch.'),
+  custom_metadata: object().optional().describe('Key-value pairs shown with every read; null removes one on patch.'),
 });
 type Metadata = z.output<typeof Metadata>;
 

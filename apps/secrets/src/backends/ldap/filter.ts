@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 
 /**
- * A text as part of a search filter (RFC 4515): nothing in it can end its comparison or start another. Special ASCII
+ * A string as part of a search filter (RFC 4515): nothing in it can end its comparison or start another. Special ASCII
  * characters are escaped as bytes. Other letters stay: the client library takes each escaped byte for a letter.
  */
 export function filterText(text: string): string {
@@ -14,7 +14,7 @@ export function filterText(text: string): string {
  */
 export const foldedName = (name: string): string => name.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
 
-/** A text as a value in a DN (RFC 4514): nothing in it can end that value. */
+/** A string as a value in a DN (RFC 4514): nothing in it can end that value. */
 export function nameText(text: string): string {
   return text
     .replace(/[",+;<>\\=#\u0000-\u001f\u007f]/g, (sign) => `\\${sign.charCodeAt(0).toString(16).padStart(2, '0')}`)

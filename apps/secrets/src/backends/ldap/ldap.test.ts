@@ -313,7 +313,7 @@ describe('login by a directory', () => {
   });
 
   it.each([
-    ['is away', () => configure({ url: 'ldap://127.0.0.1:1' }), /the directory.*ECONNREFUSED/],
+    ['is down', () => configure({ url: 'ldap://127.0.0.1:1' }), /the directory.*ECONNREFUSED/],
     ['is busy', () => Object.assign(directory, { failure: 51 }), /BusyError/],
     [
       'says nothing',

@@ -94,7 +94,7 @@ export function permittedDomains(domains: readonly string[]): Extension[] {
 
 const oid = /^[0-2](\.(0|[1-9]\d{0,38})){1,64}$/;
 
-/** Whether a text is an object identifier. */
+/** Whether a string is an object identifier. */
 export const isOid = (text: string): boolean =>
   oid.test(text) && (text.startsWith('2.') || Number(text.split('.')[1]) < 40);
 

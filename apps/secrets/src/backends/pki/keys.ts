@@ -98,7 +98,7 @@ export const keyPaths = [
       },
     },
     delete: {
-      summary: 'Delete a key for good; refused while an issuer uses it.',
+      summary: 'Delete a key permanently; refused while an issuer uses it.',
       operationId: 'delete-key',
       stepUp: true,
       async run({ params, storage, warn }) {

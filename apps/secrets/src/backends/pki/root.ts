@@ -144,7 +144,7 @@ export const rootPaths = [
     summary: 'All issuers and keys.',
     sudo: true,
     delete: {
-      summary: 'Delete all issuers and keys, for good.',
+      summary: 'Permanently delete all issuers and keys.',
       operationId: 'delete-root',
       stepUp: true,
       async run({ storage, warn }) {

@@ -100,7 +100,7 @@ export const issuerPaths = [
       run: (call) => keepAsked(call, call.input, undefined, true),
     },
     delete: {
-      summary: 'Delete all issuers and their keys, for good.',
+      summary: 'Permanently delete all issuers and their keys.',
       operationId: 'purge-ca',
       stepUp: true,
       async run({ storage, warn }) {
@@ -183,7 +183,7 @@ export const issuerPaths = [
       },
     },
     delete: {
-      summary: 'Delete an issuer and its key, for good. Its certificates stay valid where its public key is trusted.',
+      summary: 'Permanently delete an issuer and its key. Its certificates stay valid where its public key is trusted.',
       operationId: 'delete-issuer',
       stepUp: true,
       async run(call) {

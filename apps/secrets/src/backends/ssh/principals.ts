@@ -9,7 +9,7 @@ const hidden = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cn}\p{Cs}]/u;
 /** White space other than a space: not allowed in names. */
 const blank = /[^\S ]/u;
 
-/** Refuses a text with invisible characters. */
+/** Refuses a string with invisible characters. */
 export function checkVisible(text: string, what: string): void {
   if (hidden.test(text)) refuse(`${what} holds a control character or another one that cannot be seen`);
 }

@@ -54,7 +54,7 @@ export const encryptPath = path('encrypt/:name', {
   summary: 'Encrypts with a key of this service.',
   exists: async ({ params, storage }) => (await findKey(storage, params.name)) !== undefined,
   write: {
-    summary: 'Encrypt a text or a batch of texts; creates the key if it does not exist.',
+    summary: 'Encrypt a plaintext or a batch of plaintexts; creates the key if it does not exist.',
     operationId: 'encrypt',
     responses: partialFailureResponses,
     largeBody: true,
@@ -119,7 +119,7 @@ const bytesOf = (key: TransitKey, item: Item, at: number) =>
 export const decryptPath = path('decrypt/:name', {
   summary: 'Decrypts what a key of this service has encrypted.',
   write: {
-    summary: 'Decrypt a text or a batch of texts.',
+    summary: 'Decrypt a ciphertext or a batch of ciphertexts.',
     operationId: 'decrypt',
     responses: partialFailureResponses,
     largeBody: true,

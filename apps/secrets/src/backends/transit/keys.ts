@@ -90,7 +90,7 @@ export const keyPath = path('keys/:name', {
     },
   },
   delete: {
-    summary: 'Delete a key for good; what it encrypted is lost. Its settings must allow it.',
+    summary: 'Delete a key permanently; what it encrypted is lost. Its settings must allow it.',
     operationId: 'delete-key',
     stepUp: true,
     async run({ params, storage }) {
@@ -197,7 +197,7 @@ function requireRotatable(name: string, key: TransitKey): TransitKey {
 export const trimPath = path('keys/:name/trim', {
   summary: 'Removes old versions of a key.',
   write: {
-    summary: 'Remove the versions before one, for good.',
+    summary: 'Permanently remove the versions before one.',
     operationId: 'trim-key',
     stepUp: true,
     input: z.object({ min_available_version: int().optional().describe('The oldest version that is kept.') }),

@@ -6,7 +6,7 @@ const start = 'vault:v';
 /** Text of ciphertexts and signatures: key version and payload, as clients parse them. */
 export const versionText = (version: number, payload: string): string => `${start}${version}:${payload}`;
 
-/** Parses the version and payload of a text. `what` names the text in messages, `whole` one of another kind. */
+/** Parses the version and payload of a string. `what` names the text in messages, `whole` one of another kind. */
 export function parseVersionText(text: string, what: string, whole = what): { version: number; payload: string } {
   if (!text.startsWith(start)) refuse(`invalid ${whole}: no prefix`);
   const colon = text.indexOf(':', start.length);

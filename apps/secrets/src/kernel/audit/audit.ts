@@ -104,7 +104,7 @@ export class Audit {
     return !this.devices.empty;
   }
 
-  /** The keyed hash of a text as in the lines; to find a known value in a log. */
+  /** The keyed hash of a string as in the lines; to find a known value in a log. */
   readonly hash = (text: string): string => {
     this.key ??= this.derivedKey();
     return keyedHash(this.key, text);
@@ -287,7 +287,7 @@ const clearAuth = [
   ...['lease_duration', 'num_uses'],
 ];
 
-/** A text that may contain input: names of fields, values that are not numbers. */
+/** A string that may contain input: names of fields, values that are not numbers. */
 function truncate(text: string): string {
   return text.length > 1000 ? `${text.slice(0, 1000)}…` : text;
 }

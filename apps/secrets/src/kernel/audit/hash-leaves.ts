@@ -1,6 +1,6 @@
 import { ExactNumber } from '@keystead/envelope';
 
-/** Turns a text into its keyed hash. */
+/** Turns a string into its keyed hash. */
 export type HashText = (text: string) => string;
 
 /** Names of fields that stay in the clear; `all` for everything. */
@@ -102,7 +102,7 @@ function hashedMember(key: string, value: unknown, rules: LeafRules): string {
   return `${isHidden ? `"${rules.hash(key)}"` : JSON.stringify(key)}:${hashedText(value, inside)}`;
 }
 
-/** A text, number or boolean, or a list of them: the value of a name that may be in the clear. */
+/** A string, number or boolean, or a list of them: the value of a name that may be in the clear. */
 const isPlain = (value: unknown): boolean =>
   Array.isArray(value) ? value.every(isScalar) : isScalar(value) || value instanceof ExactNumber;
 

@@ -3,7 +3,7 @@ import { createHmac, type KeyObject } from 'node:crypto';
 /** Characters that are hashed in one turn of the event loop: about a millisecond. */
 const sliceLength = 512 * 1024;
 
-/** The keyed hash of a text or bytes, as in the lines. */
+/** The keyed hash of a string or bytes, as in the lines. */
 export function keyedHash(key: KeyObject, text: string | Uint8Array): string {
   return `hmac-sha256:${createHmac('sha256', key).update(text).digest('hex')}`;
 }

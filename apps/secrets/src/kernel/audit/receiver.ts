@@ -39,7 +39,7 @@ export function facilityOf(name: string): number | undefined {
   return name === '' || at < 0 ? undefined : at;
 }
 
-/** Whether a text may name a program in syslog lines (RFC 5424: APP-NAME). */
+/** Whether a string may name a program in syslog lines (RFC 5424: APP-NAME). */
 export function isTag(text: string): boolean {
   return /^[\x21-\x7e]{1,48}$/.test(text);
 }

@@ -15,7 +15,7 @@ export class Remembered {
     private readonly longest: number,
   ) {}
 
-  /** The hash of a text, from `compute` if it is not cached. */
+  /** The hash of a string, from `compute` if it is not cached. */
   of(text: string, compute: () => string): string {
     if (text.length > this.longest) return compute();
     const key = hash('sha256', text, 'base64');

@@ -51,7 +51,7 @@ export class ConsoleSessions {
     parts.storage.background.every('console sessions', 30_000, () => this.tidy(), { byTime: true });
   }
 
-  /** Adds a session to the write set that makes its token, or to an empty one. */
+  /** Adds a session to the write set that creates its token, or to an empty one. */
   begin(
     { token, record }: Held,
     by: SignedInBy,

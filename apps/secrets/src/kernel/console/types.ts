@@ -27,7 +27,7 @@ export interface ConsoleSession {
   readonly usedAtMs: number;
   /** When it ends unless it is used before. */
   readonly idleEndsAtMs: number;
-  /** When it ends at the latest. */
+  /** When it ends even if it is used. */
   readonly expiresAtMs: number;
   /** Until when the step-up of its holder is valid; in the past if there is none. */
   readonly stepUpUntilMs: number;

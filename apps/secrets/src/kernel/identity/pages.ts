@@ -22,7 +22,7 @@ export async function readInPages<Row>(
 const SHAPE = '00000000-0000-0000-0000-000000000000';
 const DIGITS = '0123456789abcdef';
 
-/** The ids after a text, bytewise: a listing may continue after a text that is not an id. */
+/** The ids after a string, bytewise: a listing may continue after a string that is not an id. */
 export function idsAfter(text: string): { gt: string } | { gte: string } {
   for (let at = 0; at < SHAPE.length; at++) {
     const start = text.slice(0, at);

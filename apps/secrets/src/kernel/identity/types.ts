@@ -1,7 +1,7 @@
 import type { Identified } from '../policy/access';
 import type { Barrier, ChangeNotices, Clock, Committer, Tx } from '../storage/types';
 
-/** Pairs of text that operators and auth methods attach. */
+/** Key-value pairs that operators and auth methods attach. */
 export type Metadata = Readonly<Record<string, string>>;
 
 /** A person or machine, behind any number of logins. */

@@ -17,7 +17,7 @@ export interface WrongFactor {
 }
 
 /** A correct factor. It is only used up by `settle`, together with all factors of an answer. */
-export interface RightFactor {
+export interface CorrectFactor {
   readonly ok: true;
   /** Uses it up; returns a reason if another request has used it first. */
   spend(tx: Tx): Promise<string | undefined>;
@@ -38,7 +38,7 @@ export class Factors {
   ) {}
 
   /** Checks a passcode: a code of the authenticator, or a recovery code if the method has them. */
-  async judge(method: MfaMethod, entityId: string, passcode: string): Promise<RightFactor | WrongFactor> {
+  async judge(method: MfaMethod, entityId: string, passcode: string): Promise<CorrectFactor | WrongFactor> {
     // The format is checked first, by the method: text that cannot be a code costs no attempt.
     const recovery = method.recoveryCodes > 0 && isRecoveryCode(passcode);
     if (!recovery && !isCode(passcode, 6) && !isCode(passcode, 8)) return incorrect;
@@ -83,7 +83,7 @@ export class Factors {
     entityId: string,
     passcode: string,
     { secret, recoveryCodes }: { readonly secret: SealedSecret; readonly recoveryCodes: readonly string[] },
-  ): RightFactor | WrongFactor {
+  ): CorrectFactor | WrongFactor {
     const counter = isCode(passcode, secret.digits)
       ? matchCounter(schemeOf(secret), passcode, this.needs.clock.now(), secret.skew)
       : undefined;
@@ -102,7 +102,7 @@ export class Factors {
    * Uses up all of these correct factors, or none. Returns the reason if one has been used in the meantime. `also` runs
    * in the same transaction, and its errors are thrown.
    */
-  async settle(factors: readonly RightFactor[], also?: (tx: Tx) => Promise<void>): Promise<string | undefined> {
+  async settle(factors: readonly CorrectFactor[], also?: (tx: Tx) => Promise<void>): Promise<string | undefined> {
     try {
       await this.needs.committer.transaction(
         async (tx) => {
@@ -124,7 +124,7 @@ export class Factors {
   }
 
   /** Correct factors of an answer that was not enough. */
-  async giveBack(factors: readonly RightFactor[]): Promise<void> {
+  async giveBack(factors: readonly CorrectFactor[]): Promise<void> {
     for (const { attempt } of factors) if (attempt) await this.needs.attempts.giveBack(attempt);
   }
 
@@ -133,7 +133,7 @@ export class Factors {
     entityId: string,
     code: string,
     attempt: TakenAttempt,
-  ): Promise<RightFactor | WrongFactor> {
+  ): Promise<CorrectFactor | WrongFactor> {
     const hash = recoveryCodeHash(this.needs.barrier, method.id, code);
     const key = { methodId: method.id, entityId, hash };
     const stored = await this.needs.database.prisma.mfaRecoveryCode.findUnique({

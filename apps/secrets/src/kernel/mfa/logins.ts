@@ -3,7 +3,7 @@ import { isRefusal, Refusal } from '@keystead/refusal';
 import { isId } from '../identity/checks';
 import type { Tx } from '../storage/types';
 import type { EnforceableLogin, Enforcements } from './enforcements';
-import type { Factors, RightFactor, WrongFactor } from './factors';
+import type { CorrectFactor, Factors, WrongFactor } from './factors';
 import type { Methods } from './methods';
 import type { MfaSecrets } from './secrets';
 import type { Enforcement, MfaMethod, MfaNeeds, NewSecret, PendingLogin } from './types';
@@ -49,12 +49,12 @@ export class MfaLogins {
    * Asks for the second factors of a login: undefined if none are needed or those in the request are right; otherwise
    * what must be proven, and the login waits. Throws `denied` if factors were sent but are not enough.
    */
-  async demand(login: MfaLogin, sentAlong: readonly string[]): Promise<MfaRequirement | undefined> {
+  async demand(login: MfaLogin, sentPasscodes: readonly string[]): Promise<MfaRequirement | undefined> {
     const matching = await this.enforcements.matching(login);
     const enforcements = login.withPasskey ? await this.unmetByPasskey(matching) : matching;
     if (enforcements.length === 0) return undefined;
-    if (sentAlong.length > 0) {
-      await this.satisfySentAlong(enforcements, login.entityId, sentAlong);
+    if (sentPasscodes.length > 0) {
+      await this.satisfyWithPasscodes(enforcements, login.entityId, sentPasscodes);
       return undefined;
     }
     return this.suspend(login, enforcements);
@@ -132,13 +132,13 @@ export class MfaLogins {
     };
   }
 
-  private async satisfySentAlong(
+  private async satisfyWithPasscodes(
     enforcements: readonly Enforcement[],
     entityId: string,
-    sentAlong: readonly string[],
+    sentPasscodes: readonly string[],
   ): Promise<void> {
     const methods = await this.methods.findMany(enforcements.flatMap(({ methodIds }) => methodIds));
-    const passcodes = passcodesOf(sentAlong);
+    const passcodes = passcodesOf(sentPasscodes);
     try {
       await this.satisfyAll(enforcements, methods, passcodes, (method, passcode) =>
         this.factors.judge(method, entityId, passcode),
@@ -171,7 +171,7 @@ export class MfaLogins {
     );
     if (missing) throw unsanitary(methods, [missing]);
     // A method in several enforcements is checked once, because its code is valid once.
-    const verdicts = new Map<string, RightFactor | WrongFactor>();
+    const verdicts = new Map<string, CorrectFactor | WrongFactor>();
     const right = () => [...verdicts.values()].filter((factor) => factor.ok);
     for (const { name, methodIds } of enforcements) {
       const failures: string[] = [];
@@ -222,7 +222,7 @@ export class MfaLogins {
   }
 }
 
-type Judge = (method: MfaMethod, passcode: string) => Promise<RightFactor | WrongFactor>;
+type Judge = (method: MfaMethod, passcode: string) => Promise<CorrectFactor | WrongFactor>;
 
 const cellOf = (hash: Buffer) => ({ table: 'mfa_pending', row: hash.toString('hex'), column: 'sealed' });
 
@@ -232,9 +232,9 @@ function withoutPrefix(passcode: string): string {
 }
 
 /** Passcodes from the request header: `<method id or name>:<passcode>`. */
-export function passcodesOf(sentAlong: readonly string[]): Passcodes {
+export function passcodesOf(sentPasscodes: readonly string[]): Passcodes {
   const passcodes = new Map<string, string>();
-  for (const sent of sentAlong) {
+  for (const sent of sentPasscodes) {
     // The last colon, because names may hold some and passcodes none.
     const colon = sent.lastIndexOf(':');
     if (colon > 0) passcodes.set(sent.slice(0, colon).trim(), withoutPrefix(sent.slice(colon + 1)));

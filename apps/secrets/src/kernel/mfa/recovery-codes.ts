@@ -19,7 +19,7 @@ function group(): string {
   return text;
 }
 
-/** Whether a text has the form of a recovery code. */
+/** Whether a string has the form of a recovery code. */
 export function isRecoveryCode(text: string): boolean {
   return form.test(text);
 }

@@ -1,11 +1,11 @@
 import { Refusal } from '@keystead/refusal';
-import type { Factors, RightFactor } from './factors';
+import type { CorrectFactor, Factors } from './factors';
 import { type Passcodes, passcodeFor, passcodesOf } from './logins';
 import type { Methods } from './methods';
 import type { MfaMethod } from './types';
 
-/** A method that a policy requires: by id or name, as visible in the policy's namespace. */
-export interface WantedMethod {
+/** A method that a policy requires, by the id or name it has in the policy's namespace. */
+export interface RequiredMethod {
   readonly namespaceId: string;
   readonly method: string;
 }
@@ -21,24 +21,24 @@ export class StepUp {
    * Checks that the request has a passcode for every method, for the caller's entity. Throws `denied` for every
    * failure. No code is used up if another one is missing or wrong.
    */
-  async prove(entityId: string, required: readonly WantedMethod[], sentAlong: readonly string[]): Promise<void> {
-    const passcodes = passcodesOf(sentAlong);
+  async prove(entityId: string, required: readonly RequiredMethod[], sentPasscodes: readonly string[]): Promise<void> {
+    const passcodes = passcodesOf(sentPasscodes);
     const proofs = new Map<string, { method: MfaMethod; passcode: string }>();
     for (const { namespaceId, method: idOrName } of required) {
       const proof = await this.proofOf(namespaceId, idOrName, passcodes);
       if (!proof || entityId === '') throw refused();
       proofs.set(proof.method.id, proof);
     }
-    const right: RightFactor[] = [];
+    const correct: CorrectFactor[] = [];
     for (const { method, passcode } of proofs.values()) {
       const factor = await this.factors.judge(method, entityId, passcode);
       if (!factor.ok) {
-        await this.factors.giveBack(right);
+        await this.factors.giveBack(correct);
         throw refused();
       }
-      right.push(factor);
+      correct.push(factor);
     }
-    if ((await this.factors.settle(right)) !== undefined) throw refused();
+    if ((await this.factors.settle(correct)) !== undefined) throw refused();
   }
 
   /** The given methods that are not visible in a namespace. */

@@ -3,7 +3,7 @@ import type { Folding, Spelling } from '../../sdk/canonical-path';
 import type { ParamRule, Path } from '../../sdk/path';
 import { foldName, foldSegments } from './fold';
 
-/** The declared path that a text matches. */
+/** The declared path that a string matches. */
 export interface Matched {
   readonly path: Path;
   readonly params: Readonly<Record<string, string>>;
@@ -30,7 +30,7 @@ class PathNode {
   path: Path | undefined;
 }
 
-/** A text on its way down the tree. */
+/** A path on its way down the tree. */
 interface Search {
   readonly verb: Verb;
   /** It ends in a slash, but is not a list request. */
@@ -182,7 +182,7 @@ export class PathTree {
   }
 }
 
-/** A request for the names in a folder, or for all below it. */
+/** A request for the names in a folder, or for everything below it. */
 const isListing = (verb: Verb): boolean => verb === 'list' || verb === 'scan';
 
 const namePattern = /^\w(([\w.-]+)?\w)?$/;

@@ -229,7 +229,7 @@ export class Namespaces {
   }
 
   /**
-   * Locks a namespace and all below it: no request is answered there until it is unlocked. Returns the unlock key.
+   * Locks a namespace and everything below it: no request is answered there until it is unlocked. Returns the unlock key.
    * Throws `invalid` if it or an ancestor is already locked.
    */
   async lock(namespace: Namespace): Promise<string> {

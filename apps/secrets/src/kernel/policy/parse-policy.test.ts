@@ -8,7 +8,7 @@ import { maxPolicyBytes, parsePolicy } from './parse-policy';
 
 fc.configureGlobal(propertySettings);
 
-/** The message of the refusal of a text. */
+/** The message with which a policy is refused. */
 function refusal(text: string): string {
   try {
     parsePolicy(text);

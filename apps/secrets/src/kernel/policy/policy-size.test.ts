@@ -34,7 +34,7 @@ describe('the size of a policy', () => {
     expect(() => parseBounded(`# ${','.repeat(60_001)}`)).toThrow(refusal);
     expect(() => parseBounded(`# ${'['.repeat(60_001)}`)).toThrow(refusal);
     expect(sizeOf(parseBounded(`# ${'}'.repeat(60_001)}`))).toBe(0);
-    // A text that is also too long is refused for its length.
+    // A policy that is also too long is refused for its length.
     expect(() => parseBounded(','.repeat(512 * 1024 + 1))).toThrow("'policy' is longer than");
   });
 });

@@ -1,6 +1,6 @@
 import type { Position } from './policy-tree';
 
-/** Reads a text by UTF-16 unit and tracks line and column. */
+/** Reads a string by UTF-16 unit and tracks line and column. */
 export class TextCursor {
   offset = 0;
   private line = 1;

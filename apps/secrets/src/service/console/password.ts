@@ -64,7 +64,7 @@ async function requirePasswordMount(
   const found = await kernel.mounts.seek(namespaceOf(kernel, namespace), mount);
   if (found?.type === method) return;
   throw new Refusal('invalid', 'there is no sign-in with a password there', [
-    { path: ['mount'], message: `is no ${method} login method of this namespace` },
+    { path: ['mount'], message: `is not a login method of this namespace of type ` },
   ]);
 }
 

@@ -19,7 +19,7 @@ const EnrolInput = z.object({
 const Result = z.object({
   barcode: z.string().describe('PNG image of the QR code in base64.'),
   url: z.string().describe('The otpauth URI.'),
-  recovery_codes: z.array(z.string()).optional().describe('Single-use codes; shown this once.'),
+  recovery_codes: z.array(z.string()).optional().describe('Single-use codes; shown only once.'),
 });
 
 /** Secrets of TOTP methods. Spec: TOTP secret generation result. */

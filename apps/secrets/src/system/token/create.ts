@@ -119,7 +119,7 @@ async function newToken(
   const orphan = role ? role.orphan : orphanPath || (input.no_parent ?? false);
   if (role && input.no_parent !== undefined && input.no_parent !== role.orphan) {
     call.warn(
-      `no_parent has no effect with a role: ${roleName} makes tokens ${role.orphan ? 'without' : 'with'} a parent`,
+      `no_parent has no effect with a role: ${roleName} creates tokens ${role.orphan ? 'without' : 'with'} a parent`,
     );
   }
   const life = lifetimeOf(call, role, root, parent.expiresAtMs !== null);

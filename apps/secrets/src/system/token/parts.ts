@@ -18,7 +18,7 @@ export interface TokenParts {
   readonly log: Logger;
 }
 
-/** The token of a text: the caller's own, or one that is visible in the call's namespace. */
+/** The token with a given string: the caller's own, or one that is visible in the call's namespace. */
 export function findNamed(
   { tokens }: Pick<TokenParts, 'tokens'>,
   { namespace, sentToken }: Pick<Call, 'namespace' | 'sentToken'>,

@@ -66,8 +66,8 @@ async function own(db: Database, objects: ObjectStore): Promise<void> {
   }
   if (owner === mine) return;
   throw new Error(
-    `objects are not deleted: the object store belongs to database ${owner}, this is ${mine}. Give this installation a store or prefix of ` +
-      `its own; or, if the other one is gone for good, delete the object "${OWNER}" there`,
+    `objects are not deleted: the object store belongs to database ${owner}, this is ${mine}. Give this installation its own ` +
+      `store or prefix; or, if the other one is permanently gone, delete the object "${OWNER}" there`,
   );
 }
 

@@ -1,4 +1,4 @@
-/** Escapes a text for use in a LIKE pattern. */
+/** Escapes a string for use in a LIKE pattern. */
 export const literally = (text: string): string => text.replace(/[\\%_]/g, '\\$&');
 
 /** A LIKE pattern for values that contain the text. */

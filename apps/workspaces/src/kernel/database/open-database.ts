@@ -195,7 +195,7 @@ interface SeenText {
   name?: string;
 }
 
-/** Names for statements that are sent often, so that each connection parses and plans them once. A text keeps its name. */
+/** Names for statements that are sent often, so that each connection parses and plans them once. A statement keeps its name. */
 class StatementNames {
   private readonly seen = new LRUCache<string, SeenText>({ max: 1000 });
   private names = 0;

@@ -134,7 +134,7 @@ export type Shows = 'one' | 'many' | 'nothing' | 'raw';
 
 /**
  * How the items that `run` returns become cached text. `run` may then return light stamps: what permission rules look
- * at, and the revisions that show whether a text is still current.
+ * at, and the revisions that show whether that text is still current.
  */
 export interface Cached<Stamp, Item> {
   /** Everything that the text depends on, besides type and settings. */

@@ -7,7 +7,7 @@ import { FetchFailed } from './git';
 
 /** The source of commits to fetch: the database, or a service over HTTP. */
 export interface FetchSource {
-  /** Takes the next one; may wait some seconds for one, until `closing` is aborted. Undefined: there is none now. */
+  /** Takes the next one; may wait a few seconds for one, until `closing` is aborted. Undefined: there is none now. */
   claim(closing: AbortSignal): Promise<{ fetch: Fetch; fetcher: Fetcher } | undefined>;
   finish(fetch: Fetch, archive: AsyncIterable<Uint8Array>): Promise<void>;
   fail(fetch: Fetch, reason: string, again: boolean): Promise<void>;

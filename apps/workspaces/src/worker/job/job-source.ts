@@ -28,7 +28,7 @@ export interface JobSource {
   readonly workerId: string;
   /** How long a job is held after a heartbeat. */
   readonly leaseSeconds: number;
-  /** Takes the next job; may wait some seconds for one, until `closing` is aborted. Undefined: there is none now. */
+  /** Takes the next job; may wait a few seconds for one, until `closing` is aborted. Undefined: there is none now. */
   claim(closing: AbortSignal): Promise<RunJob | undefined>;
   /** Keeps a job for another lease. */
   heartbeat(job: RunJob): Promise<Heartbeat>;

@@ -255,7 +255,7 @@ export function connectionGroups(plugin_name: string, isNew: boolean) {
           name: 'username',
           label: 'Username',
           required: isNew,
-          hint: 'The user that creates and drops users. Best one that has no other use.',
+          hint: 'The user that creates and drops users. Use one that has no other purpose.',
         },
         {
           name: 'password',

@@ -26,7 +26,7 @@ export interface StaticRole {
   readonly last_vault_rotation?: string;
 }
 
-/** One of the connections; a text for those who may not list them. */
+/** One of the connections; a text field for those who may not list them. */
 const connectionRow = (connections: readonly string[]): FieldRow => ({
   name: 'db_name',
   label: 'Connection',

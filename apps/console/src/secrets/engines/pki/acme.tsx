@@ -88,7 +88,7 @@ function Settings({
         required
         value={address}
         onChange={setAddress}
-        hint="At which clients reach it."
+        hint="The address at which clients reach it."
       />
       <SelectField
         label="Certificates without a role in the address"
@@ -110,7 +110,7 @@ function Settings({
           { value: 'new-account-required', label: 'new accounts need a key' },
           { value: 'always-required', label: 'all accounts need a key' },
         ]}
-        hint="With a key only those whom you gave one can create an account."
+        hint="If keys are required, only people with a key can create an account."
       />
       {change.isSuccess ? <Notice tone="green">Saved.</Notice> : null}
     </Form>

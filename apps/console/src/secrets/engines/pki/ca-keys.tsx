@@ -137,7 +137,7 @@ export function CaKeys({ mount }: { readonly mount: string }) {
           onClose={close}
           onConfirm={() => change.mutate({ method: 'DELETE', path: `${at}key/${open.id}` })}
         >
-          <p>It is deleted for good.</p>
+          <p>It is deleted permanently.</p>
           <ErrorNotice error={change.error} />
         </Confirm>
       ) : null}

@@ -124,7 +124,7 @@ function WouldIssue({ of: { data, warnings } }: { readonly of: DryRunAnswer }) {
   );
 }
 
-/** That the default TTL is cut to the maximum of the role is no news for someone who asked for none. */
+/** That the default TTL is cut to the maximum of the role is not news to someone who asked for none. */
 const isUsual = (warning: string, ttl: string) => ttl === '' && /is longer than permitted maxTTL/.test(warning);
 
 function Warnings({ of, ttl }: { readonly of: IssueAnswer; readonly ttl: string }): ReactNode {

@@ -257,7 +257,7 @@ function State({
 const behaviors = [
   { value: 'err', label: 'are refused' },
   { value: 'truncate', label: 'end with it' },
-  { value: 'permit', label: 'are issued all the same' },
+  { value: 'permit', label: 'are issued anyway' },
 ] as const;
 
 function EditIssuer({

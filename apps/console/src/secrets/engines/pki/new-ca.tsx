@@ -26,7 +26,7 @@ const ways: readonly (Way & { readonly Form: ComponentType<{ readonly mount: str
   {
     part: 'external',
     title: 'Create an intermediate, signed elsewhere',
-    text: 'Makes a key and a request (CSR) that you have signed by your company’s CA.',
+    text: 'Creates a key and a request (CSR) that you have signed by your company’s CA.',
     icon: FileOutput,
     Form: ExternalIntermediate,
     api: 'intermediate/generate/internal',

@@ -27,7 +27,7 @@ export interface PkiRole {
   readonly generate_lease: boolean;
 }
 
-/** A new role, with the defaults of the API but for the key type. */
+/** A new role, with the defaults of the API except for the key type. */
 export const newRole: PkiRole = {
   issuer_ref: 'default',
   ttl: 0,

@@ -130,8 +130,8 @@ export function Ca({ mount }: { readonly mount: string }) {
           }
         >
           <p>
-            Its private key is deleted for good. What it signed stays valid where its public key is trusted, so remove
-            that from the hosts, too.
+            Its private key is deleted permanently. What it signed stays valid where its public key is trusted, so
+            remove that from the hosts, too.
           </p>
         </Confirm>
       )}
@@ -150,7 +150,7 @@ function OnHosts({ mount, publicKey }: { readonly mount: string; readonly public
   return (
     <section className="stack-tight" aria-labelledby="hosts">
       <h2 id="hosts">On each host</h2>
-      <p>Fetch the public keys of all CA keys, which everyone may read:</p>
+      <p>Fetch the public keys of all CA keys, which anyone may read:</p>
       <Command text={`curl --fail${header} --output ${file} ${location.origin}/v1/${mount}public_keys`} />
       <p>
         Add this line to <code>/etc/ssh/sshd_config</code>, and reload <code>sshd</code>:

@@ -64,7 +64,7 @@ const otpGroups = [
     title: 'Advanced',
     rows: [
       listed('exclude_cidr_list', 'Exclude CIDR list', '10.0.9.0/24', 'Networks to leave out of these.'),
-      { name: 'port', label: 'Port', as: 'number', hint: 'Told to clients; 22 by default.' },
+      { name: 'port', label: 'Port', as: 'number', hint: 'Sent to clients; 22 by default.' },
     ],
   },
 ] as const satisfies readonly { readonly title?: string; readonly rows: readonly FieldRow[] }[];

@@ -110,7 +110,7 @@ function CurrentCode({ path }: { readonly path: string }) {
           </span>
           <p className="second small">
             Good for <span aria-hidden="true">{left} s</span>
-            <span className="visually-hidden">some seconds</span>
+            <span className="visually-hidden">a few seconds</span>
           </p>
         </>
       )}

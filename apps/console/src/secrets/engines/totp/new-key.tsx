@@ -183,7 +183,7 @@ function KeyForm({ mount, isGenerated }: { readonly mount: string; readonly isGe
   );
 }
 
-/** A key that was just stored; a generated one is shown this once. */
+/** A key that was just stored; a generated one is shown only once. */
 function Made({
   mount,
   name,

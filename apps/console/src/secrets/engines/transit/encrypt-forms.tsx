@@ -95,7 +95,9 @@ export function Decrypt(props: PadFormProps) {
       </Form>
       {answer === undefined || bytes === undefined ? null : (
         <Result title="Plaintext">
-          {text === undefined && !state.isBase64 ? <p className="second">These bytes are no text: in base64.</p> : null}
+          {text === undefined && !state.isBase64 ? (
+            <p className="second">These bytes are not text: shown in base64.</p>
+          ) : null}
           <div className="row">
             <SecretValue name="plaintext" value={text ?? answer.plaintext} />
             <Button

@@ -99,7 +99,7 @@ export const Base64Field = ({ state, onChange }: PartProps) => (
   <CheckField label="Base64" checked={state.isBase64} onChange={(isBase64) => onChange({ isBase64 })} />
 );
 
-/** What is encrypted, signed or hashed: a text, or a file. */
+/** What is encrypted, signed or hashed: text, or a file. */
 export function InputField({ label, ...parts }: PartProps & { readonly label: string }) {
   const {
     state: { file, input },

@@ -205,7 +205,7 @@ export function Export(props: PadFormProps) {
   const may = useUseMay(props, `export/${kind}`, 'read');
   return (
     <div className="stack">
-      <p className="second">The key itself, in the clear: from here on its safety is yours.</p>
+      <p className="second">The key in plain text: from now on, keeping it safe is up to you.</p>
       <Form action="Export" change={change} {...may} onSend={() => send(`export/${kind}`, undefined, [])}>
         <SelectField label="Export" value={kind} onChange={setKind} options={kinds} />
       </Form>

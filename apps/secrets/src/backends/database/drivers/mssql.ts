@@ -118,7 +118,7 @@ class MssqlDatabase implements DatabaseClient {
     });
     try {
       const answer = await work((sql) => session.run(sql));
-      // The work is already committed, so a failing reset is no error.
+      // The work is already committed, so a failing reset is not an error.
       await session.reset().catch(() => session.close());
       return answer;
     } catch (error) {

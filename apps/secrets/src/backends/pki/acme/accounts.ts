@@ -76,7 +76,7 @@ async function makeAccount(tx: Storage, request: SignedRequest): Promise<Account
 }
 
 /** Creates an account, or finds the one with this key. */
-export const newAccount = byKey('Make an account for a key.', 'write-acme-new-account', async (request) => {
+export const newAccount = byKey('Create an account for a key.', 'write-acme-new-account', async (request) => {
   const { directory, payload = {}, thumbprint, call } = request;
   const { account, isNew } = await decideOwner(call.storage, directory.prefix, thumbprint, async (tx) => {
     const id = await findOwner(tx, directory.prefix, thumbprint);

@@ -84,7 +84,7 @@ export const newOrder = byAccount('Order a certificate.', 'write-acme-new-order'
   ];
   if (notBefore && notAfter && notBefore >= notAfter) fail('malformed', 'notAfter: not later than notBefore');
   const { replaces } = payload;
-  if (replaces !== undefined && typeof replaces !== 'string') return fail('malformed', 'replaces: not a text');
+  if (replaces !== undefined && typeof replaces !== 'string') return fail('malformed', 'replaces: not a string');
   const unfinished = await storage.list(unfinishedOf(account.id), { limit: mostUnfinished });
   if (unfinished.length + identifiers.length > mostUnfinished) {
     fail('rateLimited', `the unfinished orders of an account have at most ${mostUnfinished} names`, {

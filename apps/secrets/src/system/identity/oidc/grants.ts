@@ -85,7 +85,7 @@ export async function findAccess(storage: Storage, token: string, nowMs: number)
   return text === undefined ? undefined : (JSON.parse(text) as AccessGrant);
 }
 
-/** They are named by their end, so the oldest come first. */
+/** Their names begin with the time they end, so the oldest come first. */
 async function sweep(storage: Storage, prefix: string, now: number): Promise<void> {
   for (const name of await storage.list(prefix, { limit: sweptPerNew })) {
     if (name < timeText(now)) storage.delete(prefix + name);

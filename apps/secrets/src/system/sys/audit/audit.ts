@@ -49,7 +49,7 @@ export function auditPaths({ devices, hash }: Audit, stored: StoredAudit) {
           options: keyValues()
             .optional()
             .describe(
-              'All: prefix, hmac_accessor (true), format (json), log_raw (false). file: file_path (required: a file in the directory), mode (0600). socket: address (required, host:port), socket_type (tcp; udp, tls, unix), write_timeout (2s), ca_cert (PEM). syslog: address (udp://, tcp:// or tls://host:port; otherwise the daemon of the machine), facility (AUTH), tag (keystead), write_timeout (2s), ca_cert. http: uri (required), headers (JSON: lists of values by name), write_timeout (5s), batch_lines (100), ca_cert.',
+              'All: prefix, hmac_accessor (true), format (json), log_raw (false). file: file_path (required: a file in the directory), mode (0600). socket: address (required, host:port), socket_type (tcp; udp, tls, unix), write_timeout (2s), ca_cert (PEM). syslog: address (udp://, tcp:// or tls://host:port; otherwise the local daemon), facility (AUTH), tag (keystead), write_timeout (2s), ca_cert. http: uri (required), headers (JSON: lists of values by name), write_timeout (5s), batch_lines (100), ca_cert.',
             ),
           local: bool().optional().describe('Stored and shown, without effect: every node writes to every device.'),
         }),
@@ -67,7 +67,7 @@ export function auditPaths({ devices, hash }: Audit, stored: StoredAudit) {
       },
       delete: {
         summary:
-          'Disable an audit device on every node. Disabling an absent one succeeds; devices of the configuration are refused.',
+          'Disable an audit device on every node. Disabling an absent one succeeds; devices set in the configuration cannot be disabled.',
         operationId: 'auditing-disable-device',
         async run({ params }) {
           const at = `${params.path}/`;
@@ -82,13 +82,13 @@ export function auditPaths({ devices, hash }: Audit, stored: StoredAudit) {
       },
     }),
     path('audit-hash/:path*', {
-      summary: 'The keyed hash of a text, as audit lines show it.',
+      summary: 'The keyed hash of a string, as audit lines show it.',
       params: { path: 'folder' },
       rootNamespaceOnly: true,
       write: {
-        summary: 'Hash a text as a device does.',
+        summary: 'Hash a string as an audit device does.',
         operationId: 'auditing-calculate-hash',
-        input: z.object({ input: string().optional().describe('The text.') }),
+        input: z.object({ input: string().optional().describe('The string to hash.') }),
         output: z.object({ hash: z.string() }),
         run({ params, input }) {
           const at = `${params.path}/`;

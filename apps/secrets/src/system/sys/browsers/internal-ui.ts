@@ -10,7 +10,7 @@ import { accessOf, type PreflightParts, reaches, rulesOf } from './preflight';
 
 const mountsOutput = z.object({ auth: z.looseObject({}), secret: z.looseObject({}) });
 
-/** Preflight questions of user interfaces and command lines. */
+/** Preflight requests of user interfaces and command lines. */
 export function internalUiPaths(parts: PreflightParts) {
   const { mounts, namespaces } = parts;
   const visible = async (mount: LiveMount, hash: string | undefined): Promise<boolean> =>
@@ -78,7 +78,7 @@ export function internalUiPaths(parts: PreflightParts) {
         output: z.looseObject({ root: z.boolean() }),
         description: 'With sudo, also those of another token of this namespace or below, by its accessor.',
         input: z.object({
-          accessor: string().optional().describe('The accessor of the token in question; the calling one by default.'),
+          accessor: string().optional().describe('The accessor of the token; the calling token by default.'),
         }),
         auditClear: 'all',
         async run({ caller, input, namespace }) {
@@ -99,10 +99,10 @@ export function internalUiPaths(parts: PreflightParts) {
       },
     }),
     path('internal/ui/namespaces', {
-      summary: 'Namespaces right below this one.',
+      summary: 'The child namespaces of this one.',
       auth: 'optional',
       read: {
-        summary: 'List the namespaces below in which the caller may do something.',
+        summary: 'List the child namespaces in which the caller may do something.',
         operationId: 'internal-ui-list-namespaces',
         auditClear: 'all',
         async run({ caller, namespace }) {

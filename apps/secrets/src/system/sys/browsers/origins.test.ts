@@ -8,7 +8,7 @@ function standIn() {
   const tasks: (() => Promise<unknown>)[] = [];
   const parts = { away: false, stored: undefined as object | undefined };
   const findUnique = async () => {
-    if (parts.away) throw new Error('the database is away');
+    if (parts.away) throw new Error('the database is down');
     return parts.stored === undefined ? null : { value: parts.stored };
   };
   const storage = {
@@ -23,7 +23,7 @@ function standIn() {
 }
 
 describe('the rules about web pages', () => {
-  it('are read when the database is back, if a notice of a change came while it was away', async () => {
+  it('are read when the database is back, if a notice of a change came while it was down', async () => {
     const { parts, storage, tell, tick } = standIn();
     const origins = new Origins(storage);
     await origins.refresh();

@@ -6,10 +6,10 @@ import type { TokenRecord } from '../../../kernel/tokens/types';
 import { pathProblem } from '../../../sdk/path-text';
 import { type AuthorityParts, accessQueryOf } from '../policies/authority';
 
-/** The kernel's modules for user interfaces. */
+/** The kernel modules that preflight requests use. */
 export type PreflightParts = Pick<AuthorityParts, 'namespaces' | 'mounts' | 'access' | 'tokens' | 'identity'>;
 
-/** The rights of a token; undefined if it is gone. `hash` is hex. */
+/** The access list of a token; undefined if the token no longer exists. `hash` is hex. */
 export async function accessOf(parts: PreflightParts, hash: string): Promise<AccessList | undefined> {
   return accessOfRecord(parts, await parts.tokens.findByHash(Buffer.from(hash, 'hex')));
 }
@@ -18,7 +18,7 @@ async function accessOfRecord(parts: PreflightParts, record: TokenRecord | undef
   return record && parts.access.of(await accessQueryOf(parts, record));
 }
 
-/** Whether the token of a hash has any capability at or below a mount. */
+/** Whether the token with a hash has any capability at or below a mount. */
 export async function reaches(parts: PreflightParts, hash: string, mount: LiveMount): Promise<boolean> {
   const access = await accessOf(parts, hash);
   if (!access) return false;
@@ -28,7 +28,7 @@ export async function reaches(parts: PreflightParts, hash: string, mount: LiveMo
   return access.grantsBelow(full) || access.capabilities(full)[0] !== 'deny';
 }
 
-/** The rules of a token, by accessor or by hash, as interfaces show them; undefined if there is no such token. */
+/** The rules of a token, found by accessor or by hash, as user interfaces show them; undefined if there is no such token. */
 export async function rulesOf(
   parts: PreflightParts,
   asked: { hash: string } | { namespaceId: string; accessor: string },
@@ -46,15 +46,15 @@ export async function rulesOf(
     const open = pattern.endsWith('*');
     if (open || pattern.split('/').includes('+')) glob[open ? pattern.slice(0, -1) : pattern] = capabilities;
     else {
-      // What the rules say about the paths of this pattern.
-      const target = askedUnder(parts, pattern);
+      // What the rules grant on the path that this pattern names.
+      const target = targetOf(parts, pattern);
       exact[target?.path ?? pattern] = target ? access!.capabilities(target.path, target.folding) : capabilities;
     }
   }
   return { root: access?.root ?? false, exact, glob };
 }
 
-function askedUnder({ namespaces, mounts }: PreflightParts, pattern: string) {
+function targetOf({ namespaces, mounts }: PreflightParts, pattern: string) {
   const sent = pathProblem(pattern) === undefined ? SentPath.read(pattern) : undefined;
   if (!(sent instanceof SentPath)) return undefined;
   return questionOf(sent.locate(namespaces, mounts, pattern.endsWith('/') ? 'list' : 'read', ''));

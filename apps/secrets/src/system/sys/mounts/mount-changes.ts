@@ -6,7 +6,7 @@ import { inUseByNamespace, type Mounts, type SystemTtls } from '../../../kernel/
 import type { Namespaces } from '../../../kernel/namespaces/namespaces';
 import type { Jobs } from '../../../kernel/storage/jobs';
 
-/** The kernel's modules for changing mounts. */
+/** The kernel modules that change mounts. */
 export interface MountParts {
   readonly mounts: Mounts;
   readonly namespaces: Namespaces;
@@ -17,11 +17,11 @@ export interface MountParts {
   readonly ttls: SystemTtls;
   /** The version of the service and of every built-in type. */
   readonly version: string;
-  /** Upgrades a kv mount to versions. Throws `invalid` if it holds too much, `unavailable` during the upgrade. */
+  /** Upgrades a kv mount to version 2. Throws `invalid` if it holds too much, `unavailable` during the upgrade. */
   readonly upgrade: (mount: LiveMount) => Promise<void>;
 }
 
-/** Its paths would be taken for paths inside the namespace. Throws `invalid`. */
+/** Throws `invalid` for a mount path below a namespace: its requests would go to the namespace. */
 export function refuseBelowNamespace(
   { namespaces }: Pick<MountParts, 'namespaces'>,
   namespaceId: string,

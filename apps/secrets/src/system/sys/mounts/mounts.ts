@@ -189,7 +189,7 @@ function checkPluginVersion(type: string, given: string | undefined, version: st
   }
 }
 
-/** Only auth methods make tokens. */
+/** Only auth methods issue tokens. */
 function refuseTokenType(target: string, { token_type: tokenType }: { token_type?: string }): void {
   if (tokenType !== undefined && !target.startsWith('auth/')) {
     throw new Refusal('invalid', "'token_type' can only be modified on auth mounts");

@@ -66,9 +66,9 @@ export function namespaceChanges(parts: NamespaceDeps) {
     return { state, advanced: 1, finished: true };
   });
   return {
-    /** Right below. */
+    /** Only the direct children. */
     children: (uuid: string) => namespaces.below(parentOf(uuid)).filter(({ parentUuid }) => parentUuid === uuid),
-    /** All below, nearest first. */
+    /** Everything below, nearest first. */
     below: (uuid: string) => namespaces.below(parentOf(uuid)),
     at: (uuid: string, path: string) => visible(namespaces.at(parentOf(uuid), path), uuid),
     /** Creates a namespace with its standard mounts, or replaces the metadata of an existing one. */
@@ -89,7 +89,7 @@ export function namespaceChanges(parts: NamespaceDeps) {
       if (!there) return undefined;
       return namespaces.annotate(there, (now) => checkMetadata(change ? merged(now, change) : {}));
     },
-    /** Locks one with all below it, or this one itself if the path is empty; returns the unlock key. */
+    /** Locks one with everything below it, or this one itself if the path is empty; returns the unlock key. */
     lock: async (uuid: string, path: string) => namespaces.lock(lockable(uuid, path)),
     /** Unlocks it, with its key or, if that is undefined, without. */
     unlock: async (uuid: string, path: string, key: string | undefined) => namespaces.unlock(lockable(uuid, path), key),

@@ -18,7 +18,7 @@ const UnlockInput = z.object({
   unlock_key: secretString().optional().describe('The unlock key from the answer of the lock.'),
 });
 const input = z.object({
-  custom_metadata: object().optional().describe('Pairs of text.'),
+  custom_metadata: object().optional().describe('Key-value pairs.'),
   seal: string().optional().describe('A separate seal, which is not built: must be empty.'),
 });
 
@@ -35,7 +35,7 @@ export function namespacePaths(namespaces: NamespaceChanges) {
     );
   };
   const lock = operation<{ path?: string }>({
-    summary: 'Lock a namespace with all below it; the answer has the key that unlocks it.',
+    summary: 'Lock a namespace with everything below it; the answer has the key that unlocks it.',
     operationId: 'namespaces-lock',
     stepUp: true,
     output: z.object({ unlock_key: z.string() }),
@@ -71,7 +71,7 @@ export function namespacePaths(namespaces: NamespaceChanges) {
     }),
     path('namespaces/api-lock/unlock/:path*', { summary: 'Unlocks a namespace below.', ...below, write: unlock }),
     path('namespaces', {
-      summary: 'The namespaces right below this one.',
+      summary: 'The child namespaces of this one.',
       list: {
         summary: 'List the namespaces below.',
         operationId: 'namespaces-list',

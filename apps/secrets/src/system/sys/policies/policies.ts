@@ -81,7 +81,7 @@ export function policyPaths(policies: PolicyStore, methods: StepUp): Path[] {
       },
     }),
     path('policies/detailed/acl', {
-      summary: 'The policies of the namespace, with their texts.',
+      summary: 'The policies of the namespace, with their contents.',
       list: {
         summary: 'List the policies with their metadata.',
         operationId: 'policies-list-acl-policies-detailed',

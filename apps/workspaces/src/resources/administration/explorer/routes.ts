@@ -63,7 +63,7 @@ const exported = raw('GET')(`${path}/export/csv`, {
   },
 });
 
-/** A value in CSV; a spreadsheet must not take a text for a formula. */
+/** A value in CSV; a spreadsheet must not read a string as a formula. */
 function cell(value: unknown): string {
   const text = value === null || value === undefined ? '' : value instanceof Date ? value.toISOString() : String(value);
   const safe = typeof value === 'string' && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;

@@ -22,12 +22,12 @@ async function storedKey({ prisma }: Database, keyring: Keyring): Promise<Stored
   const before = await find();
   if (before) return before;
   const value = (await newStoredKey(keyring, setting, Date.now(), 'EdDSA')) as unknown as Prisma.InputJsonObject;
-  // If another process made one in the meantime, that counts.
+  // If another process has stored one in the meantime, that one is used.
   await prisma.setting.createMany({ data: [{ name: setting, value }], skipDuplicates: true });
   return still(await find());
 }
 
-/** The key that signs statements of this installation; made when it is first needed. Call it outside a transaction. */
+/** The key that signs statements of this installation; created when it is first needed. Call it outside a transaction. */
 export async function provenanceKey(db: Database, keyring: Keyring): Promise<SigningKey> {
   return openedKey(keyring, setting, await storedKey(db, keyring));
 }
@@ -45,8 +45,8 @@ interface Published {
 }
 
 /**
- * Says which archive a version is, who published it, and from which commit: an in-toto statement. The commit is a
- * dependency only if this service fetched it; that of an upload is what its publisher says.
+ * The in-toto statement of a version: its archive, who published it, and from which commit. The commit is a dependency
+ * only if this service fetched it; for an upload, it is only what the publisher claims.
  */
 function statementOf(
   { id, module, version, commitSha, tag, source, sourceDirectory }: ModuleVersion,

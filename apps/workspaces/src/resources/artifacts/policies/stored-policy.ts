@@ -13,7 +13,7 @@ import { digestOf, type PolicyKind } from '../../runs/runs/stages/policies';
 export interface StoredPolicy extends Omit<Row, 'content'> {
   readonly organization: string;
   readonly setIds: readonly string[];
-  /** Whether it has a text. */
+  /** Whether it has content. */
   readonly isUploaded: boolean;
 }
 
@@ -119,7 +119,7 @@ function changeOf({ id, organizationId, name }: Pick<StoredPolicy, 'id' | 'organ
   return { organizationId, action: `policy.${verb}`, target: { type: 'policies', id, name } };
 }
 
-/** Creates a policy without a text. Throws `invalid` for an OPA policy without a query. */
+/** Creates a policy without content. Throws `invalid` for an OPA policy without a query. */
 export async function createPolicy(
   db: Database,
   actor: Actor,

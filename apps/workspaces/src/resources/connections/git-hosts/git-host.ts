@@ -139,7 +139,7 @@ export interface GitHost {
   /** The events in a delivery; none if it contains nothing relevant. */
   eventsOf(headers: DeliveryHeaders, body: unknown): readonly HostEvent[];
   setStatus(api: HostApi, at: string, sha: string, status: CommitStatus): Promise<void>;
-  /** The oldest comment on a pull request that has a text in it, by its id. */
+  /** The oldest comment on a pull request that has a string in it, by its id. */
   findComment(api: HostApi, at: string, number: number, text: string): Promise<string | undefined>;
   /** Creates a comment on a pull request, or replaces the one with `id`; returns its id. */
   writeComment(api: HostApi, at: string, number: number, text: string, id: string | null): Promise<string>;

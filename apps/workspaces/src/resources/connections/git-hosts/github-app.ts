@@ -48,7 +48,7 @@ function isRsaKey(text: string): boolean {
   }
 }
 
-/** Throws `invalid` for a text that is not an RSA private key in PEM. */
+/** Throws `invalid` for a string that is not an RSA private key in PEM. */
 export function requireRsaKey(text: string): void {
   if (isRsaKey(text)) return;
   throw invalid('privateKey', 'must be the RSA private key of the app, in PEM, without a passphrase');

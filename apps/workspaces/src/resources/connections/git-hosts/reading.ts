@@ -16,7 +16,7 @@ export function at(value: unknown, ...path: readonly (string | number)[]): unkno
 /** Null characters and lone surrogates, which the database cannot hold. */
 const unstorable = /\0|\p{Surrogate}/gu;
 
-/** A text or number in an answer, as text that can be stored; empty if there is none. */
+/** A string or number in an answer, as text that can be stored; empty if there is none. */
 export function textAt(value: unknown, ...path: readonly (string | number)[]): string {
   const found = at(value, ...path);
   if (typeof found === 'string') return found.replace(unstorable, '\uFFFD');
@@ -34,7 +34,7 @@ export function listAt(value: unknown, ...path: readonly (string | number)[]): r
   return Array.isArray(found) ? found : [];
 }
 
-/** The id of the first item whose field contains a text. */
+/** The id of the first item whose field contains a string. */
 export function idOfFirst(
   list: readonly unknown[] | undefined,
   text: string,

@@ -70,7 +70,7 @@ describe('turns', () => {
     const kept: string[] = [];
     const keep = async ({ organization_id: id }: { organization_id: string }) => {
       kept.push(id);
-      if (kept.length === 2) throw new Error('the database is away');
+      if (kept.length === 2) throw new Error('the database is down');
     };
     const untilKept = async () => {
       while (kept.length < 4) await new Promise((resolve) => setTimeout(resolve, 1));

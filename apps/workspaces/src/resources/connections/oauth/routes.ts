@@ -275,7 +275,7 @@ const comeBack = ofBrowsers.raw('GET')('/auth/:oauth_client_id/callback', {
 });
 
 const listTokens = ofTokens.list('/organizations/:organization_name/oauth-tokens', {
-  summary: 'List the VCS tokens of an organization, without their texts.',
+  summary: 'List the VCS tokens of an organization, without their values.',
   paging: 'optional',
   requires: 'can-read',
   load: loadOrganization,

@@ -52,7 +52,7 @@ export async function list(
   return page ? { items, total: await db.prisma.sshKey.count({ where }) } : { items };
 }
 
-/** Stores a private key, sealed. Throws `invalid` for a text that is not a key. Spec: SSH keys */
+/** Stores a private key, sealed. Throws `invalid` for a string that is not a key. Spec: SSH keys */
 export async function create(
   db: Database,
   store: KeyStore,

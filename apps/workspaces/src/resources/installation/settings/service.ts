@@ -31,7 +31,7 @@ export const storedSettings = `(SELECT s.value::text FROM setting s WHERE s.name
 export interface SettingsReader {
   /** Simultaneous requests share a query. */
   read(): Promise<SiteSettings>;
-  /** The settings in a text that was read as `storedSettings`. */
+  /** The settings in a string that was read as `storedSettings`. */
   of(text: string | null): SiteSettings;
 }
 

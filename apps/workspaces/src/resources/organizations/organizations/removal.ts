@@ -3,9 +3,8 @@ import type { Database } from '../../../kernel/database/database';
 const BATCH = 500;
 
 /**
- * Deletes everything in organizations that are marked as removed, in small transactions. Rows that another node holds
- * are left to the next call, and so is what a node that stopped halfway did not reach. Returns how many organizations
- * are gone.
+ * Deletes everything in organizations that are marked as removed, in small transactions. The next call deletes the rows
+ * that another node has locked, and those that a stopped node did not reach. Returns how many organizations were deleted.
  */
 export async function eraseRemoved(db: Database): Promise<number> {
   const removed = await db.prisma.$queryRaw<{ id: string }[]>`
@@ -15,7 +14,7 @@ export async function eraseRemoved(db: Database): Promise<number> {
   return count;
 }
 
-/** 1 if the organization is gone; 0 while another node still holds some of its workspaces. */
+/** 1 if the organization was deleted; 0 while another node has locked some of its workspaces. */
 async function eraseOne(db: Database, id: string): Promise<number> {
   for (let deleted = BATCH; deleted === BATCH; ) {
     deleted = await db.prisma.$executeRaw`

@@ -113,7 +113,7 @@ async function findById(db: Database, env: PlanEnvironment, id: string): Promise
   return stored && organization ? { ...stored, organization: organization.name } : undefined;
 }
 
-/** Plans whose name or identifier contains a text; one page, or all. */
+/** Plans whose name or identifier contains a string; one page, or all. */
 function searchPlans(
   text: string | undefined,
   page: { size: number; offset: number } | undefined,

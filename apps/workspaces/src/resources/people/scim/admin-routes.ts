@@ -100,7 +100,7 @@ const loadToken = async ({ db, params }: { db: Database; params: { scim_token_id
 const tokenEndpoints: readonly Endpoint[] = [
   token.list('/admin/scim-tokens', {
     ...admin,
-    summary: 'List the tokens of directories, without their texts.',
+    summary: 'List the tokens of directories, without their values.',
     run: ({ db, page }) => tokens.listOfDirectories(db, page),
   }),
   token.post('/admin/scim-tokens', {

@@ -8,7 +8,7 @@ export const urns = {
 } as const;
 
 /**
- * The type of an attribute: a text or a boolean; named parts; or a list of values with parts. `readOnly` ones belong to
+ * The type of an attribute: a string or a boolean; named parts; or a list of values with parts. `readOnly` ones belong to
  * the service: clients may send them back, but they change nothing.
  */
 export interface ScimAttribute {

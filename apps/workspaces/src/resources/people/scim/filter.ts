@@ -1,6 +1,6 @@
 import { ScimRefusal } from './dialect';
 
-/** A filter: an attribute that equals a text. */
+/** A filter: an attribute that equals a string. */
 export interface Filter {
   readonly attribute: string;
   readonly value: string;

@@ -32,7 +32,7 @@ export function readOperations(sent: unknown): PatchOperation[] {
     const word = typeof op === 'string' ? op.toLowerCase() : '';
     if (word !== 'add' && word !== 'replace' && word !== 'remove') throw syntax('op must be add, replace or remove.');
     if (path !== undefined && (typeof path !== 'string' || path === '' || path.length > 512)) {
-      throw new ScimRefusal('invalidPath', 'path must be a text of at most 512 characters.');
+      throw new ScimRefusal('invalidPath', 'path must be a string of at most 512 characters.');
     }
     if (word === 'remove' && path === undefined) throw new ScimRefusal('noTarget', 'remove needs a path.');
     if (word !== 'remove' && value === undefined) throw syntax(`${word} needs a value.`);

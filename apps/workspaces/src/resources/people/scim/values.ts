@@ -57,7 +57,7 @@ export function readValue(attribute: ScimAttribute, value: unknown): unknown {
 }
 
 function readText(name: string, value: unknown): string | undefined {
-  if (typeof value !== 'string') throw bad(name, 'must be a text');
+  if (typeof value !== 'string') throw bad(name, 'must be a string');
   if (value.length > longestText) throw bad(name, `is longer than ${longestText} characters`);
   return value === '' ? undefined : value;
 }

@@ -233,7 +233,7 @@ export class ConsoleSessions {
     if (owned) await tokens.remove(db, actorOf({ principal: principalOf(row), request: { id: requestId } }), owned);
   }
 
-  /** Accepts another proof of identity, valid for some minutes. Throws `unauthenticated` for a wrong one, `limited`. */
+  /** Accepts another proof of identity, valid for a few minutes. Throws `unauthenticated` for a wrong one, `limited`. */
   async stepUp(id: string, given: unknown, browser?: string): Promise<ConsoleSession> {
     const { db, keyring } = this.parts;
     const proof = parseProof(Again, given, 'give one of password, code, passkey and token');
@@ -267,7 +267,7 @@ export class ConsoleSessions {
     return prove(db, keyring, userId, now, () => checkPassword(proof.password, user?.passwordHash ?? null));
   }
 
-  /** The valid token with a text, of a kind that may use the API. Throws `unauthenticated`. */
+  /** The valid token with this string, of a kind that may use the API. Throws `unauthenticated`. */
   private async tokenOf(secret: string, now: number): Promise<{ readonly id: string }> {
     const { db, keyring } = this.parts;
     const hash = new Uint8Array(hashSecret(keyring, secret));

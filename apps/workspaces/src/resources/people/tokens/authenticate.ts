@@ -115,7 +115,7 @@ export type Authenticator = Pick<Environment, 'authenticate' | 'authenticateCons
  * Recognises bearer tokens: returns their owner, or undefined for tokens that are unknown, revoked, expired, idle for
  * too long, or of a suspended user. Records the use of a token at most once a minute. Simultaneous requests share one
  * query. A console session gives the rights of its token, and ends by itself: after some idle time, and in any case
- * after some hours.
+ * after a few hours.
  */
 export function createAuthenticator(options: {
   db: Database;

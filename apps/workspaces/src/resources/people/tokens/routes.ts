@@ -76,7 +76,7 @@ const createForTeam = creating('/teams/:team_id/authentication-token');
 const createOneMore = creating('/teams/:team_id/authentication-tokens');
 
 const listOfTeam = ofTeams.list('/teams/:team_id/authentication-tokens', {
-  summary: 'List the tokens of a team, without their texts.',
+  summary: 'List the tokens of a team, without their values.',
   requires: 'can-view-api-token',
   load: ({ db, params }) => teams.find(db, params.team_id),
   run: ({ db, target, page }) => tokens.listOfTeam(db, target.id, page),
@@ -161,7 +161,7 @@ const showOfOrganization = ofOrganizations.get('/organizations/:organization_nam
 });
 
 const listOfOrganization = ofOrganizations.list('/organizations/:organization_name/authentication-tokens', {
-  summary: "List the organization's tokens of a kind, without their texts: one, or none.",
+  summary: "List the organization's tokens of a kind, without their values: one, or none.",
   query: owners.query,
   tokens: owners.tokens,
   requires: owners.requires,

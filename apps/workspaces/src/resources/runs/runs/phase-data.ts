@@ -31,7 +31,7 @@ export const dataPolicy = policy<{ readonly organizationId: string }>()({
 const verbs: Readonly<Record<BackingDataAction, string>> = {
   soft_delete_backing_data: 'Hide the results and the log of',
   restore_backing_data: 'Bring back the hidden results and the log of',
-  permanently_delete_backing_data: 'Remove for good the hidden results and the log of',
+  permanently_delete_backing_data: 'Permanently remove the hidden results and the log of',
 };
 /** The sentence that describes an action. */
 export const summaryOfData = (action: BackingDataAction, of: string): string => `${verbs[action]} ${of}.`;

@@ -35,7 +35,7 @@ export interface Bound {
   readonly workspaceId?: string;
 }
 
-/** Whether a text can be a key of bindings. It must not begin or end with blanks, which no one would see. */
+/** Whether a string can be a key of bindings. It must not begin or end with blanks, which no one would see. */
 export function isBindingKey(key: string): boolean {
   return key.length <= LONGEST_KEY && KEY.test(key) && !/^hcp?:/.test(key);
 }

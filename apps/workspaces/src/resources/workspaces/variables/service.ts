@@ -12,7 +12,7 @@ import { variableAttributes } from './attributes';
 import type { VariableInput } from './schema';
 import type { Variable } from './variable';
 
-/** The owner of variables: a workspace, a variable set, as parameters a policy set, or a module for its tests. */
+/** What owns variables: a workspace, a variable set, a policy set (its parameters), or a module (for its tests). */
 export interface Owner {
   readonly organizationId: string;
   readonly workspaceId?: string;
@@ -79,7 +79,7 @@ export async function create(
         ...initial,
         ...plain(input),
         versionId: randomBase62(VERSION_LENGTH),
-        ...kept(keyring, id, sensitive, input.value ?? ''),
+        ...valueColumns(keyring, id, sensitive, input.value ?? ''),
       },
       omit: withoutSealed,
     });
@@ -90,8 +90,8 @@ export async function create(
 }
 
 /**
- * Changes the given fields. Throws `invalid` for making a sensitive variable readable again, and for a new key of a
- * sensitive one without a new value: the caller does not know the value.
+ * Changes the given fields. Throws `invalid` if this would make a sensitive variable readable, or give it a new key but
+ * no new value: the caller may not know the old one.
  */
 export async function update(
   db: Database,
@@ -116,14 +116,14 @@ export async function update(
       data: {
         ...plain(input),
         versionId: randomBase62(VERSION_LENGTH),
-        ...(value === undefined ? {} : kept(keyring, id, sensitive, value)),
+        ...(value === undefined ? {} : valueColumns(keyring, id, sensitive, value)),
       },
       omit: withoutSealed,
     });
     await touchSet(tx, owner);
     const change = changeOf(owner, variable, 'update');
-    const said = value === undefined || value === before.value ? notShown : '(changed)';
-    await recordChange(tx, actor, { ...change, before: shown(before), after: shown(variable, said) });
+    const valueInEvent = value === undefined || value === before.value ? notShown : '(changed)';
+    await recordChange(tx, actor, { ...change, before: shown(before), after: shown(variable, valueInEvent) });
     if (sensitive && !before.sensitive) await forgetValues(tx, owner, id);
     return variable;
   });
@@ -171,7 +171,7 @@ async function touchSet(tx: Database, { variableSetId }: Owner): Promise<void> {
   await tx.prisma.variableSet.update({ where: { id: variableSetId }, data: { updatedAt: new Date() } });
 }
 
-function kept(keyring: Keyring, id: string, sensitive: boolean, value: string) {
+function valueColumns(keyring: Keyring, id: string, sensitive: boolean, value: string) {
   if (!sensitive) return { value, sealed: null };
   const at = { table: 'variable', row: id, column: 'sealed' };
   return { value: null, sealed: new Uint8Array(keyring.seal(Buffer.from(value, 'utf8'), at)) };
@@ -185,8 +185,8 @@ function shown(variable: Variable, value = notShown) {
 }
 
 /**
- * Audit events in which earlier versions recorded a variable's value; a node of such a version may have been running
- * until now.
+ * Removes a variable's value from audit events in which an earlier version recorded it; a node with such a version may
+ * have been running until now.
  */
 async function forgetValues(tx: Database, { organizationId }: Owner, id: string): Promise<void> {
   const without = (column: Prisma.Sql) =>

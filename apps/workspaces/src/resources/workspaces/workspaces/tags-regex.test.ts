@@ -13,7 +13,7 @@ describe('an expression for version tags', () => {
     expect(requireRegex(expression)).toBe('is not a valid regular expression');
   });
 
-  // Each of them is short, and took from 100 ms to some seconds to compile.
+  // Each of them is short, and took from 100 ms to a few seconds to compile.
   it.each([
     ['a long group', `(${'a'.repeat(1000)}){1000}`],
     ['many parts', 'a{1000}'.repeat(146)],

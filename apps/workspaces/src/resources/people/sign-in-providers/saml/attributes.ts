@@ -16,7 +16,7 @@ function isSafeUrl(given: string): boolean {
 }
 
 const nothing = { type: text.nullable(), initial: null };
-/** A text or nothing, which existing clients spell as an empty text. */
+/** A string or nothing, which existing clients send as an empty string. */
 const orNothing = (schema: z.ZodType<string, string>) =>
   z.union([z.literal('').transform(() => null), schema.nullable()]);
 const address = {

@@ -125,7 +125,7 @@ export function postSecrets(
   return outsideCall('the secrets service', `${address}/v1/${path}`, request, timeoutMs);
 }
 
-/** Revokes a token; one that has already ended is no error. */
+/** Revokes a token; one that has already ended is not an error. */
 export async function revokeToken(address: string, namespace: string, token: string, ca?: string): Promise<void> {
   const answer = await postSecrets(address, 'auth/token/revoke-self', { namespace, token, ca });
   if (answer.status >= 300 && answer.status !== 403) throw new Error(`revoke-self answered ${answer.status}`);

@@ -147,7 +147,7 @@ export type JobLogin =
       readonly namespace: string;
       readonly address: string;
       readonly mount: string;
-      /** An identity token, valid for some minutes. */
+      /** An identity token, valid for a few minutes. */
       readonly jwt: string;
       /** Certificates (PEM) to trust there instead of the usual ones. */
       readonly ca?: string;

@@ -88,7 +88,7 @@ export function parseOutputs(outputs: Iterable<readonly [string, unknown]>): Par
 
 const unstorable = /[\0\ud800-\udfff]/;
 
-/** A text that the database can hold: NUL and lone surrogates are replaced. */
+/** A string that the database can hold: NUL and lone surrogates are replaced. */
 export function storableText(value: string): string {
   if (!unstorable.test(value)) return value;
   return Buffer.from(value).toString('utf8').replaceAll('\0', '\uFFFD');
