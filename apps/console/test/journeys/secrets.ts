@@ -481,7 +481,9 @@ describe('the console of the secrets service', () => {
     await api('POST', 'auth/token/create', { display_name: 'pilot', ttl: '200h' });
     const page = await at.signedIn('secrets', '/ui/');
     const soonest = page.getByRole('table', { name: 'Expires soon' });
-    await soonest.getByRole('link', { name: 'south.example.com' }).waitFor();
+    for (const name of ['south.example.com', 'tables/east', 'token-pilot']) {
+      await soonest.getByRole('link', { name }).waitFor();
+    }
     const rows = (await soonest.getByRole('row').allTextContents()).map((text) => text.replace(/in .*?\./, ''));
     expect(rows.filter((text) => /example\.com|tables|pilot/.test(text))).toEqual([
       expect.stringMatching(/^north\.example\.comcertificate.*within a week$/),
