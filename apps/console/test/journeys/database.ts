@@ -28,30 +28,24 @@ describe('the pages of a database engine', () => {
     cleanUps.push(() => database.drop());
     cleanUps.push(() => admin.query(`DROP ROLE ${manager}`).finally(() => admin.end()));
     const address = `postgresql://{{username}}:{{password}}@${url.host}${url.pathname}`;
-    const logsIn = async (user: string, password: string) => {
-      const client = new pg.Client({
-        host: url.hostname,
-        port: Number(url.port),
-        database: url.pathname.slice(1),
-        user,
-        password,
-      });
+    const connect = async (user: string, password: string) => {
+      const client = new pg.Client(Object.assign(new URL(url), { username: user, password }).href);
       client.on('error', () => {});
-      try {
-        await client.connect();
-        await client.end();
-        return true;
-      } catch {
-        return false;
-      }
+      await client.connect();
+      return client;
     };
-    return { admin, manager, address, host: url.host, logsIn };
+    const logsIn = (user: string, password: string) =>
+      connect(user, password).then(
+        (client) => client.end().then(() => true),
+        () => false,
+      );
+    return { admin, manager, address, host: url.host, connect, logsIn };
   }
 
   journey(
     'connects a database, tests it, creates a role with usual statements, gets credentials, and revokes them',
     async () => {
-      const { manager, address, host, logsIn } = await server();
+      const { manager, address, host, connect, logsIn } = await server();
       await api('POST', 'sys/mounts/harbour', { type: 'database' });
       const page = await at.signedIn('secrets', '/ui/engines/mount?mount=harbour/');
       await page.getByText('Connect a database first').waitFor();
@@ -119,6 +113,18 @@ describe('the pages of a database engine', () => {
       await page.getByRole('region', { name: 'Credentials in use' }).getByRole('row').nth(1).waitFor();
       expect(await at.violations(page)).toEqual([]);
       await at.picture(page, 'secrets-database-credentials');
+      const client = await connect(user, password);
+      const sessions = await at.signedIn(
+        'secrets',
+        '/ui/engines/mount?mount=harbour/&tab=connections&name=quay&part=sessions',
+      );
+      const users = sessions.getByRole('table', { name: 'Users and sessions' });
+      await users.getByRole('row', { name: new RegExp(`^${user}.*crane.*dynamic.*session `) }).waitFor();
+      await users.getByRole('row', { name: new RegExp(`^${manager}.*configured user`) }).waitFor();
+      expect(await at.violations(sessions)).toEqual([]);
+      await at.picture(sessions, 'secrets-database-sessions');
+      await sessions.close();
+      await client.end();
       // Neither the address nor the storage of the browser holds them, and they are gone once the page was left.
       expect(
         await page.evaluate(() => JSON.stringify([location.href, { ...localStorage }, { ...sessionStorage }])),

@@ -5,7 +5,7 @@ import { passwordRule } from '../kernel/mounts/lockout';
 import { fillTemplate, isTemplated } from '../kernel/policy/template';
 import type { DemandedMethod } from '../kernel/policy/types';
 import { questionOf, type RouteMatch, SentPath } from '../kernel/routing/sent-path';
-import type { Call, Caller, Included, MountView, NamespaceView, ReusableSecret, Verb } from '../sdk/call';
+import type { Call, Caller, Included, LiveLease, MountView, NamespaceView, ReusableSecret, Verb } from '../sdk/call';
 import type { CanonicalPath, Spelling } from '../sdk/canonical-path';
 import type { Storage } from '../sdk/storage';
 import { PolicyDenied, requireStepUp } from './authorize';
@@ -124,6 +124,19 @@ export class RequestCall implements Call {
 
   findReusable(key: string): Promise<ReusableSecret | undefined> {
     return findReusable(this.kernel, this, key);
+  }
+
+  async liveLeases(below: string, most: number): Promise<LiveLease[]> {
+    const { leases } = await this.kernel.leases.timeline({
+      namespaceId: this.match.namespace.uuid,
+      mountIds: [this.mount.uuid],
+      prefix: this.mount.path + below,
+      failing: false,
+      limit: most,
+    });
+    return leases.flatMap(({ lease: { id, state, issuedAtMs, expiresAtMs, internal } }) =>
+      state === 'live' ? [{ id, issuedAtMs, expiresAtMs, internal }] : [],
+    );
   }
 
   async guess<T>(subject: string, judge: () => Promise<T | undefined>): Promise<T | undefined> {

@@ -41,6 +41,7 @@ const sealedCall = {
   requireRight: refuse,
   warn: () => {},
   findReusable: async () => undefined,
+  liveLeases: refuse,
   guess: async () => undefined,
   isLocked: async () => false,
   forgetGuesses: async () => {},

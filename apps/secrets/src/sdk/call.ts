@@ -156,6 +156,8 @@ export interface Call<P = Readonly<Record<string, string>>, I = Readonly<Record<
    * end it sooner. Callers are distinguished by entity, or else by token, and never get each other's secrets.
    */
   findReusable(key: string): Promise<ReusableSecret | undefined>;
+  /** Live leases of this mount issued at paths that begin like this, those that end next first. */
+  liveLeases(below: string, most: number): Promise<readonly LiveLease[]>;
   /**
    * Checks one guess at a password of this mount, counted before `judge` checks it; `judge` returns undefined for a
    * wrong one. Returns undefined without a check after too many guesses at the subject. Only for operations that
@@ -166,6 +168,14 @@ export interface Call<P = Readonly<Record<string, string>>, I = Readonly<Record<
   isLocked(subject: string): Promise<boolean>;
   /** Ends, for an administrator, the lock after guesses at a password of this mount. */
   forgetGuesses(subject: string): Promise<void>;
+}
+
+/** A lease of a secret, and what its revocation needs. */
+export interface LiveLease {
+  readonly id: string;
+  readonly issuedAtMs: number;
+  readonly expiresAtMs: number;
+  readonly internal: Readonly<Record<string, unknown>>;
 }
 
 /** A previously issued secret, with the rest of its lease. */

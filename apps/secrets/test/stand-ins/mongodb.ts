@@ -24,6 +24,7 @@ export class MongodbStandIn {
   port = 0;
   private readonly server: Server;
   private readonly sockets = new Set<Socket>();
+  private readonly sessions = new Set<Session>();
 
   constructor() {
     this.server = createServer((socket) => this.serve(socket));
@@ -39,8 +40,19 @@ export class MongodbStandIn {
     await new Promise((resolve) => this.server.close(resolve));
   }
 
+  /** The answer to `$currentOp`: connections with their users, and a task of the server. */
+  operations(): object[] {
+    const of = ({ user = '' }: Session, connectionId: number) => {
+      const [db = '', ...name] = user.split('.');
+      return { connectionId, client: '127.0.0.1:40000', active: false, effectiveUsers: [{ db, user: name.join('.') }] };
+    };
+    return [...[...this.sessions].filter(({ user }) => user !== undefined).map(of), { desc: 'a task', active: true }];
+  }
+
   private serve(socket: Socket): void {
     const session = new Session(this);
+    this.sessions.add(session);
+    socket.on('close', () => this.sessions.delete(session));
     let received = Buffer.alloc(0);
     this.sockets.add(socket);
     socket.on('close', () => this.sockets.delete(socket)).on('error', () => {});
@@ -69,7 +81,7 @@ export class MongodbStandIn {
 
 /** One connection. */
 class Session {
-  private user: string | undefined;
+  user: string | undefined;
   private login:
     | { readonly user: string; readonly text: string; readonly nonce: string; readonly salt: Buffer }
     | undefined;
@@ -94,6 +106,8 @@ class Session {
     if (name === 'saslContinue') return this.prove(command);
     if (this.user === undefined || !this.server.users.has(this.user))
       return code(13, `command ${name} requires authentication`);
+    if (name === 'aggregate')
+      return { ok: 1, cursor: { id: 0, ns: 'admin.$cmd', firstBatch: this.server.operations() } };
     if (name === 'connectionStatus' || name === 'endSessions' || name === 'ping') return { ok: 1 };
     return this.change(name, command);
   }

@@ -212,6 +212,16 @@ export class Session {
     else if (/^IF .*DISABLE$/s.test(sql)) {
       const login = logins.get(name);
       if (login) login.isDisabled = true;
+    } else if (sql.includes('s.login_name')) {
+      const rows = [...this.server.sessions].map(({ id, login }) => [
+        String(id),
+        login ?? '',
+        '127.0.0.1',
+        'app ',
+        'sleeping',
+        '0',
+      ]);
+      return table(rows);
     } else if (sql.includes('sys.dm_exec_sessions')) {
       return table([...this.server.sessions].filter(({ login }) => login === literal).map(({ id }) => [String(id)]));
     } else if (sql.startsWith('KILL')) {
@@ -261,11 +271,14 @@ class Wrapped extends Duplex {
 }
 
 function table(rows: readonly (readonly string[])[]): Buffer[] {
+  const columns = rows[0]?.length ?? 1;
   const collation = Buffer.from([9, 4, 0xd0, 0, 0x34]);
   const column = Buffer.concat([Buffer.alloc(4), u16(9), Buffer.from([0xe7]), u16(8000), collation, short('it')]);
   return [
-    Buffer.concat([Buffer.from([0x81]), u16(1), column]),
-    ...rows.map(([value]) => Buffer.concat([Buffer.from([0xd1]), u16(2 * value!.length), ucs(value!)])),
+    Buffer.concat([Buffer.from([0x81]), u16(columns), ...Array.from({ length: columns }, () => column)]),
+    ...rows.map((row) =>
+      Buffer.concat([Buffer.from([0xd1]), ...row.flatMap((value) => [u16(2 * value.length), ucs(value)])]),
+    ),
   ];
 }
 

@@ -13,6 +13,7 @@ import type { Databases } from './databases';
 import type { PasswordPolicies } from './passwords';
 import { roleListPath, rolePath } from './role';
 import { rotateWhenDue } from './rotation';
+import { sessionsPath } from './sessions';
 import { rotateRolePath, staticCredsPath, staticRoleListPath, staticRolePath } from './static-role';
 
 /** Dependencies of the engine. */
@@ -35,6 +36,7 @@ export const database = (parts: DatabaseParts): Backend => {
       configListPath,
       configPath(databases),
       verifyPath(databases),
+      sessionsPath(databases),
       resetPath(databases),
       rotateRootPath(databases, policies),
       roleListPath,

@@ -89,6 +89,53 @@ describe('the engine database with PostgreSQL', () => {
       .expect(204);
   };
 
+  it('shows who is connected as which user, beside leases and static roles', async () => {
+    await mount();
+    const { lease_id, data } = (await secrets.root.read(`${at}/creds/app`).expect(200)).body;
+    const unused = (await secrets.root.read(`${at}/creds/app`).expect(200)).body;
+    const fixed = `fixed_${randomBytes(4).toString('hex')}`;
+    await admin.query(`CREATE ROLE ${fixed} LOGIN PASSWORD 'x'; GRANT ${fixed} TO ${manager} WITH ADMIN OPTION`);
+    const terms = { db_name: 'pg', username: fixed, rotation_period: '1h' };
+    await secrets.root.write(`${at}/static-roles/kept`, terms).expect(204);
+    const client = await connect(data.username, data.password);
+    await client.query("SET application_name = 'harbour'");
+    const sessions = async () => {
+      const answer = (await secrets.root.read(`${at}/config/pg/sessions`).expect(200)).body.data;
+      expect(answer.complete).toBe(true);
+      return new Map<string, Record<string, unknown>>(
+        answer.users.map((user: { username: string }) => [user.username, user]),
+      );
+    };
+    const users = await sessions();
+    expect(users.get(data.username)).toEqual({
+      username: data.username,
+      kind: 'dynamic',
+      role: 'app',
+      lease_id,
+      issue_time: expect.stringMatching(/Z$/),
+      expire_time: expect.stringMatching(/Z$/),
+      // Where others connect from is shown only to members of pg_read_all_stats.
+      sessions: [
+        { id: expect.stringMatching(/^\d+$/), address: '', application: 'harbour', state: '', connect_time: null },
+      ],
+    });
+    expect(users.get(unused.data.username)).toMatchObject({ lease_id: unused.lease_id, sessions: [] });
+    expect(users.get(fixed)).toMatchObject({ kind: 'static', role: 'kept', lease_id: null, sessions: [] });
+    expect(users.get(manager)).toMatchObject({ kind: 'root', role: null });
+    const owner = decodeURIComponent(new URL((await testServer()).adminUrl).username);
+    expect(users.get(owner)).toMatchObject({ kind: 'other', role: null });
+    await admin.query(`GRANT pg_read_all_stats TO ${manager}`);
+    const [seen] = (await sessions()).get(data.username)!.sessions as Record<string, string>[];
+    expect(seen).toMatchObject({ state: 'idle', address: expect.stringMatching(/^127\.0\.0\.1$/) });
+    expect(Date.parse(seen!.connect_time!)).toBeGreaterThan(Date.now() - 60_000);
+    await client.end();
+    const reader = await secrets.withPolicy(`path "${at}/config/*" { capabilities = ["read"] }`);
+    await reader.read(`${at}/config/pg/sessions`).expect(403);
+    await secrets.root.read(`${at}/config/absent/sessions`).expect(400);
+    await secrets.root.delete(`${at}/static-roles/kept`).expect(204);
+    await admin.query(`DROP ROLE ${fixed}`);
+  });
+
   it('shows a connection without its secrets, and verifies it before it is stored (E9.1)', async () => {
     await mount();
     const { data } = (await secrets.root.read(`${at}/config/pg`).expect(200)).body;
@@ -438,7 +485,7 @@ describe('the engine database with PostgreSQL', () => {
       expect(await logsIn(user, third.password)).toBe(true);
     });
 
-    it('lets two users take turns, so that a password stays valid until the next rotation (E9.12)', async () => {
+    it('lets two users take turns, so that a password stays valid until the next rotation', async () => {
       await mount();
       const second = `${user}_b`;
       await admin.query(`CREATE ROLE ${second} LOGIN; GRANT ${second} TO ${manager} WITH ADMIN OPTION`);

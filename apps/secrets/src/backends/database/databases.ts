@@ -5,7 +5,7 @@ import { Circuit, type OutsideParts, plainParts, Unreachable } from '../../sdk/o
 import { refuse } from '../../sdk/refuse';
 import type { Storage } from '../../sdk/storage';
 import { type ConnectionRecord, connectionOf } from './config-record';
-import { type DatabaseClient, type Driver, type Statements, unanswered } from './driver';
+import { type DatabaseClient, type Driver, type ServerSession, type Statements, unanswered } from './driver';
 import { mongodb } from './drivers/mongodb';
 import { mssql } from './drivers/mssql';
 import { mysql, mysqlLegacy } from './drivers/mysql';
@@ -36,6 +36,8 @@ export interface Opened {
    * Calls the database. Throws `upstream` with its message, without passwords; `Unreachable` if there was no answer.
    */
   call(step: Step, statements: Statements, words: Words): Promise<void>;
+  /** The sessions on the server; throws as `call` does. */
+  sessions(): Promise<ServerSession[]>;
   /** Throws `NotNow` if the database must not be called. */
   check(): void;
 }
@@ -74,6 +76,7 @@ export class Databases {
       driver,
       rehearses: database.rehearse !== undefined,
       check: () => circuit.check(),
+      sessions: () => guarded(circuit, () => database.sessions(), [config.password]),
       call: async (step, statements, words) => {
         const { fault } = this.parts;
         await fault(`database:${step}`);

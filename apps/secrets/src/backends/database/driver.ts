@@ -28,6 +28,20 @@ export interface Driver {
   open(config: DatabaseConfig): DatabaseClient;
 }
 
+/** A session of the server. */
+export interface ServerSession {
+  readonly id: string;
+  readonly username: string;
+  /** Empty if the server does not say. */
+  readonly address: string;
+  readonly application: string;
+  readonly state: string;
+  readonly sinceMs?: number;
+}
+
+/** Sessions that are shown; clients return at most one more. */
+export const mostSessions = 5000;
+
 /** A client logged in as the configured user. Calls throw the library's errors; `close` waits for running calls. */
 export interface DatabaseClient {
   verify(): Promise<void>;
@@ -40,6 +54,8 @@ export interface DatabaseClient {
   /** Drops a user and ends its sessions. A missing user is not an error. */
   remove(statements: Statements, words: Words): Promise<void>;
   setPassword(statements: Statements, words: Words): Promise<void>;
+  /** The sessions of all users, as far as the configured user may see them. */
+  sessions(): Promise<ServerSession[]>;
   close(): Promise<void>;
 }
 
@@ -58,6 +74,9 @@ export class RunningCalls {
     await Promise.allSettled(this.running);
   }
 }
+
+/** The host of `host:port`; IPv6 addresses lose their brackets. */
+export const withoutPort = (address: string): string => address.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1');
 
 /** Throws `invalid` for connection limits that a client does not support. */
 export function refuseLimits(config: DatabaseConfig, database: string): void {

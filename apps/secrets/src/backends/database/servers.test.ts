@@ -59,6 +59,16 @@ import {
     const client = await connect(username, password);
     client.on('error', () => {});
     await client.query('USE app');
+    const { users } = (await secrets.root.read('database/config/my/sessions').expect(200)).body.data;
+    expect(users).toContainEqual(
+      expect.objectContaining({
+        username,
+        lease_id: body.lease_id,
+        sessions: [
+          expect.objectContaining({ address: expect.stringMatching(/^(localhost|127\.0\.0\.1)$/), state: 'Sleep' }),
+        ],
+      }),
+    );
     await secrets.root.write('sys/leases/revoke', { lease_id: body.lease_id, sync: true }).expect(204);
     expect(await logsIn(username, password)).toBe(false);
     await expect(client.query('SELECT 1')).rejects.toThrow();
@@ -147,6 +157,14 @@ import {
     const client = await connect(username, password);
     expect(await client.get('app:1')).toBeNull();
     await expect(client.get('other')).rejects.toThrow(/NOPERM/);
+    const { users } = (await secrets.root.read('database/config/re/sessions').expect(200)).body.data;
+    expect(users).toContainEqual(
+      expect.objectContaining({
+        username,
+        kind: 'dynamic',
+        sessions: [expect.objectContaining({ address: '127.0.0.1', connect_time: expect.stringMatching(/^20\d\d-/) })],
+      }),
+    );
     await secrets.root.write('sys/leases/revoke', { lease_id: body.lease_id, sync: true }).expect(204);
     await until(() => !client.isReady);
     expect(await logsIn(username, password)).toBe(false);
@@ -267,6 +285,15 @@ describe.each([
     const { username, password } = body.data;
     expect(username).toMatch(/^v-root-app-\w{20}-\d+$/);
     expect(await logsIn(username, password, 'app')).toBe(true);
+    if (!program) {
+      const client = await connect(username, password, 'app');
+      const { users } = (await secrets.root.read('database/config/mo/sessions').expect(200)).body.data;
+      const session = { address: '127.0.0.1', state: 'idle', connect_time: null };
+      const sessions = expect.arrayContaining([expect.objectContaining(session)]);
+      expect(users).toContainEqual(expect.objectContaining({ username, lease_id: body.lease_id, sessions }));
+      expect(users).toContainEqual(expect.objectContaining({ username: 'vault', kind: 'root', sessions }));
+      await client.close();
+    }
     expect(await logsIn(username, password)).toBe(false);
     if (!program) expect(standIn.users.get(`app.${username}`)?.roles).toEqual(roles);
     await secrets.root.write('sys/leases/revoke', { lease_id: body.lease_id, sync: true }).expect(204);

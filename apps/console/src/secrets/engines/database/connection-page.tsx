@@ -12,6 +12,7 @@ import { RecordForm } from '../record-form';
 import { RecordPage, sameBy } from '../record-page';
 import { type Connection, connectionGroups, hostOf, labelOfPlugin, writtenOf } from './connection';
 import { rootRotationOf } from './root-rotation';
+import { Sessions } from './sessions';
 import { VerifyButton } from './verify';
 
 /** A connection: whether it works, the password of its user, and its settings. */
@@ -26,6 +27,7 @@ export function ConnectionPage({ mount, name }: { readonly mount: string; readon
       one="connection"
       parts={[
         { part: 'overview', label: 'Overview', same: sameBy('read', path) },
+        { part: 'sessions', label: 'Sessions', same: sameBy('read', `${path}/sessions`), readless: true },
         { part: 'settings', label: 'Settings', same: sameBy('write', path, 'allowed_roles=…') },
       ]}
       actions={() => <VerifyButton mount={mount} name={name} />}
@@ -33,7 +35,9 @@ export function ConnectionPage({ mount, name }: { readonly mount: string; readon
       isFinal
     >
       {(part, connection) =>
-        connection === undefined ? null : part === 'settings' ? (
+        part === 'sessions' ? (
+          <Sessions mount={mount} name={name} />
+        ) : connection === undefined ? null : part === 'settings' ? (
           <RecordForm
             mount={mount}
             tab="connections"

@@ -11,7 +11,17 @@ import { z } from 'zod';
 import { refuse } from '../../../sdk/refuse';
 import { type ConnectionAddress, filledAddress } from '../address';
 import type { DatabaseConfig } from '../config-fields';
-import { type DatabaseClient, type Driver, limits, RunningCalls, refuseLimits, type Statements } from '../driver';
+import {
+  type DatabaseClient,
+  type Driver,
+  limits,
+  mostSessions,
+  RunningCalls,
+  refuseLimits,
+  type ServerSession,
+  type Statements,
+  withoutPort,
+} from '../driver';
 import type { Words } from '../statements';
 
 /** MongoDB. A statement is a JSON object: the database of the user, and its roles. */
@@ -154,6 +164,26 @@ class MongoDatabase implements DatabaseClient {
     });
   }
 
+  async sessions(): Promise<ServerSession[]> {
+    const answer = await this.run('admin', {
+      aggregate: 1,
+      pipeline: [{ $currentOp: { allUsers: true, idleConnections: true } }, { $limit: mostSessions + 1 }],
+      cursor: { batchSize: mostSessions + 1 },
+    });
+    return Operations.parse(answer).cursor.firstBatch.flatMap(
+      ({ connectionId, client, appName, active, effectiveUsers }) =>
+        connectionId === undefined || effectiveUsers === undefined
+          ? []
+          : effectiveUsers.map(({ user }) => ({
+              id: String(connectionId),
+              username: user,
+              address: withoutPort(client),
+              application: appName,
+              state: active ? 'active' : 'idle',
+            })),
+    );
+  }
+
   /** Waits first: the library would abort running calls. */
   async close(): Promise<void> {
     await this.calls.end();
@@ -197,6 +227,21 @@ const isAway = (error: unknown): boolean =>
 const away = ({ message }: Error): Error => Object.assign(new Error(message), { code: 'ECONNRESET' });
 
 const userNotFound = 11;
+
+/** The answer of `$currentOp`. */
+const Operations = z.object({
+  cursor: z.object({
+    firstBatch: z.array(
+      z.object({
+        connectionId: z.coerce.number().optional(),
+        client: z.string().default(''),
+        appName: z.string().default(''),
+        active: z.boolean().default(false),
+        effectiveUsers: z.array(z.object({ user: z.string() })).optional(),
+      }),
+    ),
+  }),
+});
 
 const role = z.union([
   z.string().min(1),

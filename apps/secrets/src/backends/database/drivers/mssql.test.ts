@@ -51,6 +51,21 @@ describe('the engine database with SQL Server', () => {
     expect(server.inClear).toEqual([]);
   });
 
+  it('shows sessions beside the users', async () => {
+    const { data, lease_id } = await creds();
+    const { users } = (await secrets.root.read('database/config/ms/sessions').expect(200)).body.data;
+    const session = {
+      address: '127.0.0.1',
+      application: 'app',
+      state: 'sleeping',
+      connect_time: '1970-01-01T00:00:00.000Z',
+    };
+    expect(users).toContainEqual(expect.objectContaining({ username: data.username, lease_id, sessions: [] }));
+    expect(users).toContainEqual(
+      expect.objectContaining({ username: 'vault', kind: 'root', sessions: [expect.objectContaining(session)] }),
+    );
+  });
+
   it('leaves nothing behind when a statement fails', async () => {
     const before = [...server.logins.keys()];
     const failing = [...creation_statements, 'GRANT nonsense'];

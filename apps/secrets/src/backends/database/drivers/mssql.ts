@@ -4,7 +4,15 @@ import { Connection, type ConnectionConfiguration, Request } from 'tedious';
 import { refuse } from '../../../sdk/refuse';
 import { type ConnectionAddress, filledAddress, openSocket } from '../address';
 import type { DatabaseConfig } from '../config-fields';
-import { type DatabaseClient, type Driver, limits, orElse, type Statements } from '../driver';
+import {
+  type DatabaseClient,
+  type Driver,
+  limits,
+  mostSessions,
+  orElse,
+  type ServerSession,
+  type Statements,
+} from '../driver';
 import { statementsOf, type Words } from '../statements';
 
 /** SQL Server and Azure SQL: logins of the server, or users of a contained database. */
@@ -93,6 +101,25 @@ class MssqlDatabase implements DatabaseClient {
         await query(`IF SUSER_ID(${login}) IS NOT NULL DROP LOGIN ${quoted(name)}`);
       });
     }
+  }
+
+  sessions(): Promise<ServerSession[]> {
+    return this.with(async (query) => {
+      const rows = await query(
+        `SELECT TOP ${mostSessions + 1} s.session_id, s.login_name, ISNULL(c.client_net_address, ''), ISNULL(s.program_name, ''), s.status,
+                DATEDIFF_BIG(ms, '1970-01-01', s.login_time AT TIME ZONE CURRENT_TIMEZONE_ID())
+           FROM sys.dm_exec_sessions s LEFT JOIN sys.dm_exec_connections c ON c.session_id = s.session_id
+          WHERE s.is_user_process = 1 AND s.session_id <> @@SPID ORDER BY s.session_id`,
+      );
+      return rows.map(([id, username, address, application, state, sinceMs]) => ({
+        id: id!,
+        username: username!,
+        address: address!,
+        application: application!.trim(),
+        state: state!,
+        sinceMs: Number(sinceMs),
+      }));
+    });
   }
 
   close(): Promise<void> {

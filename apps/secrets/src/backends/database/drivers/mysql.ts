@@ -2,7 +2,16 @@ import { createPool, type Pool, type PoolConnection, type PoolOptions, type RowD
 import { refuse } from '../../../sdk/refuse';
 import { filledAddress, openSocket, serverName } from '../address';
 import type { DatabaseConfig } from '../config-fields';
-import { type DatabaseClient, type Driver, limits, orElse, type Statements } from '../driver';
+import {
+  type DatabaseClient,
+  type Driver,
+  limits,
+  mostSessions,
+  orElse,
+  type ServerSession,
+  type Statements,
+  withoutPort,
+} from '../driver';
 import { statementsOf, type Words } from '../statements';
 
 const dialect = { backslashes: true, dollars: false, backticks: true };
@@ -68,6 +77,22 @@ class MysqlDatabase implements DatabaseClient {
       );
       // Ignore sessions that have ended or that we may not end.
       for (const { id } of rows) await connection.query('KILL ?', [Number(id)]).catch(() => {});
+    });
+  }
+
+  sessions(): Promise<ServerSession[]> {
+    return this.with(async (connection) => {
+      const [rows] = await connection.query<RowDataPacket[]>(
+        `SELECT ID AS id, USER AS username, HOST AS host, COMMAND AS state FROM information_schema.PROCESSLIST
+          WHERE ID <> CONNECTION_ID() AND HOST <> '' ORDER BY ID LIMIT ${mostSessions + 1}`,
+      );
+      return rows.map(({ id, username, host, state }) => ({
+        id: String(id),
+        username: String(username),
+        address: withoutPort(String(host)),
+        application: '',
+        state: String(state),
+      }));
     });
   }
 

@@ -4,7 +4,15 @@ import { Client, escapeIdentifier, Pool, type PoolClient, type PoolConfig } from
 import { refuse } from '../../../sdk/refuse';
 import { type ConnectionAddress, filledAddress, openSocket, serverName } from '../address';
 import type { DatabaseConfig } from '../config-fields';
-import { type DatabaseClient, type Driver, limits, orElse, type Statements } from '../driver';
+import {
+  type DatabaseClient,
+  type Driver,
+  limits,
+  mostSessions,
+  orElse,
+  type ServerSession,
+  type Statements,
+} from '../driver';
 import { statementsOf, type Words } from '../statements';
 
 const dialect = { backslashes: false, dollars: true, backticks: false };
@@ -74,6 +82,25 @@ class PostgresqlDatabase implements DatabaseClient {
       // Only after the role can no longer log in. Without the right to end sessions, wait for them to end.
       const ended = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1 AND pid <> pg_backend_pid()`;
       await client.query(ended, [name]).catch(() => {});
+    });
+  }
+
+  sessions(): Promise<ServerSession[]> {
+    return this.with(async (client) => {
+      const { rows } = await client.query<Record<keyof ServerSession, string | null>>(
+        `SELECT pid::text AS id, usename AS username, host(client_addr) AS address, application_name AS application, state,
+                (extract(epoch FROM backend_start) * 1000)::bigint::text AS "sinceMs"
+           FROM pg_stat_activity WHERE usename IS NOT NULL AND datname IS NOT NULL AND pid <> pg_backend_pid()
+          ORDER BY pid LIMIT ${mostSessions + 1}`,
+      );
+      return rows.map(({ id, username, address, application, state, sinceMs }) => ({
+        id: id!,
+        username: username!,
+        address: address ?? '',
+        application: application ?? '',
+        state: state ?? '',
+        ...(sinceMs && { sinceMs: Number(sinceMs) }),
+      }));
     });
   }
 

@@ -3,7 +3,16 @@ import { createClient } from '@redis/client';
 import { refuse } from '../../../sdk/refuse';
 import { filledAddress, requireOpen } from '../address';
 import type { DatabaseConfig } from '../config-fields';
-import { type DatabaseClient, type Driver, limits, RunningCalls, refuseLimits, type Statements } from '../driver';
+import {
+  type DatabaseClient,
+  type Driver,
+  limits,
+  RunningCalls,
+  refuseLimits,
+  type ServerSession,
+  type Statements,
+  withoutPort,
+} from '../driver';
 import type { Words } from '../statements';
 
 const usualRules = ['~*', '+@read'];
@@ -52,6 +61,25 @@ class RedisDatabase implements DatabaseClient {
   /** Redis closes the connections of a deleted user. */
   async remove(_statements: Statements, { name }: Words): Promise<void> {
     await this.send('ACL', 'DELUSER', name!);
+  }
+
+  async sessions(): Promise<ServerSession[]> {
+    const own = String(await this.send('CLIENT', 'ID'));
+    const nowMs = Date.now();
+    const lines = String(await this.send('CLIENT', 'LIST'))
+      .split('\n')
+      .filter(Boolean);
+    return lines.flatMap((line) => {
+      const { id, addr, name, age, cmd, user } = Object.fromEntries(
+        line.split(' ').map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]),
+      );
+      // Replicas and the like have no user.
+      if (id === undefined || user === undefined || user === '(superuser)' || id === own) return [];
+      const sinceMs = nowMs - Number(age) * 1000;
+      return [
+        { id, username: user, address: withoutPort(addr ?? ''), application: name ?? '', state: cmd ?? '', sinceMs },
+      ];
+    });
   }
 
   async close(): Promise<void> {

@@ -1,0 +1,113 @@
+import { z } from 'zod';
+import type { Call } from '../../sdk/call';
+import { stillThere } from '../../sdk/collection';
+import { path } from '../../sdk/path';
+import { data } from '../../sdk/reply';
+import type { Databases } from './databases';
+import { mostSessions, type ServerSession } from './driver';
+import { staticRoles } from './static-record';
+
+/** Leases and static roles that are read to find out whose a user is. */
+const most = 1000;
+
+/** Whose a user of a database is. */
+interface Owner {
+  readonly kind: 'dynamic' | 'static' | 'root' | 'other';
+  readonly role?: string;
+  readonly lease?: { readonly id: string; readonly issuedAtMs: number; readonly expiresAtMs: number };
+}
+
+const output = z.object({
+  users: z.array(
+    z.object({
+      username: z.string(),
+      kind: z
+        .enum(['dynamic', 'static', 'root', 'other'])
+        .describe('dynamic: created from a role; root: the configured user; other: not managed here.'),
+      role: z.string().nullable().describe('The role or static role that it belongs to.'),
+      lease_id: z.string().nullable(),
+      issue_time: z.string().nullable(),
+      expire_time: z.string().nullable(),
+      sessions: z.array(
+        z.object({
+          id: z.string().describe('As the server numbers it.'),
+          address: z.string().describe('Where the client connects from; empty if the server does not say.'),
+          application: z.string().describe('What the client calls itself; empty if it does not say.'),
+          state: z.string().describe('As the server calls it.'),
+          connect_time: z.string().nullable(),
+        }),
+      ),
+    }),
+  ),
+  complete: z.boolean().describe('False if there were more sessions, leases or static roles than are read.'),
+});
+
+/** Live leases and static roles beside the sessions of the server. */
+export const sessionsPath = (databases: Databases) =>
+  path('config/:name/sessions', {
+    summary: 'Who is connected to a database as which user.',
+    description:
+      'Each user that this service manages on the connection, and each other user with sessions, as far as the configured user may see them.',
+    params: { name: 'name-at' },
+    sudo: true,
+    read: {
+      summary: 'List the users and sessions of a database.',
+      operationId: 'list-sessions',
+      output,
+      async run(call) {
+        const { params, storage, mount } = call;
+        const { config, sessions } = await databases.open(storage, mount, params.name);
+        const { owners, isWhole } = await ownersOf(call, params.name);
+        owners.set(config.username, { kind: 'root' });
+        const found = await sessions();
+        const byUser = new Map<string, ServerSession[]>([...owners.keys()].map((name) => [name, []]));
+        for (const session of found.slice(0, mostSessions)) {
+          const known = byUser.get(session.username);
+          if (known) known.push(session);
+          else byUser.set(session.username, [session]);
+        }
+        const users = [...byUser].sort(([a], [b]) => (a < b ? -1 : 1));
+        return data({
+          users: users.map(([username, theirs]) => shown(username, owners.get(username) ?? { kind: 'other' }, theirs)),
+          complete: isWhole && found.length <= mostSessions,
+        });
+      },
+    },
+  });
+
+async function ownersOf(call: Call, connection: string) {
+  const owners = new Map<string, Owner>();
+  const leases = await call.liveLeases('creds/', most + 1);
+  for (const { internal, ...lease } of leases.slice(0, most)) {
+    if (internal.connection === connection) {
+      owners.set(String(internal.name), { kind: 'dynamic', role: String(internal.role), lease });
+    }
+  }
+  const names = await staticRoles.list(call.storage, { limit: most + 1 });
+  const roles = await stillThere(names.slice(0, most), (name) => staticRoles.find(call.storage, name));
+  for (const [role, { db_name, username, second_username }] of roles) {
+    if (db_name !== connection) continue;
+    for (const user of [username, second_username]) if (user) owners.set(user, { kind: 'static', role });
+  }
+  return { owners, isWhole: leases.length <= most && names.length <= most };
+}
+
+function shown(username: string, { kind, role, lease }: Owner, sessions: readonly ServerSession[]) {
+  return {
+    username,
+    kind,
+    role: role ?? null,
+    lease_id: lease?.id ?? null,
+    issue_time: timeText(lease?.issuedAtMs),
+    expire_time: timeText(lease?.expiresAtMs),
+    sessions: sessions.map(({ id, address, application, state, sinceMs }) => ({
+      id,
+      address,
+      application,
+      state,
+      connect_time: timeText(sinceMs),
+    })),
+  };
+}
+
+const timeText = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString());
