@@ -89,7 +89,7 @@ describe('the engine database with PostgreSQL', () => {
       .expect(204);
   };
 
-  it('shows who is connected as which user, beside leases and static roles', async () => {
+  it('shows who is connected as which user, with its leases and static roles', async () => {
     await mount();
     const { lease_id, data } = (await secrets.root.read(`${at}/creds/app`).expect(200)).body;
     const unused = (await secrets.root.read(`${at}/creds/app`).expect(200)).body;
@@ -485,7 +485,7 @@ describe('the engine database with PostgreSQL', () => {
       expect(await logsIn(user, third.password)).toBe(true);
     });
 
-    it('lets two users take turns, so that a password stays valid until the next rotation', async () => {
+    it('lets two users take turns, so that a password stays valid until the next rotation (E9.12)', async () => {
       await mount();
       const second = `${user}_b`;
       await admin.query(`CREATE ROLE ${second} LOGIN; GRANT ${second} TO ${manager} WITH ADMIN OPTION`);

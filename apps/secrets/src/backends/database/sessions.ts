@@ -11,7 +11,7 @@ import { staticRoles } from './static-record';
 const most = 1000;
 
 /** Whose a user of a database is. */
-interface Owner {
+interface UserOwner {
   readonly kind: 'dynamic' | 'static' | 'root' | 'other';
   readonly role?: string;
   readonly lease?: { readonly id: string; readonly issuedAtMs: number; readonly expiresAtMs: number };
@@ -42,7 +42,7 @@ const output = z.object({
   complete: z.boolean().describe('False if there were more sessions, leases or static roles than are read.'),
 });
 
-/** Live leases and static roles beside the sessions of the server. */
+/** Live leases and static roles, with the sessions that the server has for them. */
 export const sessionsPath = (databases: Databases) =>
   path('config/:name/sessions', {
     summary: 'Who is connected to a database as which user.',
@@ -76,7 +76,7 @@ export const sessionsPath = (databases: Databases) =>
   });
 
 async function ownersOf(call: Call, connection: string) {
-  const owners = new Map<string, Owner>();
+  const owners = new Map<string, UserOwner>();
   const leases = await call.liveLeases('creds/', most + 1);
   for (const { internal, ...lease } of leases.slice(0, most)) {
     if (internal.connection === connection) {
@@ -92,7 +92,7 @@ async function ownersOf(call: Call, connection: string) {
   return { owners, isWhole: leases.length <= most && names.length <= most };
 }
 
-function shown(username: string, { kind, role, lease }: Owner, sessions: readonly ServerSession[]) {
+function shown(username: string, { kind, role, lease }: UserOwner, sessions: readonly ServerSession[]) {
   return {
     username,
     kind,

@@ -8,7 +8,7 @@ import { Time } from '../../../design/time';
 import { mountPage } from '../../pages';
 import { encodedPath, useRead } from '../../reads';
 
-interface Session {
+interface UserSession {
   readonly id: string;
   readonly address: string;
   readonly application: string;
@@ -21,7 +21,7 @@ interface DatabaseUser {
   readonly kind: 'dynamic' | 'static' | 'root' | 'other';
   readonly role: string | null;
   readonly expire_time: string | null;
-  readonly sessions: readonly Session[];
+  readonly sessions: readonly UserSession[];
 }
 
 const kinds = { dynamic: 'dynamic', static: 'static', root: 'configured user', other: 'not managed here' } as const;
@@ -73,7 +73,7 @@ function RoleOf({ mount, user: { kind, role } }: { readonly mount: string; reado
   );
 }
 
-function SessionList({ sessions }: { readonly sessions: readonly Session[] }) {
+function SessionList({ sessions }: { readonly sessions: readonly UserSession[] }) {
   if (sessions.length === 0) return <span className="second">none</span>;
   return (
     <ul>

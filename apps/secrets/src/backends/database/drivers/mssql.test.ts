@@ -51,7 +51,7 @@ describe('the engine database with SQL Server', () => {
     expect(server.inClear).toEqual([]);
   });
 
-  it('shows sessions beside the users', async () => {
+  it('shows the sessions of its users', async () => {
     const { data, lease_id } = await creds();
     const { users } = (await secrets.root.read('database/config/ms/sessions').expect(200)).body.data;
     const session = {
