@@ -16,6 +16,8 @@ const Stored = configFields.input
     generation: z.string(),
     /** The password that a rotation is about to set. */
     pending: z.string().optional(),
+    /** When the service last set the password. */
+    rotatedAtMs: z.number().optional(),
   });
 export type ConnectionRecord = z.output<typeof Stored>;
 /** The connections of a mount, by name. */

@@ -66,8 +66,10 @@ export const configPath = (databases: Databases) =>
         const config = await configs.find(storage, params.name);
         if (!config) return missing;
         const terms = termsOf(config);
-        const rotation = hasTerms(terms) ? shownRotation(terms, await rootPlans.find(storage, params.name)) : {};
-        return data({ ...connectionData(config), ...rotation });
+        const { rotatedAtMs } = config;
+        const rotation = hasTerms(terms) && shownRotation(terms, await rootPlans.find(storage, params.name));
+        const last = rotatedAtMs !== undefined && { last_rotation: new Date(rotatedAtMs).toISOString() };
+        return data({ ...connectionData(config), ...rotation, ...last });
       },
     },
     write: {
@@ -85,7 +87,8 @@ export const configPath = (databases: Databases) =>
         const sent = [...new Set([...(before?.sent ?? []), ...Object.keys(fields)])].filter(
           (name) => name in initially,
         );
-        const config: ConnectionRecord = { ...settings, sent, generation: newGeneration() };
+        const rotatedAtMs = fields.password === undefined ? before?.rotatedAtMs : undefined;
+        const config: ConnectionRecord = { ...settings, sent, rotatedAtMs, generation: newGeneration() };
         const driver = driverOf(config.plugin_name);
         if (config.max_open_connections < 1 || config.max_open_connections > 100) {
           refuse('max_open_connections must be between 1 and 100');
@@ -210,8 +213,9 @@ async function rotateRoot(
   databases: Databases,
   policies: PasswordPolicies,
   name: string,
-  { storage, mount }: BackgroundCall,
+  call: BackgroundCall,
 ): Promise<ConnectionRecord> {
+  const { storage, mount } = call;
   const { config } = await databases.open(storage, mount, name);
   for (const field of ['username', 'password'] as const) {
     if (config[field] === '') refuse(`unable to rotate root credentials: no ${field} in configuration`);
@@ -224,9 +228,9 @@ async function rotateRoot(
     throw underWay();
   });
   const words = { name: config.username, username: config.username, password: pending };
-  const { call } = await databases.open(storage, mount, name);
-  await call('setPassword', config.root_rotation_statements, words);
-  await settleRoot(databases, storage, mount, name, pending);
+  const opened = await databases.open(storage, mount, name);
+  await opened.call('setPassword', config.root_rotation_statements, words);
+  await settleRoot(databases, call, name, pending);
   intent.settle();
   return config;
 }
@@ -249,11 +253,8 @@ export const rotateRootsWhenDue = (
   });
 
 /** Recovers from an interrupted rotation: stores the password that is valid now. */
-export async function resumeRootRotation(
-  databases: Databases,
-  name: string,
-  { storage, mount }: BackgroundCall,
-): Promise<void> {
+export async function resumeRootRotation(databases: Databases, name: string, call: BackgroundCall): Promise<void> {
+  const { storage } = call;
   const config = await configs.find(storage, name);
   if (config?.pending === undefined) return;
   const works = (password: string) =>
@@ -267,7 +268,7 @@ export async function resumeRootRotation(
           return false;
         },
       );
-  if (await works(config.pending)) await settleRoot(databases, storage, mount, name, config.pending);
+  if (await works(config.pending)) await settleRoot(databases, call, name, config.pending);
   else if (await works(config.password)) {
     await changeConfig(storage, name, (found) =>
       found.pending === config.pending ? { ...found, pending: undefined } : undefined,
@@ -277,13 +278,14 @@ export async function resumeRootRotation(
 
 async function settleRoot(
   databases: Databases,
-  storage: BackgroundCall['storage'],
-  mount: BackgroundCall['mount'],
+  { storage, mount, nowMs: rotatedAtMs }: BackgroundCall,
   name: string,
   password: string,
 ): Promise<void> {
   const changed = await changeConfig(storage, name, (found) =>
-    found.pending === password ? { ...found, password, pending: undefined, generation: newGeneration() } : undefined,
+    found.pending === password
+      ? { ...found, password, pending: undefined, rotatedAtMs, generation: newGeneration() }
+      : undefined,
   );
   if (!changed) throw underWay();
   databases.forget(mount, name);

@@ -333,8 +333,14 @@ describe('the engine database with PostgreSQL', () => {
 
   it('rotates the password of the configured user, and keeps working (E9.10)', async () => {
     await mount();
+    const shown = async () => (await secrets.root.read(`${at}/config/pg`).expect(200)).body.data.last_rotation;
+    expect(await shown()).toBeUndefined();
     await secrets.root.write(`${at}/rotate-root/pg`).expect(204);
     expect(await logsIn(manager, managerPassword)).toBe(false);
+    const rotated = await shown();
+    expect(rotated).toBe(new Date(clock.now()).toISOString());
+    await secrets.root.write(`${at}/config/pg`, { max_open_connections: 5 }).expect(204);
+    expect(await shown()).toBe(rotated);
     const { username, password } = (await secrets.root.read(`${at}/creds/app`).expect(200)).body.data;
     expect(await logsIn(username, password)).toBe(true);
     await admin.query(`ALTER ROLE ${manager} PASSWORD ${pg.escapeLiteral(managerPassword)}`);
@@ -346,6 +352,7 @@ describe('the engine database with PostgreSQL', () => {
         connection_url: address().replace('{{username}}', manager),
       })
       .expect(204);
+    expect(await shown()).toBeUndefined();
     expect((await secrets.root.write(`${at}/rotate-root/pg`).expect(400)).body.errors[0]).toContain(
       'no username in configuration',
     );
