@@ -357,7 +357,8 @@ describe('notifications', () => {
         )
       ).rows[0];
     expect(await waiting()).toMatchObject({ attempts: 1, code: '503', open: true });
-    const due = () => workspaces.service.pool.query('UPDATE notification_delivery SET due_at = now()');
+    const due = () =>
+      workspaces.service.pool.query("UPDATE notification_delivery SET due_at = now() - interval '1 second'");
     await due();
     await deliver();
     const second = await waiting();
@@ -387,7 +388,7 @@ describe('notifications', () => {
     const ofIt = 'WHERE configuration_id = $1 AND run_id IS NOT NULL';
     const sendWhileTaken = async (status: number) => {
       receiver.status = status;
-      await query(`UPDATE notification_delivery SET due_at = now() ${ofIt}`);
+      await query(`UPDATE notification_delivery SET due_at = now() - interval '1 second' ${ofIt}`);
       receiver.meanwhile = () =>
         query(`UPDATE notification_delivery SET attempts = attempts + 1, due_at = '2100-01-01Z' ${ofIt}`);
       expect(await deliver()).toBe(1);
@@ -522,7 +523,7 @@ describe('notifications', () => {
     unknown.add('gone@example.com');
     await startRun(admin, workspace).expect(201);
     const again = async () => {
-      await workspaces.service.pool.query('UPDATE notification_delivery SET due_at = now()');
+      await workspaces.service.pool.query("UPDATE notification_delivery SET due_at = now() - interval '1 second'");
       await deliver();
       return mails.map((mail) => mail.to[0]).sort();
     };

@@ -391,7 +391,9 @@ describe('policies in the life of a run', () => {
     await settle();
     expect(await runs.statusOf(id)).toBe('post_plan_running');
     meanwhile = async () => {
-      await workspaces.service.pool.query('UPDATE policy_evaluation SET ends_at = now(), next_at = now()');
+      await workspaces.service.pool.query(
+        "UPDATE policy_evaluation SET ends_at = now() - interval '1 second', next_at = now() - interval '1 second'",
+      );
       await settle();
     };
     await judge();

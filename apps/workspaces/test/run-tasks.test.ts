@@ -85,7 +85,9 @@ describe('run tasks', () => {
   const statusesOf = async (id: string) =>
     Object.fromEntries(Object.entries(await stagesOf(id)).map(([name, one]) => [name, one.attributes.status]));
   const makeDue = () =>
-    workspaces.service.pool.query('UPDATE task_result SET next_at = now() WHERE next_at IS NOT NULL');
+    workspaces.service.pool.query(
+      "UPDATE task_result SET next_at = now() - interval '1 second' WHERE next_at IS NOT NULL",
+    );
   /** Sends due requests, and returns the last one. */
   const answered = async (attributes: object = { status: 'passed' }) => {
     await perform();
