@@ -128,8 +128,8 @@ const ofDatabase: Planted = {
   'E9.10': texts('database/config')(
     ['before?.pending !== undefined && fields.password === undefined', 'false'],
     [
-      'found.pending === password ? { ...found, password, pending: undefined, generation: newGeneration() } : undefined',
-      'found.pending === password ? { ...found, pending: undefined, generation: newGeneration() } : undefined',
+      '{ ...found, password, pending: undefined, rotatedAtMs, generation: newGeneration() }',
+      '{ ...found, pending: undefined, rotatedAtMs, generation: newGeneration() }',
     ],
   ),
   'E9.11': [
