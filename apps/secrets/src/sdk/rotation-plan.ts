@@ -4,6 +4,7 @@ import { parseCron } from './cron';
 import { bool, duration, string } from './fields';
 import { recordFields } from './record-fields';
 import { refuse } from './refuse';
+import { timeText } from './time-text';
 
 /** The fields of a configuration that say when its root credential is replaced. */
 export const rotationFields = recordFields({
@@ -148,14 +149,13 @@ export function hasTerms(terms: Terms): boolean {
 
 /** The settings and the state of rotation. */
 export function shownRotation(terms: Terms, plan: Plan | undefined): z.output<typeof rotationOutput> {
-  const time = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString());
   return {
     rotation_period: terms.rotation_period,
     rotation_schedule: terms.rotation_schedule,
     rotation_window: terms.rotation_window,
     disable_automated_rotation: terms.disable_automated_rotation,
-    next_rotation: time(plan?.tryAtMs),
-    last_rotation: time(plan?.rotatedAtMs),
+    next_rotation: timeText(plan?.tryAtMs),
+    last_rotation: timeText(plan?.rotatedAtMs),
     rotation_failures: plan?.failures ?? 0,
     last_rotation_error: plan?.lastError ?? '',
   };

@@ -3,6 +3,7 @@ import type { Call } from '../../sdk/call';
 import { stillThere } from '../../sdk/collection';
 import { path } from '../../sdk/path';
 import { data } from '../../sdk/reply';
+import { timeText } from '../../sdk/time-text';
 import type { Databases } from './databases';
 import { mostSessions, type ServerSession } from './driver';
 import { staticRoles } from './static-record';
@@ -109,5 +110,3 @@ function shown(username: string, { kind, role, lease }: UserOwner, sessions: rea
     })),
   };
 }
-
-const timeText = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString());

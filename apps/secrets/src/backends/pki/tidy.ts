@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { path } from '../../sdk/path';
 import { refuse } from '../../sdk/refuse';
 import { data, empty } from '../../sdk/reply';
+import { timeText } from '../../sdk/time-text';
 import { autoTidy, cancelTidy, findTidy, startTidy, type TidyState } from './tidy-run';
 import { autoTidyFields, checkPlan, choicesText, hasWork, planOf, tidyFields } from './tidy-settings';
 
 const unset = Object.fromEntries(Object.keys(tidyFields.defaults).map((name) => [name, null]));
-const rfc3339 = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString());
 
 const counts = (state: TidyState) => ({
   cert_store_deleted_count: state.removed,
@@ -36,13 +36,13 @@ function show(state: TidyState | undefined, mount: string) {
     state: state?.state ?? 'Inactive',
     error: null,
     message: state?.state === 'Running' ? 'Tidying certificate store' : null,
-    time_started: rfc3339(state?.startedAtMs),
-    time_finished: rfc3339(state?.finishedAtMs),
+    time_started: timeText(state?.startedAtMs),
+    time_finished: timeText(state?.finishedAtMs),
     ...(state ? counts(state) : uncounted),
     current_cert_store_count: null,
     current_revoked_cert_count: null,
     internal_backend_uuid: mount,
-    ...(state && { last_auto_tidy_finished: rfc3339(state.finishedAtMs ?? state.startedAtMs) }),
+    ...(state && { last_auto_tidy_finished: timeText(state.finishedAtMs ?? state.startedAtMs) }),
   };
 }
 

@@ -4,6 +4,7 @@ import type { LiveMount } from '../../../kernel/mounts/mount';
 import { announced, bool, int, string } from '../../../sdk/fields';
 import { path } from '../../../sdk/path';
 import { data } from '../../../sdk/reply';
+import { timeText } from '../../../sdk/time-text';
 import { readAfter, readLimit } from '../list-input';
 import type { LeaseParts } from './find-lease';
 
@@ -114,5 +115,3 @@ function placeOf(text: string): TimelinePlace {
   const [dueAtMs, hash] = readAfter(/^(\d{1,15})\.((?:[0-9a-f]{2}){1,64})$/, text);
   return { dueAtMs: Number(dueAtMs), hash: hash! };
 }
-
-const timeText = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString());

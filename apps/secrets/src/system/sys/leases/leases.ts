@@ -5,6 +5,7 @@ import { bool, duration, string } from '../../../sdk/fields';
 import { PageInput, pageOf } from '../../../sdk/paging';
 import { operation, path } from '../../../sdk/path';
 import { data, empty, keys, missing } from '../../../sdk/reply';
+import { timeText } from '../../../sdk/time-text';
 import { findLease, type LeaseParts } from './find-lease';
 import { leaseTimelinePath } from './lease-timeline';
 
@@ -268,8 +269,6 @@ function parseLimit(text: string | undefined): number {
     throw new Refusal('invalid', 'invalid limit: give a positive number or none');
   return limit;
 }
-
-const timeText = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString());
 
 /** Of two equivalent paths, the older one has the id with a number. */
 const older = (base: string) => (base.startsWith('leases/') ? '' : '2');
