@@ -132,6 +132,16 @@ describe('the engine database with PostgreSQL', () => {
     const reader = await secrets.withPolicy(`path "${at}/config/*" { capabilities = ["read"] }`);
     await reader.read(`${at}/config/pg/sessions`).expect(403);
     await secrets.root.read(`${at}/config/absent/sessions`).expect(400);
+    await secrets.root.write('sys/namespaces/inner').expect(200);
+    const inner = secrets.as(secrets.rootToken, { 'X-Service-Namespace': 'inner' });
+    await inner.write(`sys/mounts/${at}`, { type: 'database' }).expect(204);
+    await inner.write(`${at}/config/pg`, config()).expect(204);
+    await inner.write(`${at}/roles/app`, { db_name: 'pg', creation_statements: creation }).expect(204);
+    const within = (await inner.read(`${at}/creds/app`).expect(200)).body;
+    const found = (await inner.read(`${at}/config/pg/sessions`).expect(200)).body.data.users;
+    expect(found.filter(({ kind }: { kind: string }) => kind === 'dynamic')).toEqual([
+      expect.objectContaining({ username: within.data.username, lease_id: within.lease_id }),
+    ]);
     await secrets.root.delete(`${at}/static-roles/kept`).expect(204);
     await admin.query(`DROP ROLE ${fixed}`);
   });

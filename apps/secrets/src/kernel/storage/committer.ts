@@ -190,9 +190,9 @@ export class GroupCommitter implements Committer {
   /** By one statement, or, if that refuses, in a transaction, which finds out why. */
   private async writeEntries(batch: readonly QueuedSet[]): Promise<void> {
     const { changes, cache, database, deletedRows } = this.options;
+    if (changes.mustTell) return this.writeMixed(batch);
     const sets = batch.map(({ set }) => set);
     const operations = lastOperations(sets);
-    if (changes.mustTell) return this.writeMixed(batch);
     const tickets = [...operations.keys()].map((key) => cache.begin(key, true));
     let outcome: ReadonlyMap<string, Entry | null> | undefined;
     try {
