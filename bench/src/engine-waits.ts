@@ -4,7 +4,7 @@ import { withClient } from '@keystead/postgres';
 import { work } from '../servers/clients';
 import { choosePinning, machine, type Pinning, pinProcess } from './machine';
 import { aboutPinning, type Ground, onGround, runProgram } from './program';
-import { reads, readsDuring, resident, shown } from './reads';
+import { Reader, resident, shown } from './reads';
 import { initialised, startAudited } from './secrets-family';
 import { ask, times } from './service';
 import { lined } from './table';
@@ -166,13 +166,12 @@ async function waits(
     read: (at) => call('GET', at),
   };
   await world.write('cubbyhole/one', { value: 'x' });
-  const read = () => world.read('cubbyhole/one');
-  await reads(read);
-  const quiet = await reads(read);
+  const reader = await Reader.start({ url: `${url}/v1/cubbyhole/one`, headers }, atEnd);
+  const quiet = await reader.quiet();
   const run = await works[name]!(world);
   const before = resident(pid);
   const said = run();
-  const { times, peakMib } = await readsDuring(read, pid, said);
+  const { times, peakMib } = await reader.during(pid, said);
   const quietThenBusy = [
     shown(quiet, 0.5),
     shown(quiet, 0.99),

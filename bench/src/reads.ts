@@ -1,52 +1,72 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
 import os from 'node:os';
+import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Read } from '../servers/reader';
+import { benchRoot } from './child';
 import { quantile } from './figures';
 import { residentKib } from './machine';
 
-const rounds = 1000;
+const quietMs = 5000;
 
 /** Lowers the priority of a process, so that it takes no time from others. */
 export function giveWay(pid: number): void {
   os.setPriority(pid, Math.min(os.constants.priority.PRIORITY_LOW, os.getPriority() + 10));
 }
 
-/** How long reads take, one every few milliseconds. */
-export async function reads(read: () => Promise<unknown>): Promise<number[]> {
-  const times: number[] = [];
-  for (let n = 0; n < rounds; n++) {
-    times.push(await timed(read));
-    await sleep(3);
-  }
-  return times;
-}
+/**
+ * A process that reads an address every few milliseconds. It does nothing else: a client that also does the work stops
+ * for its own garbage, up to 60 ms at a time, and this would count as a wait for the service.
+ */
+export class Reader {
+  private constructor(private readonly child: ChildProcess) {}
 
-/** The same until `work` is done, with the peak memory of the answering process. */
-export async function readsDuring(
-  read: () => Promise<unknown>,
-  pid: number,
-  work: Promise<unknown>,
-): Promise<{ times: number[]; peakMib: number }> {
-  let working = true;
-  const done = work.finally(() => {
-    working = false;
-  });
-  // Until it is awaited below.
-  done.catch(() => {});
-  const times: number[] = [];
-  let peakMib = resident(pid);
-  while (working) {
-    times.push(await timed(read));
-    peakMib = Math.max(peakMib, resident(pid));
-    await sleep(3);
+  static async start(what: Read, atEnd: (work: () => void) => void): Promise<Reader> {
+    const file = path.join(benchRoot, 'servers', 'reader.ts');
+    // Several threads that collect garbage would wait for each other, as they share a core with PostgreSQL.
+    const child = fork(file, { cwd: benchRoot, execArgv: ['--single-threaded-gc', '--import', 'tsx'] });
+    atEnd(() => child.kill('SIGKILL'));
+    await once(child, 'message');
+    child.send(what);
+    return new Reader(child);
   }
-  await done;
-  return { times, peakMib };
-}
 
-async function timed(work: () => Promise<unknown>): Promise<number> {
-  const start = performance.now();
-  await work();
-  return performance.now() - start;
+  /** How long reads take while nothing else happens, in ms; after a warm-up. */
+  async quiet(): Promise<number[]> {
+    await sleep(quietMs);
+    await this.times();
+    await sleep(quietMs);
+    return this.times();
+  }
+
+  /** How long reads take until `work` is done, with the peak memory of the answering process. */
+  async during(pid: number, work: Promise<unknown>): Promise<{ times: number[]; peakMib: number }> {
+    await this.times();
+    let peakMib = resident(pid);
+    const watch = setInterval(() => {
+      peakMib = Math.max(peakMib, resident(pid));
+    }, 5);
+    try {
+      await work;
+    } finally {
+      clearInterval(watch);
+    }
+    return { times: await this.times(), peakMib };
+  }
+
+  /** The times since the last call; throws if the process ended, as after a read that failed. */
+  private async times(): Promise<number[]> {
+    const ended = once(this.child, 'exit').then(([code]) => {
+      throw new Error(`the reader ended (${code})`);
+    });
+    ended.catch(() => {});
+    const answer = once(this.child, 'message');
+    this.child.send('times');
+    const [times] = (await Promise.race([answer, ended])) as [number[]];
+    if (times.length === 0) throw new Error('nothing was read');
+    return times;
+  }
 }
 
 /** A quantile of times in milliseconds; 1 is the longest. */

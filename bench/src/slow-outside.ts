@@ -6,7 +6,7 @@ import { benchRoot } from './child';
 import { choosePinning, pinProcess } from './machine';
 import { startOutside } from './outside-family';
 import { type Ground, onGround, runProgram } from './program';
-import { giveWay, reads, readsDuring, resident, shown } from './reads';
+import { giveWay, Reader, resident, shown } from './reads';
 import { ask } from './service';
 
 const callers = 500;
@@ -24,12 +24,11 @@ async function main({ folder, postgres, atEnd }: Ground): Promise<void> {
   const { url, pid, root, standIns } = await startOutside(setting, thinkMs);
   const headers = { 'X-Service-Token': root };
   await ask(`${url}/v1/cubbyhole/one`, 'POST', headers, { value: 'x' });
-  const read = () => ask(`${url}/v1/cubbyhole/one`, 'GET', headers);
+  const reader = await Reader.start({ url: `${url}/v1/cubbyhole/one`, headers }, atEnd);
   const crowd = await startCrowd();
   atEnd(() => crowd.kill('SIGKILL'));
   for (const { pid } of [standIns, crowd]) giveWay(pid as number);
-  await reads(read);
-  const quiet = await reads(read);
+  const quiet = await reader.quiet();
   const before = resident(pid);
   process.kill(standIns.pid, 'SIGUSR2');
   const started = performance.now();
@@ -37,7 +36,7 @@ async function main({ folder, postgres, atEnd }: Ground): Promise<void> {
   const all = answered(crowd, { url: `${url}/v1/scheduler/creds/bench`, headers, count: callers, withinMs }).then(
     () => performance.now() - started,
   );
-  const { times: crowded, peakMib: peak } = await readsDuring(read, pid, all);
+  const { times: crowded, peakMib: peak } = await reader.during(pid, all);
   const line = (what: string, times: readonly number[]) =>
     process.stdout.write(`${what}: ${times.length} reads, p50 ${shown(times, 0.5)} ms, p99 ${shown(times, 0.99)} ms\n`);
   line('without callers', quiet);
