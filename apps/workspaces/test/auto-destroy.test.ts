@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { remindOfAutoDestroy, startAutoDestroy } from '../src/resources/runs/runs/auto-destroy';
 import { configured } from './configurations';
-import { startRuns, stateOf } from './run-fixture';
+import { managing, pushState, startRuns } from './run-fixture';
 import { ref, resource } from './start-workspaces';
 
 // Otherwise resources would be destroyed without a request, twice, or too early.
@@ -31,20 +30,7 @@ describe('automatic destruction', () => {
   /** Uploads a state with this many resources. */
   const manage = async (count: number, id = runs.workspace) => {
     serial += 1;
-    const resources = Array.from({ length: count }, (_, n) => ({
-      mode: 'managed',
-      type: 'terraform_data',
-      name: `crane${n}`,
-      provider: 'provider["terraform.io/builtin/terraform"]',
-      instances: [{ schema_version: 0, attributes: { id: `${serial}-${n}` } }],
-    }));
-    const state = { ...JSON.parse(stateOf(serial).toString()), lineage: `l-${id}`, resources };
-    const bytes = Buffer.from(JSON.stringify(state));
-    const md5 = createHash('md5').update(bytes).digest('hex');
-    const body = resource('state-versions', { serial, md5, lineage: `l-${id}`, state: bytes.toString('base64') });
-    await admin.post(`workspaces/${id}/actions/lock`, {}).expect(200);
-    await admin.post(`workspaces/${id}/state-versions`, body).expect(201);
-    await admin.post(`workspaces/${id}/actions/unlock`, {}).expect(200);
+    await pushState(admin, id, managing(serial, count, `l-${id}`));
   };
   const trail = async () =>
     (await admin.get('organizations/acme/audit-events?page[size]=100').expect(200)).body.data.map(

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { grant, grantProject, member, organizationToken, project, team } from './members';
+import { managing, pushState } from './run-fixture';
 import { ref, resource, startWorkspaces } from './start-workspaces';
 
 const projectBody = (attributes: object) => resource('projects', attributes);
@@ -193,6 +194,39 @@ describe('projects', () => {
     await mover.post(path, body).expect(204);
     expect([await projectOf(one), await projectOf(two)]).toEqual([to, to]);
     await mover.post(`projects/${from}/relationships/workspaces`, { data: [{ type: 'teams', id: one }] }).expect(422);
+  });
+
+  it('says whether its workspaces may be deleted with what they manage, and only owners change that', async () => {
+    const { admin } = workspaces;
+    const id = await project(workspaces, 'acme', 'deletable');
+    const administrators = await team(workspaces, 'acme', 'administrators');
+    await grantProject(workspaces, administrators, id, 'admin');
+    const one = await member(workspaces, 'acme', [administrators]);
+    const made = resource('workspaces', { name: 'managing' }, { project: ref('projects', id) });
+    const workspace = (await admin.post('organizations/acme/workspaces', made).expect(201)).body.data.id;
+    await pushState(admin, workspace, managing(1, 1));
+    const may = async (client: typeof admin) =>
+      (await client.get(`workspaces/${workspace}`).expect(200)).body.data.attributes.permissions['can-force-delete'];
+    const set = (client: typeof admin, allowed: boolean | null) =>
+      client.patch(`projects/${id}`, projectBody({ 'allow-force-delete-workspaces': allowed }));
+    expect([await may(admin), await may(one)]).toEqual([true, false]);
+    await set(one, true).expect(403);
+    await set(one, null).expect(200);
+    await one.delete(`workspaces/${workspace}`).expect(403);
+    const shown = await set(admin, true).expect(200);
+    expect(shown.body.data.attributes['allow-force-delete-workspaces']).toBe(true);
+    expect(await may(one)).toBe(true);
+    await admin
+      .patch('organizations/acme', resource('organizations', { 'allow-force-delete-workspaces': true }))
+      .expect(200);
+    await set(admin, false).expect(200);
+    await set(one, null).expect(403);
+    expect(await may(one)).toBe(false);
+    await admin
+      .patch('organizations/acme', resource('organizations', { 'allow-force-delete-workspaces': false }))
+      .expect(200);
+    await set(admin, true).expect(200);
+    await one.delete(`workspaces/${workspace}`).expect(204);
   });
 
   it('filters by what the caller may do in a project', async () => {

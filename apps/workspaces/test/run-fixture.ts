@@ -1,13 +1,36 @@
+import { createHash } from 'node:crypto';
 import { beforeAll, beforeEach } from '@jest/globals';
 import { configured, startRun } from './configurations';
 import { fakeWorker } from './fake-worker';
-import { startWorkspaces } from './start-workspaces';
+import { type Client, resource, startWorkspaces } from './start-workspaces';
 
 /** A state file with a serial. */
 export const stateOf = (serial: number): Buffer =>
   Buffer.from(
     JSON.stringify({ version: 4, terraform_version: '1.11.4', serial, lineage: 'l-1', outputs: {}, resources: [] }),
   );
+
+/** The same with resources, and a lineage. */
+export const managing = (serial: number, count: number, lineage = 'l-1'): Buffer => {
+  const resources = Array.from({ length: count }, (_, n) => ({
+    mode: 'managed',
+    type: 'terraform_data',
+    name: `crane${n}`,
+    provider: 'provider["terraform.io/builtin/terraform"]',
+    instances: [{ schema_version: 0, attributes: { id: `${serial}-${n}` } }],
+  }));
+  return Buffer.from(JSON.stringify({ ...JSON.parse(stateOf(serial).toString()), lineage, resources }));
+};
+
+/** Makes a state file the current one of a workspace. */
+export async function pushState(client: Client, workspaceId: string, state: Buffer): Promise<void> {
+  const { serial, lineage } = JSON.parse(state.toString()) as { serial: number; lineage: string };
+  const md5 = createHash('md5').update(state).digest('hex');
+  const body = resource('state-versions', { serial, md5, lineage, state: state.toString('base64') });
+  await client.post(`workspaces/${workspaceId}/actions/lock`, {}).expect(200);
+  await client.post(`workspaces/${workspaceId}/state-versions`, body).expect(201);
+  await client.post(`workspaces/${workspaceId}/actions/unlock`, {}).expect(200);
+}
 
 /** The same with an output that contains a string. */
 export const stateWithOutput = (serial: number, value: string): Buffer =>

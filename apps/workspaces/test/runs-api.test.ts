@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { announced, configured, fetchUrl, startRun } from './configurations';
 import { member } from './members';
-import { startRuns } from './run-fixture';
+import { pushState, startRuns, stateOf } from './run-fixture';
 import { ref, resource } from './start-workspaces';
 
 describe('runs over the API', () => {
@@ -65,6 +65,18 @@ describe('runs over the API', () => {
       .expect(200);
     const local = await startRun(admin, runs.workspace).expect(422);
     expect(local.body.errors[0].detail).toContain('execution mode local');
+  });
+
+  it('end at once when they destroy an empty workspace, but not one with a state', async () => {
+    const { body } = await startRun(admin, runs.workspace, { 'is-destroy': true }).expect(201);
+    expect(body.data.attributes).toMatchObject({ status: 'planned_and_finished', 'has-changes': false });
+    expect(body.data.relationships['configuration-version'].data).toBeNull();
+    const { id } = body.data.relationships.plan.data;
+    const { body: plan } = await admin.get(`plans/${id}`).expect(200);
+    expect(plan.data.attributes).toMatchObject({ status: 'finished', 'resource-destructions': 0 });
+    expect(await runs.worker.claim()).toBeUndefined();
+    await pushState(admin, runs.workspace, stateOf(1));
+    await startRun(admin, runs.workspace, { 'is-destroy': true }).expect(422);
   });
 
   it('need the right for planning, applying or administering', async () => {

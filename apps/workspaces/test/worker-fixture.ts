@@ -211,6 +211,7 @@ const job: RunJob = {
   generateConfig: false,
   infraVersion: '',
   workingDirectory: null,
+  varFiles: [],
   debuggingMode: false,
   structuredOutput: false,
   timeoutSeconds: 600,

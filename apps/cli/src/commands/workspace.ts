@@ -15,6 +15,7 @@ interface WorkspaceFlags extends ServiceFlags {
   description?: string;
   executionMode?: string;
   workingDirectory?: string;
+  varFile?: string[];
   toolVersion?: string;
   autoApply?: boolean;
   project?: string;
@@ -74,6 +75,7 @@ export const workspaceCommands: readonly CommandSpec[] = [
       '--description <text>': 'what it is for',
       '--execution-mode <mode>': 'where its runs take place: remote, local or agent',
       '--working-directory <path>': 'folder of the configuration in which runs work',
+      '--var-file <path>': { help: 'file of variables in the configuration; repeat for more', repeatable: true },
       '--tool-version <version>': { help: 'version of the tool that runs use', also: ['--terraform-version'] },
       '--project <id>': 'the project it belongs to',
       '--auto-apply': 'apply plans without asking',
@@ -88,6 +90,7 @@ export const workspaceCommands: readonly CommandSpec[] = [
           description: flags.description,
           'execution-mode': flags.executionMode,
           'working-directory': flags.workingDirectory,
+          'var-files': flags.varFile,
           'terraform-version': flags.toolVersion,
           'auto-apply': flags.autoApply,
         },

@@ -157,6 +157,22 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
     }
   }, 600_000);
 
+  it('takes files of variables from its folder and from the root; those of the workspace win', async () => {
+    const files = {
+      'net/main.tf':
+        'variable "x" {}\nvariable "y" {}\nvariable "z" {}\noutput "all" { value = "${var.x}${var.y}${var.z}" }',
+      'net/a.tfvars': 'x = "a"\ny = "a"\nz = "a"\n',
+      'envs/b.tfvars': 'y = "b"\nz = "b"\n',
+    };
+    const job = { workingDirectory: 'net', varFiles: ['a.tfvars', '/envs/b.tfvars'] };
+    const variables = [{ key: 'z', value: 'c', hcl: false, sensitive: false }];
+    expect((await plan({ files, variables, job })).under.text()).toContain('"abc"');
+    expect((await apply({ files, variables, job })).result).toMatchObject({ outcome: 'applied' });
+    const missing = await plan({ files, variables, job: { ...job, varFiles: ['c.tfvars'] } });
+    expect(missing.result).toMatchObject({ outcome: 'errored' });
+    expect(missing.under.text()).toContain('c.tfvars');
+  }, 600_000);
+
   it('ignores settings of the tool in a repository, and providers that replace others', async () => {
     const settings = 'provider_installation {\n  dev_overrides { "hashicorp/null" = "/tmp" }\n  direct {}\n}\n';
     const names = ['.terraformrc', 'terraform.rc', '.tofurc', 'home/.terraformrc', '.config/opentofu/tofurc'];

@@ -5920,6 +5920,7 @@ export interface paths {
           "application/vnd.api+json": {
             data: {
               attributes?: {
+                "allow-force-delete-workspaces"?: boolean | null;
                 "auto-destroy-activity-duration"?: string | null;
                 "default-agent-pool-id"?: string | null;
                 "default-execution-mode"?: "remote" | "local" | "agent" | null;
@@ -8138,6 +8139,7 @@ export interface paths {
                 "structured-run-output-enabled"?: boolean;
                 "trigger-patterns"?: string[] | null;
                 "trigger-prefixes"?: string[] | null;
+                "var-files"?: string[];
                 "vcs-repo"?: {
                   branch?: string | null;
                   identifier?: string;
@@ -8284,6 +8286,7 @@ export interface paths {
                 "structured-run-output-enabled"?: boolean;
                 "trigger-patterns"?: string[] | null;
                 "trigger-prefixes"?: string[] | null;
+                "var-files"?: string[];
                 "vcs-repo"?: {
                   branch?: string | null;
                   identifier?: string;
@@ -9783,6 +9786,7 @@ export interface paths {
           "application/vnd.api+json": {
             data: {
               attributes?: {
+                "allow-force-delete-workspaces"?: boolean | null;
                 "auto-destroy-activity-duration"?: string | null;
                 "default-agent-pool-id"?: string | null;
                 "default-execution-mode"?: "remote" | "local" | "agent" | null;
@@ -13814,6 +13818,7 @@ export interface paths {
                 "structured-run-output-enabled"?: boolean;
                 "trigger-patterns"?: string[] | null;
                 "trigger-prefixes"?: string[] | null;
+                "var-files"?: string[];
                 "vcs-repo"?: {
                   branch?: string | null;
                   identifier?: string;
@@ -17190,6 +17195,7 @@ export interface components {
     };
     ProjectsResource: {
       attributes: {
+        "allow-force-delete-workspaces": boolean | null;
         "auto-destroy-activity-duration": string | null;
         /** Format: date-time */
         "created-at": string;
@@ -18804,6 +18810,7 @@ export interface components {
         "trigger-prefixes": string[];
         /** Format: date-time */
         "updated-at": string;
+        "var-files": string[];
         "vcs-repo": {
           branch: string | null;
           "display-identifier": string;

@@ -76,11 +76,13 @@ function General({ project }: { readonly project: ProjectResource }) {
     'own-mode': attributes['setting-overwrites']['default-execution-mode'],
     'default-execution-mode': attributes['default-execution-mode'],
     'default-agent-pool-id': project.relationships['default-agent-pool'].data?.id ?? '',
+    'force-delete': String(attributes['allow-force-delete-workspaces'] ?? ''),
     'secrets-role': attributes['secrets-role'] ?? '',
     'secrets-namespace': attributes['secrets-namespace'] ?? '',
   });
   const save = useChange((api) => {
-    const { 'own-mode': own, 'default-execution-mode': mode, 'default-agent-pool-id': pool, ...rest } = draft.changes;
+    const { 'own-mode': own, 'default-execution-mode': mode, 'default-agent-pool-id': pool, ...others } = draft.changes;
+    const { 'force-delete': deletes, ...rest } = others;
     const { value } = draft;
     const overwrites = { 'default-execution-mode': value['own-mode'] };
     const modes = value['own-mode'] ? { 'default-execution-mode': value['default-execution-mode'] } : {};
@@ -89,7 +91,13 @@ function General({ project }: { readonly project: ProjectResource }) {
     const texts = Object.fromEntries(
       Object.entries(rest).map(([name, text]) => [name, name === 'name' ? text : text || null]),
     );
-    const changes = { ...texts, ...(isModeChanged ? { ...modes, ...pools, 'setting-overwrites': overwrites } : {}) };
+    const deletion =
+      deletes === undefined ? {} : { 'allow-force-delete-workspaces': deletes === '' ? null : deletes === 'true' };
+    const changes = {
+      ...texts,
+      ...deletion,
+      ...(isModeChanged ? { ...modes, ...pools, 'setting-overwrites': overwrites } : {}),
+    };
     return api.PATCH('/api/v2/projects/{project_id}', {
       params: { path: { project_id: project.id } },
       body: { data: { type: 'projects', attributes: changes } },
@@ -117,6 +125,16 @@ function General({ project }: { readonly project: ProjectResource }) {
       {value['own-mode'] && value['default-execution-mode'] === 'agent' ? (
         <TextField label="Agent pool" placeholder="apool-…" {...field('default-agent-pool-id')} />
       ) : null}
+      <SelectField
+        label="Workspaces that manage resources may be deleted"
+        {...field('force-delete')}
+        options={[
+          { value: '', label: 'As the organization says' },
+          { value: 'true', label: 'By administrators of a workspace' },
+          { value: 'false', label: 'By owners only' },
+        ]}
+        hint="Only owners of the organization may change this."
+      />
       <TextField
         label="Role in the secrets service"
         {...field('secrets-role')}

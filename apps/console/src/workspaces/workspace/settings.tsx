@@ -6,6 +6,7 @@ import { SameBy } from '../../design/page';
 import { rule, useChange, useRead } from '../api';
 import { DangerZone } from '../parts/danger-zone';
 import { fieldsOf, useDraft } from '../parts/draft';
+import { typedLines } from '../parts/typed';
 import { WorkspaceHead } from './head';
 import { Repository } from './repository';
 import { WorkspaceRetention } from './retention';
@@ -62,6 +63,7 @@ function GeneralSettings({ workspace, org }: { readonly workspace: Workspace; re
     'agent-pool-id': workspace.relationships['agent-pool'].data?.id ?? '',
     'infra-version': was['infra-version'],
     'working-directory': was['working-directory'] ?? '',
+    'var-files': was['var-files'].join('\n'),
     'secrets-role': was['secrets-role'] ?? '',
     'auto-apply': was['auto-apply'],
     'allow-destroy-plan': was['allow-destroy-plan'],
@@ -73,6 +75,7 @@ function GeneralSettings({ workspace, org }: { readonly workspace: Workspace; re
     ...(mode === was['execution-mode'] ? {} : { 'execution-mode': mode }),
     ...(mode === 'agent' && pool !== '' ? { 'agent-pool-id': pool } : {}),
     'working-directory': value['working-directory'] || null,
+    'var-files': typedLines(value['var-files']),
     'secrets-role': value['secrets-role'] || null,
   };
   const save = useChange(
@@ -114,6 +117,12 @@ function GeneralSettings({ workspace, org }: { readonly workspace: Workspace; re
       {mode === 'agent' ? <PoolField org={org} {...field('agent-pool-id')} /> : null}
       <TextField label="Terraform version" hint="Exact, or a constraint such as ~> 1.11" {...field('infra-version')} />
       <TextField label="Working directory" placeholder="the root" {...field('working-directory')} />
+      <TextField
+        label="Variables files"
+        rows={2}
+        hint="One path per line, relative to the working directory, or to the root if it begins with /. Variables set here win."
+        {...field('var-files')}
+      />
       <TextField
         label="Secrets role"
         {...field('secrets-role')}

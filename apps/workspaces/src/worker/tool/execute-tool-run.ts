@@ -2,7 +2,7 @@ import { coerce, gte } from 'semver';
 import type { RunJob, ToolRunResult } from '../../resources/runs/runs/jobs/job';
 import type { Binary } from './binaries';
 import { type Executor, Failed, inSlot, type RunningJob } from './execute';
-import { files } from './job-files';
+import { files, variableArguments } from './job-files';
 
 /**
  * The first versions of Terraform with a command or an option; OpenTofu has no queries, and no option for the
@@ -46,7 +46,7 @@ async function refused(log: RunningJob['log'], why: string): Promise<ToolRunResu
 
 function argumentsOf(job: RunJob, binary: Binary, up: string): string[] {
   const { filters = [], directory = null, verbose = false, parallelism = null } = job.testing ?? {};
-  const common = ['-no-color', '-json', `-var-file=${up}/${files.variables}`];
+  const common = ['-no-color', '-json', ...variableArguments(job, up)];
   if (job.kind === 'query') {
     return ['query', ...common, ...(job.generateConfig ? [`-generate-config-out=${files.generated}`] : [])];
   }

@@ -18,6 +18,7 @@ import {
   setStatesAside,
   stateFile,
   type ToolSettings,
+  variableArguments,
   workingFolder,
   writeJobFiles,
 } from './job-files';
@@ -149,7 +150,7 @@ function planArguments(job: RunJob, up: string): string[] {
   return [
     ...['plan', ...plain, ...form(job), '-lock=false', '-detailed-exitcode'],
     `-out=${up}/${files.plan}`,
-    `-var-file=${up}/${files.variables}`,
+    ...variableArguments(job, up),
     ...(job.isDestroy ? ['-destroy'] : []),
     ...(job.refresh ? [] : ['-refresh=false']),
     ...(job.refreshOnly ? ['-refresh-only'] : []),
@@ -176,7 +177,7 @@ export async function executeApply(executor: Executor, running: RunningJob): Pro
         ...plain,
         ...form(running.job),
         '-lock=false',
-        ...(takesVariablesWithPlan(work.binary) ? [`-var-file=${work.up}/${files.variables}`] : []),
+        ...(takesVariablesWithPlan(work.binary) ? variableArguments(running.job, work.up) : []),
         `${work.up}/${files.plan}`,
       ])
       .finally(() => watched.stop());

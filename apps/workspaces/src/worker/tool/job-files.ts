@@ -93,6 +93,12 @@ async function writeIdentity(identity: IdentityFiles, jobFolder: JobFolder, home
   }
 }
 
+/** Arguments for the files of variables: those of the workspace, and that of the run, which comes last and wins. */
+export function variableArguments({ varFiles }: RunJob, up: string): string[] {
+  const named = varFiles.map((file) => (file.startsWith('/') ? `${up}/${files.configuration}${file}` : file));
+  return [...named, `${up}/${files.variables}`].map((file) => `-var-file=${file}`);
+}
+
 const stateNames = ['terraform.tfstate', 'terraform.tfstate.backup', 'terraform.tfstate.d', files.erroredState];
 
 /**

@@ -53,7 +53,7 @@ const connectionOf = ({ oauthTokenId, isInstallation }: PolicySet) =>
   isInstallation ? { vcshostAppInstallationId: oauthTokenId } : { oauthTokenId };
 
 /** Only patterns decide whether a commit concerns a set. */
-const byPatterns = { fileTriggersEnabled: true, triggerPrefixes: [], workingDirectory: null };
+const byPatterns = { fileTriggersEnabled: true, triggerPrefixes: [], workingDirectory: null, varFiles: [] };
 
 /**
  * Creates versions for the current commits of the branches that policy sets follow. Any number of callers may report

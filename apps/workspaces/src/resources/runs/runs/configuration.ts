@@ -43,6 +43,20 @@ export async function requireConfiguration(
   return { id: newest, speculative: false };
 }
 
+/**
+ * The same for a run that destroys: undefined in a workspace that has neither a configuration nor a state, where there
+ * is nothing to destroy.
+ */
+export async function configurationToDestroy(
+  db: Database,
+  workspace: Workspace,
+  named: string | null | undefined,
+): Promise<Configuration | undefined> {
+  const isEmpty = !named && workspace.currentConfigurationId === null && workspace.currentStateVersionId === null;
+  if (isEmpty && !(await newestUsable(db, workspace.id))) return undefined;
+  return requireConfiguration(db, workspace, named);
+}
+
 /** Creates a configuration that a worker will fetch from a repository; returns its id. */
 export async function createFetched(
   tx: Database,

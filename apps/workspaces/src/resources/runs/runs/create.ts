@@ -8,13 +8,13 @@ import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
 import { isPoolOpen } from '../../workspaces/projects/allowed';
 import { requireVersion, resolveVersion } from '../../workspaces/workspaces/infra-version';
-import { effectiveMode, type Workspace } from '../../workspaces/workspaces/workspace';
-import { type Configuration, requireConfiguration } from './configuration';
-import { advance, yieldAssessment } from './queue';
-import { find, type Run, type RunVariable, variablesCell } from './run';
+import { effectiveMode, requireWorkspace, type Workspace } from '../../workspaces/workspaces/workspace';
+import { type Configuration, configurationToDestroy, requireConfiguration } from './configuration';
+import { advance, finish, yieldAssessment } from './queue';
+import { find as findRun, type Run, type RunVariable, variablesCell } from './run';
 import { preparePolicies } from './stages/policies';
 import { prepareStages } from './stages/stages';
-import { moveRun } from './transition';
+import { movePhase, moveRun } from './transition';
 
 /** The settings of a new run in a request; omitted ones have the workspace's values. */
 export interface NewRun {
@@ -84,8 +84,8 @@ function sealed(keyring: Keyring, id: string, variables: readonly RunVariable[])
 
 /**
  * Creates a run; it starts when its turn comes and a worker is there. `commit`: a configuration that is still to be
- * fetched, for which the run waits. Throws `invalid` for a contradictory request, for a workspace whose runs take place
- * elsewhere, and for a missing configuration.
+ * fetched, for which the run waits. A destroy run of an empty workspace ends at once. Throws `invalid` for a contradictory
+ * request, for a workspace whose runs take place elsewhere, and for a missing configuration.
  */
 export async function create(
   db: Database,
@@ -100,20 +100,22 @@ export async function create(
   if (mode === 'agent' && poolId !== null && (await isPoolOpen(db, workspace, poolId)) !== true) {
     throw invalid('workspace', 'is in agent mode, and its agent pool is not open to it');
   }
-  const configuration = commit ?? (await requireConfiguration(db, workspace, input.configurationVersion));
-  const planOnly = input.planOnly === true || configuration.speculative;
-  const savePlan = input.savePlan === true && !planOnly;
+  const find = input.isDestroy ? configurationToDestroy : requireConfiguration;
+  const found = commit ?? (await find(db, workspace, input.configurationVersion));
   const version = input.infraVersion ? await requireVersion(db, input.infraVersion, workspace) : workspace.infraVersion;
   const infraVersion = await resolveVersion(db, version);
   const id = newId('run');
   return db.transaction(async (tx) => {
     await lockRow(tx, 'workspace', workspace.id);
+    const configuration = found ?? (await configurationToDestroy(tx, await requireWorkspace(tx, workspace.id), null));
+    const planOnly = input.planOnly === true || configuration?.speculative === true;
+    const savePlan = input.savePlan === true && !planOnly;
     if (!planOnly) await yieldAssessment(tx, workspace.id);
     await tx.prisma.run.createMany({
       data: {
         id,
         workspaceId: workspace.id,
-        configurationVersionId: configuration.id,
+        configurationVersionId: configuration?.id,
         status: 'pending',
         message: input.message ?? 'Queued manually via the API',
         source,
@@ -135,19 +137,33 @@ export async function create(
         createdById: actor.id,
       },
     });
-    const phases = (['plan', 'apply'] as const).map((kind) => ({ id: newId(kind), runId: id, kind }));
+    const [planId, applyId] = [newId('plan'), newId('apply')];
+    const phases = [
+      { id: planId, runId: id, kind: 'plan' },
+      { id: applyId, runId: id, kind: 'apply' },
+    ];
     await tx.prisma.runPhase.createMany({ data: phases });
-    await prepareStages(tx, id, planOnly);
-    await preparePolicies(tx, id);
+    if (configuration) {
+      await prepareStages(tx, id, planOnly);
+      await preparePolicies(tx, id);
+    }
     await moveRun(tx, id, 'pending', { actor, event: 'created' });
     await tx.prisma.workspace.updateMany({ where: { id: workspace.id }, data: { latestRunId: id } });
     await recordChange(tx, actor, {
       organizationId: workspace.organizationId,
       action: 'run.create',
       target: { type: 'runs', id, name: workspace.name },
-      after: { isDestroy: input.isDestroy === true, planOnly, savePlan, configurationVersionId: configuration.id },
+      after: { isDestroy: input.isDestroy === true, planOnly, savePlan, configurationVersionId: configuration?.id },
     });
-    await advance(tx, workspace.id);
-    return still(await find(tx, keyring, id));
+    if (configuration) await advance(tx, workspace.id);
+    else await endEmpty(tx, { id, workspaceId: workspace.id, planId, applyId });
+    return still(await findRun(tx, keyring, id));
   });
+}
+
+/** Ends a destroy run without a plan: the workspace is empty. */
+async function endEmpty(tx: Database, run: Parameters<typeof finish>[1]): Promise<void> {
+  const noChanges = { additions: 0, changes: 0, destructions: 0, imports: 0, hasChanges: false };
+  await movePhase(tx, run.planId, 'finished', noChanges);
+  await finish(tx, run, 'planned_and_finished', { reason: 'The workspace is empty: there is nothing to destroy' });
 }

@@ -6,6 +6,7 @@ const settings = (given: Partial<Triggers>): Triggers => ({
   triggerPrefixes: [],
   triggerPatterns: [],
   workingDirectory: null,
+  varFiles: [],
   ...given,
 });
 
@@ -19,6 +20,8 @@ describe('whether changes concern a workspace', () => {
     ['not its siblings', { workingDirectory: 'net' }, ['network/a.tf', 'b.tf'], false],
     ['those below a prefix', { workingDirectory: 'net', triggerPrefixes: ['/modules'] }, ['modules/x.tf'], true],
     ['not those elsewhere, with prefixes', { triggerPrefixes: ['modules'] }, ['net/x.tf'], false],
+    ['its files of variables', { workingDirectory: 'net', varFiles: ['/envs/a.tfvars'] }, ['envs/a.tfvars'], true],
+    ['not the same file elsewhere', { workingDirectory: 'net', varFiles: ['a.tfvars'] }, ['a.tfvars'], false],
     ['any, without file triggers', { fileTriggersEnabled: false, workingDirectory: 'net' }, ['b.tf'], true],
     ['those that match a pattern', { triggerPatterns: ['/modules/**/*.tf'] }, ['modules/a/b/c.tf'], true],
     ['a pattern at its first folder', { triggerPatterns: ['modules/**/*.tf'] }, ['modules/c.tf'], true],

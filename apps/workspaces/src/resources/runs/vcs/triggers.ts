@@ -6,6 +6,7 @@ export interface Triggers {
   readonly triggerPrefixes: readonly string[];
   readonly triggerPatterns: readonly string[];
   readonly workingDirectory: string | null;
+  readonly varFiles: readonly string[];
 }
 
 /** `/modules/net/` and `modules/net` are the same folder. */
@@ -26,11 +27,11 @@ function expressionOf(pattern: string): RE2JS {
 }
 
 /**
- * Whether changed files concern a workspace. Undefined (not all files are known) always does. Prefixes add to
- * the working directory; patterns replace it.
+ * Whether changed files concern a workspace. Undefined (not all files are known) always does. Prefixes and files of
+ * variables add to the working directory; patterns replace all of them.
  */
 export function concerns(triggers: Triggers, files: readonly string[] | undefined): boolean {
-  const { fileTriggersEnabled, triggerPrefixes, triggerPatterns, workingDirectory } = triggers;
+  const { fileTriggersEnabled, triggerPrefixes, triggerPatterns, workingDirectory, varFiles } = triggers;
   if (!fileTriggersEnabled || files === undefined) return true;
   if (triggerPatterns.length > 0) {
     const expressions = triggerPatterns.map(expressionOf);
@@ -39,7 +40,9 @@ export function concerns(triggers: Triggers, files: readonly string[] | undefine
   const own = folder(workingDirectory ?? '');
   if (own === '' && triggerPrefixes.length === 0) return true;
   // Prefixes without a working directory: the root counts only if nothing else is named.
-  const prefixes = [...triggerPrefixes.map(folder), ...(own === '' ? [] : [own])];
+  // Other files of variables are below the working directory.
+  const roots = varFiles.filter((file) => file.startsWith('/'));
+  const prefixes = [...[...triggerPrefixes, ...roots].map(folder), ...(own === '' ? [] : [own])];
   return files.some((file) => prefixes.some((prefix) => isBelow(file, prefix)));
 }
 

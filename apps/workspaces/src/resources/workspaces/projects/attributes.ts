@@ -44,6 +44,12 @@ export const projectAttributes = table({
     takes: duration,
     initial: null,
   }),
+  // Null: as the organization says. Only its owners may change it.
+  'allow-force-delete-workspaces': setting('allowForceDeleteWorkspaces', {
+    type: flag.nullable(),
+    takes: flag.nullable(),
+    initial: null,
+  }),
   'default-execution-mode': ruled({
     type: choice(['remote', 'local', 'agent']),
     takes: z.enum(['remote', 'local', 'agent']).nullable(),

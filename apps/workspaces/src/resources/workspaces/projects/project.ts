@@ -6,6 +6,8 @@ export interface Project extends JudgedProject {
   readonly name: string;
   readonly description: string | null;
   readonly autoDestroyActivityDuration: string | null;
+  /** Null: as the organization says. */
+  readonly allowForceDeleteWorkspaces: boolean | null;
   /** Where its workspaces' runs get credentials; null: nowhere. */
   readonly secretsRole: string | null;
   readonly secretsNamespace: string | null;

@@ -1,4 +1,5 @@
 import { Refusal } from '@keystead/refusal';
+import type { Access } from '../../../kernel/access/access';
 import { actorOf } from '../../../kernel/audit/audit';
 import { endpoints, includable, type Lookup, type Resource } from '../../../kernel/endpoints/endpoint';
 import { organizationPolicy } from '../../organizations/organizations/policy';
@@ -49,12 +50,17 @@ const list = inOrganization.list(inPath, {
     }),
 });
 
+const callerOf = (call: Parameters<typeof actorOf>[0] & { access: Access }, organizationId: string) => ({
+  actor: actorOf(call),
+  isOwner: call.access.isOwner(organizationId),
+});
+
 const create = inOrganization.post(inPath, {
   summary: 'Create a project.',
   requires: 'can-create-project',
   body: CreateProject,
   load: loadOrganization,
-  run: ({ db, target, body, ...call }) => projects.create(db, actorOf(call), target.id, body),
+  run: ({ db, target, body, ...call }) => projects.create(db, callerOf(call, target.id), target.id, body),
 });
 
 const byId = '/projects/:project_id';
@@ -72,7 +78,8 @@ const update = patch(byId, {
   requires: 'can-update',
   body: UpdateProject,
   load,
-  run: ({ db, target, body, ifMatch, ...call }) => projects.update(db, actorOf(call), target.id, body, ifMatch),
+  run: ({ db, target, body, ifMatch, ...call }) =>
+    projects.update(db, callerOf(call, target.organizationId), target.id, body, ifMatch),
 });
 
 const destroy = remove(byId, {

@@ -47,13 +47,30 @@ export async function find(db: Database, id: string): Promise<Project | undefine
   return (await findMany(db, [id]))[0];
 }
 
-/** Creates a project. Throws `invalid` if its name is taken. */
+/** Who creates or changes a project. */
+export interface Caller {
+  readonly actor: Actor;
+  readonly isOwner: boolean;
+}
+
+/** What the organization leaves to its owners, no administrator of a project may allow. */
+function requireOwner(
+  { isOwner }: Caller,
+  { allowForceDeleteWorkspaces: given }: ProjectInput,
+  before: boolean | null,
+) {
+  if (given === undefined || given === before || isOwner) return;
+  throw new Refusal('denied', 'Only owners of the organization may change allow-force-delete-workspaces');
+}
+
+/** Creates a project. Throws `invalid` if its name is taken, `denied` for a setting that only owners may change. */
 export async function create(
   db: Database,
-  actor: Actor,
+  caller: Caller,
   organizationId: string,
   input: ProjectInput,
 ): Promise<Project> {
+  requireOwner(caller, input, null);
   return db.transaction(async (tx) => {
     const execution = settledExecution({ executionMode: null, agentPoolId: null }, input);
     const id = newId('prj');
@@ -63,15 +80,15 @@ export async function create(
     });
     await bind(tx, { organizationId, projectId: id }, input);
     const project = still(await find(tx, id));
-    await recordChange(tx, actor, { ...changeOf(project, 'create'), after: stored(project) });
+    await recordChange(tx, caller.actor, { ...changeOf(project, 'create'), after: stored(project) });
     return project;
   });
 }
 
-/** Changes the settings in a request. Throws `invalid` if the new name is taken. */
+/** Changes the settings in a request. Throws `invalid` if the new name is taken, `denied` as `create` does. */
 export async function update(
   db: Database,
-  actor: Actor,
+  caller: Caller,
   id: string,
   input: ProjectInput,
   ifMatch?: bigint,
@@ -81,13 +98,14 @@ export async function update(
     const before = await find(tx, id);
     if (!before) throw notFound();
     requireRevision(before, ifMatch);
+    requireOwner(caller, input, before.allowForceDeleteWorkspaces);
     const execution = settledExecution(before, input);
     await requirePool(tx, { ...before, projectId: id }, execution.agentPoolId);
     await tx.prisma.project.update({ where: { id }, data: { ...plain(input), ...execution } });
     await bind(tx, { ...before, projectId: id }, input);
     const after = still(await find(tx, id));
     const bound = input.tagBindings?.map(({ attributes }) => attributes);
-    await recordChange(tx, actor, {
+    await recordChange(tx, caller.actor, {
       ...changeOf(after, 'update'),
       before: stored(before),
       after: { ...stored(after), ...(bound === undefined ? {} : { bindings: bound }) },

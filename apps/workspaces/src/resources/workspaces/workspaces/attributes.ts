@@ -23,6 +23,9 @@ const folder = z
   .max(4096)
   .refine((value) => !value.split('/').includes('..'), 'must be a path below the repository');
 
+/** Like the tool's `-var-file`; one that begins with a slash is in the root of the repository. */
+const varFiles = z.array(folder.min(1)).max(100);
+
 const duration = z
   .string()
   .refine(
@@ -195,6 +198,7 @@ export const workspaceAttributes = table({
     show: (ws) => ws.workingDirectory,
     columns: { workingDirectory: null },
   }),
+  'var-files': setting('varFiles', { type: z.array(text), takes: varFiles, initial: [] }),
   'vcs-repo': ruled({
     type: repositoryShown.nullable(),
     takes: repositorySent.nullable(),

@@ -5,11 +5,17 @@ import { policy } from '../../../kernel/access/policy';
 const runs = (access: Access, workspace: WorkspaceTarget): boolean => access.has(workspace, 'runs:apply');
 const administers = (access: Access, workspace: WorkspaceTarget): boolean => access.has(workspace, 'settings:write');
 
+type DeletedWorkspace = WorkspaceTarget & { readonly projectForceDelete?: boolean | null };
+
+/** May whoever deletes the workspace do so while it manages resources? */
+export const mayForceDelete = (access: Access, { organizationId, projectForceDelete }: DeletedWorkspace): boolean =>
+  access.isOwner(organizationId) || (projectForceDelete ?? access.mayForceDelete(organizationId));
+
 /**
  * Who may do what with a workspace, by the names the API shows.
  * Spec: Workspace (type `workspaces`; id of the form `ws-<id>`)
  */
-export const workspacePolicy = policy<WorkspaceTarget>()({
+export const workspacePolicy = policy<DeletedWorkspace>()({
   'can-create-state-versions': (access, ws) => access.has(ws, 'state:write'),
   'can-destroy': (access, ws) => administers(access, ws) || access.has(ws, 'delete'),
   'can-force-unlock': administers,
@@ -30,5 +36,5 @@ export const workspacePolicy = policy<WorkspaceTarget>()({
   'can-read-assessment-results': (access, ws) => access.has(ws, 'runs:read'),
   'can-manage-assessments': administers,
   'can-force-delete': (access, ws) =>
-    (administers(access, ws) || access.has(ws, 'delete')) && access.mayForceDelete(ws.organizationId),
+    (administers(access, ws) || access.has(ws, 'delete')) && mayForceDelete(access, ws),
 });

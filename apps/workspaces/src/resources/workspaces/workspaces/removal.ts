@@ -2,6 +2,7 @@ import { notFound, Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { lockRow } from '../../../kernel/database/lock-row';
+import { mayForceDelete } from './policy';
 import { requireWorkspace, type Workspace, type WorkspaceCaller } from './workspace';
 
 async function erase(db: Database, actor: Actor, workspace: Workspace, action: string): Promise<void> {
@@ -16,17 +17,17 @@ async function erase(db: Database, actor: Actor, workspace: Workspace, action: s
 }
 
 /**
- * Deletes a workspace even if it manages resources. Throws `denied` if it does and the organization leaves that to its
- * owners.
+ * Deletes a workspace even if it manages resources. Throws `denied` if it does and its project, or the organization,
+ * leaves that to owners.
  */
 export async function remove(db: Database, caller: WorkspaceCaller, workspace: Workspace): Promise<void> {
   await db.transaction(async (tx) => {
     await lockRow(tx, 'workspace', workspace.id);
     const current = await requireWorkspace(tx, workspace.id);
-    if (current.resourceCount > 0 && !caller.access.mayForceDelete(current.organizationId)) {
+    if (current.resourceCount > 0 && !mayForceDelete(caller.access, current)) {
       throw new Refusal(
         'denied',
-        'This workspace still manages resources, and its organization lets only owners delete such workspaces',
+        'This workspace still manages resources, and its project or organization lets only owners delete such workspaces',
       );
     }
     await erase(tx, caller.actor, current, 'workspace.delete');

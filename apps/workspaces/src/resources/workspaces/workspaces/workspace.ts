@@ -28,6 +28,8 @@ export interface Workspace extends Row {
   readonly projectPoolId: string | null;
   /** How long the project lets its workspaces be idle, such as `14d`; null if it sets nothing. */
   readonly projectAutoDestroy: string | null;
+  /** Whether its workspaces may be deleted while they manage resources; null: as the organization says. */
+  readonly projectForceDelete: boolean | null;
   readonly tagNames: readonly string[];
   readonly variableIds: readonly string[];
   /** Of the current state. */
@@ -58,7 +60,8 @@ const columns = `
 SELECT w.*, o.name AS organization, o.revision AS organization_revision, p.revision AS project_revision,
        o.default_execution_mode AS organization_mode, o.assessments_enforced,
        o.default_agent_pool_id AS organization_pool_id, p.execution_mode AS project_mode,
-       p.agent_pool_id AS project_pool_id, p.auto_destroy_activity_duration AS project_auto_destroy, r.id AS retention_id, r.delete_older_than_n_days AS retention_days,
+       p.agent_pool_id AS project_pool_id, p.auto_destroy_activity_duration AS project_auto_destroy,
+       p.allow_force_delete_workspaces AS project_force_delete, r.id AS retention_id, r.delete_older_than_n_days AS retention_days,
        (SELECT s.feature_set FROM subscription s WHERE s.organization_id = w.organization_id) AS feature_set,
        c.http_url AS vcs_http_url, c.service_provider AS vcs_provider,
        g.id AS vcs_repository_id, g.display_identifier AS vcs_display_identifier, g.http_url AS vcs_repository_url`;

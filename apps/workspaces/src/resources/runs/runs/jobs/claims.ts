@@ -115,6 +115,7 @@ interface JobRow {
   readonly apply_timeout: string | null;
   readonly settings: string | null;
   readonly working_directory: string | null;
+  readonly var_files: readonly string[];
   readonly is_destroy: boolean;
   readonly refresh: boolean;
   readonly refresh_only: boolean;
@@ -153,7 +154,7 @@ export async function describe(
     SELECT j.kind, j.attempt, j.state, r.id AS run_id, r.workspace_id, w.name AS workspace_name, w.organization_id,
            o.name AS organization_name, p.id AS plan_id, a.id AS apply_id, c.blob_id, o.plan_timeout, o.apply_timeout,
            ${Prisma.raw(storedSettings)} AS settings,
-           w.working_directory, r.is_destroy, r.refresh, r.refresh_only, r.target_addrs, r.replace_addrs, r.plan_only, r.is_assessment,
+           w.working_directory, w.var_files, r.is_destroy, r.refresh, r.refresh_only, r.target_addrs, r.replace_addrs, r.plan_only, r.is_assessment,
            r.save_plan, r.allow_empty_apply, r.allow_config_generation, r.infra_version, r.debugging_mode, r.variables, r.traceparent,
            w.structured_run_output_enabled AND r.source <> 'terraform' OR r.is_assessment AS structured
       FROM run_job j JOIN run r ON r.id = j.run_id
@@ -190,6 +191,7 @@ export async function describe(
     generateConfig: row.allow_config_generation,
     infraVersion: row.infra_version ?? '',
     workingDirectory: row.working_directory,
+    varFiles: row.var_files,
     debuggingMode: row.debugging_mode,
     structuredOutput: row.structured,
     timeoutSeconds: timeoutSeconds(...timeouts.map((text) => text ?? null), defaultTimeouts[row.kind]),

@@ -35,6 +35,8 @@ export interface RunJob {
   /** An exact version of the tool. */
   readonly infraVersion: string;
   readonly workingDirectory: string | null;
+  /** Relative to it, or to the root of the configuration if they begin with a slash. */
+  readonly varFiles: readonly string[];
   readonly debuggingMode: boolean;
   /** The log consists of JSON lines, which the reader's own tool renders. */
   readonly structuredOutput: boolean;

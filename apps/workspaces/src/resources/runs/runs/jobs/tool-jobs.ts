@@ -76,6 +76,7 @@ interface Described {
   readonly organization_name: string;
   readonly blob_id: string | null;
   readonly folder: string | null;
+  readonly var_files: readonly string[];
   readonly plan_timeout: string | null;
   readonly apply_timeout: string | null;
   readonly site: string | null;
@@ -97,7 +98,7 @@ export async function describeToolJob(
   const [row] = await prisma.$queryRaw<Described[]>`
     SELECT j.kind, j.state, j.attempt, t.id AS tool_run_id, t.workspace_id, coalesce(w.name, m.name) AS name,
            t.organization_id, o.name AS organization_name, coalesce(c.blob_id, v.blob_id) AS blob_id,
-           coalesce(w.working_directory, nullif(v.source_directory, '')) AS folder, o.plan_timeout, o.apply_timeout,
+           coalesce(w.working_directory, nullif(v.source_directory, '')) AS folder, coalesce(w.var_files, '{}') AS var_files, o.plan_timeout, o.apply_timeout,
            ${Prisma.raw(storedSettings)} AS site, t.settings, t.infra_version, t.variables
       ${from}
       LEFT JOIN configuration_version c ON c.id = t.configuration_version_id AND c.status = 'uploaded'
@@ -131,6 +132,7 @@ export async function describeToolJob(
     generateConfig,
     infraVersion: row.infra_version ?? '',
     workingDirectory: row.folder,
+    varFiles: row.var_files,
     timeoutSeconds: timeoutSeconds(...timeouts.map((text) => text ?? null), defaultTimeouts[limit]),
     variables: openVariables<RunVariable>(keyring, row.tool_run_id, row.variables),
     testing: row.kind === 'test' ? { filters, directory: testDirectory, verbose, parallelism } : undefined,
