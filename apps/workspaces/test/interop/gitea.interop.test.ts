@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { createLogger, createServer } from '@keystead/server';
-import { freePort, fromSource } from '@keystead/testing';
+import { findProgram, freePort, fromSource } from '@keystead/testing';
 import { type Housekeeping, startHousekeeping } from '../../src/housekeeping';
 import { hookSecretOf } from '../../src/resources/connections/repositories/repository';
 import { resource, startWorkspaces, WORKER_TOKEN } from '../start-workspaces';
@@ -15,6 +15,7 @@ import { type Clone, eventually, Gitea, giteaProgram, longestTestMs } from './gi
 
 jest.setTimeout(longestTestMs);
 const it = noTool || !giteaProgram ? test.skip : test;
+const opaProgram = process.env.KEYSTEAD_OPA ?? findProgram('opa');
 const root = path.resolve(__dirname, '../../../..');
 const firstUid = 80_000 + (process.pid % 400) * 100;
 const main = (text: string): string => `output "said" {\n  value = "${text}"\n}\n`;
@@ -66,6 +67,7 @@ describe('runs that follow a repository', () => {
         WORKSPACES_WORKER_FIRST_UID: String(firstUid),
         WORKSPACES_WORKER_TRUST: 'same-user',
         WORKSPACES_WORKER_FETCH_SECONDS: '8',
+        ...(opaProgram ? { WORKSPACES_WORKER_OPA: opaProgram } : {}),
       },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -331,6 +333,101 @@ describe('runs that follow a repository', () => {
     await db.prisma.vcsRepository.updateMany({ data: { nextAt: new Date(0) } });
     await eventually('a run of the tag', async () => (await runsOf(id)).length === 1);
     for (const one of [id, branch.id]) await admin.delete(`workspaces/${one}`).expect(204);
+  });
+
+  it('a module follows the tags of its repository, and shows its commits', async () => {
+    const clone = await gitea.repository('terraform-crane-net');
+    clone.write({ 'main.tf': 'variable "size" {}\noutput "size" { value = var.size }', 'README.md': '# Net' });
+    await clone.push('Describe a net');
+    const tag = async (name: string) => {
+      await clone.git('tag', name);
+      await clone.git('push', '--quiet', 'origin', name);
+      return clone.git('rev-parse', 'HEAD');
+    };
+    const first = await tag('v1.0.0');
+    await admin
+      .post(
+        'organizations/acme/registry-modules/vcs',
+        resource('registry-modules', {
+          'vcs-repo': {
+            identifier: clone.identifier,
+            'display-identifier': clone.identifier,
+            'oauth-token-id': token,
+          },
+        }),
+      )
+      .expect(201);
+    const at = 'organizations/acme/registry-modules/private/acme/net/crane';
+    const version = (name: string) =>
+      eventually(`version ${name}`, async () => {
+        const { attributes } = (await admin.get(at).expect(200)).body.data;
+        return attributes['version-statuses'].some(
+          (one: Record<string, string>) => one.version === name && one.status === 'ok',
+        );
+      });
+    await version('1.0.0');
+    await connectedHook(clone);
+    clone.write({ 'main.tf': 'variable "length" {}\noutput "length" { value = var.length }' });
+    await clone.push('Rename its size');
+    const second = await tag('v1.1.0');
+    await version('1.1.0');
+    for (const [name, commit] of [
+      ['1.0.0', first],
+      ['1.1.0', second],
+    ]) {
+      const signed = await admin
+        .get(`/api/registry/v1/modules/acme/net/crane/${name}/provenance`)
+        .buffer(true)
+        .expect(200);
+      const { payload } = Buffer.isBuffer(signed.body) ? JSON.parse(signed.body.toString()) : signed.body;
+      expect(Buffer.from(payload, 'base64').toString()).toContain(commit);
+    }
+    await clone.git('push', '--quiet', '--delete', 'origin', 'v1.0.0');
+    await admin.delete(at).expect(204);
+    await eventually('no webhook', async () => (await hooksOf(clone)).length === 0);
+  });
+
+  (opaProgram ? it : test.skip)('policies of a repository judge a pull request, which shows the outcome', async () => {
+    const rules = await gitea.repository('rules');
+    rules.write({
+      'policies.hcl': 'policy "said" {\n  query = "data.said.deny"\n  enforcement_level = "mandatory"\n}\n',
+      'said.rego': 'package said\n\ndeny contains "says no" if {\n  input.plan.output_changes.said.after == "no"\n}\n',
+    });
+    await rules.push('Forbid no');
+    const clone = await gitea.repository('judged');
+    clone.write({ 'main.tf': main('yes') });
+    await clone.push('Say yes');
+    const { id } = await connected('judged', clone);
+    await runWith(id, 'Say yes', ['policy_checked', 'post_plan_completed', 'planned', 'cost_estimated']);
+    await connectedHook(clone);
+    const body = resource(
+      'policy-sets',
+      { name: 'rules', kind: 'opa', 'vcs-repo': { identifier: rules.identifier, 'oauth-token-id': token } },
+      { workspaces: { data: [{ type: 'workspaces', id }] } },
+    );
+    const set = (await admin.post('organizations/acme/policy-sets', body).expect(201)).body.data.id;
+    const current = async () =>
+      (await admin.get(`policy-sets/${set}`).expect(200)).body.data.relationships['current-version']?.data?.id;
+    await eventually('a version of the set', current);
+    await clone.git('checkout', '--quiet', '-b', 'no');
+    clone.write({ 'main.tf': main('no') });
+    const proposed = await clone.push('Say no', 'no');
+    const pull = await gitea.call('POST', `repos/${clone.identifier}/pulls`, { title: 'No', head: 'no', base: 'main' });
+    await runWith(id, 'Say no', ['planned_and_finished', 'errored', 'policy_soft_failed']);
+    await eventually('a failed status', async () => (await statusOf(clone, proposed)) === 'failure');
+    await eventually('the policy in the comment', async () =>
+      (await gitea.call('GET', `repos/${clone.identifier}/issues/${pull.number}/comments`))[0]?.body.includes('said'),
+    );
+
+    const before = await current();
+    rules.write({ 'said.rego': 'package said\n\ndeny contains "never" if {\n  false\n}\n' });
+    await rules.push('Allow all');
+    await eventually('the next version of the set', async () => (await current()) !== before);
+    clone.write({ 'main.tf': main('no') });
+    const again = await clone.push('Say no again', 'no');
+    await runWith(id, 'Say no again', ['planned_and_finished']);
+    await eventually('a status', async () => (await statusOf(clone, again)) === 'success');
+    await admin.delete(`policy-sets/${set}`).expect(204);
   });
 
   it('refuses a missing repository, and one in a closed network', async () => {
