@@ -160,7 +160,7 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
   it('takes files of variables from its folder and from the root; those of the workspace win', async () => {
     const files = {
       'net/main.tf':
-        'variable "x" {}\nvariable "y" {}\nvariable "z" {}\noutput "all" { value = "${var.x}${var.y}${var.z}" }',
+        'variable "x" {}\nvariable "y" {}\nvariable "z" {}\nresource "terraform_data" "all" {\n input = "${var.x}${var.y}${var.z}"\n}',
       'net/a.tfvars': 'x = "a"\ny = "a"\nz = "a"\n',
       'envs/b.tfvars': 'y = "b"\nz = "b"\n',
     };
