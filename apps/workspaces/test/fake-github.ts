@@ -66,6 +66,18 @@ export class FakeGithub extends FakeHost {
     return this.branch;
   }
 
+  /** Other branches, with their commits. */
+  readonly heads = new Map<string, string>();
+
+  /** Creates a branch of the merge queue of `main` with a commit; returns the delivery of its push. */
+  queue(number: number, message: string) {
+    const sha = createHash('sha1').update(message).digest('hex');
+    const name = `gh-readonly-queue/main/pr-${number}-${sha}`;
+    this.commits.set(sha, message);
+    this.heads.set(name, sha);
+    return { sha, body: { ...this.pushed(), ref: `refs/heads/${name}`, after: sha } };
+  }
+
   /** A delivery of the app's webhook: headers and body. */
   delivery(event: string, body: object, { secret = this.webhookSecret, id = `${event}-${this.calls.length}` } = {}) {
     const text = JSON.stringify(body);
@@ -150,6 +162,8 @@ export class FakeGithub extends FakeHost {
       return [200, { id: 42, full_name: 'team/net', html_url: http, clone_url: clone, default_branch: 'main' }];
     }
     if (path === '/git/ref/heads/main') return [200, { object: { sha: this.branch } }];
+    const other = this.heads.get(path.replace('/git/ref/heads/', ''));
+    if (other !== undefined) return [200, { object: { sha: other } }];
     if (path.startsWith('/commits/')) return [200, shown(path.replace('/commits/', ''))];
     if (path === '/pulls') return [200, []];
     if (path.startsWith('/statuses/')) {

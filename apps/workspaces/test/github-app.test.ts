@@ -4,6 +4,7 @@ import { renewTokens } from '../src/resources/connections/oauth/grants';
 import { lookForInstallations } from '../src/resources/connections/oauth/installations';
 import { processDeliveries } from '../src/resources/runs/vcs/deliveries';
 import { claimFetch } from '../src/resources/runs/vcs/fetches';
+import { reportStatuses } from '../src/resources/runs/vcs/reports';
 import { syncRepositories } from '../src/resources/runs/vcs/sync-repositories';
 import { allRows } from './database-rows';
 import { FakeGithub } from './fake-github';
@@ -194,6 +195,32 @@ describe('a GitHub App', () => {
     const [, credential = ''] = /Basic (.*)$/.exec(fetches[0]!.authorization) ?? [];
     const [user, token = ''] = Buffer.from(credential, 'base64').toString().split(':');
     expect([user, host.tokens.get(token)]).toEqual(['x-access-token', 7001]);
+  });
+
+  it('has what its merge queue tries planned, with a status and never applied', async () => {
+    const { db, keyring } = means();
+    const { sha, body } = host.queue(12, 'Merge on trial');
+    await deliver(host.delivery('push', body)).expect(202);
+    await processDeliveries(means(), settings);
+    const tried = await db.prisma.ingressAttributes.findMany({
+      where: { commitSha: sha },
+      select: { isPullRequest: true, pullRequestNumber: true, configurationVersion: true },
+    });
+    expect(tried).toMatchObject([
+      {
+        isPullRequest: false,
+        pullRequestNumber: null,
+        configurationVersion: { speculative: true, autoQueueRuns: true },
+      },
+    ]);
+    expect((await claimFetch(db, keyring, 'worker'))?.commit).toBe(sha);
+    await reportStatuses(means());
+    expect(host.statuses).toContainEqual(expect.objectContaining({ sha, state: 'pending' }));
+    await db.prisma.workspace.updateMany({ data: { speculativeEnabled: false } });
+    await deliver(host.delivery('push', host.queue(13, 'Merge without plans').body)).expect(202);
+    await processDeliveries(means(), settings);
+    expect(await db.prisma.ingressAttributes.count({ where: { commitMessage: 'Merge without plans' } })).toBe(0);
+    await db.prisma.workspace.updateMany({ data: { speculativeEnabled: true } });
   });
 
   it('has its tokens replaced after half of their lifetime', async () => {

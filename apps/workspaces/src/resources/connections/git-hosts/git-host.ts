@@ -50,6 +50,13 @@ export interface PullRequest {
   readonly from?: { readonly identifier: string; readonly cloneUrl: string };
 }
 
+/** Pull requests that a merge queue has merged on trial, in a branch of its own. */
+export interface QueuedMerge {
+  readonly baseBranch: string;
+  /** The last of them. */
+  readonly number: number;
+}
+
 /** A tag and the commit behind it. */
 export interface HostTag {
   readonly name: string;
@@ -113,6 +120,8 @@ export interface GitHost {
   listRepositories(api: HostApi, page: number, owner: string): Promise<RepositoryPage>;
   /** The folders at the top of a commit. */
   listFolders(api: HostApi, at: string, sha: string): Promise<readonly string[]>;
+  /** What the host's merge queue tries in a branch; undefined for other branches. */
+  queuedIn?(branch: string): QueuedMerge | undefined;
   /** The commit a branch is at; undefined if there is no such branch. */
   findHead(api: HostApi, at: string, branch: string): Promise<HostCommit | undefined>;
   /** The commit a tag points to. */

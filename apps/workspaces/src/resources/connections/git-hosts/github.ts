@@ -30,11 +30,16 @@ export const github: GitHost = {
     return sha === '' ? undefined : findCommit(api, at, sha);
   },
 
+  queuedIn(branch) {
+    const [, baseBranch, number] = /^gh-readonly-queue\/(.+)\/pr-(\d{1,9})-[0-9a-f]+$/.exec(branch) ?? [];
+    return baseBranch === undefined ? undefined : { baseBranch, number: Number(number) };
+  },
+
   // Also the commit behind an annotated tag.
   findTag: (api, at, tag) => findCommit(api, at, `tags/${tag}`),
 
   async listChanges(api, at, base, head) {
-    const json = await api.find(`${repo(at)}/compare/${base}...${head}`);
+    const json = await api.find(`${repo(at)}/compare/${segments(base)}...${head}`);
     const files = listAt(json, 'files');
     const isWhole = ['ahead', 'identical'].includes(textAt(json, 'status')) && files.length < mostFiles;
     return isWhole ? pathsOf(files) : undefined;

@@ -5,7 +5,7 @@ import type { Actor } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
-import type { HostCommit, PullRequest, Sender } from '../../connections/git-hosts/git-host';
+import type { HostCommit, PullRequest, QueuedMerge, Sender } from '../../connections/git-hosts/git-host';
 import { HostRefused } from '../../connections/git-hosts/host-api';
 import { refusedByHost } from '../../connections/repositories/check';
 import { reachRepository, type VcsDeps } from '../../connections/repositories/repository';
@@ -18,6 +18,7 @@ export interface CommitSeen {
   readonly branch: string | null;
   readonly tag?: string;
   readonly pull?: PullRequest;
+  readonly queued?: QueuedMerge;
   readonly sender?: Sender;
 }
 
@@ -26,16 +27,20 @@ const longestText = 10_000;
 /** The display names of the sources of configurations. */
 const sourceOf = (serviceProvider: string): string => serviceProvider.replace(/_.*$/, '');
 
+/** A commit that is only proposed is planned and never applied. */
+export const isProposed = ({ pull, queued }: CommitSeen): boolean => pull !== undefined || queued !== undefined;
+
 /** Creates a configuration for a commit that will be fetched; returns its id. Call it while the workspace is locked. */
 export async function keepCommit(
   tx: Database,
   actor: Actor,
   row: VcsRepository,
   workspace: Workspace,
-  { commit, branch, tag, pull, sender }: CommitSeen,
+  seen: CommitSeen,
   given: { autoQueueRuns: boolean; files: readonly string[] | undefined },
 ): Promise<string> {
-  const speculative = pull !== undefined;
+  const { commit, branch, tag, pull, sender } = seen;
+  const speculative = isProposed(seen);
   const { autoQueueRuns, files } = given;
   const source = sourceOf(row.serviceProvider);
   const id = await createFetched(tx, actor, workspace, { source, speculative, autoQueueRuns });
@@ -51,8 +56,8 @@ export async function keepCommit(
       commitSha: commit.sha,
       commitMessage: commit.message.slice(0, longestText),
       commitUrl: commit.url,
-      isPullRequest: speculative,
-      onDefaultBranch: pull === undefined && branch === row.defaultBranch,
+      isPullRequest: pull !== undefined,
+      onDefaultBranch: !speculative && branch === row.defaultBranch,
       pullRequestNumber: pull?.number,
       pullRequestUrl: pull?.url,
       pullRequestTitle: pull?.title.slice(0, longestText),

@@ -1,6 +1,6 @@
 import type { Database } from '../../../kernel/database/database';
 import type { SiteSettings } from '../../../kernel/endpoints/environment';
-import type { HostCommit, HostEvent, PullRequest, Sender } from '../../connections/git-hosts/git-host';
+import type { HostCommit, HostEvent, PullRequest, QueuedMerge, Sender } from '../../connections/git-hosts/git-host';
 import type { Reached } from '../../connections/repositories/repository';
 import { findMany, type Workspace } from '../../workspaces/workspaces/workspace';
 import { type Arrival, ingest } from './ingest';
@@ -177,9 +177,7 @@ export async function pullMoved(
   const { host, api, row } = reached;
   if (!pull.isOpen) return;
   if (pull.fromFork && !settings.allowSpeculativePlansOnPullRequestsFromForks) return;
-  const planning = (await workspacesOf(db, reached)).filter(
-    (one) => one.speculativeEnabled && branchOf(one, reached) === pull.baseBranch,
-  );
+  const planning = await planningFor(db, reached, pull.baseBranch);
   if (planning.length === 0) return;
   const commit: HostCommit | undefined = await host.findCommit(api, pull.from?.identifier ?? row.identifier, pull.head);
   if (commit === undefined) return;
@@ -198,6 +196,36 @@ export async function pullMoved(
   await ingest(db, reached, planning, arrival);
 }
 
+/** What a merge queue tries before it merges, for all workspaces that plan proposals to that branch. */
+async function queueMoved(
+  db: Database,
+  reached: Reached,
+  branch: string,
+  queued: QueuedMerge,
+  { settings, sender }: { settings: SiteSettings; sender?: Sender },
+): Promise<void> {
+  const { host, api, row } = reached;
+  const planning = await planningFor(db, reached, queued.baseBranch);
+  if (planning.length === 0) return;
+  const commit = await host.findHead(api, row.identifier, branch);
+  if (commit === undefined) return;
+  const changes = once((base) => host.listChanges(api, row.identifier, base, commit.sha));
+  await ingest(db, reached, planning, {
+    ref: `queue:${branch}`,
+    commit,
+    branch,
+    queued,
+    sender,
+    passing: await tellsPassing(db, row.organizationId, settings),
+    before: null,
+    changesSince: () => changes(queued.baseBranch),
+  });
+}
+
+/** The workspaces that plan proposals to a branch. */
+const planningFor = async (db: Database, reached: Reached, branch: string): Promise<readonly Workspace[]> =>
+  (await workspacesOf(db, reached)).filter((one) => one.speculativeEnabled && branchOf(one, reached) === branch);
+
 /** Carries out what an event requires, by the current state at the host. */
 export async function applyEvent(
   db: Database,
@@ -206,7 +234,11 @@ export async function applyEvent(
   settings: SiteSettings,
 ): Promise<void> {
   const { host, api, row } = reached;
-  if (event.kind === 'push') return branchMoved(db, reached, event.branch, event);
+  if (event.kind === 'push') {
+    const queued = host.queuedIn?.(event.branch);
+    if (queued) return queueMoved(db, reached, event.branch, queued, { settings, sender: event.sender });
+    return branchMoved(db, reached, event.branch, event);
+  }
   if (event.kind === 'tag') return tagMoved(db, reached, event.tag, event.sender);
   const pull = await host.findPullRequest(api, row.identifier, event.number);
   if (pull) await pullMoved(db, reached, pull, settings, { sender: event.sender });

@@ -3,13 +3,13 @@ import type { Database } from '../../../kernel/database/database';
 import { lockRow } from '../../../kernel/database/lock-row';
 import type { Reached } from '../../connections/repositories/repository';
 import { effectiveMode, type Workspace } from '../../workspaces/workspaces/workspace';
-import { type CommitSeen, keepCommit } from '../runs/commits';
+import { type CommitSeen, isProposed, keepCommit } from '../runs/commits';
 import { concerns } from './triggers';
 import { noteUntriggered } from './untriggered-statuses';
 
 /** A commit that may concern a workspace. */
 export interface Arrival extends CommitSeen {
-  /** The reference that moved: `branch:main`, `tag:v1`, `pull:12`. */
+  /** The reference that moved: `branch:main`, `tag:v1`, `pull:12`, `queue:` and its branch. */
   readonly ref: string;
   /** Its previous commit, if the host named it. */
   readonly before: string | null;
@@ -56,7 +56,7 @@ async function ingestFor(
   arrival: Arrival,
   seen: string | undefined,
 ): Promise<void> {
-  const { ref, commit, pull } = arrival;
+  const { ref, commit, pull, queued } = arrival;
   const where = { workspaceId_ref: { workspaceId: workspace.id, ref } };
   const files = await arrival.changesSince(seen ?? arrival.before);
   const isFirst = seen === undefined && arrival.looked === true;
@@ -71,11 +71,12 @@ async function ingestFor(
     const head = { workspaceId: workspace.id, ref, commit: commit.sha };
     await tx.prisma.vcsHead.upsert({ where, create: head, update: { commit: commit.sha } });
     if (!wanted) {
-      if (pull && arrival.passing)
-        await noteUntriggered(tx, row.id, workspace, { commit: commit.sha, number: pull.number });
+      const number = (pull ?? queued)?.number;
+      if (number !== undefined && arrival.passing)
+        await noteUntriggered(tx, row.id, workspace, { commit: commit.sha, number });
       return;
     }
-    const speculative = pull !== undefined;
+    const speculative = isProposed(arrival);
     const autoQueueRuns = speculative || (await startsByItself(tx, workspace, isFirst));
     await keepCommit(tx, system, row, workspace, arrival, { autoQueueRuns, files });
   });
