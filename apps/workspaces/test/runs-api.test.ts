@@ -18,6 +18,12 @@ describe('runs over the API', () => {
     [{ 'plan-only': true, 'save-plan': true }, 'save-plan'],
     [{ 'target-addrs': ['-lock=false'] }, 'target-addrs'],
     [{ variables: [{ key: 'a b', value: '1' }] }, 'variables'],
+    [{ 'module-versions': [{ source: 'example.com/acme/net/crane', version: '1.0.0' }] }, 'module-versions'],
+    [{ 'plan-only': true, 'module-versions': [{ source: 'acme/net/crane', version: '1.0.0' }] }, 'module-versions'],
+    [
+      { 'plan-only': true, 'module-versions': [{ source: 'example.com/acme/net/crane', version: '1"' }] },
+      'module-versions',
+    ],
     [
       {
         variables: [

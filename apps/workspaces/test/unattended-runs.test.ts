@@ -127,6 +127,7 @@ describe('runs without confirmation by a person', () => {
     'auto-apply': { vouches: false },
     'plan-only': { vouches: false },
     'infra-version': { vouches: true },
+    'module-versions': { vouches: false },
   };
 
   it('are tested with every attribute of a run', () => {

@@ -209,6 +209,7 @@ const job: RunJob = {
   savePlan: false,
   allowEmptyApply: false,
   generateConfig: false,
+  moduleVersions: [],
   infraVersion: '',
   workingDirectory: null,
   varFiles: [],

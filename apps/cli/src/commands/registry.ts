@@ -3,9 +3,10 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CommandSpec } from '../command';
 import type { Remote } from '../migration/remote';
-import type { RemoteResource } from '../migration/resource';
+import { type RemoteResource, relation } from '../migration/resource';
 import { exitCodes, Problem } from '../problem';
 import { findService, organizationFlag, organizationOf, type ServiceFlags } from '../workspaces/service';
+import { whenEnded } from './runs';
 
 interface RegistryFlags extends ServiceFlags {
   archive?: string;
@@ -101,6 +102,45 @@ export const registryCommands: readonly CommandSpec[] = [
         ...(source ? { repository: source.uri, commit: source.digest.gitCommit } : {}),
         ...(said.claimedCommit ? { 'commit, not checked': said.claimedCommit } : {}),
       });
+    },
+  },
+  {
+    name: 'registry try',
+    help: 'Plan the workspaces that use a module with another version of it, and say which of them fail.',
+    args: { '<module>': 'NAME/PROVIDER', ...version },
+    flags: organizationFlag,
+    examples: ['registry try -organization=harbour berth/aws 2.0.0'],
+    async run(context, flags: RegistryFlags, module: string, number: string) {
+      const service = findService(context);
+      const organization = organizationOf(context, flags);
+      const at = `organizations/${organization}/registry-modules/private/${organization}/${module}`;
+      const usages = await service.list(`registry-modules/${(await service.get(at)).id}/usages`);
+      const plans = new Map<string, string>();
+      for (const usage of usages) {
+        const workspace = relation(usage, 'workspace') ?? '';
+        if (plans.has(workspace)) continue;
+        const run = await service.create('runs', {
+          type: 'runs',
+          attributes: {
+            'plan-only': true,
+            message: `Plan with ${organization}/${module} ${number}`,
+            'module-versions': [{ source: String(usage.attributes?.source), version: number }],
+          },
+          relationships: { workspace: { data: { type: 'workspaces', id: workspace } } },
+        });
+        plans.set(workspace, run.id);
+      }
+      const found: RemoteResource[] = [];
+      const rows: unknown[][] = [];
+      for (const [workspace, id] of plans) {
+        const { attributes } = await service.get(`workspaces/${workspace}`);
+        const run = await whenEnded(service, id);
+        const { status } = run.attributes ?? {};
+        if (status !== 'planned_and_finished') context.exitWith(exitCodes.refused);
+        found.push(run);
+        rows.push([attributes?.name, status, run.attributes?.['has-changes'] === true ? 'yes' : 'no', id]);
+      }
+      context.output.rows(found, ['workspace', 'status', 'changes', 'run'], rows);
     },
   },
   {

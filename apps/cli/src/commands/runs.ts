@@ -232,6 +232,16 @@ async function packed(folder: string): Promise<Buffer> {
   return bytes;
 }
 
+/** A run once it has ended, or waits for a decision. */
+export async function whenEnded(service: Remote, id: string): Promise<RemoteResource> {
+  for (let waitMs = 100; ; waitMs = Math.min(waitMs * 2, 2000)) {
+    const run = await runOf(service, id);
+    const status = String(run.attributes?.status);
+    if (ended.test(status) || waiting.test(status)) return run;
+    await sleep(waitMs);
+  }
+}
+
 /** Prints the run's progress until it has ended, or waits for a decision. */
 async function follow(context: Context, service: Remote, id: string): Promise<void> {
   let log: Log | undefined;

@@ -6,7 +6,8 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { findProgram, freePort, testCertificate } from '@keystead/testing';
-import { requirementsOf } from '../../src/worker/tool/requirements';
+import { replaceModuleVersions } from '../../src/worker/tool/job-files';
+import { callsIn, requirementsOf } from '../../src/worker/tool/requirements';
 import { archiveOf, configured, putUrl, startRun } from '../configurations';
 import { fakeWorker } from '../fake-worker';
 import { organizationToken } from '../members';
@@ -146,6 +147,23 @@ output "said" { value = "\${module.quay.said} \${module.deep.deep}" }`;
       expect(requirementsOf(plan, { modules: Buffer.from(installed), lock: undefined })).toEqual([
         { kind: 'module', source: `${host}/acme/quay/crane`, version: '1.1.0', constraint: '~> 1.0' },
       ]);
+    });
+
+    it('plans with another version of a module than its configuration accepts', async () => {
+      const source = `${host}/acme/quay/crane`;
+      const called = `module "quay" {\n  source  = "${source}"\n  version = "~> 1.0"\n}\n`;
+      const main = `${called}module "app" {\n  source = "./app"\n}\noutput "said" {\n  value = "${'$'}{module.quay.said} ${'$'}{module.app.said}"\n}\n`;
+      const { cwd, run } = folder(`${product}-try/config`, main, admin.token!, program!);
+      mkdirSync(path.join(cwd, 'app'));
+      writeFileSync(path.join(cwd, 'app/main.tf'), `${called}output "said" {\n  value = module.quay.said\n}\n`);
+      await run('init', '-no-color');
+      expect(await run('plan', '-no-color')).toContain('"new new"');
+      const calls = callsIn(readFileSync(path.join(cwd, '.terraform/modules/modules.json')));
+      const jobFolder = { folder: path.dirname(cwd), owner: undefined };
+      const versions = [{ source, version: '2.0.0-rc1' }];
+      expect(await replaceModuleVersions(jobFolder, 'config', calls, versions)).toEqual(['app.quay', 'quay']);
+      await run('init', '-no-color');
+      expect(await run('plan', '-no-color')).toContain('"next next"');
     });
 
     it('installs them with the token of a run', async () => {

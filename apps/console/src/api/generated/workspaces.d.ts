@@ -10984,6 +10984,10 @@ export interface paths {
                 "infra-version"?: string | null;
                 "is-destroy"?: boolean | null;
                 message?: string | null;
+                "module-versions"?: {
+                  source: string;
+                  version: string;
+                }[] | null;
                 "plan-only"?: boolean | null;
                 refresh?: boolean | null;
                 "refresh-only"?: boolean | null;
@@ -17373,6 +17377,7 @@ export interface components {
     RegistryModuleUsagesResource: {
       attributes: {
         constraint: string;
+        source: string;
         /** Format: date-time */
         "used-at": string;
         version: string;
@@ -17501,6 +17506,7 @@ export interface components {
     RegistryProviderUsagesResource: {
       attributes: {
         constraint: string;
+        source: string;
         /** Format: date-time */
         "used-at": string;
         version: string;
@@ -17673,6 +17679,10 @@ export interface components {
         "infra-version": string | null;
         "is-destroy": boolean;
         message: string | null;
+        "module-versions": {
+          source: string;
+          version: string;
+        }[];
         permissions: {
           "can-apply": boolean;
           "can-cancel": boolean;

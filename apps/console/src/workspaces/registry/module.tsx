@@ -141,7 +141,7 @@ export function ModulePage() {
               )}
               <NoCode org={org} module={module} forbidden={forbidden} />
               <Versions module={module} forbidden={forbidden} />
-              <Usages what="module" id={module.id} />
+              <Usages what="module" id={module.id} name={module.attributes.name} />
               <DangerZone
                 what="module"
                 name={module.attributes.name}

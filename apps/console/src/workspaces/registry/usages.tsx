@@ -5,6 +5,7 @@ import { type ApiAnswer, includedOf, useOrganizationName, useRead } from '../api
 import { useFilters } from '../filters';
 import { ResourceTable } from '../parts/resource-table';
 import { SearchBox } from '../parts/search-box';
+import { TryVersion, type User } from './try-version';
 
 type UsagesAnswer =
   | AnswerTo<'/api/v2/registry-modules/{registry_module_id}/usages'>
@@ -27,7 +28,16 @@ const reads = {
 } as const;
 
 /** The workspaces that use a module or a provider; on request only those that do not accept a version. */
-export function Usages({ what, id }: { readonly what: keyof typeof reads; readonly id: string }) {
+export function Usages({
+  what,
+  id,
+  name,
+}: {
+  readonly what: keyof typeof reads;
+  readonly id: string;
+  /** Of a module, whose users can be planned with another version. */
+  readonly name?: string;
+}) {
   const org = useOrganizationName();
   const [{ breaks }, setFilters] = useFilters<'breaks'>();
   const query = {
@@ -36,6 +46,12 @@ export function Usages({ what, id }: { readonly what: keyof typeof reads; readon
     ...(breaks === undefined ? {} : { 'filter[breaks-with]': breaks }),
   };
   const usages = useRead([`registry-${what}`, id, 'usages', breaks], (api) => reads[what](api, id, query));
+  const users = new Map<string, User>();
+  for (const { attributes, relationships } of usages.data?.data ?? []) {
+    const workspace = includedOf(usages.data?.included, relationships.workspace);
+    if (workspace === undefined || users.has(workspace.id)) continue;
+    users.set(workspace.id, { id: workspace.id, name: workspace.attributes.name, source: attributes.source });
+  }
   // Only for those who may read all workspaces.
   if (usages.error !== null && breaks === undefined) return null;
   return (
@@ -79,6 +95,7 @@ export function Usages({ what, id }: { readonly what: keyof typeof reads; readon
           { head: 'Since', className: 'tight', cell: ({ attributes }) => <Time at={attributes['used-at']} /> },
         ]}
       />
+      {name === undefined || users.size === 0 ? null : <TryVersion module={name} users={[...users.values()]} />}
     </section>
   );
 }

@@ -242,6 +242,7 @@ function Inputs({ run }: { readonly run: LiveRun }) {
   const lists = [
     ['Targets', run['target-addrs']],
     ['Replaces', run['replace-addrs']],
+    ['Tries', run['module-versions'].map(({ source, version }) => `${source} ${version}`)],
   ] as const;
   return (
     <div className="stack">
@@ -253,7 +254,7 @@ function Inputs({ run }: { readonly run: LiveRun }) {
         <dt>Version</dt>
         <dd>{run['infra-version'] ?? 'that of the workspace'}</dd>
         {lists.map(([name, all]) =>
-          all === null ? null : (
+          all === null || all.length === 0 ? null : (
             <div key={name} className="contents">
               <dt>{name}</dt>
               <dd>

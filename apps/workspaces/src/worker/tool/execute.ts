@@ -15,6 +15,7 @@ import type { IdentityFiles } from './identity-files';
 import {
   BadConfiguration,
   files,
+  replaceModuleVersions,
   setStatesAside,
   stateFile,
   type ToolSettings,
@@ -32,7 +33,7 @@ import {
   wantedSchemas,
 } from './plan-summary';
 import { type ProviderSchemas, type SchemaCache, SchemaReader } from './provider-schemas';
-import { requirementsOf } from './requirements';
+import { callsIn, requirementsOf } from './requirements';
 import type { RunLog } from './run-log';
 import type { Stopwatch } from './stopwatch';
 
@@ -102,6 +103,7 @@ export async function executePlan(executor: Executor, running: RunningJob): Prom
     await work.unpack(await inputs.configuration(), 'config');
     await work.prepare();
     await work.init();
+    if (job.moduleVersions.length > 0) await work.tryModules();
     const { code } = await work.run(planArguments(job, work.up));
     if (code !== 0 && code !== 2) throw new Failed('the plan failed');
     const hasChanges = code === 2;
@@ -298,6 +300,17 @@ class Work {
     if (code === 0) return;
     await this.running.log.write(Buffer.concat(output));
     throw new Failed('init failed');
+  }
+
+  /** Has the calls of some modules use other versions. */
+  async tryModules(): Promise<void> {
+    const { job, log } = this.running;
+    const calls = callsIn((await this.installed()).modules);
+    const changed = await replaceModuleVersions(this.slot.jobFolder, this.folder, calls, job.moduleVersions);
+    const named = job.moduleVersions.map(({ source, version }) => `${source} ${version}`).join(', ');
+    if (changed.length === 0) throw new BadConfiguration(`the configuration itself does not call ${named}`);
+    log.say(`Planning with ${named} in ${changed.map((key) => `module.${key}`).join(', ')}`);
+    await this.init();
   }
 
   /** The limit that made the run fail, if that was why. */

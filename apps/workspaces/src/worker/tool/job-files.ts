@@ -4,10 +4,14 @@ import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { JobInputs, JobVariable, RunJob } from '../../resources/runs/runs/jobs/job';
+import type { ModuleVersion } from '../../resources/runs/runs/run';
 import { cleanPath } from '../files/clean-path';
 import { environmentFile, type Isolation, type JobFolder, makeFolder } from '../isolation/isolation';
 import type { Binary } from './binaries';
 import { type IdentityFiles, identityFolder } from './identity-files';
+import type { ModuleCall } from './requirements';
+
+type OwnedFolder = Pick<JobFolder, 'folder' | 'owner'>;
 
 /** File names in a job's folder. */
 export const files = {
@@ -17,6 +21,7 @@ export const files = {
   plan: 'run.plan',
   settings: 'tool.rc',
   override: 'zzzz_remote_run_override.tf',
+  moduleVersions: 'zzzz_module_versions_override.tf',
   generated: 'generated_resources.tf',
   serviceEnvironment: 'service-environment.sh',
   erroredState: 'errored.tfstate',
@@ -99,6 +104,44 @@ export function variableArguments({ varFiles }: RunJob, up: string): string[] {
   return [...named, `${up}/${files.variables}`].map((file) => `-var-file=${file}`);
 }
 
+/**
+ * Makes calls of registry modules use the versions that a plan tries: the tool merges override files into the calls.
+ * Calls within modules that are not part of the configuration keep theirs. Returns the changed calls. Call it while the
+ * tool does not run.
+ */
+export async function replaceModuleVersions(
+  jobFolder: OwnedFolder,
+  folder: string,
+  calls: readonly ModuleCall[],
+  versions: readonly ModuleVersion[],
+): Promise<string[]> {
+  const root = await realpath(path.join(jobFolder.folder, files.configuration));
+  const overrides = new Map<string, Map<string, string>>();
+  const changed: string[] = [];
+  for (const { key, source } of calls) {
+    const version = versions.find((one) => one.source.toLowerCase() === source.toLowerCase())?.version;
+    const within = key.includes('.') ? calls.find((one) => key === `${one.key}.${nameOf(key)}`)?.folder : '.';
+    if (version === undefined || within === undefined) continue;
+    // The tool's list is as trustworthy as the configuration.
+    const at = await realpath(path.join(jobFolder.folder, folder, within)).catch(() => undefined);
+    const isOwn = at === root || at?.startsWith(`${root}/`) === true;
+    if (!at || !isOwn || at.includes('/.terraform/') || !isName(nameOf(key))) continue;
+    overrides.set(at, (overrides.get(at) ?? new Map()).set(nameOf(key), version));
+    changed.push(key);
+  }
+  for (const [at, blocks] of overrides) {
+    const text = [...blocks].map(([name, version]) => `module ${quoted(name)} {\n  version = ${quoted(version)}\n}\n`);
+    await writeOwn(
+      jobFolder,
+      path.join(path.relative(await realpath(jobFolder.folder), at), files.moduleVersions),
+      text.join(''),
+    );
+  }
+  return changed;
+}
+
+const nameOf = (key: string): string => key.slice(key.lastIndexOf('.') + 1);
+
 const stateNames = ['terraform.tfstate', 'terraform.tfstate.backup', 'terraform.tfstate.d', files.erroredState];
 
 /**
@@ -133,10 +176,12 @@ function backend(folder: string): string {
 `;
 }
 
+const isName = (text: string): boolean => /^[\p{L}_][\p{L}\p{N}_-]*$/u.test(text);
+
 /** Variables in the tool's format: expressions as they are, everything else as a string without templates. */
 function variablesText(variables: readonly JobVariable[]): string {
   return variables
-    .filter(({ key }) => /^[\p{L}_][\p{L}\p{N}_-]*$/u.test(key))
+    .filter(({ key }) => isName(key))
     .map(({ key, value, hcl }) => `${key} = ${hcl ? value : quoted(value)}\n`)
     .join('');
 }
@@ -226,7 +271,7 @@ export function environmentText(environment: Readonly<Record<string, string>>): 
 }
 
 /** Writes a file that belongs to the job; one that came with the configuration is replaced, never followed. */
-async function writeOwn(jobFolder: JobFolder, name: string, content: string): Promise<void> {
+async function writeOwn(jobFolder: OwnedFolder, name: string, content: string): Promise<void> {
   const file = await openOwn(jobFolder, name);
   try {
     await file.writeFile(content);
@@ -235,7 +280,7 @@ async function writeOwn(jobFolder: JobFolder, name: string, content: string): Pr
   }
 }
 
-async function openOwn({ folder, owner }: JobFolder, name: string): Promise<FileHandle> {
+async function openOwn({ folder, owner }: OwnedFolder, name: string): Promise<FileHandle> {
   const at = path.join(folder, name);
   await rm(at, { force: true, recursive: true });
   const file = await open(at, 'wx', 0o600);

@@ -3,8 +3,37 @@ import { z } from 'zod';
 import { mostRequirements, Requirement } from '../../resources/runs/runs/requirements';
 
 const Installed = z.looseObject({
-  Modules: z.array(z.looseObject({ Key: z.string(), Source: z.string().default(''), Version: z.string().default('') })),
+  Modules: z.array(
+    z.looseObject({
+      Key: z.string(),
+      Source: z.string().default(''),
+      Version: z.string().default(''),
+      Dir: z.string().default(''),
+    }),
+  ),
 });
+
+/** A module call as the tool lists it after `init`. */
+export interface ModuleCall {
+  /** `network.subnets`: the call `subnets` in the module of the call `network`. */
+  readonly key: string;
+  /** With its host, and without a folder in it. */
+  readonly source: string;
+  /** Empty unless it is from a registry. */
+  readonly version: string;
+  /** Where its files are, relative to the folder of the configuration. */
+  readonly folder: string;
+}
+
+/** The module calls in the tool's list; none if it cannot be read. */
+export const callsIn = (modules: Buffer | undefined): ModuleCall[] =>
+  (Installed.safeParse(parsed(modules)).data?.Modules ?? []).map(({ Key, Source, Version, Dir }) => ({
+    key: Key,
+    source: Source.split('//')[0] ?? '',
+    version: Version,
+    folder: Dir,
+  }));
+
 interface Called {
   readonly module_calls?: Readonly<Record<string, { readonly version_constraint?: string; readonly module?: unknown }>>;
 }
@@ -65,11 +94,10 @@ export function requirementsOf(
   { modules, lock }: { readonly modules: Buffer | undefined; readonly lock: Buffer | undefined },
 ): Requirement[] {
   const constraints = constraintsOf(plan);
-  const called = (Installed.safeParse(parsed(modules)).data?.Modules ?? [])
-    .filter(({ Version }) => Version !== '')
-    .map(({ Key, Source, Version }): Requirement => {
-      const [source = ''] = Source.split('//');
-      return { kind: 'module', source, version: Version, constraint: constraints.get(Key) ?? '' };
+  const called = callsIn(modules)
+    .filter(({ version }) => version !== '')
+    .map(({ key, source, version }): Requirement => {
+      return { kind: 'module', source, version, constraint: constraints.get(key) ?? '' };
     });
   const all = [...called, ...lockedIn(lock)].filter((one) => Requirement.safeParse(one).success);
   const once = new Map(all.map((one) => [JSON.stringify(one), one]));

@@ -18,9 +18,14 @@ export interface Usage extends WorkspaceRequirement {
 }
 
 /** What a usage of either kind shows. */
-export const usageShape = { version: text, constraint: text, 'used-at': instant } as const;
+export const usageShape = { source: text, version: text, constraint: text, 'used-at': instant } as const;
 export const usageRelations = { workspace: hasOne('workspaces'), run: hasOne('runs') } as const;
-export const usageAttributes = ({ version, constraint, usedAt }: Usage) => ({ version, constraint, 'used-at': usedAt });
+export const usageAttributes = ({ source, version, constraint, usedAt }: Usage) => ({
+  source,
+  version,
+  constraint,
+  'used-at': usedAt,
+});
 export const usedBy = ({ workspaceId, runId }: Usage) => ({
   workspace: toOne('workspaces', workspaceId),
   run: toOne('runs', runId),

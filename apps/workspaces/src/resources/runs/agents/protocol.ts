@@ -87,6 +87,9 @@ export const JobAnswer = z.looseObject({
   'generate-config': z.boolean(),
   'infra-version': z.string(),
   'working-directory': z.string().nullable(),
+  /** Absent in older services, like the versions below. */
+  'var-files': z.array(z.string()).default([]),
+  'module-versions': z.array(z.looseObject({ source: z.string(), version: z.string() })).default([]),
   'debugging-mode': z.boolean(),
   'structured-output': z.boolean(),
   'timeout-seconds': z.number(),

@@ -11,7 +11,7 @@ import { requireVersion, resolveVersion } from '../../workspaces/workspaces/infr
 import { effectiveMode, requireWorkspace, type Workspace } from '../../workspaces/workspaces/workspace';
 import { type Configuration, configurationToDestroy, requireConfiguration } from './configuration';
 import { advance, finish, yieldAssessment } from './queue';
-import { find as findRun, type Run, type RunVariable, variablesCell } from './run';
+import { find as findRun, type ModuleVersion, type Run, type RunVariable, variablesCell } from './run';
 import { preparePolicies } from './stages/policies';
 import { prepareStages } from './stages/stages';
 import { movePhase, moveRun } from './transition';
@@ -31,6 +31,7 @@ export interface NewRun {
   readonly savePlan?: boolean | null;
   readonly targetAddrs?: readonly string[] | null;
   readonly infraVersion?: string | null;
+  readonly moduleVersions?: readonly ModuleVersion[] | null;
   readonly variables?: readonly RunVariable[] | null;
   readonly configurationVersion?: string | null;
 }
@@ -72,6 +73,9 @@ export function requireSense(workspace: Workspace, input: NewRun): void {
   if (input.planOnly && input.savePlan) issues.push(issue('savePlan', 'cannot be combined with plan-only'));
   if (input.infraVersion && !input.planOnly) {
     issues.push(issue('infraVersion', 'can be given for plan-only runs only'));
+  }
+  if (input.moduleVersions?.length && !input.planOnly) {
+    issues.push(issue('moduleVersions', 'can be given for plan-only runs only'));
   }
   if (namesTwice(input.variables)) issues.push(issue('variables', 'must not name a variable twice'));
   if (issues.length > 0) throw invalidAll(issues);
@@ -131,6 +135,7 @@ export async function create(
         targetAddrs: [...(input.targetAddrs ?? [])],
         replaceAddrs: [...(input.replaceAddrs ?? [])],
         variables: sealed(keyring, id, input.variables ?? []),
+        moduleVersions: (input.moduleVersions ?? []).map(({ source, version }) => ({ source, version })),
         infraVersion,
         traceparent: currentCourse()?.span?.traceparent,
         createdByType: actor.type,

@@ -22,7 +22,8 @@ export interface SecretsLogin {
 }
 
 /** A run, with everything that is needed to render it and to check rights on it. */
-export interface Run extends Omit<Row, 'variables'> {
+export interface Run extends Omit<Row, 'variables' | 'moduleVersions'> {
+  readonly moduleVersions: readonly ModuleVersion[];
   readonly organizationId: string;
   readonly organization: string;
   readonly workspaceName: string;
@@ -52,6 +53,13 @@ export interface Run extends Omit<Row, 'variables'> {
   readonly workerVersions: readonly string[];
   /** Set while its commit has not been fetched: the failed attempts, and who fetches it. */
   readonly fetching: Fetching | null;
+}
+
+/** A version of a registry module that a plan tries. */
+export interface ModuleVersion {
+  /** With its host: `registry.example.com/acme/network/aws`. */
+  readonly source: string;
+  readonly version: string;
 }
 
 /** Why a commit waits. */

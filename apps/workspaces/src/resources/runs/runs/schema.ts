@@ -1,4 +1,5 @@
 import { bare, document, one, type ParsedDocument, requiredOne } from '@keystead/jsonapi';
+import { valid } from 'semver';
 import { z } from 'zod';
 
 // Addresses become arguments of the tool.
@@ -23,6 +24,25 @@ export const runVariables = z
   .max(1000)
   .nullish();
 
+/** Versions of registry modules that a plan tries, whatever its configuration asks for. */
+export const moduleVersions = z
+  .array(
+    z.object({
+      source: z
+        .string()
+        .max(512)
+        .regex(
+          /^[a-zA-Z0-9.-]+(:\d{1,5})?(\/[a-zA-Z0-9_-]+){3}$/,
+          'must be addresses such as example.com/acme/network/aws',
+        ),
+      version: z
+        .string()
+        .max(128)
+        .refine((one) => valid(one) === one, 'must be versions such as 1.2.0'),
+    }),
+  )
+  .max(20);
+
 /** A new run. */
 export const CreateRun = document('runs', {
   attributes: {
@@ -39,6 +59,7 @@ export const CreateRun = document('runs', {
     'save-plan': z.boolean().nullish(),
     'target-addrs': addresses,
     'infra-version': z.string().max(100).nullish(),
+    'module-versions': moduleVersions.nullish(),
     variables: runVariables,
   },
   aliases: { 'infra-version': 'terraform-version' },

@@ -8,7 +8,15 @@ import { defaultTimeouts, timeoutSeconds } from '../../../../kernel/installation
 import { storedSettings } from '../../../installation/settings/service';
 import { advance, finish, lockFor } from '../queue';
 import { phaseProblem } from '../rights-at-effect';
-import { isPoolOpen, modeOf, poolOf, type RunVariable, variablesCell, workerVersions } from '../run';
+import {
+  isPoolOpen,
+  type ModuleVersion,
+  modeOf,
+  poolOf,
+  type RunVariable,
+  variablesCell,
+  workerVersions,
+} from '../run';
 import { applyingStatuses } from '../statuses';
 import { lockRunIfThere, movePhase, moveRun } from '../transition';
 import { settleAbandoned } from './abandoned';
@@ -126,6 +134,7 @@ interface JobRow {
   readonly save_plan: boolean;
   readonly allow_empty_apply: boolean;
   readonly allow_config_generation: boolean;
+  readonly module_versions: readonly ModuleVersion[];
   readonly infra_version: string | null;
   readonly debugging_mode: boolean;
   readonly structured: boolean;
@@ -154,7 +163,7 @@ export async function describe(
     SELECT j.kind, j.attempt, j.state, r.id AS run_id, r.workspace_id, w.name AS workspace_name, w.organization_id,
            o.name AS organization_name, p.id AS plan_id, a.id AS apply_id, c.blob_id, o.plan_timeout, o.apply_timeout,
            ${Prisma.raw(storedSettings)} AS settings,
-           w.working_directory, w.var_files, r.is_destroy, r.refresh, r.refresh_only, r.target_addrs, r.replace_addrs, r.plan_only, r.is_assessment,
+           w.working_directory, w.var_files, r.is_destroy, r.refresh, r.refresh_only, r.target_addrs, r.replace_addrs, r.plan_only, r.is_assessment, r.module_versions,
            r.save_plan, r.allow_empty_apply, r.allow_config_generation, r.infra_version, r.debugging_mode, r.variables, r.traceparent,
            w.structured_run_output_enabled AND r.source <> 'terraform' OR r.is_assessment AS structured
       FROM run_job j JOIN run r ON r.id = j.run_id
@@ -189,6 +198,7 @@ export async function describe(
     savePlan: row.save_plan,
     allowEmptyApply: row.allow_empty_apply,
     generateConfig: row.allow_config_generation,
+    moduleVersions: row.module_versions,
     infraVersion: row.infra_version ?? '',
     workingDirectory: row.working_directory,
     varFiles: row.var_files,

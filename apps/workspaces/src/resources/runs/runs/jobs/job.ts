@@ -3,6 +3,7 @@ import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../../../../kernel/database/database';
 import type { Health } from '../record-assessment';
 import type { Requirement } from '../requirements';
+import type { ModuleVersion } from '../run';
 
 /** Work for one worker at a time: the plan of a run, its apply, tests of a module, or a query. */
 export interface RunJob {
@@ -32,6 +33,8 @@ export interface RunJob {
   readonly savePlan: boolean;
   readonly allowEmptyApply: boolean;
   readonly generateConfig: boolean;
+  /** Versions of registry modules that the plan tries, whatever the configuration asks for. */
+  readonly moduleVersions: readonly ModuleVersion[];
   /** An exact version of the tool. */
   readonly infraVersion: string;
   readonly workingDirectory: string | null;

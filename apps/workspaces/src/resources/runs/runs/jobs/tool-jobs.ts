@@ -147,6 +147,7 @@ const nothingElse = {
   refreshOnly: false,
   targets: [],
   replaces: [],
+  moduleVersions: [],
   planOnly: true,
   isAssessment: false,
   savePlan: false,

@@ -1,0 +1,94 @@
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { taken } from '../../api/transport';
+import { TextField } from '../../design/field';
+import { Form } from '../../design/form';
+import { Table } from '../../design/table';
+import { useChange, useOrganizationName, useRead } from '../api';
+import { Status } from '../parts/states';
+
+/** A workspace that uses the module, under the address that its configuration has. */
+export interface User {
+  readonly id: string;
+  readonly name: string;
+  readonly source: string;
+}
+
+interface Tried extends User {
+  readonly run?: string;
+  readonly problem?: string;
+}
+
+/** Plans the workspaces that use a module with another version of it. Nothing is applied. */
+export function TryVersion({ module, users }: { readonly module: string; readonly users: readonly User[] }) {
+  const [version, setVersion] = useState('');
+  const [tried, setTried] = useState<readonly Tried[]>([]);
+  const start = useChange(async (api) => {
+    const begun: Tried[] = [];
+    for (const user of users) {
+      const attributes = {
+        message: `Plan with ${module} ${version}`,
+        'plan-only': true,
+        'module-versions': [{ source: user.source, version }],
+      };
+      const workspace = { data: { type: 'workspaces' as const, id: user.id } };
+      const call = api.POST('/api/v2/runs', {
+        body: { data: { type: 'runs', attributes, relationships: { workspace } } },
+      });
+      const one = await taken(call).then(
+        ({ data }): Tried => ({ ...user, ...(data ? { run: data.id } : {}) }),
+        (error: Error): Tried => ({ ...user, problem: error.message }),
+      );
+      begun.push(one);
+      setTried([...begun]);
+    }
+    return { response: new Response(), data: undefined };
+  });
+  return (
+    <>
+      <Form layout="line" action="Plan with this version" change={start} onSend={() => start.mutate()}>
+        <TextField
+          label="Try another version in these workspaces"
+          required
+          value={version}
+          onChange={setVersion}
+          placeholder="2.0.0"
+          hint="Plan-only runs, whatever versions their configurations accept."
+        />
+      </Form>
+      {tried.length === 0 ? null : (
+        <Table
+          label="Plans with this version"
+          rows={tried}
+          keyOf={({ id }) => id}
+          columns={[
+            { head: 'Workspace', cell: ({ name }) => name },
+            {
+              head: 'Plan',
+              cell: ({ name, run, problem }) => (run === undefined ? problem : <Outcome workspace={name} run={run} />),
+            },
+          ]}
+        />
+      )}
+    </>
+  );
+}
+
+function Outcome({ workspace, run: id }: { readonly workspace: string; readonly run: string }) {
+  const org = useOrganizationName();
+  const run = useRead(['runs', id], (api) => api.GET('/api/v2/runs/{run_id}', { params: { path: { run_id: id } } }), {
+    everyMs: 2000,
+    asLongAs: ({ data }) => data?.attributes.actions['is-cancelable'] === true,
+  });
+  const attributes = run.data?.data?.attributes;
+  return (
+    <Link to={`/organizations/${encodeURIComponent(org)}/workspaces/${encodeURIComponent(workspace)}/runs/${id}`}>
+      {attributes === undefined ? id : <Status status={attributes.status} />}
+      {attributes?.status === 'planned_and_finished'
+        ? attributes['has-changes']
+          ? ' with changes'
+          : ' no changes'
+        : null}
+    </Link>
+  );
+}
