@@ -1,9 +1,11 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { archiveOf } from '../../workspaces/test/configurations';
+import type { RunJob } from '../../workspaces/src/resources/runs/runs/jobs/job';
+import { archiveOf, configured, startRun } from '../../workspaces/test/configurations';
 import { fakeWorker } from '../../workspaces/test/fake-worker';
 import { addKey, providerZip, signatureOf, signingKey, sumsOf } from '../../workspaces/test/signed-provider';
 import { readDotEnv, readVariableFile } from '../src/workspaces/variable-file';
@@ -132,6 +134,37 @@ describe('the commands of workspaces, against a service', () => {
     await pool.query(`UPDATE registry_module_version SET provenance =
       jsonb_set(provenance::jsonb, '{payload}', to_jsonb(encode('{}', 'base64')))::text`);
     expect((await run('registry verify harbour/berth/aws 1.0.0')).said).toContain('is not signed by a key');
+  });
+
+  it('plans the workspaces that use a module with another version, and fails if one of them does', async () => {
+    await done(`registry publish mole/aws 1.0.0 ${file('mole.tar.gz', await archiveOf())}`);
+    const source = `${new URL(workspaces.service.env.publicUrl).host}/harbour/mole/aws`;
+    const worker = fakeWorker(workspaces, 'worker-mole');
+    for (const name of ['north', 'south']) {
+      const { id } = await workspaces.workspace('harbour', name);
+      await configured(workspaces, id);
+      await startRun(workspaces.admin, id).expect(201);
+      const requirements = [{ kind: 'module' as const, source, version: '1.0.0', constraint: '~> 1.0' }];
+      await worker.plan({ hasChanges: false, requirements });
+    }
+    const trying = run('registry try mole/aws 2.0.0');
+    const jobs: RunJob[] = [];
+    for (const outcome of ['planned', 'errored'] as const) {
+      let job = await worker.claim();
+      for (; job === undefined; job = await worker.claim()) await sleep(50);
+      jobs.push(job);
+      await worker.start(job);
+      await worker.endPlan(
+        job,
+        outcome === 'planned' ? { outcome, hasChanges: true } : { outcome, errorMessage: 'no' },
+      );
+    }
+    for (const job of jobs) expect(job.moduleVersions).toEqual([{ source, version: '2.0.0' }]);
+    const { code, printed } = await trying;
+    expect([code, printed]).toEqual([2, expect.stringMatching(/^workspace +status +changes +run\n/)]);
+    expect(printed).toMatch(/^(north|south) +planned_and_finished +yes +run-\w+$/m);
+    expect(printed).toMatch(/^(north|south) +errored +no +run-\w+$/m);
+    await worker.retire();
   });
 
   it('publishes own and mirrored providers from the files of a release', async () => {

@@ -468,7 +468,7 @@ describe('modules of the registry', () => {
       });
     }
     const [pinned = '', open = ''] = ids;
-    const at = { version: '1.0.0', 'used-at': expect.any(String) };
+    const at = { source, version: '1.0.0', 'used-at': expect.any(String) };
     const both = [
       { ...at, constraint: '1.0.0', workspace: pinned },
       { ...at, constraint: '>= 1.0', workspace: open },
@@ -495,6 +495,10 @@ describe('modules of the registry', () => {
       const found = (await used()).filter(({ workspace }: { workspace: string }) => workspace === pinned);
       expect(found.map(({ version }: { version: string }) => version)).toEqual(versions);
     }
+    const tried = { source, version: '2.0.0' };
+    const { body } = await startRun(admin, open, { 'plan-only': true, 'module-versions': [tried] }).expect(201);
+    expect(body.data.attributes['module-versions']).toEqual([tried]);
+    expect(await worker.claim()).toMatchObject({ runId: body.data.id, moduleVersions: [tried] });
     await admin.delete(`workspaces/${open}`).expect(204);
     await expect(used()).resolves.toEqual([]);
   });
