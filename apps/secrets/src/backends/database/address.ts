@@ -42,7 +42,7 @@ export function filledAddress(
 
 type Read = Omit<ConnectionAddress, 'port'> & { readonly port?: number };
 
-/** Stands for a word while a URL is read, so that no value can change what is host, user or option. */
+/** Placeholders while a URL is parsed, so that no value can change what is host, user or option. */
 const marks = { username: 'WordUsernameHere', password: 'WordPasswordHere' } as const;
 const marked = /Word(Username|Password)Here/g;
 

@@ -1,5 +1,5 @@
 /**
- * A text without these secrets, also as JSON and Rego spell them in a larger value. Longer ones go first: a secret may
+ * Replaces secrets in a string, also as JSON and Rego spell them in a larger value. Longer ones first: a secret may
  * begin another.
  */
 export function masked(text: string, secrets: readonly string[]): string {
