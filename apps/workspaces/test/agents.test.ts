@@ -6,7 +6,7 @@ import { inlineBytes } from '../src/resources/runs/agents/protocol';
 import { agentResource } from '../src/resources/runs/agents/routes';
 import { judgingResource } from '../src/resources/runs/policy-evaluations/judging-routes';
 import { fetchResource } from '../src/resources/runs/vcs/fetch-routes';
-import { configured, fetchUrl, startRun } from './configurations';
+import { archiveOf, configured, fetchUrl, putUrl, startRun } from './configurations';
 import { rowsButRefusals } from './database-rows';
 import { stateOf } from './run-fixture';
 import { resource, startWorkspaces } from './start-workspaces';
@@ -344,6 +344,45 @@ describe('agents', () => {
       expect(audited > 0).toBe(expected === 409);
     },
   );
+
+  const toolJobs: readonly (readonly [string, () => Promise<string>])[] = [
+    [
+      'a query',
+      async () => {
+        await configured(workspaces, workspace);
+        const relationships = { workspace: { data: { type: 'workspaces', id: workspace } } };
+        return (await admin.post('queries', resource('queries', {}, relationships)).expect(201)).body.data.id;
+      },
+    ],
+    [
+      'tests of a module',
+      async () => {
+        const name = `tested-${++counter}`;
+        const config = { 'tests-enabled': true, 'agent-execution-mode': 'agent', 'agent-pool-id': pool };
+        const body = resource('registry-modules', { name, provider: 'crane', 'test-config': config });
+        await admin.post('organizations/acme/registry-modules', body).expect(201);
+        const runs = `organizations/acme/tests/registry-modules/private/acme/${name}/crane/test-runs`;
+        const made = (await admin.post(`${runs}/configuration-versions`).expect(201)).body.data;
+        await putUrl(workspaces, made.attributes['upload-url'], await archiveOf()).expect(200);
+        const relationships = { 'configuration-version': { data: { type: 'configuration-versions', id: made.id } } };
+        return (await admin.post(runs, resource('test-runs', {}, relationships)).expect(201)).body.data.id;
+      },
+    ],
+  ];
+  it.each(toolJobs)('get nothing more of %s when their pool is closed in the meantime', async (_what, start) => {
+    const id = await start();
+    const agent = await register(token, { protocol: { oldest: 1, newest: 2 } });
+    const job = (await claim(agent)) ?? (await claim(agent));
+    const doing = actor(agent, job);
+    await doing.post('/start').expect(200);
+    await doing.get('/inputs').expect(200);
+    await closePool({ 'organization-scoped': false });
+    await doing.get('/inputs').expect(409);
+    await doing.get('/configuration').expect(409);
+    await doing.post('/finish', { outcome: 'finished' }).expect(409);
+    const where = { action: 'agent.refuse', targetId: id };
+    expect(await workspaces.service.db.prisma.auditEvent.count({ where })).toBeGreaterThan(0);
+  });
 
   it('cannot begin jobs from before their pool was closed to the workspace', async () => {
     const id = await queued();

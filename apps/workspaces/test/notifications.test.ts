@@ -604,6 +604,19 @@ describe('notifications', () => {
       });
     });
 
+    it('do not report what waits for a team that may no longer read the workspace', async () => {
+      const id = await team(workspaces, 'acme', `former-${counter}`);
+      await grant(workspaces, id, workspace, 'read');
+      await ofTeam(id, { url: `${receiver.address}/${id}` }).expect(201);
+      await bulk([workspace]).expect(201);
+      await workspaces.service.pool.query('DELETE FROM team_workspace WHERE team_id = $1', [id]);
+      receiver.got.length = 0;
+      await deliver();
+      expect(told().filter(({ path }) => path === `/${id}`)).toEqual([]);
+      const waiting = { configuration: { teamId: id }, doneAt: null };
+      expect(await workspaces.service.db.prisma.notificationDelivery.count({ where: waiting })).toBe(0);
+    });
+
     it('have separate triggers, and are sent to members of the team', async () => {
       const id = await team(workspaces, 'acme', `own-${counter}`);
       const { body } = await ofTeam(id, { triggers: ['run:created'] }).expect(422);

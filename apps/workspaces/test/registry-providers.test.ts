@@ -399,6 +399,32 @@ describe('providers of the registry', () => {
     await admin.delete(`${keys}/other/${keyId}`).expect(204);
   });
 
+  it('are not signed by a key that is moved to another organization at the same time', async () => {
+    const moving = await signingKey('moving');
+    const keyId = await addKey(admin, 'acme', moving);
+    await create('overtaken').expect(201);
+    const { id, links } = await version('overtaken', '1.0.0', keyId);
+    const sums = sumsOf([['crane.zip', providerZip('overtaken', '1.0.0')]]);
+    await putUrl(workspaces, links['shasums-upload'], Buffer.from(sums)).expect(200);
+    const { prisma } = workspaces.service.db;
+    const { id: otherId } = await prisma.organization.findFirstOrThrow({ where: { name: 'other' } });
+    const client = await workspaces.service.pool.connect();
+    let uploading: Promise<{ status: number }>;
+    try {
+      await client.query('BEGIN');
+      await client.query('UPDATE gpg_key SET organization_id = $2 WHERE key_id = $1', [keyId, otherId]);
+      const signature = await signatureOf(sums, moving);
+      uploading = putUrl(workspaces, links['shasums-sig-upload'], signature).then((answer) => answer);
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      await client.query('COMMIT');
+    } finally {
+      client.release();
+    }
+    expect((await uploading).status).toBe(422);
+    expect(await prisma.registryProviderVersion.findUnique({ where: { id } })).toMatchObject({ signedBy: null });
+    await prisma.gpgKey.deleteMany({ where: { keyId } });
+  });
+
   it('refuse keys that are invalid, private, there already, or of another organization', async () => {
     const add = async (asciiArmor: string, namespace = 'acme', by: Client = admin) => {
       const answer = await by.post(keys, resource('gpg-keys', { namespace, 'ascii-armor': asciiArmor })).expect(422);

@@ -84,7 +84,7 @@ const ofDatabase: Planted = {
       'isIP(host) !== 0 && !usualReach.allows(host)',
       '!Number.isInteger(port) || port < 1 || port > 65_535',
     ),
-    ...texts('database/address')(["!host || host.startsWith('/') || host.includes(',')", '!host']),
+    ...texts('database/address')(['!host || /^\\/|,|\\{\\{/.test(host)', '!host']),
     ...never('database/config')(
       'config.max_open_connections < 1 || config.max_open_connections > 100',
       "config.plugin_version !== ''",

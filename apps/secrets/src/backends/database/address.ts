@@ -17,7 +17,8 @@ const namedWord = /\{\{\s*(username|password)\s*\}\}/g;
 
 /**
  * Reads `connection_url`: a URL of one of these schemes, the form of `keyword=value`, or that of
- * `user:password@tcp(host:port)/database`. Throws `invalid`, never with the password in the text.
+ * `user:password@tcp(host:port)/database`. User and password are filled in last, so they change no other part. Throws
+ * `invalid`, never with the password in the text.
  */
 export function filledAddress(
   config: DatabaseConfig,
@@ -31,7 +32,8 @@ export function filledAddress(
     : fromText(text, { username, password });
   if (!read) return refuse('connection_url is not an address that this kind of database understands');
   const { host, port = usualPort, ...rest } = read;
-  if (!host || host.startsWith('/') || host.includes(',')) refuse('connection_url must name one host');
+  // A host from {{username}} would send the stored password wherever the next user name says.
+  if (!host || /^\/|,|\{\{/.test(host)) refuse('connection_url must name one host');
   requireOpen(host);
   if (!rest.user) refuse('connection_url or username must name a user');
   if (!Number.isInteger(port) || port < 1 || port > 65_535) refuse('connection_url: the port is not valid');
@@ -40,20 +42,26 @@ export function filledAddress(
 
 type Read = Omit<ConnectionAddress, 'port'> & { readonly port?: number };
 
+/** Placeholders while a URL is parsed, so that no value can change what is host, user or option. */
+const marks = { username: 'WordUsernameHere', password: 'WordPasswordHere' } as const;
+const marked = /Word(Username|Password)Here/g;
+
 function fromUrl(config: DatabaseConfig): Read | undefined {
   const { connection_url, username, password, disable_escaping } = config;
-  const words = { username, password };
-  const fill = (word: keyof typeof words) => (disable_escaping ? words[word] : encodeURIComponent(words[word]));
-  const text = connection_url.replace(namedWord, (_, word: keyof typeof words) => fill(word));
+  const text = connection_url.replace(namedWord, (_, word: keyof typeof marks) => marks[word]);
   if (!URL.canParse(text)) return undefined;
   const url = new URL(text);
-  const options = Object.fromEntries(url.searchParams);
+  const value = (word: string) => (disable_escaping ? decoded(word) : word);
+  const words = { username: value(username), password: value(password) };
+  const named = (part: string) => part.replace(marked, (_, word: string) => `{{${word.toLowerCase()}}}`);
+  const filled = (part: string) => fill(named(part), words);
+  const options = Object.fromEntries([...url.searchParams].map(([name, part]) => [name, named(part)]));
   return {
-    host: options.host ?? decoded(url.hostname).replace(/^\[|\]$/g, ''),
+    host: options.host ?? named(decoded(url.hostname)).replace(/^\[|\]$/g, ''),
     port: url.port ? Number(url.port) : options.port ? Number(options.port) : undefined,
-    user: decoded(url.username) || options.user || username,
-    password: decoded(url.password) || options.password || password,
-    database: decoded(url.pathname.slice(1)) || options.dbname || '',
+    user: filled(decoded(url.username)) || fill(options.user ?? '', words) || username,
+    password: filled(decoded(url.password)) || fill(options.password ?? '', words) || password,
+    database: filled(decoded(url.pathname.slice(1))) || fill(options.dbname ?? '', words),
     options,
   };
 }
@@ -96,14 +104,15 @@ function fromText(text: string, words: { username: string; password: string }): 
   )
     return undefined;
   const options = Object.fromEntries(
-    pairs.map(([, key, quoted, bare]) => [key!, fill(quoted?.replace(/\\(.)/g, '$1') ?? bare!, words)]),
+    pairs.map(([, key, quoted, bare]) => [key!, quoted?.replace(/\\(.)/g, '$1') ?? bare!]),
   );
+  const filled = (name: string) => (options[name] === undefined ? undefined : fill(options[name], words));
   return {
     host: options.host ?? '',
     port: options.port === undefined ? undefined : Number(options.port),
-    user: options.user ?? words.username,
-    password: options.password ?? words.password,
-    database: options.dbname ?? '',
+    user: filled('user') ?? words.username,
+    password: filled('password') ?? words.password,
+    database: filled('dbname') ?? '',
     options,
   };
 }

@@ -97,6 +97,7 @@ export const configPath = (databases: Databases) =>
         checkTemplate(config.username_template);
         checkTerms(input, config.username !== '' && config.password !== '');
         driver.check(config);
+        if (hasTerms(input)) requireOwnLogin({ ...config, password: usualPassword() });
         if (verify_connection) await requireLogin(databases, config, 'error creating database object: ');
         await dueRoots.change(storage, params.name, (last, tx) => {
           configs.put(tx, params.name, config);
@@ -222,6 +223,7 @@ async function rotateRoot(
   }
   const { password_policy: policy } = config;
   const pending = policy ? await policies.generate(mount, policy) : usualPassword();
+  requireOwnLogin({ ...config, password: pending });
   const intent = await storage.intent('root', { name });
   await changeConfig(storage, name, (found) => {
     if (found.pending === undefined && found.generation === config.generation) return { ...found, pending };
@@ -233,6 +235,15 @@ async function rotateRoot(
   await settleRoot(databases, call, name, pending);
   intent.settle();
   return config;
+}
+
+/** Throws `invalid` if another user or password logs in than the fields say: a rotation would lock us out. */
+function requireOwnLogin(config: ConnectionRecord): void {
+  const { user, password } = driverOf(config.plugin_name).login(config);
+  if (user === config.username && password === config.password) return;
+  refuse(
+    'unable to rotate root credentials: connection_url must take user and password from {{username}} and {{password}}',
+  );
 }
 
 /** Rotates the passwords of configured users that are due, and returns when the next one is. */

@@ -114,9 +114,10 @@ export const userSecret = (databases: Databases): SecretKind => ({
     return { ttlSeconds: role.default_ttl, maxTtlSeconds: role.max_ttl };
   },
   async prolong(internal, { storage, mount }, expiresAtMs) {
-    const { role: name, name: username } = internal as unknown as UserRecord;
+    const { role: name, name: username, connection } = internal as unknown as UserRecord;
     const role = await roles.require(storage, name);
-    const { call } = await databases.open(storage, mount, role.db_name);
+    // Where the user is, even if the role has another connection by now.
+    const { call } = await databases.open(storage, mount, connection);
     await call('renew', role.renew_statements, wordsOf(username, expiresAtMs));
   },
 });

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DatabaseProxy, emptyDatabase, manualClock, type TestDatabase, testServer } from '@keystead/testing';
 import pg from 'pg';
@@ -228,6 +229,34 @@ describe('the engine database with PostgreSQL', () => {
     );
   });
 
+  it('calls no other address for any user name, escaped or not (E9.3)', async () => {
+    await mount();
+    let calls = 0;
+    const stranger = createServer((socket) => {
+      calls++;
+      socket.destroy();
+    });
+    await new Promise<void>((resolve) => stranger.listen(0, '127.0.0.1', resolve));
+    const place = `127.0.0.1:${(stranger.address() as AddressInfo).port}`;
+    const write = (more: object) => secrets.root.write(`${at}/config/pg`, more).expect(400);
+    for (const username of [`x@${place}/y#`, `x@${place}/y?password=`, `x:y@${place}/y?a=`]) {
+      for (const disable_escaping of [true, false]) await write({ username, disable_escaping });
+    }
+    for (const connection_url of [
+      'host={{username}} user=x',
+      'postgresql://x@{{username}}/y',
+      'postgresql:///y?host={{username}}',
+    ]) {
+      const sent = { connection_url, username: '127.0.0.1', password: 'sent', verify_connection: false };
+      const { body } = await write(sent);
+      expect(body.errors[0]).toContain('must name one host');
+    }
+    await new Promise((resolve) => stranger.close(resolve));
+    expect(calls).toBe(0);
+    const escaped = { username: manager, password: encodeURIComponent(managerPassword), disable_escaping: true };
+    await secrets.root.write(`${at}/config/pg`, escaped).expect(204);
+  });
+
   it('creates a user with the rights of the role, and drops it, its sessions and objects with the lease (E9.5)', async () => {
     await mount();
     const more = [...creation, 'GRANT CREATE ON SCHEMA public TO "{{name}}"'];
@@ -273,6 +302,11 @@ describe('the engine database with PostgreSQL', () => {
     const renewed = (await secrets.root.write('sys/leases/renew', { lease_id: body.lease_id }).expect(200)).body;
     expect(renewed.lease_duration).toBe(3600);
     expect((await until()) - before).toBeGreaterThan(1_700_000);
+    // The user stays where it was made, when the role has another connection.
+    const elsewhere = config({ connection_url: address('127.0.0.1:1'), verify_connection: false });
+    await secrets.root.write(`${at}/config/other`, elsewhere).expect(204);
+    await secrets.root.write(`${at}/roles/app`, { db_name: 'other' }).expect(204);
+    await secrets.root.write('sys/leases/renew', { lease_id: body.lease_id }).expect(200);
     await secrets.root.delete(`${at}/roles/app`).expect(204);
     const refused = await secrets.root.write('sys/leases/renew', { lease_id: body.lease_id }).expect(400);
     expect(refused.body.errors[0]).toContain('could not find role with name "app"');
@@ -366,6 +400,22 @@ describe('the engine database with PostgreSQL', () => {
     expect((await secrets.root.write(`${at}/rotate-root/pg`).expect(400)).body.errors[0]).toContain(
       'no username in configuration',
     );
+  });
+
+  it('rotates no password that it does not log in with (E9.10)', async () => {
+    await mount();
+    const literal = encodeURIComponent(managerPassword);
+    for (const [connection_url, more] of [
+      [address().replace('{{password}}', literal), {}],
+      [address().replace('{{username}}', manager), { username: 'other' }],
+    ] as const) {
+      const sent = { ...config(more), connection_url };
+      await secrets.root.write(`${at}/config/pg`, sent).expect(204);
+      const { body } = await secrets.root.write(`${at}/rotate-root/pg`).expect(400);
+      expect(body.errors[0]).toContain('connection_url must take user and password from');
+      await secrets.root.write(`${at}/config/pg`, { ...sent, rotation_period: '1h' }).expect(400);
+    }
+    expect(await logsIn(manager, managerPassword)).toBe(true);
   });
 
   it('rotates that password on schedule, retries failures, and keeps to its window (E9.10)', async () => {

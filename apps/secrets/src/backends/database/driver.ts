@@ -22,6 +22,8 @@ export interface Driver {
   readonly names: { readonly template: string; readonly longest: number };
   /** Checks a configuration without any call. Throws `invalid`. */
   check(config: DatabaseConfig): void;
+  /** The user and the password that a configuration logs in with. Throws `invalid`. */
+  login(config: DatabaseConfig): { readonly user: string; readonly password: string };
   /** Default revocation statements that depend on the creation statements. Throws `invalid`. */
   revocationOf?(creation: Statements): Statements;
   /** Creates a client without connecting. */

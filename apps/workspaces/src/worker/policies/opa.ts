@@ -15,6 +15,7 @@ import type { JudgingPolicy, PolicyOutcome, SetVerdict } from '../../resources/r
 import { runCommand, Stopping } from '../isolation/command';
 import type { Isolation } from '../isolation/isolation';
 import { type ScratchOptions, type Slot, takeSlot } from '../isolation/scratch';
+import { masked } from './masked';
 import type { OpaProgram } from './program';
 
 /** The input of an evaluation. */
@@ -217,10 +218,10 @@ function outcomeOf({ parameters }: JudgingSet, policy: JudgingPolicy, answer: Qu
   if (!answer || 'problem' in answer) return { ...outcome, output: [{ print: answer?.problem ?? '' }] };
   if (!Array.isArray(answer.value))
     return { ...outcome, output: [{ print: 'The query must answer a list of what is wrong' }] };
-  const hidden = parameters.flatMap(({ sensitive, value }) => (sensitive && value !== '' ? value : []));
+  const hidden = parameters.flatMap(({ sensitive, value }) => (sensitive ? value : []));
   const output = answer.value.slice(0, mostMessages).map((one) => {
     const print = typeof one === 'string' ? one : exactJson(one);
-    return { print: hidden.reduce((text, secret) => text.replaceAll(secret, '***'), print).slice(0, longestMessage) };
+    return { print: masked(print, hidden).slice(0, longestMessage) };
   });
   return { ...outcome, status: output.length === 0 ? 'passed' : 'failed', output };
 }

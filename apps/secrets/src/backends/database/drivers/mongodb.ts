@@ -34,6 +34,7 @@ export const mongodb: Driver = {
     longest: 100,
   },
   check: (config) => void settingsOf(config),
+  login: (config) => settingsOf(config).hosts[0]!,
   open: (config) => new MongoDatabase(config),
   revocationOf: (creation) => [JSON.stringify({ db: creationOf(creation).db })],
 };

@@ -25,6 +25,7 @@ export const mssql: Driver = {
     longest: 128,
   },
   check: (config) => void settingsOf(config),
+  login: addressOf,
   open: (config) => new MssqlDatabase(config),
 };
 
@@ -186,10 +187,14 @@ interface SessionSettings extends ConnectionConfiguration {
   readonly dial: () => Promise<Socket>;
 }
 
+function addressOf(config: DatabaseConfig): ConnectionAddress {
+  return filledAddress(config, ['sqlserver:', 'mssql:'], 1433);
+}
+
 /** Reads a configuration. Throws `invalid`. */
 function settingsOf(config: DatabaseConfig): SessionSettings {
   const { connection_url, tls_ca, tls_server_name, tls_skip_verify } = config;
-  const address = filledAddress(config, ['sqlserver:', 'mssql:'], 1433);
+  const address = addressOf(config);
   const { host, port, user, password, options } = address;
   const isUrl = /^\w+:\/\//.test(connection_url);
   if (isUrl && address.database !== '') {

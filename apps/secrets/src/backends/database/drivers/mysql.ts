@@ -1,6 +1,6 @@
 import { createPool, type Pool, type PoolConnection, type PoolOptions, type RowDataPacket } from 'mysql2/promise';
 import { refuse } from '../../../sdk/refuse';
-import { filledAddress, openSocket, serverName } from '../address';
+import { type ConnectionAddress, filledAddress, openSocket, serverName } from '../address';
 import type { DatabaseConfig } from '../config-fields';
 import {
   type DatabaseClient,
@@ -22,6 +22,7 @@ const driverFor = (plugins: readonly string[], longest: number, template: string
   needsCreation: true,
   names: { template: `{{ ${template} | truncate ${longest} }}`, longest },
   check: (config) => void optionsOf(config),
+  login: addressOf,
   open: (config) => new MysqlDatabase(config),
 });
 
@@ -128,8 +129,12 @@ class MysqlDatabase implements DatabaseClient {
   }
 }
 
+function addressOf(config: DatabaseConfig): ConnectionAddress {
+  return filledAddress(config, ['mysql:', 'mariadb:'], 3306);
+}
+
 function optionsOf(config: DatabaseConfig): PoolOptions {
-  const { host, port, user, password, database, options } = filledAddress(config, ['mysql:', 'mariadb:'], 3306);
+  const { host, port, user, password, database, options } = addressOf(config);
   return {
     host,
     port,

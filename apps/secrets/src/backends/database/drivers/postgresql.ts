@@ -41,6 +41,7 @@ export const postgresql: Driver = {
       refuse('tls_certificate and private_key must be given together');
     }
   },
+  login: addressOf,
   open: (config) => new PostgresqlDatabase(config),
 };
 

@@ -30,6 +30,7 @@ export const redis: Driver = {
     refuseLimits(config, 'Redis and Valkey');
     socketOf(config);
   },
+  login: socketOf,
   open: (config) => new RedisDatabase(config),
 };
 

@@ -449,5 +449,9 @@ describe('a stranger', () => {
     const other = await client();
     const order = await other.order(...names(0).slice(0, 2));
     expect(order.status).toBe(201);
+    const hasty = await client();
+    const atOnce = await Promise.all(Array.from({ length: 14 }, (_, i) => hasty.order(...names(i))));
+    expect(atOnce.filter(({ status }) => status === 201)).toHaveLength(10);
+    expect(atOnce.filter((one) => typeOf(one) === 'rateLimited')).toHaveLength(4);
   });
 });

@@ -9,6 +9,7 @@ import { signLeaf } from '../leaf';
 import { readyIssuer } from '../signing';
 import { findCertificate } from '../stored-certificate';
 import { requireTime } from '../time';
+import { accounts } from './account';
 import { authorizations, newAuthorization } from './authorization';
 import { type Identifier, judgeIdentifiers, readIdentifiers, textOf } from './identifier';
 import { authorizationsOf, endKey, madeBy, type Order, orderStatus, orders, ordersOf, unfinishedOf } from './order';
@@ -85,12 +86,6 @@ export const newOrder = byAccount('Order a certificate.', 'write-acme-new-order'
   if (notBefore && notAfter && notBefore >= notAfter) fail('malformed', 'notAfter: not later than notBefore');
   const { replaces } = payload;
   if (replaces !== undefined && typeof replaces !== 'string') return fail('malformed', 'replaces: not a string');
-  const unfinished = await storage.list(unfinishedOf(account.id), { limit: mostUnfinished });
-  if (unfinished.length + identifiers.length > mostUnfinished) {
-    fail('rateLimited', `the unfinished orders of an account have at most ${mostUnfinished} names`, {
-      'Retry-After': '3600',
-    });
-  }
   const expiresAtMs = wholeSeconds(nowMs) + lifetimeMs;
   const toProve = identifiers.map((identifier) =>
     newAuthorization({ account: account.id, prefix: directory.prefix, identifier, expiresAtMs }),
@@ -103,12 +98,21 @@ export const newOrder = byAccount('Order a certificate.', 'write-acme-new-order'
     ...(notAfter && { notAfter }),
     ...(replaces && { replaces }),
   };
-  await orders.change(storage, id, async (_none, tx) => {
+  // Each order changes the account, so that two at once cannot exceed the limit together.
+  await accounts.change(storage, account.id, async (found, tx) => {
+    if (found?.status !== 'valid') return fail('unauthorized', 'the account is no longer valid');
+    const unfinished = await tx.list(unfinishedOf(account.id), { limit: mostUnfinished });
+    if (unfinished.length + identifiers.length > mostUnfinished) {
+      fail('rateLimited', `the unfinished orders of an account have at most ${mostUnfinished} names`, {
+        'Retry-After': '3600',
+      });
+    }
     if (replaces) await noteReplaced(tx, replaces, order);
     for (const one of toProve) authorizations.put(tx, one.id, one);
     const proofs = toProve.map((one) => unfinishedOf(account.id) + one.id);
     for (const key of [ordersOf(account.id) + id, endKey('open', expiresAtMs, id), ...proofs]) tx.put(key, 'true');
-    return order;
+    orders.put(tx, id, order);
+    return { ...found, orderedAtMs: nowMs };
   });
   return { ...(await shown(request, order)), status: 201 };
 });

@@ -46,10 +46,15 @@ function read(line: string): Line | undefined {
 /** Converts the lines of a test log to the JUnit format that CI systems read. */
 export async function junitOf(name: string, lines: AsyncIterable<string>): Promise<string> {
   const cases = new Map<string, Case>();
+  const files = new Map<string, Case[]>();
   const caseOf = (file: string, run: string): Case | undefined => {
     const key = `${file}\n${run}`;
     if (!cases.has(key) && cases.size < mostCases) {
-      cases.set(key, { file, name: run, status: 'pending', seconds: 0, problems: [] });
+      const made: Case = { file, name: run, status: 'pending', seconds: 0, problems: [] };
+      cases.set(key, made);
+      const others = files.get(file);
+      if (others) others.push(made);
+      else files.set(file, [made]);
     }
     return cases.get(key);
   };
@@ -66,9 +71,7 @@ export async function junitOf(name: string, lines: AsyncIterable<string>): Promi
     const { summary = '', detail = '' } = event.diagnostic;
     caseOf(String(file), String(event['@testrun'] ?? ''))?.problems.push(`${summary}\n${detail}`.trim());
   }
-  const files = new Set([...cases.values()].map(({ file }) => file));
-  const suites = [...files].map((file) => {
-    const all = [...cases.values()].filter((one) => one.file === file);
+  const suites = [...files].map(([file, all]) => {
     const count = (...statuses: string[]) => all.filter(({ status }) => statuses.includes(status)).length;
     const counts = `tests="${all.length}" failures="${count('fail')}" errors="${count('error')}" skipped="${count('skip', 'pending')}"`;
     return `  <testsuite name="${xml(file)}" ${counts}>\n${all.map(caseXml).join('')}  </testsuite>\n`;

@@ -59,6 +59,9 @@ export async function uploadPart(
 async function requireSigned(tx: Database, version: ProviderVersion, sums: string, signature: Buffer): Promise<string> {
   const { organizationId } = version;
   const keyId = version.keyId.slice(-keyIdDigits).toUpperCase();
+  // Locked, so that the key is neither deleted nor moved before the signature is stored.
+  await tx.prisma.$queryRaw`
+    SELECT 1 FROM gpg_key WHERE organization_id = ${organizationId} AND key_id = ${keyId} FOR SHARE`;
   const key = await tx.prisma.gpgKey.findFirst({ where: { organizationId, keyId } });
   if (!key) throw refuse(`the organization has no GPG key with the key-id of this version, ${version.keyId}`);
   try {

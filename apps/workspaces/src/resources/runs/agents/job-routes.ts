@@ -270,9 +270,9 @@ function keepClosed(endpoint: Endpoint): Endpoint {
       const { job_id: id = '' } = call.params as { readonly job_id?: string };
       const closed = isRefusal(error) && error.kind === 'transition' ? await findClosed(call.db, id) : undefined;
       if (closed) {
-        const { organizationId, runId } = closed;
+        const { organizationId, type, runId } = closed;
         const after = { path: endpoint.path, reason: 'the agent pool no longer allows the workspace' };
-        const change = { organizationId, action: 'agent.refuse', target: { type: 'runs', id: runId }, after };
+        const change = { organizationId, action: 'agent.refuse', target: { type, id: runId }, after };
         await call.env.trail.refused(actorOf(call), change, id);
       }
       throw error;

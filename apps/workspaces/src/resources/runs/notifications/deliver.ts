@@ -1,4 +1,5 @@
 import type { Database } from '../../../kernel/database/database';
+import { mayTell } from '../runs/note-notifications';
 import { find } from './configuration';
 import type { RunFacts, WorkspaceFacts } from './messages';
 import type { Sender } from './sender';
@@ -56,7 +57,9 @@ const take = ({ prisma }: Database) => prisma.$queryRaw<Due[]>`
 async function deliver(db: Database, sender: Sender, publicUrl: string, due: Due): Promise<void> {
   const configuration = await find(db, sender.keyring, due.configuration_id);
   if (!configuration) return;
-  if (!configuration.enabled) {
+  const { teamId } = configuration;
+  const mayKnow = teamId === null || due.workspace_id === null || (await mayTell(db, teamId, due.workspace_id));
+  if (!configuration.enabled || !mayKnow) {
     await db.prisma.notificationDelivery.deleteMany({ where: { id: due.id } });
     return;
   }

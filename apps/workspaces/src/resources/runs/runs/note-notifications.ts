@@ -53,6 +53,18 @@ const readingRights = rightsOf(
 );
 const reading = maskOf('runs:read');
 
+/** SQL: the team `t` may read the workspace `w`. */
+const teamReads = Prisma.sql`t.organization_id = w.organization_id AND (t.is_owners OR t.rights & ${readingRights} <> 0
+  OR EXISTS (SELECT FROM team_workspace g WHERE g.team_id = t.id AND g.workspace_id = w.id AND g.capabilities & ${reading} <> 0)
+  OR EXISTS (SELECT FROM team_project g WHERE g.team_id = t.id AND g.project_id = w.project_id AND g.capabilities & ${reading} <> 0))`;
+
+/** Whether a team may still be told of a workspace: a message may wait for hours. */
+export async function mayTell({ prisma }: Database, teamId: string, workspaceId: string): Promise<boolean> {
+  const found = await prisma.$queryRaw<unknown[]>`
+    SELECT 1 FROM team t JOIN workspace w ON ${teamReads} WHERE t.id = ${teamId} AND w.id = ${workspaceId}`;
+  return found.length > 0;
+}
+
 /** Notifies the teams that may read a workspace of an event. */
 export async function tellTeamsOf(
   tx: Database,
@@ -64,10 +76,7 @@ export async function tellTeamsOf(
   await tx.prisma.$executeRaw`
     INSERT INTO notification_delivery (id, configuration_id, workspace_id, trigger, details, actor_type, actor_id)
     SELECT 'nd-' || gen_random_uuid(), c.id, w.id, ${trigger}, ${JSON.stringify(details)}::jsonb, ${actor.type}, ${actor.id}
-      FROM workspace w JOIN team t ON t.organization_id = w.organization_id
+      FROM workspace w JOIN team t ON ${teamReads}
       JOIN notification_configuration c ON c.team_id = t.id
-     WHERE w.id = ${workspaceId} AND c.enabled AND ${trigger} = ANY(c.triggers)
-       AND (t.is_owners OR t.rights & ${readingRights} <> 0
-         OR EXISTS (SELECT FROM team_workspace g WHERE g.team_id = t.id AND g.workspace_id = w.id AND g.capabilities & ${reading} <> 0)
-         OR EXISTS (SELECT FROM team_project g WHERE g.team_id = t.id AND g.project_id = w.project_id AND g.capabilities & ${reading} <> 0))`;
+     WHERE w.id = ${workspaceId} AND c.enabled AND ${trigger} = ANY(c.triggers)`;
 }

@@ -20,6 +20,7 @@ import {
 import { applyingStatuses } from '../statuses';
 import { lockRunIfThere, movePhase, moveRun } from '../transition';
 import { settleAbandoned } from './abandoned';
+import { isClosed, isHeld } from './held';
 import type { ClaimingWorker, Heartbeat, JobHolder, RunJob } from './job';
 import { describeToolJob, isToolJob, startToolJob, takeToolJob } from './tool-jobs';
 
@@ -142,16 +143,6 @@ interface JobRow {
   readonly traceparent: string | null;
 }
 
-/** SQL: the job `j` is held by an agent whose pool its workspace may no longer use. */
-const isClosed = `EXISTS (SELECT 1 FROM run_worker hk JOIN workspace hw ON hw.id = coalesce(
-     (SELECT hr.workspace_id FROM run hr WHERE hr.id = j.run_id), (SELECT ht.workspace_id FROM tool_run ht WHERE ht.id = j.phase_id))
-   JOIN project hp ON hp.id = hw.project_id
-  WHERE hk.id = j.worker_id AND hk.agent_pool_id IS NOT NULL AND NOT ${isPoolOpen({ w: 'hw', p: 'hp', o: '' }, 'hk.agent_pool_id')})`;
-
-/** SQL: the job `j` is held by this worker, in this attempt, and its workspace may still use the pool of the agent. */
-const isHeld = ({ workerId, attempt }: JobHolder, states = "'claimed', 'started'"): Prisma.Sql =>
-  Prisma.sql`j.worker_id = ${workerId} AND j.attempt = ${attempt} AND j.state IN (${Prisma.raw(states)}) AND NOT ${Prisma.raw(isClosed)}`;
-
 /** A job with everything its worker needs. With `by`: undefined unless that worker holds it, in that attempt. */
 export async function describe(
   db: Database,
@@ -246,14 +237,15 @@ export async function isMine(
   return (await prisma.$queryRaw<unknown[]>`SELECT 1 FROM run_job j WHERE j.id = ${id} AND ${ownJob}`).length > 0;
 }
 
-/** The organization and the run of a job whose agent belongs to a pool that was closed to the workspace. */
+/** The organization and the run, test or query of a job whose agent belongs to a pool that was closed to it. */
 export async function findClosed(
   { prisma }: Database,
   id: string,
-): Promise<{ organizationId: string; runId: string } | undefined> {
-  const [found] = await prisma.$queryRaw<{ organizationId: string; runId: string }[]>`
-    SELECT w.organization_id AS "organizationId", j.run_id AS "runId" FROM run_job j
-      JOIN run r ON r.id = j.run_id JOIN workspace w ON w.id = r.workspace_id
+): Promise<{ organizationId: string; type: string; runId: string } | undefined> {
+  const [found] = await prisma.$queryRaw<{ organizationId: string; type: string; runId: string }[]>`
+    SELECT coalesce(w.organization_id, t.organization_id) AS "organizationId", coalesce(r.id, t.id) AS "runId",
+           CASE j.kind WHEN 'test' THEN 'test-runs' WHEN 'query' THEN 'queries' ELSE 'runs' END AS type FROM run_job j
+      LEFT JOIN run r ON r.id = j.run_id LEFT JOIN workspace w ON w.id = r.workspace_id LEFT JOIN tool_run t ON t.id = j.phase_id
      WHERE j.id = ${id} AND j.state IN ('claimed', 'started') AND ${Prisma.raw(isClosed)}`;
   return found;
 }

@@ -16,6 +16,7 @@ import {
   type ToolRunSettings,
 } from '../tool-runs/tool-run';
 import { movePhase } from '../transition';
+import { isHeld } from './held';
 import type { ClaimingWorker, JobHolder, RunJob, ToolRunResult } from './job';
 import { appendToPhase, readRange } from './logs';
 
@@ -92,9 +93,7 @@ export async function describeToolJob(
   id: string,
   by?: JobHolder,
 ): Promise<(RunJob & { readonly isBegun: boolean }) | undefined> {
-  const ownJob = by
-    ? Prisma.sql`j.worker_id = ${by.workerId} AND j.attempt = ${by.attempt} AND j.state IN ('claimed', 'started')`
-    : Prisma.sql`true`;
+  const ownJob = by ? isHeld(by) : Prisma.sql`true`;
   const [row] = await prisma.$queryRaw<Described[]>`
     SELECT j.kind, j.state, j.attempt, t.id AS tool_run_id, t.workspace_id, coalesce(w.name, m.name) AS name,
            t.organization_id, o.name AS organization_name, coalesce(c.blob_id, v.blob_id) AS blob_id,

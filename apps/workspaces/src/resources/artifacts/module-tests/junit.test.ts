@@ -1,0 +1,16 @@
+import { describe, expect, it } from '@jest/globals';
+import { junitOf } from './junit';
+
+describe('a report of tests', () => {
+  it('of thousands of files takes no longer than reading their lines', async () => {
+    const lines = async function* () {
+      for (let at = 0; at < 10_000; at++) {
+        yield JSON.stringify({ type: 'test_run', test_run: { path: `${at}.tftest.hcl`, run: 'one', status: 'pass' } });
+      }
+    };
+    const began = performance.now();
+    const report = await junitOf('trun-1', lines());
+    expect(performance.now() - began).toBeLessThan(1000);
+    expect(report.match(/<testsuite /g)).toHaveLength(10_000);
+  });
+});

@@ -1,0 +1,14 @@
+/**
+ * Replaces secrets in a string, also as JSON and Rego spell them in a larger value. Longer ones first: a secret may
+ * begin another.
+ */
+export function masked(text: string, secrets: readonly string[]): string {
+  const inJson = (secret: string) => JSON.stringify(secret).slice(1, -1);
+  const inRego = (secret: string) =>
+    inJson(secret).replace(/[<>&]/g, (mark) => `\\u00${mark.charCodeAt(0).toString(16)}`);
+  return secrets
+    .filter((secret) => secret !== '')
+    .flatMap((secret) => [secret, inJson(secret), inRego(secret)])
+    .sort((one, other) => other.length - one.length)
+    .reduce((left, secret) => left.replaceAll(secret, '***'), text);
+}
