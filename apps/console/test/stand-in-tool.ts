@@ -65,6 +65,12 @@ const testOf = (run: string, status: string) => ({
 const script = `#!/bin/sh
 case $1 in
   version) echo "Terraform v1.14.0" ;;
+  init)
+    source=$(sed -n 's/.*source *= *"\\([^"]*\\)".*/\\1/p' main.tf 2>/dev/null)
+    if [ -n "$source" ]; then
+      mkdir -p .terraform/modules
+      echo "{\\"Modules\\":[{\\"Key\\":\\"wall\\",\\"Source\\":\\"$source\\",\\"Version\\":\\"1.2.0\\",\\"Dir\\":\\".\\"}]}" > .terraform/modules/modules.json
+    fi ;;
   plan)
     if grep -q chatty *.tf 2>/dev/null; then seq -f 'line %.0f of a tool that says everything it does, and then again' 100000; fi
     cat <<'END'

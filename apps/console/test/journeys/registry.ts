@@ -53,6 +53,47 @@ output "top" { value = var.height }`;
     await page.getByRole('link', { name: 'wall' }).waitFor({ state: 'detached' });
   });
 
+  journey(
+    'is tried in another version by the workspaces that use it, before they are changed',
+    async () => {
+      await organization('mole');
+      const module = await api<Made>(
+        'POST',
+        'organizations/mole/registry-modules',
+        of('registry-modules', { name: 'wall', provider: 'stone', 'registry-name': 'private' }),
+      );
+      const source = `${new URL(at.installation.workspacesUrl).host}/mole/wall/stone`;
+      let id = '';
+      // The worker of the installation may still be starting.
+      await soon(async () => {
+        const body = of('workspaces', { name: 'north', 'terraform-version': '1.14.0' });
+        ({ id } = (await api<Made>('POST', 'organizations/mole/workspaces', body)).data);
+      });
+      await upload(id, `module "wall" {\n  source = "${source}"\n}`);
+      const workspace = { workspace: { data: { type: 'workspaces', id: id } } };
+      const run = await api<Made>('POST', 'runs', of('runs', { message: 'First' }, workspace));
+      await soon(async () => {
+        const { data } = await api<Made>('GET', `runs/${run.data.id}`);
+        expect(data.attributes.status).toBe('planned');
+      }, 120_000);
+      await api('POST', `runs/${run.data.id}/actions/discard`, {});
+      const page = await at.signedIn('workspaces', `/ui/organizations/mole/registry/modules/${module.data.id}`);
+      await page.getByRole('table', { name: 'Used by' }).getByText('1.2.0').waitFor();
+      await page.getByLabel('Try another version in these workspaces').fill('two');
+      await page.getByRole('button', { name: 'Plan with this version' }).click();
+      const plans = page.getByRole('table', { name: 'Plans with this version' });
+      await plans.getByText('must be versions such as 1.2.0').waitFor();
+      await page.getByLabel('Try another version in these workspaces').fill('2.0.0');
+      await page.getByRole('button', { name: 'Plan with this version' }).click();
+      await plans.getByText('with changes').waitFor({ timeout: 120_000 });
+      expect(await at.violations(page)).toEqual([]);
+      await plans.getByRole('link').click();
+      await page.getByRole('tab', { name: 'Inputs' }).click();
+      await page.getByText(`${source} 2.0.0`).first().waitFor();
+    },
+    patient,
+  );
+
   journey('is a provider, and the key that signs it', async () => {
     await organization('foundry');
     const page = await at.signedIn('workspaces', '/ui/organizations/foundry/registry/providers');
