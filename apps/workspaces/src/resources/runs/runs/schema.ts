@@ -25,7 +25,7 @@ export const runVariables = z
   .nullish();
 
 /** Versions of registry modules that a plan tries, whatever its configuration asks for. */
-export const moduleVersions = z
+const moduleVersions = z
   .array(
     z.object({
       source: z
