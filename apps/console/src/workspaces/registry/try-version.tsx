@@ -8,23 +8,23 @@ import { useChange, useOrganizationName, useRead } from '../api';
 import { Status } from '../parts/states';
 
 /** A workspace that uses the module, under the address that its configuration has. */
-export interface User {
+export interface ModuleUser {
   readonly id: string;
   readonly name: string;
   readonly source: string;
 }
 
-interface Tried extends User {
+interface TriedPlan extends ModuleUser {
   readonly run?: string;
   readonly problem?: string;
 }
 
 /** Plans the workspaces that use a module with another version of it. Nothing is applied. */
-export function TryVersion({ module, users }: { readonly module: string; readonly users: readonly User[] }) {
+export function TryVersion({ module, users }: { readonly module: string; readonly users: readonly ModuleUser[] }) {
   const [version, setVersion] = useState('');
-  const [tried, setTried] = useState<readonly Tried[]>([]);
+  const [tried, setTried] = useState<readonly TriedPlan[]>([]);
   const start = useChange(async (api) => {
-    const begun: Tried[] = [];
+    const begun: TriedPlan[] = [];
     for (const user of users) {
       const attributes = {
         message: `Plan with ${module} ${version}`,
@@ -36,8 +36,8 @@ export function TryVersion({ module, users }: { readonly module: string; readonl
         body: { data: { type: 'runs', attributes, relationships: { workspace } } },
       });
       const one = await taken(call).then(
-        ({ data }): Tried => ({ ...user, ...(data ? { run: data.id } : {}) }),
-        (error: Error): Tried => ({ ...user, problem: error.message }),
+        ({ data }): TriedPlan => ({ ...user, ...(data ? { run: data.id } : {}) }),
+        (error: Error): TriedPlan => ({ ...user, problem: error.message }),
       );
       begun.push(one);
       setTried([...begun]);
@@ -53,7 +53,7 @@ export function TryVersion({ module, users }: { readonly module: string; readonl
           value={version}
           onChange={setVersion}
           placeholder="2.0.0"
-          hint="Plan-only runs, whatever versions their configurations accept."
+          hint="Plan-only runs, even if their configurations do not accept it."
         />
       </Form>
       {tried.length === 0 ? null : (

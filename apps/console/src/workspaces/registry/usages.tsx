@@ -5,7 +5,7 @@ import { type ApiAnswer, includedOf, useOrganizationName, useRead } from '../api
 import { useFilters } from '../filters';
 import { ResourceTable } from '../parts/resource-table';
 import { SearchBox } from '../parts/search-box';
-import { TryVersion, type User } from './try-version';
+import { type ModuleUser, TryVersion } from './try-version';
 
 type UsagesAnswer =
   | AnswerTo<'/api/v2/registry-modules/{registry_module_id}/usages'>
@@ -46,7 +46,7 @@ export function Usages({
     ...(breaks === undefined ? {} : { 'filter[breaks-with]': breaks }),
   };
   const usages = useRead([`registry-${what}`, id, 'usages', breaks], (api) => reads[what](api, id, query));
-  const users = new Map<string, User>();
+  const users = new Map<string, ModuleUser>();
   for (const { attributes, relationships } of usages.data?.data ?? []) {
     const workspace = includedOf(usages.data?.included, relationships.workspace);
     if (workspace === undefined || users.has(workspace.id)) continue;

@@ -50,7 +50,7 @@ export interface PullRequest {
   readonly from?: { readonly identifier: string; readonly cloneUrl: string };
 }
 
-/** Pull requests that a merge queue has merged on trial, in a branch of its own. */
+/** Pull requests that a merge queue has merged on trial, in a separate branch. */
 export interface QueuedMerge {
   readonly baseBranch: string;
   /** The last of them. */

@@ -24,7 +24,7 @@ export const runVariables = z
   .max(1000)
   .nullish();
 
-/** Versions of registry modules that a plan tries, whatever its configuration asks for. */
+/** Versions of registry modules that a plan tries instead of those in its configuration. */
 const moduleVersions = z
   .array(
     z.object({

@@ -7,7 +7,7 @@ const administers = (access: Access, workspace: WorkspaceTarget): boolean => acc
 
 type DeletedWorkspace = WorkspaceTarget & { readonly projectForceDelete?: boolean | null };
 
-/** May whoever deletes the workspace do so while it manages resources? */
+/** May someone who may delete the workspace do so while it manages resources? */
 export const mayForceDelete = (access: Access, { organizationId, projectForceDelete }: DeletedWorkspace): boolean =>
   access.isOwner(organizationId) || (projectForceDelete ?? access.mayForceDelete(organizationId));
 

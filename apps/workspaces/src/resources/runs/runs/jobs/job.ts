@@ -33,7 +33,7 @@ export interface RunJob {
   readonly savePlan: boolean;
   readonly allowEmptyApply: boolean;
   readonly generateConfig: boolean;
-  /** Versions of registry modules that the plan tries, whatever the configuration asks for. */
+  /** Versions of registry modules that the plan tries instead of those in the configuration. */
   readonly moduleVersions: readonly ModuleVersion[];
   /** An exact version of the tool. */
   readonly infraVersion: string;
