@@ -110,6 +110,7 @@ const toldValue: Readonly<Record<string, (world: World) => Promise<unknown> | un
   'registry-provider-versions protocols': () => ['6.0'],
   'policies query': () => 'data.terraform.deny',
   'policy-sets tag-selectors': () => [{ 'tag-key': 'tier', 'tag-value': 'gold', 'is-exclude': false }],
+  'runs module-versions': () => [{ source: 'example.com/acme/boats/aws', version: '1.2.0' }],
   'runs variables': () => [{ key: 'height', value: '"40"' }],
   'infra-versions archs': () => [architecture],
   'terraform-versions archs': () => [architecture],
@@ -157,7 +158,7 @@ const besides = async (type: string, name: string, world: World): Promise<Json> 
     return { 'aggregated-commit-status-enabled': false };
   if (type === 'sign-in-providers' && name === 'issuer') return { 'client-secret': 'sent again' };
   if (type === 'sign-in-providers' && name === 'site-admin-group') return { 'groups-claim': 'groups' };
-  if (type === 'runs' && name === 'infra-version') return { 'plan-only': true };
+  if (type === 'runs' && ['infra-version', 'module-versions'].includes(name)) return { 'plan-only': true };
   return {};
 };
 
