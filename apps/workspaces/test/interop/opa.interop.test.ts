@@ -176,7 +176,7 @@ const kinds = given ? kindsHere() : [];
       ['x', 'passed', []],
     ]);
     const { error, said } = await judge(setOf(files, { x: 'data.a.deny' }, { toolVersion: '0.1.0' }));
-    expect(error).toContain('asks for OPA 0.1.0');
+    expect(error).toContain('requires OPA 0.1.0');
     expect(said).toEqual([['x', 'errored', []]]);
   });
 });
