@@ -56,6 +56,7 @@ export function RecordForm({
 }) {
   const [record, setRecord] = useState(stored);
   const [newName, setNewName] = useState('');
+  const [missing, setMissing] = useState<string>();
   const to = name ?? newName.trim();
   const path = `${mount}${list}/${to}`;
   const names = useList(`${encodedPath(mount)}${list}`);
@@ -74,6 +75,11 @@ export function RecordForm({
   const sent = isWhole || name === undefined ? Object.entries(record) : changed;
   const send = () => {
     if (isTaken) return;
+    const empty = shown
+      .flatMap(({ rows }) => rows)
+      .find(({ name: field, as, required }) => as === 'statements' && required && isEmpty(record[field]));
+    setMissing(empty?.name);
+    if (empty !== undefined) return;
     change.mutate({
       method: 'POST',
       path: `${encodedPath(mount)}${list}/${encodeURIComponent(to)}`,
@@ -87,7 +93,13 @@ export function RecordForm({
       key={row.name}
       row={row}
       value={record[row.name]}
-      error={wrong?.field === row.name ? wrong.message : undefined}
+      error={
+        wrong?.field === row.name
+          ? wrong.message
+          : missing === row.name && isEmpty(record[row.name])
+            ? 'Enter at least one statement.'
+            : undefined
+      }
       onChange={(value) => {
         if (!change.isIdle) change.reset();
         setRecord((before) => ({ ...before, [row.name]: value, ...row.also?.(value) }));
@@ -127,6 +139,8 @@ export function RecordForm({
     </Form>
   );
 }
+
+const isEmpty = (statements: unknown) => !Array.isArray(statements) || statements.every((one) => one === '');
 
 /** What is sent for a field: nothing if it is empty, and no empty statements. */
 function given(field: string, value: unknown): readonly (readonly [string, unknown])[] {

@@ -298,6 +298,10 @@ describe('the engine database with PostgreSQL', () => {
     const dryRun = (await secrets.root.write(`${at}/roles/app/dry-run`).expect(200)).body.data;
     expect(dryRun).toMatchObject({ rehearsed: true, username: expect.stringMatching(/^v-root-app/) });
     expect(await exists(dryRun.username)).toBe(0);
+    await secrets.root.write(`${at}/roles/app`, { creation_statements: [] }).expect(204);
+    for (const refused of [secrets.root.read(`${at}/creds/app`), secrets.root.write(`${at}/roles/app/dry-run`)]) {
+      expect((await refused.expect(400)).body.errors).toEqual(['empty creation statements']);
+    }
   });
 
   it('generates user names that are harmless in statements for every display name (E9.8)', async () => {
