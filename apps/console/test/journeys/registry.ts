@@ -119,7 +119,13 @@ output "top" { value = var.height }`;
       await dialog.getByLabel('Reason').fill('The owner is on leave');
       await dialog.getByRole('button', { name: 'Override' }).click();
       await page.getByText('needs confirmation').first().waitFor();
-      await page.getByText('overridden').first().waitFor();
+      const checks = page.getByRole('region', { name: 'Checks: Post-plan' });
+      await checks.getByRole('heading', { name: /overridden/ }).waitFor();
+      await page.keyboard.press('Control+k');
+      await page.locator('.palette input:focus').waitFor();
+      await page.keyboard.type('everywh');
+      await page.getByRole('option', { name: 'everywhere', exact: true }).click();
+      await page.getByRole('heading', { name: 'everywhere', level: 1 }).waitFor();
     },
     patient,
   );

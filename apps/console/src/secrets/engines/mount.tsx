@@ -114,7 +114,11 @@ export function MountPage() {
         {mount?.description ? <p className="second">{mount.description}</p> : null}
       </PageHead>
       <ErrorNotice error={mounts.error ?? document.error ?? change.error} />
-      {mounts.known && !known ? <Empty>No engine that you may use is at {at}.</Empty> : null}
+      {mounts.known && !known ? (
+        <Empty>
+          {at.startsWith('auth/') ? 'No auth method' : 'No secrets engine'} that you may use is at {at}.
+        </Empty>
+      ) : null}
       {document.isLoading || !mounts.known ? <Skeleton rows={5} /> : null}
       {known && tabs.length > 1 ? (
         <nav className="tabs" aria-label={`Parts of ${at}`}>
