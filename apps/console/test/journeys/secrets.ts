@@ -264,7 +264,7 @@ describe('the console of the secrets service', () => {
         .getByRole('link', { name: /^token …/ })
         .first()
         .click();
-      await page.getByRole('link', { name: 'All of them' }).click();
+      await page.getByRole('link', { name: 'View all leases' }).click();
       await page.waitForURL(/accessor=/);
       await page
         .getByLabel(/^Choose dock/)
@@ -320,6 +320,9 @@ describe('the console of the secrets service', () => {
     await page.getByRole('dialog').getByLabel('Value').fill('x');
     await button(page, 'Save').click();
     await page.getByRole('heading', { name: 'mine' }).waitFor();
+    await page.goto(`${at.installation.secretsUrl}/ui/engines`);
+    await page.getByRole('table', { name: 'Secrets engines' }).waitFor();
+    await soon(async () => expect(await page.getByRole('link', { name: 'Enable secrets engine' }).count()).toBe(0));
     await page.goto(`${at.installation.secretsUrl}/ui/policies`);
     await page.getByRole('alert').waitFor();
   });
@@ -365,6 +368,18 @@ describe('the console of the secrets service', () => {
     await button(page, 'Delete').click();
     await button(page, 'Delete user').click();
     await page.getByText('No users yet.').waitFor();
+    await button(page, 'Edit').click();
+    await page.getByLabel('Description').fill('The crew');
+    await page.getByLabel('Default lease TTL').selectOption({ label: '1 hour' });
+    await page.getByLabel('List method when unauthenticated').check();
+    expect(await at.violations(page)).toEqual([]);
+    await button(page, 'Save settings').click();
+    await page.getByRole('main').getByText('The crew').waitFor();
+    expect((await api('GET', 'sys/auth/lodge/tune')).data).toMatchObject({
+      description: 'The crew',
+      default_lease_ttl: 3600,
+      listing_visibility: 'unauth',
+    });
   });
 
   journey('makes an AppRole and gives a program the two parts that it logs in with', async () => {
@@ -715,6 +730,7 @@ describe('the console of the secrets service', () => {
     await soon(async () => expect(await button(page, 'New secret').count()).toBe(0));
     expect(await page.getByRole('alert').count()).toBe(0);
     expect(await at.violations(page)).toEqual([]);
+    await page.getByRole('list', { name: 'Named by your policies' }).getByRole('link', { name: 'team/one' }).waitFor();
     await page.getByLabel('Path').fill('team/one');
     await button(page, 'Open path').click();
     await page.getByRole('heading', { name: 'one', exact: true }).waitFor();

@@ -3,8 +3,9 @@ import { Copied } from '../../design/copy';
 import { ErrorNotice } from '../../design/error-notice';
 import { PageHead, SameBy, Skeleton } from '../../design/page';
 import { Table } from '../../design/table';
+import { EnableLink } from '../engines/enable-link';
 import { useMounts } from '../mounts';
-import { enablePage, mountPage } from '../pages';
+import { mountPage } from '../pages';
 
 /** Auth methods. */
 export function Methods() {
@@ -14,9 +15,9 @@ export function Methods() {
       <PageHead
         title="Auth methods"
         actions={
-          <Link className="button primary" {...enablePage('auth')}>
+          <EnableLink kind="auth" primary>
             Enable auth method
-          </Link>
+          </EnableLink>
         }
       />
       <ErrorNotice error={mounts.error} onRetry={() => void mounts.refetch()} />

@@ -192,7 +192,7 @@ function Text({ policy, forbidden }: PolicyPartProps) {
       <h2 id="text">Rego</h2>
       <SettingsForm
         draft={{ isChanged: typed !== undefined && typed !== stored.data, reset: () => setTyped(undefined) }}
-        action="Save text"
+        action="Save code"
         change={save}
         forbidden={forbidden}
         onSend={() => save.mutate()}

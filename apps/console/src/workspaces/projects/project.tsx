@@ -35,7 +35,7 @@ export function Project() {
           data === null ? null : (
             <>
               <dl className="facts">
-                <dt>Id</dt>
+                <dt>ID</dt>
                 <dd>
                   <Copied text={data.id} what="project id" />
                 </dd>

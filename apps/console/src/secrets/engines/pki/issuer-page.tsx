@@ -16,6 +16,7 @@ import { encodedPath, useChange, useRead } from '../../reads';
 import { crumbsTo } from '../own-page';
 import { type CertificateContents, readCertificate } from './certificate';
 import { CertificateFacts } from './certificate-facts';
+import { Crl } from './crl';
 import { useIssuers } from './issuers-of';
 
 /** An issuer as the API shows it. */
@@ -177,6 +178,7 @@ export function IssuerPage({ mount, id }: { readonly mount: string; readonly id:
               </div>
               <Lines text={certificate.pem} what="certificate" />
             </section>
+            {issuer.key_id === '' ? null : <Crl mount={mount} issuer={issuer.issuer_id} label={label} />}
           </div>
           <aside className="stack">
             <section className="stack-tight" aria-labelledby="use">
