@@ -84,6 +84,8 @@ output "top" { value = var.height }`;
       await dialog.getByLabel('Enforcement level').selectOption('mandatory');
       await dialog.getByRole('button', { name: 'Create policy' }).click();
       await page.getByRole('heading', { name: 'owners', level: 1 }).waitFor();
+      await page.getByText('This policy checks no runs until it is in a policy set.').waitFor();
+      expect(await page.getByLabel('Policy code').inputValue()).toContain('package terraform.owners\n');
       await page.getByLabel('Policy code').fill('package terraform.owners\n\ndeny contains "x" if true');
       await page.getByRole('button', { name: 'Save code' }).click();
       await page.getByText('Saved.').waitFor();

@@ -177,6 +177,12 @@ describe('the console of the secrets service', () => {
     await page.getByText('Saved.').waitFor();
     const { auth } = await api('POST', 'auth/token/create', { policies: ['crew'] });
     await page.getByRole('link', { name: 'Explain' }).click();
+    // Of the policy itself, which no token may have yet.
+    await page.getByLabel('Path').fill('kv/harbour');
+    await button(page, 'Explain').click();
+    await page.getByRole('heading', { name: 'Yes', exact: true }).waitFor();
+    await page.getByText('by the policies crew').waitFor();
+    await page.getByLabel('For', { exact: true }).selectOption({ label: 'another token' });
     await page.getByLabel('Accessor').fill(auth.accessor);
     await page.getByLabel('Path').fill('kv/safe/code');
     await button(page, 'Explain').click();
@@ -353,6 +359,10 @@ describe('the console of the secrets service', () => {
     await page.getByRole('link', { name: 'Create user' }).click();
     await page.getByLabel('Username').fill('mate');
     await page.getByLabel('Password', { exact: true }).fill('heave ho heave ho');
+    await page.getByLabel('Token policies').fill('deckhand');
+    await page.getByRole('option', { name: 'Use “deckhand”' }).click();
+    await page.getByText('There is no policy named deckhand.').waitFor();
+    await button(page, 'Remove deckhand').click();
     await page.getByLabel('Token policies').fill('defau');
     await page.getByRole('option', { name: 'default' }).click();
     await page.keyboard.press('Escape');

@@ -100,7 +100,7 @@ export function PolicyPage() {
             >
               {isNew ? 'Create policy' : 'Save the policy'}
             </Button>
-            <Link className="button" {...page('/policies/explain')}>
+            <Link className="button" {...page('/policies/explain', { policies: name })}>
               Explain
             </Link>
           </div>

@@ -40,7 +40,14 @@ export function Project() {
                   <Copied text={data.id} what="project id" />
                 </dd>
                 <dt>Workspaces</dt>
-                <dd>{data.attributes['workspace-count'].toLocaleString('en')}</dd>
+                <dd>
+                  <Link
+                    to={`/organizations/${encodeURIComponent(organization)}`}
+                    search={{ project: data.id } as never}
+                  >
+                    {data.attributes['workspace-count'].toLocaleString('en')}
+                  </Link>
+                </dd>
                 <dt>Created</dt>
                 <dd>
                   <Time at={data.attributes['created-at']} />
