@@ -59,10 +59,15 @@ describe('the pages of a database engine', () => {
       await page.getByLabel('Allowed roles').fill('reports');
       await page.keyboard.press('Enter');
       expect(await at.violations(page)).toEqual([]);
-      // It is tested before it is stored.
-      await button(page, 'Create connection').click();
+      // It can be tested without being stored, and is tested before it is.
+      await button(page, 'Verify connection').click();
       await page.getByText(/error verifying connection: .*authentication failed/).waitFor();
+      await button(page, 'Create connection').click();
+      await page.getByText(/error creating database object: .*authentication failed/).waitFor();
       await page.getByLabel('Password', { exact: true }).fill('first-one');
+      await button(page, 'Verify connection').click();
+      await page.getByText('Nothing was stored.').waitFor();
+      expect((await api('LIST', 'harbour/config').catch(() => undefined))?.data?.keys ?? []).toEqual([]);
       await button(page, 'Create connection').click();
       await page.getByRole('heading', { name: 'quay', level: 1 }).waitFor();
       await fact(page, 'Host').getByText(host).waitFor();

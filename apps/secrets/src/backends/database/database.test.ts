@@ -169,6 +169,12 @@ describe('the engine database with PostgreSQL', () => {
     expect(refused).toMatch(/^error creating database object: error verifying connection: .*authentication failed/);
     expect(refused).not.toContain('wrong-one');
     await secrets.root.read(`${at}/config/other`).expect(404);
+    // Settings can be tested without being stored, new ones as well as changes.
+    await secrets.root.write(`${at}/config/other`, { ...wrong, dry_run: true }).expect(400);
+    await secrets.root.write(`${at}/config/other`, config({ dry_run: true })).expect(204);
+    await secrets.root.read(`${at}/config/other`).expect(404);
+    await secrets.root.write(`${at}/config/pg`, { allowed_roles: ['none'], dry_run: true }).expect(204);
+    expect((await secrets.root.read(`${at}/config/pg`).expect(200)).body.data.allowed_roles).toEqual(['*']);
     const { port } = new URL(database.url);
     await secrets.root
       .write(`${at}/config/named`, config({ connection_url: address(`localhost:${port}`) }))
