@@ -10,17 +10,17 @@ export interface ResultantRules {
   readonly glob_paths: Rules | null;
 }
 
-interface Reached {
+interface AllowedPlace {
   /** Up to the first wildcard. */
   readonly path: string;
   readonly isExact: boolean;
 }
 
 /** Where the rules of this session allow one of some capabilities; undefined while they are read. */
-function useReached(capabilities: readonly string[], enabled: boolean): readonly Reached[] | undefined {
+function useAllowedPlaces(capabilities: readonly string[], enabled: boolean): readonly AllowedPlace[] | undefined {
   const { data } = useRead<ResultantRules>('sys/internal/ui/resultant-acl', { enabled });
   if (data === undefined) return undefined;
-  const allowed = (rules: Rules | null, isGlob: boolean): readonly Reached[] =>
+  const allowed = (rules: Rules | null, isGlob: boolean): readonly AllowedPlace[] =>
     Object.entries(rules ?? {}).flatMap(([pattern, { capabilities: has }]) => {
       const path = /^[^*+]*/.exec(pattern)![0];
       return capabilities.some((one) => has.includes(one)) ? [{ path, isExact: !isGlob && path === pattern }] : [];
@@ -32,14 +32,14 @@ function useReached(capabilities: readonly string[], enabled: boolean): readonly
 export function useMayCreateBelow(prefix: string): boolean {
   const { session } = useSession();
   const isRoot = session.policies?.includes('root') === true;
-  const reached = useReached(['create', 'update'], !isRoot);
+  const reached = useAllowedPlaces(['create', 'update'], !isRoot);
   if (isRoot || reached === undefined) return true;
   return reached.some(({ path, isExact }) => path.startsWith(prefix) || (!isExact && prefix.startsWith(path)));
 }
 
 /** Secrets, and folders with a final slash, that the rules of this session name below a folder of an engine. */
 export function useNamedBelow(places: readonly string[]): readonly string[] {
-  const reached = useReached(['read', 'list'], true) ?? [];
+  const reached = useAllowedPlaces(['read', 'list'], true) ?? [];
   const names = reached.flatMap(({ path, isExact }) =>
     places
       .filter((place) => path.startsWith(place) && path.length > place.length)

@@ -165,7 +165,7 @@ export function Frame({ nav, switcher, find }: FrameProps) {
   );
 }
 
-/** Signs out and leaves the page: whoever signs in next may be someone else, who may not see it. */
+/** Signs out and leaves the page: the next person may not see it. */
 function useSignOut() {
   const { signOut } = useSession();
   const navigate = useNavigate();

@@ -213,7 +213,7 @@ describe('the pages of a pki engine', () => {
     await list.getByText('The next update is').waitFor();
     expect(readFileSync(await saved(page, 'Download CRL as PEM'), 'utf8')).toContain('BEGIN X509 CRL');
     await list.getByRole('button', { name: 'Rotate CRL' }).click();
-    await list.getByText('The CRLs of this mount were built anew.').waitFor();
+    await list.getByText('The CRLs of this mount were rotated.').waitFor();
     expect(await at.violations(page)).toEqual([]);
   });
 

@@ -4,7 +4,7 @@ import { ErrorNotice } from '../../design/error-notice';
 import { PageHead, SameBy, Skeleton } from '../../design/page';
 import { Table } from '../../design/table';
 import { EnableLink } from '../engines/enable-link';
-import { useMounts } from '../mounts';
+import { kindOf, useMounts } from '../mounts';
 import { mountPage } from '../pages';
 
 /** Auth methods. */
@@ -33,7 +33,7 @@ export function Methods() {
               head: 'Path',
               cell: ({ path }) => <Link {...mountPage({ mount: `auth/${path}` })}>{path}</Link>,
             },
-            { head: 'Type', className: 'tight', cell: ({ type }) => type },
+            { head: 'Type', className: 'tight', cell: kindOf },
             { head: 'Description', className: 'second', cell: ({ description }) => description },
             {
               head: 'Accessor',

@@ -8,9 +8,9 @@ import { useContent } from '../api';
 import { Attributes } from '../runs/resource-tree';
 import { compareStates, ownPath, type StateFile } from './state-diff';
 
-type StateVersion = Resource<'StateVersionsResource'>;
+export type StateVersion = Resource<'StateVersionsResource'>;
 
-/** What differs between two states; which one is older can be chosen anew. */
+/** What differs between two states; the older one can be chosen. */
 export function StateComparison({
   older,
   newer,

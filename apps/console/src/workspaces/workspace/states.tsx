@@ -1,5 +1,4 @@
 import { Link } from '@tanstack/react-router';
-import type { Resource } from '../../api/workspaces';
 import { Button } from '../../design/button';
 import { ErrorNotice } from '../../design/error-notice';
 import { Notice } from '../../design/notice';
@@ -11,10 +10,8 @@ import { RemoveButton } from '../parts/remove-button';
 import { ResourceTable } from '../parts/resource-table';
 import { Status } from '../parts/states';
 import { WorkspaceHead } from './head';
-import { StateComparison } from './state-comparison';
+import { StateComparison, type StateVersion } from './state-comparison';
 import { useWorkspace, type Workspace } from './use-workspace';
-
-type StateVersion = Resource<'StateVersionsResource'>;
 
 interface StatesSearch {
   readonly page?: number;

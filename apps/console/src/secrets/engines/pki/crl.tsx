@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { Download, RotateCw } from 'lucide-react';
 import { useState } from 'react';
+import type { Transport } from '../../../api/transport';
 import { Button } from '../../../design/button';
 import { ErrorNotice } from '../../../design/error-notice';
 import { Notice } from '../../../design/notice';
@@ -13,15 +14,13 @@ import { mountPage } from '../../pages';
 import { encodedPath, useChange } from '../../reads';
 import { nextUpdateOf } from './certificate';
 
-type Send = (request: Request) => Promise<Response>;
-
 const crlOf = (mount: string, issuer: string, format: 'der' | 'pem') =>
   new Request(new URL(`/v1/${encodedPath(mount)}issuer/${encodeURIComponent(issuer)}/crl/${format}`, location.origin));
 
 const firstBytes = 4096;
 
 /** Reads only the start of a list, which may have millions of entries. */
-async function readNextUpdate(send: Send, request: Request): Promise<number | null> {
+async function readNextUpdate(send: Transport['fetch'], request: Request): Promise<number | null> {
   const response = await send(request);
   const reader = response.body?.getReader();
   if (!response.ok || reader === undefined) return null;
@@ -100,7 +99,7 @@ export function Crl({
         </Button>
       </div>
       <ErrorNotice error={failure ?? rotate.error} />
-      {rotate.isSuccess ? <Notice tone="green">The CRLs of this mount were built anew.</Notice> : null}
+      {rotate.isSuccess ? <Notice tone="green">The CRLs of this mount were rotated.</Notice> : null}
     </section>
   );
 }

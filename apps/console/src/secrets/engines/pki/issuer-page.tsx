@@ -197,7 +197,7 @@ export function IssuerPage({ mount, id }: { readonly mount: string; readonly id:
               </ul>
             </section>
             <section className="stack-tight" aria-labelledby="outlive">
-              <h2 id="outlive">Certificates that would outlive it</h2>
+              <h2 id="outlive">Certificates that would expire later</h2>
               <p>{behaviors.find(({ value }) => value === issuer.leaf_not_after_behavior)?.label}</p>
             </section>
           </aside>
@@ -304,7 +304,7 @@ function EditIssuer({
         ))}
       </fieldset>
       <SelectField
-        label="Certificates that would outlive it"
+        label="Certificates that would expire later"
         value={behavior}
         onChange={setBehavior}
         options={behaviors}
