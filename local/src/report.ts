@@ -93,8 +93,8 @@ function warningText(config: LocalConfig): string[] {
   if (!readFirstRun(dataDir)?.secrets?.recovery_keys?.length || !existsSync(sealKeyFile(dataDir, 'secrets'))) return [];
   return [
     '',
-    `Warning: root token, recovery keys and seal key are all in . That is fine for trying things out.`,
-    'For anything else give the recovery keys to different people, revoke the root token, and move',
+    `Warning: root token, recovery keys and seal key are all in ${dataDir}. That is fine for`,
+    'trying things out. For anything else give the recovery keys to different people, revoke the root token, and move',
     `${path.basename(firstRunFile(dataDir))} out of there.`,
   ];
 }

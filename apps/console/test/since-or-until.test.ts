@@ -7,6 +7,7 @@ const day = 24 * hour;
 describe('relative times', () => {
   it.each([
     [0, 'just now'],
+    [1500, 'just now'],
     [30_000, 'in a few seconds'],
     [-3 * 60_000, '3 min. ago'],
     [2 * hour, 'in 2 hr.'],

@@ -232,6 +232,12 @@ describe('explanations', () => {
       .write('sys/policies/explain', { accessor, path: 'sec/b', operation: 'read' })
       .expect(200);
     expect(foreign.body.data).toMatchObject({ allowed: true, rule: { path: 'sec/*' } });
+    const ofPolicies = { policies: ['wide', 'missing'], path: 'sec/abc', operation: 'read' };
+    const { data: imagined } = (await secrets.root.write('sys/policies/explain', ofPolicies).expect(200)).body;
+    expect(imagined).toMatchObject({ allowed: true, policies: ['missing', 'wide'], rule: { path: 'sec/*' } });
+    await token.write('sys/policies/explain', ofPolicies).expect(403, { errors: [wrapped('permission denied')] });
+    const both = await secrets.root.write('sys/policies/explain', { ...ofPolicies, accessor }).expect(400);
+    expect(both.body.errors).toEqual(["only one of 'token', 'accessor' and 'policies' can be given"]);
     await token
       .write('sys/policies/explain', { token: secrets.rootToken, path: 'sec/b', operation: 'read' })
       .expect(403, { errors: [wrapped('permission denied')] });

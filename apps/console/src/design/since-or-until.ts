@@ -7,6 +7,8 @@ const units: readonly [Intl.RelativeTimeFormatUnit, number][] = [
 ];
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'always', style: 'short' });
 
+const clockSeconds = 2;
+
 /** "3 min. ago", "in 2 hr."; below a minute "just now" or "in a few seconds". */
 export function sinceOrUntil(then: number, now: number): string {
   const exact = (then - now) / 1000;
@@ -17,5 +19,6 @@ export function sinceOrUntil(then: number, now: number): string {
     const least = unit === 'month' || unit === 'year' ? 2 : 1;
     if (Math.abs(seconds) >= least * length) return relative.format(Math.trunc(seconds / length), unit);
   }
-  return seconds <= 0 ? 'just now' : 'in a few seconds';
+  // The clocks of the service and the browser may differ a little.
+  return seconds <= clockSeconds ? 'just now' : 'in a few seconds';
 }

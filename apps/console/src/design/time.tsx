@@ -23,10 +23,10 @@ export function lengthOf(milliseconds: number): string {
 
 /** A relative time; hover shows the exact time in the chosen time zone. */
 export function Time({ at }: { readonly at: string | number | null | undefined }) {
-  const [now, setNow] = useState(() => Date.now());
+  const [, setTicks] = useState(0);
   const zone = useTimeZone();
   useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), 30_000);
+    const timer = setInterval(() => setTicks((ticks) => ticks + 1), 30_000);
     return () => clearInterval(timer);
   }, []);
   if (at === null || at === undefined || at === '') return <span className="second">never</span>;
@@ -35,7 +35,7 @@ export function Time({ at }: { readonly at: string | number | null | undefined }
   if (Number.isNaN(then)) return <span>{String(at)}</span>;
   return (
     <time dateTime={date.toISOString()} title={exactTime(date, zone)}>
-      {sinceOrUntil(then, now)}
+      {sinceOrUntil(then, Date.now())}
     </time>
   );
 }

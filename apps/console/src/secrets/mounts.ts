@@ -31,9 +31,16 @@ export const holdsValues = ({ type }: Pick<Mount, 'type'>): boolean => type === 
 /** Whether a mount stores versions. */
 export const hasVersions = ({ type, options }: Mount): boolean => type === 'kv' && options?.version === '2';
 
+/** The usual names of types that mounts of a new installation have by their older ones. */
+const usualNames: ReadonlyMap<string, string> = new Map([
+  ['cloudone', 'azure'],
+  ['cloudtwo', 'aws'],
+  ['scheduler', 'nomad'],
+]);
+
 /** Name of its type. */
 export const kindOf = (mount: Mount): string =>
-  mount.type === 'kv' ? `kv version ${hasVersions(mount) ? 2 : 1}` : mount.type;
+  mount.type === 'kv' ? `kv version ${hasVersions(mount) ? 2 : 1}` : (usualNames.get(mount.type) ?? mount.type);
 
 /** The mount of a path: the one with the longest matching prefix. */
 export function mountOf(mounts: readonly Mount[], at: string): Mount | undefined {

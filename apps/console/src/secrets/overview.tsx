@@ -12,10 +12,11 @@ import { Time } from '../design/time';
 import { useSession } from '../shell/session';
 import type { AuditLine } from './audit/audit';
 import { isAskedByPages } from './audit/search';
+import { EnableLink } from './engines/enable-link';
 import { ExpiringSoon } from './expiring';
 import type { Lease } from './leases/lifeline';
 import { holdsValues, kindOf, useMounts } from './mounts';
-import { enablePage, page } from './pages';
+import { page } from './pages';
 import { useReadable } from './readable';
 import { useRead } from './reads';
 
@@ -145,10 +146,10 @@ export function Overview() {
               <Empty
                 icon={Vault}
                 action={
-                  <Link className="button primary" {...enablePage('secret', 'kv')}>
+                  <EnableLink kind="secret" type="kv" primary>
                     <Plus size={16} aria-hidden="true" />
                     Enable a key/value engine
-                  </Link>
+                  </EnableLink>
                 }
               >
                 A key/value engine stores the secrets of your teams and programs, with versions.

@@ -15,10 +15,18 @@ export function PolicyPicker({
 }) {
   const { data = [] } = useList('sys/policies/acl');
   const options = data.filter((name) => name !== 'root').map((name) => ({ value: name, label: name }));
+  const missing = data.length === 0 ? [] : chosen.filter((name) => name !== 'root' && !data.includes(name));
   return (
     <PickerField
       label={label}
-      {...(hint === undefined ? {} : { hint })}
+      hint={
+        <>
+          {hint}
+          {missing.length === 0 ? null : (
+            <span className="removed"> There is no policy named {missing.join(', ')}.</span>
+          )}
+        </>
+      }
       options={options}
       chosen={chosen}
       onChange={onChange}

@@ -56,7 +56,7 @@ const zones = [
 
 /** The frame of every page: navigation, account menu, keyboard shortcuts. */
 export function Frame({ nav, switcher, find }: FrameProps) {
-  const { signOut } = useSession();
+  const signOut = useSignOut();
   const [menu, setMenu] = useState(false);
   const [palette, setPalette] = useState(false);
   const [keys, setKeys] = useState(false);
@@ -165,6 +165,16 @@ export function Frame({ nav, switcher, find }: FrameProps) {
   );
 }
 
+/** Signs out and leaves the page: the next person may not see it. */
+function useSignOut() {
+  const { signOut } = useSession();
+  const navigate = useNavigate();
+  return async () => {
+    await signOut();
+    await navigate({ to: '/', replace: true });
+  };
+}
+
 /** The product's name, with a link to its other service. */
 function ServiceSwitch() {
   const { config } = useSession();
@@ -210,7 +220,8 @@ function AccountMenu({
   readonly onTheme: (theme: Theme) => void;
   readonly onKeys: () => void;
 }) {
-  const { session, signOut } = useSession();
+  const { session } = useSession();
+  const signOut = useSignOut();
   const zone = useTimeZone();
   return (
     <Menu

@@ -1,5 +1,16 @@
 import { useNavigate, useParams } from '@tanstack/react-router';
-import { Boxes, Braces, Building2, FolderKanban, type LucideIcon, Play, UsersRound, Variable } from 'lucide-react';
+import {
+  Boxes,
+  Braces,
+  Building2,
+  FolderKanban,
+  type LucideIcon,
+  Package,
+  Play,
+  Scale,
+  UsersRound,
+  Variable,
+} from 'lucide-react';
 import { useCallback } from 'react';
 import { taken } from '../api/transport';
 import { workspacesApi } from '../api/workspaces';
@@ -13,7 +24,7 @@ const mostOrganizations = 6;
 
 /**
  * What the palette finds: organizations and workspaces; in the current organization also projects, teams, runs,
- * variables, and variable sets.
+ * variables, variable sets, policies, policy sets, and modules.
  */
 export function useFind(): Find {
   const { transport } = useSession();
@@ -89,6 +100,31 @@ export function useFind(): Find {
               }),
             ),
             ({ id, attributes: { name } }) => command('Variable sets', Variable, name, `${below}/varsets${way(id)}`),
+          ),
+          found(
+            taken(
+              api.GET('/api/v2/organizations/{organization_name}/policies', {
+                params: { path, query: { 'search[name]': text, ...page } },
+              }),
+            ),
+            ({ id, attributes: { name } }) => command('Policies', Scale, name, `${below}/policies${way(id)}`),
+          ),
+          found(
+            taken(
+              api.GET('/api/v2/organizations/{organization_name}/policy-sets', {
+                params: { path, query: { 'search[name]': text, ...page } },
+              }),
+            ),
+            ({ id, attributes: { name } }) => command('Policy sets', Scale, name, `${below}/policies/sets${way(id)}`),
+          ),
+          found(
+            taken(
+              api.GET('/api/v2/organizations/{organization_name}/registry-modules', {
+                params: { path, query: { q: text, ...page } },
+              }),
+            ),
+            ({ id, attributes: { name, provider } }) =>
+              command('Modules', Package, name, `${below}/registry/modules${way(id)}`, provider),
           ),
           found(
             taken(

@@ -46,7 +46,7 @@ const organizationPages = [
       { label: 'Members', icon: UserRound, path: '/members', key: 'm' },
       { label: 'API tokens', icon: KeyRound, path: '/tokens' },
       { label: 'SSH keys', icon: FileKey, path: '/ssh-keys' },
-      { label: 'Addresses', icon: Network, path: '/addresses' },
+      { label: 'IP allowlists', icon: Network, path: '/addresses' },
     ],
   },
   {

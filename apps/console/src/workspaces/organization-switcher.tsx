@@ -12,7 +12,7 @@ export function OrganizationSwitcher() {
       button={
         <button type="button" className="rail-button boxed" title="Switch organization">
           <Building2 size={15} aria-hidden="true" />
-          <span className="grow">{organization ?? 'Choose an organization'}</span>
+          <span className="grow">{organization ?? 'Organizations'}</span>
           <ChevronsUpDown size={14} aria-hidden="true" />
         </button>
       }

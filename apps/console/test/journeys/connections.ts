@@ -195,10 +195,10 @@ describe('what stands outside of the workspace service', () => {
 
   journey('come only from addresses in a list, which is made, filled and deleted here', async () => {
     const page = await at.signedIn('workspaces', '/ui/organizations/harbor/addresses');
-    await page.getByRole('button', { name: 'New address list' }).click();
+    await page.getByRole('button', { name: 'New IP allowlist' }).click();
     await page.getByLabel('Name').fill('Office');
     await page.getByLabel('Limits').selectOption({ label: 'all agents' });
-    await page.getByRole('button', { name: 'Create address list' }).click();
+    await page.getByRole('button', { name: 'Create IP allowlist' }).click();
     await page.getByText('The list limits no one until it has a range').waitFor();
     await page.getByRole('button', { name: 'Add range' }).click();
     await page.getByLabel('Range').fill('192.0.2.0/33');
@@ -218,7 +218,7 @@ describe('what stands outside of the workspace service', () => {
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Type Office to confirm').fill('Office');
     await dialog.getByRole('button', { name: 'Delete Office' }).click();
-    await page.getByText('An address list says from which networks').waitFor();
+    await page.getByText('An IP allowlist says from which networks').waitFor();
   });
 
   journey('is an agent, seen as soon as it has registered', async () => {

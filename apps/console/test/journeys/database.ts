@@ -59,10 +59,15 @@ describe('the pages of a database engine', () => {
       await page.getByLabel('Allowed roles').fill('reports');
       await page.keyboard.press('Enter');
       expect(await at.violations(page)).toEqual([]);
-      // It is tested before it is stored.
-      await button(page, 'Create connection').click();
+      // It can be tested without being stored, and is tested before it is.
+      await button(page, 'Verify connection').click();
       await page.getByText(/error verifying connection: .*authentication failed/).waitFor();
+      await button(page, 'Create connection').click();
+      await page.getByText(/error creating database object: .*authentication failed/).waitFor();
       await page.getByLabel('Password', { exact: true }).fill('first-one');
+      await button(page, 'Verify connection').click();
+      await page.getByText('Nothing was stored.').waitFor();
+      expect((await api('LIST', 'harbour/config').catch(() => undefined))?.data?.keys ?? []).toEqual([]);
       await button(page, 'Create connection').click();
       await page.getByRole('heading', { name: 'quay', level: 1 }).waitFor();
       await fact(page, 'Host').getByText(host).waitFor();
@@ -81,7 +86,9 @@ describe('the pages of a database engine', () => {
         .click();
       await link(page, 'Create role').click();
       await page.getByLabel('Name', { exact: true }).fill('crane');
-      await page.getByLabel('Connection', { exact: true }).selectOption('quay');
+      expect(await page.getByLabel('Connection', { exact: true }).inputValue()).toBe('quay');
+      await button(page, 'Create role').click();
+      await page.getByText('Enter at least one statement.').waitFor();
       await button(page, 'Use the usual statements').click();
       await page.getByRole('textbox', { name: 'Statement 2' }).fill('COMMENT ON ROLE "{{name}}" IS \'a, b; c\'');
       expect(await at.violations(page)).toEqual([]);

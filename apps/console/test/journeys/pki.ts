@@ -69,7 +69,7 @@ describe('the pages of a pki engine', () => {
     await link(page, 'fleet').click();
     await page.getByRole('table', { name: 'Issuers' }).getByRole('row').filter({ hasText: 'default' }).waitFor();
     await page.getByRole('navigation', { name: 'Parts of fleet/' }).getByRole('link', { name: 'Overview' }).click();
-    await page.getByText('CRL is renewed').waitFor();
+    await page.getByText('Next CRL update').waitFor();
     expect(await at.violations(page)).toEqual([]);
   });
 
@@ -178,6 +178,7 @@ describe('the pages of a pki engine', () => {
     await button(page, 'Revoke').click();
     await dialog.getByRole('button', { name: 'Revoke certificate' }).click();
     await page.getByText('revoked', { exact: true }).waitFor();
+    await page.getByText('Revoked', { exact: true }).waitFor();
     const { csr } = (
       await api('POST', 'shipyard/intermediate/generate/internal', { common_name: 'x.example.com', key_type: 'ec' })
     ).data;
@@ -202,6 +203,18 @@ describe('the pages of a pki engine', () => {
     await page.getByLabel('Show').selectOption({ label: 'All, with revoked and expired ones' });
     await page.getByRole('row').filter({ hasText: 'north.example.com' }).getByText('revoked').waitFor();
     expect(new URL(page.url()).searchParams.get('part')).toBe('all');
+    await page.getByLabel('Show').selectOption({ label: 'Revoked' });
+    await soon(async () =>
+      expect(await page.getByRole('table', { name: 'Certificates' }).getByRole('row').count()).toBe(2),
+    );
+    const { keys } = (await api('LIST', 'shipyard/issuers')).data;
+    await openMount(page, `shipyard/&tab=issuers&name=${keys[0]}`);
+    const list = page.getByRole('region', { name: 'CRL' });
+    await list.getByText('The next update is').waitFor();
+    expect(readFileSync(await saved(page, 'Download CRL as PEM'), 'utf8')).toContain('BEGIN X509 CRL');
+    await list.getByRole('button', { name: 'Rotate CRL' }).click();
+    await list.getByText('The CRLs of this mount were rotated.').waitFor();
+    expect(await at.violations(page)).toEqual([]);
   });
 
   journey('switches ACME on, and shows what clients are told', async () => {

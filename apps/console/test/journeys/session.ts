@@ -26,9 +26,11 @@ describe.each(services)('a session of the %s console', (service) => {
     const page = await at.open(`${address()}/`);
     await soon(() => expect(new URL(page.url()).pathname).toBe('/ui/'));
     await page.close();
-    const signed = await at.signedIn(service);
+    const signed = await at.signedIn(service, service === 'secrets' ? '/ui/engines' : '/ui/account');
     await signOut(signed);
     await signed.getByRole('heading', { name: 'Sign in' }).waitFor();
+    // The next person does not begin where this one stopped.
+    await soon(() => expect(new URL(signed.url()).pathname).toBe('/ui/'));
     await signed.goBack().catch(() => undefined);
     await signed.goto(`${address()}/ui/`);
     await signed.getByRole('heading', { name: 'Sign in' }).waitFor();

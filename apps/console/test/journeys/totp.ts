@@ -19,7 +19,9 @@ describe('the pages of a totp engine', () => {
       await page.getByLabel('Issuer').fill('Harbour');
       await page.getByLabel('Account name').fill('ana@example.com');
       await button(page, 'Generate key').click();
-      await page.getByRole('img', { name: 'QR code of ana' }).waitFor();
+      const qrCode = page.getByRole('img', { name: 'QR code of ana' });
+      await soon(async () => expect((await qrCode.boundingBox())?.width).toBeGreaterThan(100));
+      expect((await qrCode.boundingBox())?.width).toBeLessThan(300);
       await page.getByText('it is not shown again').waitFor();
       await button(page, 'Reveal otpauth URL').click();
       const url = (await page.getByRole('status', { name: 'Key' }).locator('pre').textContent())!;

@@ -202,8 +202,7 @@ describe('the first day in the workspace console', () => {
       for (const serial of [1, 2]) await pushState(id, serial);
       await api('POST', `workspaces/${id}/actions/unlock`);
       const page = await at.signedIn('workspaces', workspace(org, '/states'));
-      await button(page, 'Compare').first().click();
-      await button(page, 'Compare').first().click();
+      await button(page, 'Compare with 1').click();
       await page.getByText('stone.wall').waitFor();
       await page.getByLabel('Show values').check();
       await page.getByText('stone.wall').click();
@@ -228,6 +227,8 @@ describe('the first day in the workspace console', () => {
       await button(page, 'Unlock').waitFor();
       await page.getByRole('link', { name: '2', exact: true }).click();
       await page.getByRole('heading', { name: 'State 2', level: 1 }).waitFor();
+      await button(page, 'Compare with 1').click();
+      await page.getByRole('region', { name: 'Comparison of two states' }).getByText('stone.wall').waitFor();
       await button(page, 'Show JSON').click();
       await page.getByText('"serial": 2').waitFor();
       const saved = page.waitForEvent('download');

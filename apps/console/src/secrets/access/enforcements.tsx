@@ -9,7 +9,7 @@ import { FormDialog } from '../../design/form';
 import { Skeleton } from '../../design/page';
 import { PickerField } from '../../design/picker';
 import { useSession } from '../../shell/session';
-import { useMounts } from '../mounts';
+import { kindOf, useMounts } from '../mounts';
 import { useChange } from '../reads';
 import { IdentityPicker, useIdentities } from './identity-pickers';
 
@@ -175,13 +175,15 @@ function NewEnforcement({
         {ways.length === 0 ? (
           <p className="second small">Only the token auth method is mounted, which needs no second factor.</p>
         ) : null}
-        {ways.map(({ path, type, accessor }) => (
+        {ways.map((way) => (
           <CheckField
-            key={accessor}
-            label={`${path} (${type})`}
-            checked={accessors.includes(accessor)}
+            key={way.accessor}
+            label={`${way.path} (${kindOf(way)})`}
+            checked={accessors.includes(way.accessor)}
             onChange={(on) =>
-              set('auth_method_accessors')(on ? [...accessors, accessor] : accessors.filter((one) => one !== accessor))
+              set('auth_method_accessors')(
+                on ? [...accessors, way.accessor] : accessors.filter((one) => one !== way.accessor),
+              )
             }
           />
         ))}

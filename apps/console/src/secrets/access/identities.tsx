@@ -172,7 +172,7 @@ function Identity({ kind, id }: { readonly kind: IdentityKind; readonly id: stri
       {shown === undefined ? null : (
         <>
           <dl className="facts">
-            <dt>Id</dt>
+            <dt>ID</dt>
             <dd>
               <Copied text={shown.id} what="id" />
             </dd>

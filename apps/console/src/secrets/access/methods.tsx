@@ -3,8 +3,9 @@ import { Copied } from '../../design/copy';
 import { ErrorNotice } from '../../design/error-notice';
 import { PageHead, SameBy, Skeleton } from '../../design/page';
 import { Table } from '../../design/table';
-import { useMounts } from '../mounts';
-import { enablePage, mountPage } from '../pages';
+import { EnableLink } from '../engines/enable-link';
+import { kindOf, useMounts } from '../mounts';
+import { mountPage } from '../pages';
 
 /** Auth methods. */
 export function Methods() {
@@ -14,9 +15,9 @@ export function Methods() {
       <PageHead
         title="Auth methods"
         actions={
-          <Link className="button primary" {...enablePage('auth')}>
+          <EnableLink kind="auth" primary>
             Enable auth method
-          </Link>
+          </EnableLink>
         }
       />
       <ErrorNotice error={mounts.error} onRetry={() => void mounts.refetch()} />
@@ -32,7 +33,7 @@ export function Methods() {
               head: 'Path',
               cell: ({ path }) => <Link {...mountPage({ mount: `auth/${path}` })}>{path}</Link>,
             },
-            { head: 'Type', className: 'tight', cell: ({ type }) => type },
+            { head: 'Type', className: 'tight', cell: kindOf },
             { head: 'Description', className: 'second', cell: ({ description }) => description },
             {
               head: 'Accessor',

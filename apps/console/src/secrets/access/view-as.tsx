@@ -7,15 +7,9 @@ import { SelectField, TextField } from '../../design/field';
 import { Notice } from '../../design/notice';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
 import { Table } from '../../design/table';
+import type { ResultantRules } from '../own-rules';
 import { page, useAddress } from '../pages';
 import { useRead } from '../reads';
-
-type Rules = Readonly<Record<string, { readonly capabilities: readonly string[] }>>;
-interface ResultantRules {
-  readonly root: boolean;
-  readonly exact_paths: Rules | null;
-  readonly glob_paths: Rules | null;
-}
 
 const operations = ['read', 'list', 'create', 'update', 'patch', 'delete', 'scan'];
 

@@ -124,6 +124,18 @@ export function ReadsPage() {
   );
 }
 
+/** Newest first; reads of several versions by the same token, from the same address, within an hour, are one row. */
+function byReader(reads: readonly ReadRow[]): ReadRow[] {
+  const rows = new Map<string, ReadRow>();
+  for (const read of [...reads].sort((a, b) => (a.last_time < b.last_time ? 1 : -1))) {
+    const { auth, request } = read.entry;
+    const reader = JSON.stringify([read.first_time.slice(0, 'YYYY-MM-DDTHH'.length), auth, request?.remote_address]);
+    const newer = rows.get(reader);
+    rows.set(reader, newer === undefined ? read : { ...newer, times: newer.times + read.times });
+  }
+  return [...rows.values()];
+}
+
 /** Who read a secret, for those who may see it; elsewhere nothing. */
 export function WhoRead({ at }: { readonly at: string }) {
   const { transport } = useSession();
@@ -137,7 +149,7 @@ export function WhoRead({ at }: { readonly at: string }) {
   });
   if (found.data === undefined) return null;
   const { recording, reads, kept_days } = found.data;
-  const sorted = [...reads].sort((a, b) => (a.last_time < b.last_time ? 1 : -1));
+  const sorted = byReader(reads);
   const shown = all ? sorted : sorted.slice(0, few);
   return (
     <section className="stack-tight" aria-labelledby="who-read">
@@ -159,10 +171,10 @@ export function WhoRead({ at }: { readonly at: string }) {
           <Command text={setting} />
         </>
       )}
-      {shown.length < reads.length ? (
+      {shown.length < sorted.length ? (
         <div>
           <Button small onClick={() => setAll(true)}>
-            Show {reads.length - shown.length} more
+            Show {sorted.length - shown.length} more
           </Button>
         </div>
       ) : null}

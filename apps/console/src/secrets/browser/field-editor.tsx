@@ -61,6 +61,8 @@ export function FieldEditor({
   const [shown, setShown] = useState(false);
   const [isJson, setJson] = useState(false);
   const [problem, setProblem] = useState<string>();
+  // The fields that there were: one that is added has the focus.
+  const [known] = useState(() => new Set(rows.map(({ id }) => id)));
   const file = useRef<HTMLInputElement>(null);
   const take = async (chosen: File | undefined) => {
     if (chosen === undefined) return;
@@ -111,12 +113,13 @@ export function FieldEditor({
                 label="Name"
                 value={row.name}
                 onChange={(name) => change(row.id, { name })}
-                autoFocus={index > 0}
+                autoFocus={!known.has(row.id)}
               />
               <TextField
                 label="Value"
                 masked={!shown}
                 rows={1}
+                autoFocus={index === 0 && known.has(row.id) && row.name !== ''}
                 value={row.value}
                 onChange={(value) => change(row.id, { value })}
               />

@@ -9,6 +9,7 @@ import { Form } from '../../design/form';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
 import { useMay } from '../may';
 import { hasVersions, kindOf, type Mount } from '../mounts';
+import { useNamedBelow } from '../own-rules';
 import { page } from '../pages';
 import { encodedPath, useList } from '../reads';
 import { crumbsOf } from './crumbs';
@@ -17,12 +18,23 @@ import { Relocate } from './relocate';
 import { valuesAt } from './values';
 
 /** What people who may read some secrets, but not list them, see of a folder. */
-function OpenPath({ at }: { readonly at: string }) {
+function OpenPath({ mount, folder }: { readonly mount: Mount; readonly folder: string }) {
+  const at = mount.path + folder;
+  const named = useNamedBelow(
+    hasVersions(mount) ? [`${mount.path}data/${folder}`, `${mount.path}metadata/${folder}`] : [at],
+  );
   const [path, setPath] = useState('');
   const navigate = useNavigate();
   return (
     <div className="stack-tight">
       <p className="second">Your policies do not let you list this folder. You can open what you know by its path.</p>
+      {named.length === 0 ? null : (
+        <ul className="list" aria-label="Named by your policies">
+          {named.map((name) => (
+            <Entry key={name} at={at} name={name} />
+          ))}
+        </ul>
+      )}
       <Form
         layout="line"
         action="Open path"
@@ -42,6 +54,16 @@ function OpenPath({ at }: { readonly at: string }) {
         />
       </Form>
     </div>
+  );
+}
+
+function Entry({ at, name }: { readonly at: string; readonly name: string }) {
+  const Shape = name.endsWith('/') ? FolderIcon : FileLock;
+  return (
+    <li>
+      <Shape size={16} className="second" aria-hidden="true" />
+      <Link {...page('/secrets', { at: at + name })}>{name}</Link>
+    </li>
   );
 }
 
@@ -76,7 +98,7 @@ export function Folder({ mount, folder }: { readonly mount: Mount; readonly fold
         }
       />
       {isDenied(names.error) ? (
-        <OpenPath at={mount.path + folder} />
+        <OpenPath mount={mount} folder={folder} />
       ) : (
         <ErrorNotice error={names.error} onRetry={() => void names.refetch()} />
       )}
@@ -103,14 +125,7 @@ export function Folder({ mount, folder }: { readonly mount: Mount; readonly fold
           )}
           <ul className="list" aria-label="Secrets and folders">
             {shown.map((name) => (
-              <li key={name}>
-                {name.endsWith('/') ? (
-                  <FolderIcon size={16} className="second" aria-hidden="true" />
-                ) : (
-                  <FileLock size={16} className="second" aria-hidden="true" />
-                )}
-                <Link {...page('/secrets', { at: `${mount.path}${folder}${name}` })}>{name}</Link>
-              </li>
+              <Entry key={name} at={mount.path + folder} name={name} />
             ))}
           </ul>
           {shown.length === 0 ? <p className="second">No name here has “{part}” in it.</p> : null}

@@ -39,7 +39,7 @@ export function Metadata(props: Props) {
       </div>
       <dl className="facts">
         <dt>Maximum versions</dt>
-        <dd>{metadata.max_versions === 0 ? 'as the engine is set' : metadata.max_versions}</dd>
+        <dd>{metadata.max_versions === 0 ? 'engine default' : metadata.max_versions}</dd>
         <dt>Check-and-set required</dt>
         <dd>{metadata.cas_required ? 'yes' : 'no'}</dd>
         <dt>Delete versions after</dt>

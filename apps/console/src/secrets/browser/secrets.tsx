@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router';
 import { ErrorNotice } from '../../design/error-notice';
 import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
 import { Table } from '../../design/table';
+import { EnableLink } from '../engines/enable-link';
 import { holdsValues, kindOf, type Mount, mountOf, useMounts } from '../mounts';
 import { page, useAddress } from '../pages';
 import { Folder } from './folder';
@@ -35,9 +36,9 @@ function Mounts({ mounts }: { readonly mounts: readonly Mount[] }) {
       <PageHead
         title="Secrets"
         actions={
-          <Link className="button" {...page('/engines/new', { type: 'kv' })}>
+          <EnableLink kind="secret" type="kv">
             Enable a key/value engine
-          </Link>
+          </EnableLink>
         }
       >
         <p className="second">Key/value engines. Engines that issue credentials are under Secrets engines.</p>
@@ -46,9 +47,9 @@ function Mounts({ mounts }: { readonly mounts: readonly Mount[] }) {
         <Empty
           command="keystead secrets enable -version=2 kv"
           action={
-            <Link className="button primary" {...page('/engines/new', { type: 'kv' })}>
+            <EnableLink kind="secret" type="kv" primary>
               Enable one
-            </Link>
+            </EnableLink>
           }
         >
           No key/value engine yet. It stores secrets of teams and programs, with versions.

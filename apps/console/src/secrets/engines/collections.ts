@@ -131,9 +131,9 @@ export function groupsOf(fields: readonly Field[]): {
 }
 
 const acronyms =
-  /\b(ttl|id|ids|cidr|cidrs|url|uri|uris|oidc|jwt|ldap|dn|ca|cn|ip|sans?|jwks|pem|crl|ou|tls|hmac|mfa|api|ssh|iam|arn|db|csr)\b/gi;
+  /\b(ttl|id|ids|cidr|cidrs|url|uri|uris|oidc|jwt|ldap|dn|ca|cn|ip|sans?|jwks|pem|crl|ou|tls|hmac|mfa|api|ssh|iam|arn|db|csr|acme|urls)\b/gi;
 const plurals: ReadonlyMap<string, string> = new Map(
-  Object.entries({ ids: 'IDs', cidrs: 'CIDRs', uris: 'URIs', sans: 'SANs' }),
+  Object.entries({ ids: 'IDs', cidrs: 'CIDRs', uris: 'URIs', urls: 'URLs', sans: 'SANs' }),
 );
 
 /** A readable label: `token_max_ttl` becomes "Token max TTL". */

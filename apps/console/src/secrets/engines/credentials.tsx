@@ -110,7 +110,7 @@ export function Credentials({
       {commands?.(got.data)}
       <ErrorNotice error={revoke.error} />
       <div className="row">
-        <Button onClick={() => change.reset()}>{isOnce ? 'Get others' : 'Hide'}</Button>
+        <Button onClick={() => change.reset()}>{isOnce ? 'Get new credentials' : 'Hide'}</Button>
         {lease ? (
           <Button
             kind="danger"

@@ -5,6 +5,7 @@ import { PageHead, SameBy, Skeleton } from '../../design/page';
 import { Table } from '../../design/table';
 import { holdsValues, kindOf, useMounts } from '../mounts';
 import { mountPage, page } from '../pages';
+import { EnableLink } from './enable-link';
 
 /** Every engine that this session may see. */
 export function Engines() {
@@ -14,9 +15,9 @@ export function Engines() {
       <PageHead
         title="Secrets engines"
         actions={
-          <Link className="button primary" {...page('/engines/new')}>
+          <EnableLink kind="secret" primary>
             Enable secrets engine
-          </Link>
+          </EnableLink>
         }
       >
         <p className="second">Engines store values or issue credentials, each at its own path.</p>

@@ -33,7 +33,8 @@ export interface FieldRow {
 
 const hourSeconds = 3600;
 const usualTtls: readonly TtlChoice[] = [
-  ['0', 'That of the mount'],
+  ['0', 'Mount default'],
+  ['1800', '30 minutes'],
   [String(hourSeconds), '1 hour'],
   [String(8 * hourSeconds), '8 hours'],
   [String(24 * hourSeconds), '1 day'],

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
+import { Pencil } from 'lucide-react';
 import { Suspense, useState } from 'react';
 import { Button } from '../../design/button';
 import { Confirm } from '../../design/dialog';
@@ -13,6 +14,7 @@ import { encodedPath, useChange } from '../reads';
 import { CollectionList, CollectionRecord } from './collection-pages';
 import { collectionsOf, labelOf, settingsOf } from './collections';
 import { type Document, namesIn, placesOf } from './document';
+import { MountSettings } from './mount-settings';
 import { ownPages } from './own-pages';
 import { PlaceForm } from './place';
 
@@ -43,6 +45,7 @@ export function MountPage() {
   });
   const change = useChange();
   const [disabling, setDisabling] = useState(false);
+  const [tuning, setTuning] = useState(false);
   const places = document.data === undefined ? [] : placesOf(document.data, at);
   // Found by its pattern, or by a concrete path, such as that of a lease.
   const place = places.find(({ pattern }) =>
@@ -63,7 +66,7 @@ export function MountPage() {
   const title = collection === undefined ? undefined : (name ?? (create ? `Create ${collection.one}` : undefined));
   const known = mount !== undefined;
   const mounting = isAuth ? `sys/auth/${mount?.path ?? ''}` : `sys/mounts/${mount?.path ?? ''}`;
-  const may = useMay(known ? [mounting.replace(/\/$/, '')] : []);
+  const may = useMay(known ? [mounting.replace(/\/$/, ''), `${mounting}tune`] : []);
   const ownPage =
     own === undefined || ownTab === undefined || mount === undefined ? null : (
       <Suspense fallback={<Skeleton rows={5} />}>
@@ -101,6 +104,13 @@ export function MountPage() {
                 </Link>
               ) : null}
               <Button
+                icon={Pencil}
+                {...may({ path: `${mounting}tune`, capabilities: ['update'] })}
+                onClick={() => setTuning(true)}
+              >
+                Edit
+              </Button>
+              <Button
                 kind="danger"
                 {...may({ path: mounting.replace(/\/$/, ''), capabilities: ['delete'] })}
                 onClick={() => setDisabling(true)}
@@ -114,7 +124,11 @@ export function MountPage() {
         {mount?.description ? <p className="second">{mount.description}</p> : null}
       </PageHead>
       <ErrorNotice error={mounts.error ?? document.error ?? change.error} />
-      {mounts.known && !known ? <Empty>No engine that you may use is at {at}.</Empty> : null}
+      {mounts.known && !known ? (
+        <Empty>
+          {at.startsWith('auth/') ? 'No auth method' : 'No secrets engine'} that you may use is at {at}.
+        </Empty>
+      ) : null}
       {document.isLoading || !mounts.known ? <Skeleton rows={5} /> : null}
       {known && tabs.length > 1 ? (
         <nav className="tabs" aria-label={`Parts of ${at}`}>
@@ -173,6 +187,9 @@ export function MountPage() {
           listed={places.find(({ pattern, lists }) => lists && sameFolder(pattern, place.pattern))?.pattern}
         />
       )}
+      {tuning && known ? (
+        <MountSettings title={`Settings of ${at}`} path={`${mounting}tune`} onClose={() => setTuning(false)} />
+      ) : null}
       {disabling && known ? (
         <Confirm
           title={`Disable ${at}?`}

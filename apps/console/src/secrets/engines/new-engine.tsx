@@ -75,12 +75,12 @@ function Enable({ kind }: { readonly kind: 'secret' | 'auth' }) {
           />
           {type === 'kv' ? (
             <SelectField
-              label="Versions"
+              label="Version"
               value={given.version}
               onChange={set('version')}
               options={[
-                { value: '2', label: 'keep versions of each secret' },
-                { value: '1', label: 'keep the newest only' },
+                { value: '2', label: '2: keeps versions of each secret' },
+                { value: '1', label: '1: keeps only the newest' },
               ]}
             />
           ) : null}
@@ -89,15 +89,10 @@ function Enable({ kind }: { readonly kind: 'secret' | 'auth' }) {
             label="Default lease TTL"
             value={given.default}
             onChange={set('default')}
-            placeholder="as the server is set"
+            placeholder="server default"
             hint="For its leases and tokens, such as 30m or 12h."
           />
-          <TextField
-            label="Maximum lease TTL"
-            value={given.max}
-            onChange={set('max')}
-            placeholder="as the server is set"
-          />
+          <TextField label="Maximum lease TTL" value={given.max} onChange={set('max')} placeholder="server default" />
         </Form>
       )}
       <SameBy

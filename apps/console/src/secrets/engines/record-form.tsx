@@ -1,6 +1,8 @@
 import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { ApiError } from '../../api/api-error';
+import { Button } from '../../design/button';
+import { ErrorNotice } from '../../design/error-notice';
 import { TextField } from '../../design/field';
 import { Form } from '../../design/form';
 import { Notice } from '../../design/notice';
@@ -38,6 +40,7 @@ export function RecordForm({
   one,
   nameHint,
   unsent = [],
+  trial,
   children,
 }: FormOf & {
   readonly tab: string;
@@ -52,10 +55,13 @@ export function RecordForm({
   readonly nameHint?: string;
   /** Fields that only the page has. */
   readonly unsent?: readonly string[];
+  /** Offers to try what is typed without storing it. */
+  readonly trial?: { readonly action: string; readonly sent: FormRecord; readonly worked: string };
   readonly children?: (record: FormRecord) => ReactNode;
 }) {
   const [record, setRecord] = useState(stored);
   const [newName, setNewName] = useState('');
+  const [missing, setMissing] = useState<string>();
   const to = name ?? newName.trim();
   const path = `${mount}${list}/${to}`;
   const names = useList(`${encodedPath(mount)}${list}`);
@@ -66,30 +72,43 @@ export function RecordForm({
     setRecord(withoutSecrets(groups(record), record));
     if (name === undefined) void navigate(mountPage({ mount, tab, name: to }));
   });
+  const attempt = useChange();
   const shown = groups(record);
   const wrong = wrongField(change.error, shown);
   const changed = Object.entries(record).filter(
     ([field, value]) => value !== stored[field] && !(value === '' && stored[field] === undefined),
   );
   const sent = isWhole || name === undefined ? Object.entries(record) : changed;
+  const body = () =>
+    Object.fromEntries(
+      sent.filter(([field]) => !unsent.includes(field)).flatMap(([field, value]) => given(field, value)),
+    );
+  const pathOf = (one: string) => `${encodedPath(mount)}${list}/${encodeURIComponent(one)}`;
   const send = () => {
+    attempt.reset();
     if (isTaken) return;
-    change.mutate({
-      method: 'POST',
-      path: `${encodedPath(mount)}${list}/${encodeURIComponent(to)}`,
-      body: Object.fromEntries(
-        sent.filter(([field]) => !unsent.includes(field)).flatMap(([field, value]) => given(field, value)),
-      ),
-    });
+    const empty = shown
+      .flatMap(({ rows }) => rows)
+      .find(({ name: field, as, required }) => as === 'statements' && required && isEmpty(record[field]));
+    setMissing(empty?.name);
+    if (empty !== undefined) return;
+    change.mutate({ method: 'POST', path: pathOf(to), body: body() });
   };
   const fieldOf = (row: FieldRow) => (
     <RowField
       key={row.name}
       row={row}
       value={record[row.name]}
-      error={wrong?.field === row.name ? wrong.message : undefined}
+      error={
+        wrong?.field === row.name
+          ? wrong.message
+          : missing === row.name && isEmpty(record[row.name])
+            ? 'Enter at least one statement.'
+            : undefined
+      }
       onChange={(value) => {
         if (!change.isIdle) change.reset();
+        if (!attempt.isIdle) attempt.reset();
         setRecord((before) => ({ ...before, [row.name]: value, ...row.also?.(value) }));
       }}
     />
@@ -100,6 +119,18 @@ export function RecordForm({
       change={{ isPending: change.isPending, error: wrong === undefined ? change.error : null }}
       {...(name === undefined ? {} : may({ path, capabilities: ['update'] }))}
       onSend={send}
+      extra={
+        trial === undefined ? null : (
+          <Button
+            busy={attempt.isPending}
+            onClick={() =>
+              attempt.mutate({ method: 'POST', path: pathOf(to || 'new'), body: { ...body(), ...trial.sent } })
+            }
+          >
+            {trial.action}
+          </Button>
+        )
+      }
     >
       {name === undefined ? (
         <TextField
@@ -123,10 +154,14 @@ export function RecordForm({
         ),
       )}
       {children?.(record)}
+      <ErrorNotice error={attempt.error} />
+      {trial !== undefined && attempt.isSuccess ? <Notice tone="green">{trial.worked}</Notice> : null}
       {change.isSuccess && name !== undefined ? <Notice tone="green">Saved.</Notice> : null}
     </Form>
   );
 }
+
+const isEmpty = (statements: unknown) => !Array.isArray(statements) || statements.every((one) => one === '');
 
 /** What is sent for a field: nothing if it is empty, and no empty statements. */
 function given(field: string, value: unknown): readonly (readonly [string, unknown])[] {

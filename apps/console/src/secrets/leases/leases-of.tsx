@@ -32,7 +32,7 @@ export function LeasesOf({ title, of, none }: LeasesOfProps) {
           <LeaseTable leases={found.data.leases} isOfOne={'accessor' in of} chosen={chosen} onChoose={setChosen} />
           <div className="row">
             <RevokeChosen chosen={chosen} onDone={() => setChosen(new Set())} />
-            <Link {...page('/leases', of)}>All of them</Link>
+            <Link {...page('/leases', of)}>View all leases</Link>
           </div>
         </>
       )}

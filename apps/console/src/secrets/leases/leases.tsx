@@ -93,7 +93,7 @@ export function Leases() {
         }
       />
       <form className="filters at-end" onSubmit={submit}>
-        <TextField label="Prefix" type="search" value={prefix} onChange={setPrefix} placeholder="scheduler/creds/ops" />
+        <TextField label="Prefix" type="search" value={prefix} onChange={setPrefix} placeholder="database/creds/app" />
         <TextField
           label="Requested by"
           type="search"
@@ -113,7 +113,7 @@ export function Leases() {
       <ErrorNotice error={found.error ?? change.error} onRetry={() => void found.refetch()} />
       {found.isPending ? <Skeleton rows={5} /> : null}
       {found.data !== undefined && leases.length === 0 ? (
-        <Empty command="keystead read scheduler/creds/ops">
+        <Empty command="keystead read database/creds/app">
           No leases here. Dynamic credentials get a lease, which revokes them when it expires.
         </Empty>
       ) : null}

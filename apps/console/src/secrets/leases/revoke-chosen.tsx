@@ -42,7 +42,7 @@ export function RevokeChosen({
           onClose={() => setAsking(false)}
           onConfirm={() => void revoke()}
         >
-          <p>Their credentials stop working at once:</p>
+          <p>{chosen.size === 1 ? 'Its' : 'Their'} credentials stop working at once:</p>
           <ul className="stack-tight small">
             {[...chosen].slice(0, 10).map((id) => (
               <li key={id}>

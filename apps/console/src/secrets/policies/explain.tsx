@@ -8,6 +8,7 @@ import { SelectField, TextField } from '../../design/field';
 import { PageHead, SameBy } from '../../design/page';
 import { useSession } from '../../shell/session';
 import { page, useAddress } from '../pages';
+import { PolicyPicker } from '../policy-picker';
 import { type Explanation, RuleLine, whatWouldAllow } from './explanation';
 import { PolicyTabs } from './policies';
 import type { ExplainSearch } from './search';
@@ -26,6 +27,9 @@ const reasons: ReadonlyMap<string, string> = new Map([
   ['pagination', 'the rule asks for smaller pages'],
 ]);
 
+/** Whose rights are in question. */
+type Whose = 'own' | 'policies' | 'accessor';
+
 /** Whether a request is allowed, the rule that decides, and the rules it overrides. */
 export function Explain() {
   const { transport } = useSession();
@@ -34,24 +38,29 @@ export function Explain() {
   const [draft, setDraft] = useState<ExplainSearch>({ operation: 'read', ...search });
   const asked = search.path === undefined ? undefined : search;
   const ask = useMutation({
-    mutationFn: async ({ path, operation = 'read', accessor }: ExplainSearch) => {
-      const body = { path, operation, ...(accessor ? { accessor } : {}) };
+    mutationFn: async ({ path, operation = 'read', accessor, policies }: ExplainSearch) => {
+      const body = { path, operation, ...(accessor ? { accessor } : {}), ...(policies ? { policies } : {}) };
       return (await transport.call<{ data: Explanation }>('POST', '/v1/sys/policies/explain', body)).data;
     },
   });
   const { mutate } = ask;
-  const { path, operation, accessor } = search;
+  const { path, operation, accessor, policies } = search;
+  const [whose, setWhose] = useState<Whose>(policies ? 'policies' : accessor ? 'accessor' : 'own');
   useEffect(() => {
     if (path !== undefined)
       mutate({
         path,
         ...(operation === undefined ? {} : { operation }),
         ...(accessor === undefined ? {} : { accessor }),
+        ...(policies === undefined ? {} : { policies }),
       });
-  }, [path, operation, accessor, mutate]);
+  }, [path, operation, accessor, policies, mutate]);
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    const next = Object.fromEntries(Object.entries(draft).filter(([, value]) => value !== ''));
+    const unasked = (['accessor', 'policies'] as const).filter((one) => one !== whose);
+    const next = Object.fromEntries(
+      Object.entries(draft).filter(([name, value]) => value !== '' && !unasked.includes(name as never)),
+    );
     if (JSON.stringify(next) === JSON.stringify(search)) mutate(next);
     void navigate(page('/policies/explain', next));
   };
@@ -62,11 +71,15 @@ export function Explain() {
       <PolicyTabs />
       <form className="stack-tight" onSubmit={submit}>
         <div className="ask">
-          <TextField
-            label="Accessor"
-            value={draft.accessor ?? ''}
-            onChange={set('accessor')}
-            placeholder="your own session"
+          <SelectField
+            label="For"
+            value={whose}
+            onChange={(value) => setWhose(value as Whose)}
+            options={[
+              { value: 'own', label: 'this session' },
+              { value: 'policies', label: 'policies' },
+              { value: 'accessor', label: 'another token' },
+            ]}
           />
           <SelectField
             label="Operation"
@@ -83,14 +96,29 @@ export function Explain() {
             placeholder="secret/data/team/db"
           />
         </div>
-        <p className="second small">The accessor of another token; checking it needs sudo.</p>
+        {whose === 'policies' ? (
+          <PolicyPicker
+            chosen={(draft.policies ?? '').split(',').filter((one) => one !== '')}
+            onChange={(chosen) => set('policies')(chosen.join(','))}
+            hint="What a token with only these policies may do. Needs sudo."
+          />
+        ) : null}
+        {whose === 'accessor' ? (
+          <TextField
+            label="Accessor"
+            required
+            value={draft.accessor ?? ''}
+            onChange={set('accessor')}
+            hint="Of the token, as the list of tokens shows it. Needs sudo."
+          />
+        ) : null}
         <div className="row">
           <Button type="submit" kind="primary" busy={ask.isPending}>
             Explain
           </Button>
         </div>
       </form>
-      <ErrorNotice error={ask.error} />
+      <ErrorNotice error={ask.error?.message === 'invalid token' ? 'No token has this accessor.' : ask.error} />
       {ask.data === undefined ? null : (
         <Answer explanation={ask.data} path={search.path ?? ''} operation={search.operation ?? 'read'} />
       )}

@@ -19,8 +19,11 @@ interface PolicyText {
   readonly modified?: string;
 }
 
-const beginning = `# Read what lies below a path; say what may be done with it.
+const beginning = `# Read the secrets of a folder of a key/value engine (version 2), and list their names.
 path "secret/data/team/*" {
+  capabilities = ["read"]
+}
+path "secret/metadata/team/*" {
   capabilities = ["read", "list"]
 }
 `;
@@ -97,7 +100,7 @@ export function PolicyPage() {
             >
               {isNew ? 'Create policy' : 'Save the policy'}
             </Button>
-            <Link className="button" {...page('/policies/explain')}>
+            <Link className="button" {...page('/policies/explain', { policies: name })}>
               Explain
             </Link>
           </div>

@@ -28,7 +28,7 @@ export function Profile({ user }: { readonly user: Resource<'UsersResource'> }) 
       onSend={() => save.mutate()}
     >
       <dl className="facts">
-        <dt>Id</dt>
+        <dt>ID</dt>
         <dd>
           <Copied text={user.id} what="user id" />
         </dd>

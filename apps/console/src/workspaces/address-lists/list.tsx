@@ -35,8 +35,8 @@ export function AddressList() {
   return (
     <div className="stack">
       <PageHead
-        title={name ?? 'Address list'}
-        crumbs={organizationCrumbs(organization, { label: 'Addresses', to: all }, { label: name ?? '…' })}
+        title={name ?? 'IP allowlist'}
+        crumbs={organizationCrumbs(organization, { label: 'IP allowlists', to: all }, { label: name ?? '…' })}
         actions={button}
       />
       {form}
@@ -45,7 +45,7 @@ export function AddressList() {
           data === null ? null : (
             <>
               <dl className="facts">
-                <dt>Id</dt>
+                <dt>ID</dt>
                 <dd>
                   <Copied text={data.id} what="list id" />
                 </dd>

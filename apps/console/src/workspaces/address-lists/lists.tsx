@@ -24,21 +24,21 @@ export function AddressLists() {
   const forbidden = rule(organization.data?.data?.attributes.permissions['can-update'], 'can-update');
   return (
     <OrganizationPage
-      title="Addresses"
+      title="IP allowlists"
       path="cidr-range-lists"
       about={<p className="second">Without a range that is enabled, a list limits no one.</p>}
       adding={{
-        label: 'New address list',
+        label: 'New IP allowlist',
         forbidden,
         form: (close) => <NewList organization={name} onClose={close} />,
       }}
     >
       <ResourceTable
-        label="Address lists"
+        label="IP allowlists"
         query={lists}
         paged
         outline={2}
-        empty={<Empty>An address list says from which networks people and agents of the organization may come.</Empty>}
+        empty={<Empty>An IP allowlist says from which networks people and agents may reach the organization.</Empty>}
         columns={[
           {
             head: 'Name',
@@ -86,8 +86,8 @@ function NewList({ organization, onClose }: { readonly organization: string; rea
   return (
     <Form
       layout="panel"
-      title="New address list"
-      action="Create address list"
+      title="New IP allowlist"
+      action="Create IP allowlist"
       change={create}
       onSend={() => create.mutate()}
       onBack={onClose}

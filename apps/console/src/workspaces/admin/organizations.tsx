@@ -44,7 +44,7 @@ export function AdminOrganizations() {
             ),
           },
           {
-            head: 'Id',
+            head: 'ID',
             className: 'tight',
             cell: ({ attributes }) => <Copied text={attributes['external-id']} what="organization id" />,
           },

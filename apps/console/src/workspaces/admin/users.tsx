@@ -102,7 +102,7 @@ export function AdminUsers() {
         columns={[
           { head: 'Name', cell: ({ attributes }) => attributes.username },
           { head: 'Email address', cell: ({ attributes }) => attributes.email },
-          { head: 'Id', className: 'tight', cell: ({ id }) => <Copied text={id} what="user id" /> },
+          { head: 'ID', className: 'tight', cell: ({ id }) => <Copied text={id} what="user id" /> },
           {
             head: 'State',
             cell: ({ attributes }) => (

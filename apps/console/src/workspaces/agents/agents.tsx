@@ -65,7 +65,7 @@ export function Agents({ pool, may }: { readonly pool: string; readonly may: boo
           { head: 'Address', className: 'tight', cell: ({ attributes }) => <code>{attributes['ip-address']}</code> },
           { head: 'Version', className: 'tight', cell: ({ attributes }) => attributes.version },
           { head: 'Tools', cell: ({ attributes }) => attributes['tool-versions'].join(', ') },
-          { head: 'Id', className: 'tight', cell: ({ id }) => <Copied text={id} what="agent id" /> },
+          { head: 'ID', className: 'tight', cell: ({ id }) => <Copied text={id} what="agent id" /> },
           {
             head: '',
             className: 'tight',

@@ -39,7 +39,7 @@ export function Pool() {
           data === null ? null : (
             <>
               <dl className="facts">
-                <dt>Id</dt>
+                <dt>ID</dt>
                 <dd>
                   <Copied text={data.id} what="pool id" />
                 </dd>

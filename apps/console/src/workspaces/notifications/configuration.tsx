@@ -33,7 +33,7 @@ export function NotificationConfiguration({ id, to }: { readonly id: string; rea
         data === null ? null : (
           <>
             <dl className="facts">
-              <dt>Id</dt>
+              <dt>ID</dt>
               <dd>
                 <Copied text={data.id} what="notification id" />
               </dd>

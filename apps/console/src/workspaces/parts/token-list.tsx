@@ -43,7 +43,7 @@ export function TokenList({
           head: 'Description',
           cell: ({ attributes }) => attributes.description || <span className="second">none</span>,
         },
-        { head: 'Id', className: 'tight', cell: ({ id }) => <Copied text={id} what="token id" /> },
+        { head: 'ID', className: 'tight', cell: ({ id }) => <Copied text={id} what="token id" /> },
         { head: 'Created', className: 'tight', cell: ({ attributes }) => <Time at={attributes['created-at']} /> },
         { head: 'Last used', className: 'tight', cell: ({ attributes }) => <Time at={attributes['last-used-at']} /> },
         {

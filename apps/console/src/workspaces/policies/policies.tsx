@@ -5,6 +5,7 @@ import { Badge } from '../../design/badge';
 import { CodeEditor } from '../../design/code-editor';
 import { SelectField, TextField } from '../../design/field';
 import { FormDialog, SettingsForm } from '../../design/form';
+import { Notice } from '../../design/notice';
 import { Empty, PageHead } from '../../design/page';
 import { Time } from '../../design/time';
 import { organizationCrumbs, useChange, useOrganizationName, useRead } from '../api';
@@ -139,6 +140,14 @@ export function PolicyPage() {
         {({ data }) =>
           data === null ? null : (
             <>
+              {data.attributes['policy-set-count'] > 0 ? null : (
+                <Notice tone="amber">
+                  <span>
+                    This policy checks no runs until it is in a policy set.{' '}
+                    <Link to={`${at}/sets`}>Choose a policy set</Link>
+                  </span>
+                </Notice>
+              )}
               <Text policy={data} forbidden={forbidden} />
               <Settings policy={data} forbidden={forbidden} />
               <DangerZone
@@ -164,6 +173,20 @@ interface PolicyPartProps {
   readonly forbidden: string | undefined;
 }
 
+/** Code to begin with, in the package that the query of a policy names. */
+function beginningOf(query: string): string {
+  const names = /^data((?:\.\w+)+)\.(\w+)$/.exec(query);
+  return `package ${names?.[1]?.slice(1) ?? 'terraform.policy'}
+
+# Each message is a violation; without any, the policy passes.
+${names?.[2] ?? 'deny'} contains message if {
+  some change in input.plan.resource_changes
+  "delete" in change.change.actions
+  message := sprintf("%s would be destroyed", [change.address])
+}
+`;
+}
+
 function Text({ policy, forbidden }: PolicyPartProps) {
   const hasText = policy.links?.download !== undefined;
   const stored = useRead(
@@ -176,7 +199,7 @@ function Text({ policy, forbidden }: PolicyPartProps) {
     { enabled: hasText },
   );
   const [typed, setTyped] = useState<string>();
-  const text = typed ?? stored.data ?? '';
+  const text = typed ?? stored.data ?? (hasText ? '' : beginningOf(policy.attributes.query ?? ''));
   const save = useChange(
     (api) =>
       api.PUT('/api/v2/policies/{policy_id}/upload', {
@@ -191,8 +214,11 @@ function Text({ policy, forbidden }: PolicyPartProps) {
     <section className="stack-tight" aria-labelledby="text">
       <h2 id="text">Rego</h2>
       <SettingsForm
-        draft={{ isChanged: typed !== undefined && typed !== stored.data, reset: () => setTyped(undefined) }}
-        action="Save text"
+        draft={{
+          isChanged: !hasText || (typed !== undefined && typed !== stored.data),
+          reset: () => setTyped(undefined),
+        }}
+        action="Save code"
         change={save}
         forbidden={forbidden}
         onSend={() => save.mutate()}

@@ -51,9 +51,9 @@ export function ProjectAccess({
   const granted = new Set(grants.data?.data.map(({ relationships }) => relationships.team.data?.id));
   return (
     <section className="stack-tight" aria-labelledby="access">
-      <h2 id="access">Members’ access</h2>
+      <h2 id="access">Team access</h2>
       <ResourceTable
-        label="Members’ access"
+        label="Team access"
         query={grants}
         outline={2}
         empty={

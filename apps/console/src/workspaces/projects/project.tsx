@@ -35,12 +35,19 @@ export function Project() {
           data === null ? null : (
             <>
               <dl className="facts">
-                <dt>Id</dt>
+                <dt>ID</dt>
                 <dd>
                   <Copied text={data.id} what="project id" />
                 </dd>
                 <dt>Workspaces</dt>
-                <dd>{data.attributes['workspace-count'].toLocaleString('en')}</dd>
+                <dd>
+                  <Link
+                    to={`/organizations/${encodeURIComponent(organization)}`}
+                    search={{ project: data.id } as never}
+                  >
+                    {data.attributes['workspace-count'].toLocaleString('en')}
+                  </Link>
+                </dd>
                 <dt>Created</dt>
                 <dd>
                   <Time at={data.attributes['created-at']} />

@@ -3,6 +3,8 @@ import { useState } from 'react';
 import { taken } from '../../api/transport';
 import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
+import { Copied } from '../../design/copy';
+import { Facts } from '../../design/facts';
 import { SelectField, TextField } from '../../design/field';
 import { FormDialog } from '../../design/form';
 import { Notice } from '../../design/notice';
@@ -184,20 +186,32 @@ function Origin({ module, version }: { readonly module: Module; readonly version
   const { externalParameters: of, resolvedDependencies } = predicate.buildDefinition;
   const [source] = resolvedDependencies;
   return (
-    <p className="second">
-      Published <Time at={predicate.runDetails.metadata.finishedOn} />{' '}
-      {of.publisher.type === 'system' ? `because of ${of.ref}` : `by ${of.publisher.name}`}
-      {source === undefined ? null : (
-        <>
-          {' '}
-          from commit <code>{source.digest.gitCommit.slice(0, 12)}</code> of {of.repository}
-        </>
-      )}
-      . SHA-256 of the archive: <code className="clipped">{subject[0]?.digest.sha256}</code>. The statement is signed:{' '}
-      <code>
-        keystead registry verify {namespace}/{name}/{provider} {version}
-      </code>
-    </p>
+    <Facts
+      rows={[
+        [
+          'Published',
+          <span key="published">
+            <Time at={predicate.runDetails.metadata.finishedOn} />{' '}
+            {of.publisher.type === 'system' ? `because of ${of.ref}` : `by ${of.publisher.name}`}
+            {source === undefined ? null : (
+              <>
+                {' '}
+                from commit <code>{source.digest.gitCommit.slice(0, 12)}</code> of {of.repository}
+              </>
+            )}
+          </span>,
+        ],
+        ['SHA-256', <Copied key="digest" text={subject[0]?.digest.sha256 ?? ''} what="SHA-256 of the archive" />],
+        [
+          'Signed: verify with',
+          <Copied
+            key="verify"
+            text={`keystead registry verify ${namespace}/${name}/${provider} ${version}`}
+            what="command"
+          />,
+        ],
+      ]}
+    />
   );
 }
 
@@ -261,7 +275,7 @@ function Docs({ module, version }: { readonly module: Module; readonly version: 
             )}
           </section>
           <p className="second">
-            {root.resources.length} resources
+            {root.resources.length} {root.resources.length === 1 ? 'resource' : 'resources'}
             {submodules.length === 0 ? '' : `, submodules: ${submodules.map(({ path }) => path).join(', ')}`}
           </p>
         </>

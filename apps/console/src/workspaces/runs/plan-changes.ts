@@ -137,6 +137,22 @@ export const differencesOf = (before: unknown, after: unknown): AttributeChange[
 /** Destructive actions come first, so that they are not missed. */
 const order: readonly ChangeKind[] = ['delete', 'replace', 'update', 'create', 'import', 'forget', 'read'];
 
+/** The reasons that the tool gives, in words. */
+const reasons: ReadonlyMap<string, string> = new Map([
+  ['replace_because_tainted', 'it is tainted'],
+  ['replace_because_cannot_update', 'an attribute cannot be updated in place'],
+  ['replace_by_request', 'the run asked to replace it'],
+  ['replace_by_triggers', 'a resource in replace_triggered_by changes'],
+  ['delete_because_no_resource_config', 'it is not in the configuration'],
+  ['delete_because_no_module', 'its module is not in the configuration'],
+  ['delete_because_wrong_repetition', 'its count or for_each was added or removed'],
+  ['delete_because_count_index', 'its index is outside of count'],
+  ['delete_because_each_key', 'its key is not in for_each'],
+  ['delete_because_no_move_target', 'it was moved to an address that is not in the configuration'],
+  ['read_because_config_unknown', 'its configuration is known only after apply'],
+  ['read_because_dependency_pending', 'something it depends on changes'],
+]);
+
 /** The changes of a plan, by resource: destructive ones first, then in the order of addresses. */
 export function changesOf(plan: PlanJson): ResourceChange[] {
   const found: ResourceChange[] = [];
@@ -144,7 +160,14 @@ export function changesOf(plan: PlanJson): ResourceChange[] {
     []) {
     const kind = kindOf(change);
     if (kind === undefined) continue;
-    found.push({ address, module, type, kind, reason: reason?.replace(/_/g, ' '), attributes: attributesOf(change) });
+    found.push({
+      address,
+      module,
+      type,
+      kind,
+      reason: reason && (reasons.get(reason) ?? reason.replace(/_/g, ' ')),
+      attributes: attributesOf(change),
+    });
   }
   return found.sort(
     (one, other) => order.indexOf(one.kind) - order.indexOf(other.kind) || one.address.localeCompare(other.address),

@@ -10,6 +10,7 @@ import { Opener } from '../parts/opener';
 import { Status } from '../parts/states';
 
 type Stage = Resource<'TaskStagesResource'>;
+type Evaluation = Resource<'PolicyEvaluationsResource'>;
 type SetOutcome = Resource<'PolicySetOutcomesResource'>;
 type TaskResult = Resource<'TaskResultsResource'>;
 
@@ -32,7 +33,7 @@ export function RunChecks({ id }: { readonly id: string }) {
       <section key={stage.id} className="stack-tight" aria-label={`Checks: ${nameOf(stage)}`}>
         <div className="row spread">
           <h2>
-            {nameOf(stage)} checks <Status status={stage.attributes.status} />
+            {nameOf(stage)} checks <Status status={statusOf(stage, evaluations, results)} />
           </h2>
           {stage.attributes.actions['is-overridable'] ? (
             <Opener
@@ -54,6 +55,21 @@ export function RunChecks({ id }: { readonly id: string }) {
       </section>
     );
   });
+}
+
+/** A stage that passed although something mandatory did not: someone has overridden it. */
+function statusOf(
+  { attributes: { status } }: Stage,
+  evaluations: readonly Evaluation[],
+  results: readonly TaskResult[],
+): string {
+  const isRefused =
+    evaluations.some(({ attributes }) => attributes['result-count']['mandatory-failed'] > 0) ||
+    results.some(
+      ({ attributes }) =>
+        attributes['workspace-task-enforcement-level'] === 'mandatory' && attributes.status !== 'passed',
+    );
+  return status === 'passed' && isRefused ? 'overridden' : status;
 }
 
 const nameOf = ({ attributes: { stage } }: Stage): string =>

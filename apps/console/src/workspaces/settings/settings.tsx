@@ -23,7 +23,7 @@ export function Settings() {
           data === null ? null : (
             <>
               <dl className="facts">
-                <dt>Id</dt>
+                <dt>ID</dt>
                 <dd>
                   <Copied text={data.attributes['external-id']} what="organization id" />
                 </dd>

@@ -47,7 +47,7 @@ export function SshKeys() {
             cell: ({ attributes: { fingerprint } }) =>
               fingerprint === null ? null : <Copied text={fingerprint} what="fingerprint" />,
           },
-          { head: 'Id', className: 'tight', cell: ({ id }) => <Copied text={id} what="key id" /> },
+          { head: 'ID', className: 'tight', cell: ({ id }) => <Copied text={id} what="key id" /> },
           {
             head: '',
             className: 'tight',

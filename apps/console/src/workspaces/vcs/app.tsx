@@ -26,7 +26,7 @@ export function App({ client, forbidden }: ConnectionPart) {
         <Notice tone="amber">The latest attempt to read its installations failed: {problem}</Notice>
       )}
       <dl className="facts">
-        <dt>Id</dt>
+        <dt>ID</dt>
         <dd>{client.attributes.key}</dd>
         <dt>Its webhook</dt>
         <dd>{webhook === null ? null : <Copied text={webhook} what="address of the webhook" />}</dd>
@@ -56,7 +56,7 @@ export function App({ client, forbidden }: ConnectionPart) {
                     ),
                 },
                 { head: 'Type', className: 'tight', cell: ({ attributes }) => attributes['installation-type'] },
-                { head: 'Id', className: 'tight', cell: ({ id }) => <Copied text={id} what="installation id" /> },
+                { head: 'ID', className: 'tight', cell: ({ id }) => <Copied text={id} what="installation id" /> },
               ]}
             />
           )

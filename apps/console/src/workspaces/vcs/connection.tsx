@@ -53,7 +53,7 @@ export function Connection() {
           data === null ? null : (
             <>
               <dl className="facts">
-                <dt>Id</dt>
+                <dt>ID</dt>
                 <dd>
                   <Copied text={data.id} what="connection id" />
                 </dd>
@@ -130,7 +130,7 @@ function Tokens({ tokens, client, forbidden }: ConnectionPart & { readonly token
           rows={tokens}
           keyOf={({ id }) => id}
           columns={[
-            { head: 'Id', className: 'tight', cell: ({ id }) => <Copied text={id} what="token id" /> },
+            { head: 'ID', className: 'tight', cell: ({ id }) => <Copied text={id} what="token id" /> },
             {
               head: 'User at the host',
               cell: ({ attributes }) => attributes['service-provider-user'] ?? <span className="second">not told</span>,

@@ -192,7 +192,7 @@ function Facts({ workspace, project }: { readonly workspace: Workspace; readonly
     <section className="stack-tight">
       <h2>About</h2>
       <dl className="facts">
-        <dt>Id</dt>
+        <dt>ID</dt>
         <dd>
           <Copied text={workspace.id} what="workspace id" />
         </dd>
@@ -202,7 +202,7 @@ function Facts({ workspace, project }: { readonly workspace: Workspace; readonly
         <dd>{all['execution-mode']}</dd>
         <dt>Terraform</dt>
         <dd>{all['infra-version']}</dd>
-        <dt>Folder</dt>
+        <dt>Working directory</dt>
         <dd>{all['working-directory'] || 'the root'}</dd>
         {all['vcs-repo'] === null ? null : (
           <>

@@ -12,6 +12,7 @@ import { Time } from '../../design/time';
 import { useSession } from '../../shell/session';
 import { organizationCrumbs, useContent, useRead } from '../api';
 import { Status } from '../parts/states';
+import { StateComparison } from './state-comparison';
 import { ownPath, type StateFile } from './state-diff';
 
 const StateGraph = lazy(() => import('../graph/state-graph').then((m) => ({ default: m.StateGraph })));
@@ -24,6 +25,9 @@ interface Counted {
   readonly count: number;
   readonly provider: string;
 }
+
+/** `hashicorp/aws` of `provider["registry.terraform.io/hashicorp/aws"]`; the whole text of anything else. */
+const shortOf = (provider: string): string => /^provider\["[^"/]+\/([^"]+)"\]/.exec(provider)?.[1] ?? provider;
 
 /** One state version: its contents, its creator, and its file. */
 export function StateVersionPage() {
@@ -38,6 +42,9 @@ export function StateVersionPage() {
   );
   const state = found.data?.data;
   const run = state?.relationships.run.data?.id;
+  const others = useStatesBefore(org, ws, state?.attributes.serial);
+  const [against, setAgainst] = useState<string>();
+  const older = others.find((one) => one.id === against);
   const [asGraph, setAsGraph] = useState(false);
   const file = ownPath(state?.attributes['hosted-state-download-url'] ?? null);
   const resources = (state?.attributes.resources ?? []) as readonly Counted[];
@@ -47,6 +54,11 @@ export function StateVersionPage() {
         title={state == null ? id : `State ${state.attributes.serial}`}
         crumbs={organizationCrumbs(org, { label: ws, to }, { label: 'States', to: `${to}/states` }, { label: id })}
         state={state == null ? undefined : <Status status={state.attributes.status} />}
+        actions={
+          others[0] === undefined ? undefined : (
+            <Button onClick={() => setAgainst(others[0]!.id)}>Compare with {others[0].attributes.serial}</Button>
+          )
+        }
       />
       <ErrorNotice error={found.error} onRetry={() => void found.refetch()} />
       {state == null ? (
@@ -77,6 +89,15 @@ export function StateVersionPage() {
             <dt>Size</dt>
             <dd>{state.attributes.size?.toLocaleString('en')} bytes</dd>
           </dl>
+          {older === undefined ? null : (
+            <StateComparison
+              older={older}
+              newer={state}
+              choices={others}
+              onChoose={setAgainst}
+              onClose={() => setAgainst(undefined)}
+            />
+          )}
           <section className="stack-tight" aria-labelledby="resources">
             <div className="panel-head">
               <h2 id="resources">Resources</h2>
@@ -111,7 +132,7 @@ export function StateVersionPage() {
                     cell: ({ count }) => count.toLocaleString('en'),
                     sortBy: ({ count }) => count,
                   },
-                  { head: 'Provider', className: 'wide-only', cell: ({ provider }) => provider },
+                  { head: 'Provider', className: 'wide-only', cell: ({ provider }) => shortOf(provider) },
                 ]}
               />
             )}
@@ -125,6 +146,17 @@ export function StateVersionPage() {
       />
     </div>
   );
+}
+
+/** The states of a workspace with lower serials, newest first. */
+function useStatesBefore(org: string, ws: string, serial: number | undefined) {
+  const query = { 'filter[organization][name]': org, 'filter[workspace][name]': ws, 'page[size]': 100 };
+  const { data } = useRead(
+    ['state-versions', query],
+    (api) => api.GET('/api/v2/state-versions', { params: { query } }),
+    { enabled: serial !== undefined },
+  );
+  return (data?.data ?? []).filter(({ attributes }) => attributes.serial < (serial ?? 0));
 }
 
 /** The file, which can contain secrets: shown and downloaded only on request. */

@@ -1,23 +1,17 @@
 import { Link } from '@tanstack/react-router';
-import { useMemo, useState } from 'react';
-import type { Resource } from '../../api/workspaces';
 import { Button } from '../../design/button';
 import { ErrorNotice } from '../../design/error-notice';
-import { CheckField } from '../../design/field';
 import { Notice } from '../../design/notice';
-import { Empty, SameBy, Skeleton } from '../../design/page';
+import { Empty, SameBy } from '../../design/page';
 import { Time } from '../../design/time';
-import { includedOf, rule, useChange, useContent, useRead } from '../api';
+import { includedOf, rule, useChange, useRead } from '../api';
 import { useAddress } from '../filters';
 import { RemoveButton } from '../parts/remove-button';
 import { ResourceTable } from '../parts/resource-table';
 import { Status } from '../parts/states';
-import { Attributes } from '../runs/resource-tree';
 import { WorkspaceHead } from './head';
-import { compareStates, ownPath, type StateFile } from './state-diff';
+import { StateComparison, type StateVersion } from './state-comparison';
 import { useWorkspace, type Workspace } from './use-workspace';
-
-type StateVersion = Resource<'StateVersionsResource'>;
 
 interface StatesSearch {
   readonly page?: number;
@@ -49,10 +43,14 @@ export function States() {
       {workspace !== undefined && !may ? <p className="second">Reading states needs can-read-state-versions.</p> : null}
       {workspace === undefined ? null : <Quarantine workspace={workspace} />}
       {from !== undefined && until !== undefined ? (
-        <Compare older={from} newer={until} onClose={() => change({ from: undefined, to: undefined })} />
-      ) : search.from === undefined ? null : (
-        <Notice>Choose the state to compare with.</Notice>
-      )}
+        <StateComparison
+          older={from}
+          newer={until}
+          choices={states.data?.data ?? []}
+          onChoose={(id) => change({ from: id })}
+          onClose={() => change({ from: undefined, to: undefined })}
+        />
+      ) : null}
       {may ? (
         <ResourceTable
           label="States"
@@ -94,14 +92,10 @@ export function States() {
               className: 'tight',
               cell: (state) => (
                 <span className="row">
-                  <Button
-                    small
-                    onClick={() =>
-                      search.from === undefined || until ? change({ from: state.id, to: undefined }) : order(state)
-                    }
-                  >
-                    {search.from === state.id ? 'Chosen' : 'Compare'}
-                  </Button>
+                  <CompareButton
+                    before={before(state)?.attributes.serial}
+                    onClick={() => change({ from: before(state)?.id, to: state.id })}
+                  />
                   {state.id === current || workspace === undefined ? null : (
                     <RollBack workspace={workspace} state={state} />
                   )}
@@ -118,11 +112,10 @@ export function States() {
     </div>
   );
 
-  function order(second: StateVersion): void {
-    const first = states.data?.data.find((one) => one.id === search.from);
-    if (first === undefined || first.id === second.id) return;
-    const [older, newer] = first.attributes.serial < second.attributes.serial ? [first, second] : [second, first];
-    change({ from: older.id, to: newer.id });
+  /** The one that a state replaced. */
+  function before(state: StateVersion): StateVersion | undefined {
+    const all = states.data?.data ?? [];
+    return all[all.indexOf(state) + 1];
   }
 }
 
@@ -136,6 +129,14 @@ const nameOf = (one: { readonly attributes: object } | undefined): string | unde
 const notWritable = ({ attributes: { permissions, locked } }: Workspace): string | undefined =>
   rule(permissions['can-create-state-versions'], 'can-create-state-versions') ??
   (locked ? undefined : 'Lock the workspace first, so that no one else writes its state meanwhile.');
+
+function CompareButton({ before, onClick }: { readonly before: number | undefined; readonly onClick: () => void }) {
+  return before === undefined ? null : (
+    <Button small onClick={onClick}>
+      Compare with {before}
+    </Button>
+  );
+}
 
 function RollBack({ workspace, state }: { readonly workspace: Workspace; readonly state: StateVersion }) {
   const { permissions, locked } = workspace.attributes;
@@ -170,64 +171,6 @@ function RollBack({ workspace, state }: { readonly workspace: Workspace; readonl
       </p>
       {locked ? null : <p className="second">The workspace is locked during the rollback.</p>}
     </RemoveButton>
-  );
-}
-
-function Compare({
-  older,
-  newer,
-  onClose,
-}: {
-  readonly older: StateVersion;
-  readonly newer: StateVersion;
-  readonly onClose: () => void;
-}) {
-  const before = useContent<StateFile>(ownPath(older.attributes['hosted-state-download-url']));
-  const after = useContent<StateFile>(ownPath(newer.attributes['hosted-state-download-url']));
-  const [shows, setShows] = useState(false);
-  const differences = useMemo(
-    () => (before.data && after.data ? compareStates(before.data, after.data) : undefined),
-    [before.data, after.data],
-  );
-  return (
-    <section className="stack-tight boxed-section" aria-label="Comparison of two states">
-      <div className="row spread">
-        <h2>
-          Serial {older.attributes.serial} → {newer.attributes.serial}
-        </h2>
-        <div className="row">
-          <CheckField label="Show values" checked={shows} onChange={setShows} />
-          <Button small onClick={onClose}>
-            Close
-          </Button>
-        </div>
-      </div>
-      <ErrorNotice error={before.error ?? after.error} />
-      {differences === undefined ? before.error === null && after.error === null ? <Skeleton /> : null : null}
-      {differences?.length === 0 ? <p>Only the serial differs.</p> : null}
-      <ul className="changes">
-        {differences?.map(({ address, kind, attributes }) => (
-          <li key={address}>
-            <details className="change">
-              <summary>
-                <span className={`mark ${kind}`} aria-hidden="true">
-                  {{ added: '+', removed: '−', changed: '~' }[kind]}
-                </span>
-                <code>{address}</code>
-                <span className="second small">{kind}</span>
-              </summary>
-              {shows ? (
-                <Attributes all={attributes} />
-              ) : (
-                <p className="second small">
-                  {attributes.map(({ path }) => path).join(', ') || 'nothing'}; the values are hidden.
-                </p>
-              )}
-            </details>
-          </li>
-        ))}
-      </ul>
-    </section>
   );
 }
 

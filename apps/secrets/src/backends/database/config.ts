@@ -33,6 +33,7 @@ const ConfigInput = configFields.input
     verify_connection: notKept(bool())
       .optional()
       .describe('Whether to connect before storing the configuration; true by default.'),
+    dry_run: notKept(bool()).optional().describe('Only connects with these settings, and stores nothing.'),
   });
 const defaults = { ...configFields.defaults, ...connectionFields.defaults, ...rotationFields.defaults };
 const isSecret = (field: z.ZodType): boolean => fieldMeta(field).json.format === 'password';
@@ -83,7 +84,7 @@ export const configPath = (databases: Databases) =>
         // The stored password may be outdated, so a sent one counts.
         const before = stored as ConnectionRecord | undefined;
         if (before?.pending !== undefined && fields.password === undefined) throw underWay();
-        const { verify_connection = true, ...settings } = input;
+        const { verify_connection = true, dry_run: isDryRun = false, ...settings } = input;
         const sent = [...new Set([...(before?.sent ?? []), ...Object.keys(fields)])].filter(
           (name) => name in initially,
         );
@@ -98,6 +99,10 @@ export const configPath = (databases: Databases) =>
         checkTerms(input, config.username !== '' && config.password !== '');
         driver.check(config);
         if (hasTerms(input)) requireOwnLogin({ ...config, password: usualPassword() });
+        if (isDryRun) {
+          await requireLogin(databases, config);
+          return empty;
+        }
         if (verify_connection) await requireLogin(databases, config, 'error creating database object: ');
         await dueRoots.change(storage, params.name, (last, tx) => {
           configs.put(tx, params.name, config);

@@ -35,9 +35,7 @@ export const credsPath = (databases: Databases, policies: PasswordPolicies) =>
       async run({ params: { name: roleName }, storage, caller, mount, nowMs }) {
         const role = await roles.require(storage, roleName, `unknown role: ${roleName}`);
         const opened = await allowed(databases, storage, mount, role.db_name, roleName);
-        if (role.creation_statements.length === 0 && opened.driver.needsCreation) {
-          refuse('empty creation statements');
-        }
+        requireCreation(role, opened);
         const who = { displayName: caller.displayName, role: roleName };
         const name = userName(opened.config.username_template, opened.driver, who, nowMs);
         const password = await newPassword(policies, mount, role, opened);
@@ -81,6 +79,11 @@ export const credsPath = (databases: Databases, policies: PasswordPolicies) =>
     },
   });
 
+/** Throws `invalid` if no user can come of a role. */
+function requireCreation({ creation_statements: creation }: Role, { driver }: Opened): void {
+  if (creation.length === 0 && driver.needsCreation) refuse('empty creation statements');
+}
+
 const revocationOf = ({ creation_statements: creation, revocation_statements: given }: Role, { driver }: Opened) =>
   given.length > 0 ? given : (driver.revocationOf?.(creation) ?? []);
 
@@ -96,6 +99,7 @@ export const rehearsalPath = (databases: Databases) =>
       async run({ params: { name: roleName }, storage, caller, mount, nowMs }) {
         const role = await roles.require(storage, roleName, `unknown role: ${roleName}`);
         const opened = await allowed(databases, storage, mount, role.db_name, roleName);
+        requireCreation(role, opened);
         const who = { displayName: caller.displayName, role: roleName };
         const username = userName(opened.config.username_template, opened.driver, who, nowMs);
         const words = { ...wordsOf(username, nowMs + 60_000), password: usualPassword() };

@@ -170,6 +170,12 @@ describe('the engine database with PostgreSQL', () => {
     expect(refused).toMatch(/^error creating database object: error verifying connection: .*authentication failed/);
     expect(refused).not.toContain('wrong-one');
     await secrets.root.read(`${at}/config/other`).expect(404);
+    // Settings can be tested without being stored, new ones as well as changes.
+    await secrets.root.write(`${at}/config/other`, { ...wrong, dry_run: true }).expect(400);
+    await secrets.root.write(`${at}/config/other`, config({ dry_run: true })).expect(204);
+    await secrets.root.read(`${at}/config/other`).expect(404);
+    await secrets.root.write(`${at}/config/pg`, { allowed_roles: ['none'], dry_run: true }).expect(204);
+    expect((await secrets.root.read(`${at}/config/pg`).expect(200)).body.data.allowed_roles).toEqual(['*']);
     const { port } = new URL(database.url);
     await secrets.root
       .write(`${at}/config/named`, config({ connection_url: address(`localhost:${port}`) }))
@@ -332,6 +338,10 @@ describe('the engine database with PostgreSQL', () => {
     const dryRun = (await secrets.root.write(`${at}/roles/app/dry-run`).expect(200)).body.data;
     expect(dryRun).toMatchObject({ rehearsed: true, username: expect.stringMatching(/^v-root-app/) });
     expect(await exists(dryRun.username)).toBe(0);
+    await secrets.root.write(`${at}/roles/app`, { creation_statements: [] }).expect(204);
+    for (const refused of [secrets.root.read(`${at}/creds/app`), secrets.root.write(`${at}/roles/app/dry-run`)]) {
+      expect((await refused.expect(400)).body.errors).toEqual(['empty creation statements']);
+    }
   });
 
   it('generates user names that are harmless in statements for every display name (E9.8)', async () => {

@@ -12,7 +12,9 @@ import { deletePasskeys, inTurnOf } from './stored-passkeys';
 
 const fields = loginFields<Record<never, never>>({});
 const UserInput = fields.input.extend({
-  password: notRedirectable(secretString()).optional().describe('Required when the user is new.'),
+  password: notRedirectable(secretString())
+    .optional()
+    .describe('Required for a new user. An existing one keeps the password if none is sent.'),
 });
 const maxPasswordLength = 1_024;
 

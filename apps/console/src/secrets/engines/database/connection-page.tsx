@@ -8,6 +8,7 @@ import { Notice } from '../../../design/notice';
 import { Time } from '../../../design/time';
 import { useMay } from '../../may';
 import { encodedPath, useChange } from '../../reads';
+import { CreateLink } from '../create-link';
 import { RecordForm } from '../record-form';
 import { RecordPage, sameBy } from '../record-page';
 import { type Connection, connectionGroups, hostOf, labelOfPlugin, writtenOf } from './connection';
@@ -81,6 +82,9 @@ function Overview({ mount, name, of }: { readonly mount: string; readonly name: 
         ]}
       />
       <div className="row">
+        <CreateLink mount={mount} tab="roles">
+          Create role
+        </CreateLink>
         <Button
           icon={RotateCw}
           {...may({ path: rotatePath, capabilities: ['update'] })}

@@ -28,6 +28,8 @@ interface Plugin {
   readonly more: readonly FieldRow[];
   /** Statements that create a user who may read. */
   readonly creation: readonly string[];
+  /** Users can come of no statements at all. */
+  readonly withoutCreation?: true;
   /** What happens without statements of a role. */
   readonly usual: { readonly revocation: string; readonly renewal: string };
 }
@@ -176,6 +178,7 @@ export const plugins: ReadonlyMap<string, Plugin> = new Map(
       pool: [maxOpen],
       more: [],
       creation: ['["~app:*", "+@read"]'],
+      withoutCreation: true,
       usual: {
         revocation: 'the user is deleted.',
         renewal: 'nothing runs: users of Redis do not expire by themselves.',

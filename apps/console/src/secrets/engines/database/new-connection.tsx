@@ -27,6 +27,11 @@ export function NewConnection({ mount }: { readonly mount: string }) {
           groups={() => connectionGroups(plugin, true)}
           one="connection"
           nameHint="app"
+          trial={{
+            action: 'Verify connection',
+            sent: { dry_run: true },
+            worked: 'The database accepts this user. Nothing was stored.',
+          }}
         />
       )}
     </NewByWay>

@@ -1,3 +1,5 @@
+import type { ReactNode } from 'react';
+import { Skeleton } from '../../../design/page';
 import { encodedPath, useList } from '../../reads';
 import { type FormOf, RecordForm } from '../record-form';
 import { NewRecord, sameBy } from '../record-page';
@@ -39,6 +41,18 @@ export function StaticRoleForm({ mount, name, stored }: FormOf) {
   );
 }
 
+/** A form that begins with the connection if there is only one; otherwise with an empty name. */
+function ForOnlyConnection({
+  mount,
+  children,
+}: {
+  readonly mount: string;
+  readonly children: (connection: string) => ReactNode;
+}) {
+  const { data = [], isPending } = useList(`${encodedPath(mount)}config`);
+  return isPending ? <Skeleton rows={4} /> : children(data.length === 1 ? data[0]! : '');
+}
+
 /** A page that creates a role. */
 export function NewRole({ mount }: { readonly mount: string }) {
   return (
@@ -48,7 +62,9 @@ export function NewRole({ mount }: { readonly mount: string }) {
       title="Create role"
       same={sameBy('write', `${mount}roles/app`, 'db_name=app creation_statements=… default_ttl=1h')}
     >
-      <RoleForm mount={mount} name={undefined} stored={newRole} />
+      <ForOnlyConnection mount={mount}>
+        {(db_name) => <RoleForm mount={mount} name={undefined} stored={{ ...newRole, db_name }} />}
+      </ForOnlyConnection>
     </NewRecord>
   );
 }
@@ -62,7 +78,9 @@ export function NewStaticRole({ mount }: { readonly mount: string }) {
       title="Create static role"
       same={sameBy('write', `${mount}static-roles/batch`, 'db_name=app username=batch rotation_period=24h')}
     >
-      <StaticRoleForm mount={mount} name={undefined} stored={newStaticRole} />
+      <ForOnlyConnection mount={mount}>
+        {(db_name) => <StaticRoleForm mount={mount} name={undefined} stored={{ ...newStaticRole, db_name }} />}
+      </ForOnlyConnection>
     </NewRecord>
   );
 }

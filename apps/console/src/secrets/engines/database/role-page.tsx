@@ -40,10 +40,11 @@ export function RolePage({ mount, name }: { readonly mount: string; readonly nam
         },
         { part: 'settings', label: 'Settings', same: sameBy('write', `${mount}roles/${name}`, 'default_ttl=1h') },
       ]}
-      about={({ db_name, default_ttl }) => (
+      about={({ db_name, default_ttl, max_ttl }) => (
         <>
-          Users of <Link {...mountPage({ mount, tab: 'connections', name: db_name })}>{db_name}</Link>
-          {default_ttl === 0 ? '' : `, for ${spanOf(default_ttl)} at first`}.
+          Creates users in <Link {...mountPage({ mount, tab: 'connections', name: db_name })}>{db_name}</Link>
+          {default_ttl === 0 ? '' : `; default TTL ${spanOf(default_ttl)}`}
+          {max_ttl === 0 ? '' : `; maximum TTL ${spanOf(max_ttl)}`}.
         </>
       )}
       deletion="It creates no more users. Those that it created live on until their leases end."

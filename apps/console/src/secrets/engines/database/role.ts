@@ -59,6 +59,7 @@ export function roleGroups(connections: readonly string[], plugin: string | unde
           label: 'Creation statements',
           as: 'statements',
           hint: 'Run one after the other. {{name}}, {{password}} and {{expiration}} are filled in.',
+          required: known !== undefined && known.withoutCreation !== true,
           ...usual,
         },
         { name: 'default_ttl', label: 'Default TTL', as: 'ttl', hint: 'How long a user lives without a renewal.' },
@@ -66,7 +67,7 @@ export function roleGroups(connections: readonly string[], plugin: string | unde
       ],
     },
     {
-      title: 'How users end',
+      title: 'Revocation and renewal',
       rows: [
         { name: 'revocation_statements', label: 'Revocation statements', as: 'statements', ...without('revocation') },
         {

@@ -4,7 +4,14 @@ import { exactTime, useTimeZone } from '../../../design/time-zone';
 import type { CertificateContents } from './certificate';
 
 /** What a certificate says, as facts. */
-export function CertificateFacts({ of }: { readonly of: CertificateContents }) {
+export function CertificateFacts({
+  of,
+  revokedMs,
+}: {
+  readonly of: CertificateContents;
+  /** When it was revoked, if it was. */
+  readonly revokedMs?: number | undefined;
+}) {
   const zone = useTimeZone();
   const isRoot = of.subject === of.issuer;
   return (
@@ -28,6 +35,17 @@ export function CertificateFacts({ of }: { readonly of: CertificateContents }) {
           (<Time at={of.notAfterMs} />)
         </span>
       </dd>
+      {revokedMs === undefined ? null : (
+        <>
+          <dt>Revoked</dt>
+          <dd>
+            {exactTime(new Date(revokedMs), zone)}{' '}
+            <span className="second">
+              (<Time at={revokedMs} />)
+            </span>
+          </dd>
+        </>
+      )}
       <dt>Key</dt>
       <dd>{of.keyType}</dd>
       <dt>Serial number</dt>

@@ -57,7 +57,7 @@ export function CertificatePage({ mount, serial }: { readonly mount: string; rea
       {found.isPending ? <Skeleton rows={6} /> : null}
       {certificate === undefined ? null : (
         <>
-          <CertificateFacts of={certificate} />
+          <CertificateFacts of={certificate} revokedMs={isRevoked ? found.data!.revocation_time * 1000 : undefined} />
           <Lines text={certificate.pem} what="certificate" />
         </>
       )}

@@ -32,6 +32,7 @@ const filters = [
   { value: '7d', label: 'Valid, expire within 7 days' },
   { value: '30d', label: 'Valid, expire within 30 days' },
   { value: '90d', label: 'Valid, expire within 90 days' },
+  { value: 'revoked', label: 'Revoked' },
   { value: 'all', label: 'All, with revoked and expired ones' },
 ] as const;
 
@@ -48,7 +49,7 @@ export function Certificates({ mount }: { readonly mount: string }) {
     queryFn: () =>
       listed<CertificateInfo>(transport, `${at}certs/detailed`, 'list', {
         limit: String(mostShown),
-        ...(chosen === 'all' ? {} : { expires_within: chosen }),
+        ...(chosen === 'all' || chosen === 'revoked' ? {} : { expires_within: chosen }),
       }),
   });
   const revoked = useList(`${at}certs/revoked`);
@@ -59,7 +60,8 @@ export function Certificates({ mount }: { readonly mount: string }) {
   const endOf = (serial: string) => Date.parse(info[serial]?.not_after ?? '');
   const namesOf = (serial: string) =>
     [info[serial]?.common_name ?? '', ...(info[serial]?.dns_names ?? []), info[serial]?.issuer ?? '', serial].join(' ');
-  const all = found.data?.keys ?? [];
+  const keys = found.data?.keys ?? [];
+  const all = chosen === 'revoked' ? keys.filter((serial) => revoked.data?.includes(serial)) : keys;
   const serials = all
     .filter((serial) => namesOf(serial).toLowerCase().includes(text.trim().toLowerCase()))
     .toSorted((one, other) => endOf(one) - endOf(other));
@@ -101,7 +103,11 @@ export function Certificates({ mount }: { readonly mount: string }) {
             </Link>
           }
         >
-          {chosen === 'all' ? 'No certificate has been issued yet.' : 'No certificate is valid in this time.'}
+          {chosen === 'all'
+            ? 'No certificate has been issued yet.'
+            : chosen === 'revoked'
+              ? 'No certificate is revoked.'
+              : 'No certificate is valid in this time.'}
         </Empty>
       ) : null}
       {all.length > 0 && serials.length === 0 ? <p className="second">No certificate has this in its names.</p> : null}
@@ -163,10 +169,10 @@ export function Certificates({ mount }: { readonly mount: string }) {
           ]}
         />
       )}
-      {all.length === mostShown ? (
+      {keys.length === mostShown ? (
         <p className="second small">
-          {chosen === 'all'
-            ? `Only ${mostShown.toLocaleString('en')} certificates are shown. Show the valid ones to see what expires first.`
+          {chosen === 'all' || chosen === 'revoked'
+            ? `Only ${mostShown.toLocaleString('en')} certificates are searched. Show the valid ones to see what expires first.`
             : `The ${mostShown.toLocaleString('en')} certificates that expire first are shown.`}
         </p>
       ) : null}

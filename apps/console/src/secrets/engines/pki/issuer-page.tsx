@@ -16,6 +16,7 @@ import { encodedPath, useChange, useRead } from '../../reads';
 import { crumbsTo } from '../own-page';
 import { type CertificateContents, readCertificate } from './certificate';
 import { CertificateFacts } from './certificate-facts';
+import { Crl } from './crl';
 import { useIssuers } from './issuers-of';
 
 /** An issuer as the API shows it. */
@@ -177,6 +178,7 @@ export function IssuerPage({ mount, id }: { readonly mount: string; readonly id:
               </div>
               <Lines text={certificate.pem} what="certificate" />
             </section>
+            {issuer.key_id === '' ? null : <Crl mount={mount} issuer={issuer.issuer_id} label={label} />}
           </div>
           <aside className="stack">
             <section className="stack-tight" aria-labelledby="use">
@@ -195,7 +197,7 @@ export function IssuerPage({ mount, id }: { readonly mount: string; readonly id:
               </ul>
             </section>
             <section className="stack-tight" aria-labelledby="outlive">
-              <h2 id="outlive">Certificates that would outlive it</h2>
+              <h2 id="outlive">Certificates that would expire later</h2>
               <p>{behaviors.find(({ value }) => value === issuer.leaf_not_after_behavior)?.label}</p>
             </section>
           </aside>
@@ -302,7 +304,7 @@ function EditIssuer({
         ))}
       </fieldset>
       <SelectField
-        label="Certificates that would outlive it"
+        label="Certificates that would expire later"
         value={behavior}
         onChange={setBehavior}
         options={behaviors}

@@ -14,8 +14,8 @@ import { mountPage } from '../../pages';
 import { useReadable } from '../../readable';
 import { encodedPath, listed, useList, useRead } from '../../reads';
 import { CreateLink } from '../create-link';
-import { nextUpdateOf } from './certificate';
 import type { CertificateInfo } from './certificates';
+import { useNextUpdate } from './crl';
 import { type IssuerRow, useIssuers } from './issuers-of';
 
 const soonDays = 30;
@@ -157,15 +157,10 @@ function Figures({
   readonly chosen: IssuerRow | undefined;
   readonly soon: number | undefined;
 }) {
-  const { transport } = useSession();
   const at = encodedPath(mount);
   const acmeReadable = useReadable([`${mount}config/acme`]).has(`${mount}config/acme`);
   const acme = useRead<{ readonly enabled: boolean }>(`${at}config/acme`, { enabled: acmeReadable });
-  const crl = useQuery({
-    queryKey: ['v1', `${at}crl`, 'next'],
-    enabled: chosen !== undefined && chosen.key_id !== '',
-    queryFn: () => readNextUpdate(transport.fetch, `/v1/${at}issuer/${chosen?.id}/crl/der`),
-  });
+  const nextCrl = useNextUpdate(mount, chosen?.key_id === '' ? undefined : chosen?.id);
   const endMs = chosen?.certificate?.notAfterMs;
   const stats: Stat[] = [
     {
@@ -182,19 +177,19 @@ function Figures({
       ? []
       : [
           {
-            label: 'It expires',
+            label: 'Issuer expires',
             value: <Time at={endMs} />,
             tone:
               endMs < Date.now() ? ('red' as const) : endMs < Date.now() + 90 * dayMs ? ('amber' as const) : undefined,
           },
         ]),
-    ...(crl.data === undefined || crl.data === null
+    ...(nextCrl === undefined || nextCrl === null
       ? []
       : [
           {
-            label: 'CRL is renewed',
-            value: <Time at={crl.data} />,
-            tone: crl.data < Date.now() ? ('red' as const) : undefined,
+            label: 'Next CRL update',
+            value: <Time at={nextCrl} />,
+            tone: nextCrl < Date.now() ? ('red' as const) : undefined,
           },
         ]),
     ...(acme.data === undefined
@@ -219,21 +214,4 @@ function Figures({
         ]),
   ];
   return <Stats label={`State of ${mount}`} stats={stats} />;
-}
-
-const firstBytes = 4096;
-
-/** Reads only the start of a list, which may have millions of entries. */
-async function readNextUpdate(send: (request: Request) => Promise<Response>, path: string): Promise<number | null> {
-  const response = await send(new Request(new URL(path, location.origin)));
-  const reader = response.body?.getReader();
-  if (!response.ok || reader === undefined) return null;
-  const parts: number[] = [];
-  while (parts.length < firstBytes) {
-    const { value, done } = await reader.read();
-    if (done) break;
-    parts.push(...value.subarray(0, firstBytes));
-  }
-  await reader.cancel();
-  return nextUpdateOf(Uint8Array.from(parts)) ?? null;
 }

@@ -95,7 +95,7 @@ export function RoleForm({
   const ttl = (field: 'ttl' | 'max_ttl', label: string, hint: string, error?: string) => (
     <TtlField
       label={label}
-      choices={[['0', 'That of the mount'], ...leafTtls]}
+      choices={[['0', 'Mount default'], ...leafTtls]}
       value={String(role[field])}
       onChange={(text) => set({ [field]: secondsOf(text) ?? text })}
       hint={hint}

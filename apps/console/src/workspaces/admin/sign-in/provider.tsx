@@ -32,7 +32,7 @@ export function SignInProvider() {
           data === null ? null : (
             <>
               <dl className="facts">
-                <dt>Id</dt>
+                <dt>ID</dt>
                 <dd>
                   <Copied text={data.id} what="provider id" />
                 </dd>

@@ -190,7 +190,7 @@ function Groups() {
         }
         columns={[
           { head: 'Name', cell: ({ attributes }) => attributes.name },
-          { head: 'Id', className: 'tight', cell: ({ id }) => <Copied text={id} what="group id" /> },
+          { head: 'ID', className: 'tight', cell: ({ id }) => <Copied text={id} what="group id" /> },
           {
             head: 'Use',
             cell: ({ id }) => (id === administers ? <Badge tone="violet">administers the site</Badge> : null),

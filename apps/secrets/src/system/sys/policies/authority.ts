@@ -34,7 +34,7 @@ export interface AuthorityQuestion extends Pick<Question, 'operation' | 'paramet
 /** The policies of a token: its own, and the current ones of its entity. */
 export async function accessQueryOf(
   { identity }: Pick<AuthorityParts, 'identity'>,
-  { namespaceId, policies, entityId }: TokenRecord,
+  { namespaceId, policies, entityId }: Pick<TokenRecord, 'namespaceId' | 'policies'> & { readonly entityId?: string },
 ): Promise<AccessQuery & { readonly identity?: IdentityView }> {
   return { namespaceId, policies, identity: entityId === undefined ? undefined : await identity.find(entityId) };
 }
@@ -54,6 +54,11 @@ export class Authority {
   /** The token a call is made with; `hash` is hex. */
   async byHash(hash: string): Promise<TokenAuthority | undefined> {
     return this.holder(await this.parts.tokens.findByHash(Buffer.from(hash, 'hex')));
+  }
+
+  /** What a token with only these policies would have, without an entity. */
+  ofPolicies(namespaceId: string, policies: readonly string[]): Promise<TokenAuthority> {
+    return holderOf(this.parts, { accessor: '', namespaceId, policies, boundCidrs: [] });
   }
 
   /** Whether the path needs sudo besides its capability. */
@@ -82,7 +87,10 @@ export class Authority {
 /** A token and its rights, looked up without using it. */
 export type TokenAuthority = Awaited<ReturnType<typeof holderOf>>;
 
-async function holderOf(parts: AuthorityParts, record: TokenRecord) {
+type Holding = Pick<TokenRecord, 'accessor' | 'namespaceId' | 'policies' | 'boundCidrs'> &
+  Partial<Pick<TokenRecord, 'entityId' | 'usesLeft' | 'mountId'>>;
+
+async function holderOf(parts: AuthorityParts, record: Holding) {
   const query = await accessQueryOf(parts, record);
   const view = query.identity;
   const access = await parts.access.of(query);
@@ -115,7 +123,7 @@ async function holderOf(parts: AuthorityParts, record: TokenRecord) {
 
 async function loginEnforcements(
   { mounts, mfa }: AuthorityParts,
-  { mountId, namespaceId }: TokenRecord,
+  { mountId, namespaceId }: Pick<Holding, 'mountId' | 'namespaceId'>,
   view: IdentityView | undefined,
 ): Promise<string[]> {
   const mount = mountId === undefined ? undefined : mounts.find(mountId);

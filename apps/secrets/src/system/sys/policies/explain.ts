@@ -2,7 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { Explanation, RuleReference } from '../../../kernel/policy/types';
 import type { Call } from '../../../sdk/call';
-import { duration, object, oneOf, secretString, string } from '../../../sdk/fields';
+import { commaList, duration, object, oneOf, secretString, string } from '../../../sdk/fields';
 import { type Path, path } from '../../../sdk/path';
 import { data, listed } from '../../../sdk/reply';
 import { checkCidrs, withinCidrs } from '../../../sdk/token-params';
@@ -13,6 +13,9 @@ const ExplainInput = z.object({
   operation: oneOf(operationNames).describe('What the request would do.'),
   token: secretString().optional().describe('The token in question; the calling one by default. Needs sudo.'),
   accessor: string().optional().describe('The accessor of the token in question. Needs sudo.'),
+  policies: commaList()
+    .optional()
+    .describe('Names of policies: asks about a token that had only these, and no entity. Needs sudo.'),
   parameters: object().optional().describe('Fields that the request would send.'),
   wrap_ttl: duration().optional().describe('Wrapping time the request would ask for.'),
   address: string().optional().describe("Address the request would come from; the caller's by default."),
@@ -94,7 +97,13 @@ export function explainPath(authority: Authority): Path {
 
 async function holderOf(authority: Authority, call: Call<unknown, ExplainInput>): Promise<TokenAuthority> {
   const { input, caller, namespace, sentToken } = call;
-  if (input.token && input.accessor) throw new Refusal('invalid', "only one of 'token' and 'accessor' can be given");
+  if ([input.token, input.accessor, input.policies].filter((given) => given?.length).length > 1) {
+    throw new Refusal('invalid', "only one of 'token', 'accessor' and 'policies' can be given");
+  }
+  if (input.policies?.length) {
+    if (!caller.sudo) throw listed('denied', 'permission denied');
+    return authority.ofPolicies(namespace.uuid, input.policies);
+  }
   const own = await authority.byHash(caller.token?.hash ?? '');
   const foreign =
     input.token && input.token !== sentToken
