@@ -14,7 +14,8 @@ void startPracticeSystems().then(({ shell, service, stop }) => {
     '',
     'Ctrl-C ends the practice systems.',
   ];
-  process.stdout.write(`${output.join('\n')}\n`);
+  // Before the last line: who reads it may send a signal at once, and PostgreSQL would be left behind.
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => void stop().then(() => process.exit()));
+  process.stdout.write(`${output.join('\n')}\n`);
 });
