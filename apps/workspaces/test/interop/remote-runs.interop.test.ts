@@ -1,4 +1,5 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { createServer as createHttpServer } from 'node:http';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -6,15 +7,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { createServer } from '@keystead/server';
-import { findProgram, freePort, fromSource } from '@keystead/testing';
+import { findProgram, freePort, fromSource, urlOf } from '@keystead/testing';
 import { endUnserved } from '../../src/resources/runs/runs/jobs/abandoned';
 import { slots } from '../../src/worker/config';
 import { askVersion, type Binary } from '../../src/worker/tool/binaries';
+import { performTasks } from '../../src/resources/runs/task-stages/deliver';
+import { policiesOf } from '../policy-sets';
 import { resource, startWorkspaces } from '../start-workspaces';
 import { findTool, noTool, processesWith, unblock } from '../worker-fixture';
 
 const execute = promisify(execFile);
 const it = noTool ? test.skip : test;
+const opaProgram = process.env.KEYSTEAD_OPA ?? findProgram('opa');
 const box = mkdtempSync(path.join(tmpdir(), 'remote-runs-'));
 const root = path.resolve(__dirname, '../../../..');
 // A separate range, so that what is closed to these runs can be opened again.
@@ -23,7 +27,7 @@ let tool: Binary;
 
 // Remote execution with everything real: service, worker processes, and the tool on both ends.
 describe('the infrastructure tool in remote execution', () => {
-  const env: Record<string, string> = {};
+  const env: Record<string, string> = { WORKSPACES_NOTIFICATION_NETWORKS: '127.0.0.1/32' };
   let port = 0;
   beforeAll(async () => {
     if (!noTool) tool = await findTool();
@@ -112,6 +116,29 @@ credentials "workspaces.test" { token = "${workspaces.admin.token}" }`,
     return Object.assign(run, { cwd, environment });
   }
 
+  /** A run task that answers at once, with a status and a message. */
+  async function taskThat(status: string, message: string) {
+    const server = createHttpServer((request, response) => {
+      let text = '';
+      request.on('data', (piece: Buffer) => (text += piece));
+      request.on('end', () => {
+        response.writeHead(200).end();
+        const { stage, task_result_callback_url: to, access_token: token } = JSON.parse(text);
+        if (stage === 'test') return;
+        void fetch(to, {
+          method: 'PATCH',
+          headers: { authorization: `Bearer ${token}`, 'content-type': 'application/vnd.api+json' },
+          body: JSON.stringify({ data: { type: 'task-results', attributes: { status, message } } }),
+        });
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    return {
+      url: urlOf(server),
+      close: () => new Promise((resolve) => server.close(resolve)),
+    };
+  }
+
   const workspaceId = async (name: string): Promise<string> =>
     (await workspaces.admin.get(`organizations/acme/workspaces/${name}`).expect(200)).body.data.id;
   const runsOf = async (name: string) =>
@@ -153,6 +180,50 @@ credentials "workspaces.test" { token = "${workspaces.admin.token}" }`,
       expect(await run('state', 'list')).toBe('');
       const shown = await workspaces.admin.get(`organizations/acme/workspaces/${name}`).expect(200);
       expect(shown.body.data.attributes).toMatchObject({ locked: false, 'resource-count': 0 });
+    },
+    600_000,
+  );
+
+  (opaProgram ? it : test.skip)(
+    'prints what run tasks answered and what policies said',
+    async () => {
+      const { admin, service } = workspaces;
+      await startWorker({ WORKSPACES_WORKER_OPA: opaProgram! });
+      const run = folder('judged', 'output "said" {\n value = "no"\n}');
+      await run('init', '-no-color', '-input=false');
+      const plain = await run('plan', '-no-color', '-input=false');
+      expect(plain).not.toMatch(/Polic|Task/);
+      const id = await workspaceId('judged');
+      const { policy, set } = policiesOf(workspaces);
+      const rule = 'package said\n\ndeny contains "says no" if input.plan.output_changes.said.after == "no"\n';
+      await set('rules', {}, { policies: [await policy('said', {}, rule)], workspaces: [id] });
+      const task = await taskThat('failed', 'found two problems');
+      const made = await admin
+        .post('organizations/acme/tasks', resource('tasks', { name: 'inspect', url: task.url, category: 'task' }))
+        .expect(201);
+      const attached = resource(
+        'workspace-tasks',
+        { 'enforcement-level': 'advisory', stages: ['post_plan'] },
+        { task: { data: { type: 'tasks', id: made.body.data.id } } },
+      );
+      await admin.post(`workspaces/${id}/tasks`, attached).expect(201);
+      const { db, env } = service;
+      const perform = { db, keyring: env.keyring, reach: env.notificationReach, publicUrl: env.publicUrl };
+      const timer = setInterval(() => void performTasks(perform), 300);
+      try {
+        const failed = await run('plan', '-no-color', '-input=false').then(
+          (text) => text,
+          ({ stdout, stderr }: { stdout: string; stderr: string }) => stdout + stderr,
+        );
+        expect(failed).toMatch(/inspect .*(Failed|failed)/);
+        expect(failed).toContain('found two problems');
+        expect(failed).toContain('OPA Policy Evaluation');
+        expect(failed).toContain('Overall Result: FAILED');
+        expect(failed).toMatch(/Policy name: said/);
+      } finally {
+        clearInterval(timer);
+        await task.close();
+      }
     },
     600_000,
   );
