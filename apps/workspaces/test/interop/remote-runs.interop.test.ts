@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { createServer as createHttpServer } from 'node:http';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,9 +9,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { createServer } from '@keystead/server';
 import { findProgram, freePort, fromSource, urlOf } from '@keystead/testing';
 import { endUnserved } from '../../src/resources/runs/runs/jobs/abandoned';
+import { performTasks } from '../../src/resources/runs/task-stages/deliver';
 import { slots } from '../../src/worker/config';
 import { askVersion, type Binary } from '../../src/worker/tool/binaries';
-import { performTasks } from '../../src/resources/runs/task-stages/deliver';
 import { policiesOf } from '../policy-sets';
 import { resource, startWorkspaces } from '../start-workspaces';
 import { findTool, noTool, processesWith, unblock } from '../worker-fixture';
