@@ -1,4 +1,4 @@
-import { cloneElement, createContext, useContext, useState } from 'react';
+import { cloneElement, createContext, type PointerEvent, useContext, useState } from 'react';
 import type { MenuChoiceProps, MenuGroupProps, MenuItemProps, MenuProps } from './menu-parts';
 
 type MenuParts = typeof import('./menu-parts');
@@ -26,6 +26,10 @@ export function Menu(props: MenuProps) {
   }
   // If loading fails, the next hover or focus retries.
   const prepare = () => void import('./menu-parts').then(setParts, () => undefined);
+  const press = () => {
+    setPressed(true);
+    prepare();
+  };
   return cloneElement(button, {
     'aria-haspopup': 'menu',
     'aria-expanded': false,
@@ -35,10 +39,11 @@ export function Menu(props: MenuProps) {
       prepare();
     },
     onBlur: () => setFocus(false),
-    onClick: () => {
-      setPressed(true);
-      prepare();
+    // A press counts from its start: if the button is replaced before it ends, there is no click.
+    onPointerDown: ({ button: pressed }: PointerEvent) => {
+      if (pressed === 0) press();
     },
+    onClick: press,
   });
 }
 

@@ -62,6 +62,8 @@ describe('a passkey', () => {
     await signOut(page);
     await page.getByLabel('Sign in with').selectOption({ label: 'Username and password at keys/' });
     await button('Sign in with a passkey').click();
+    await page.getByRole('button', { name: /^Account of/ }).waitFor();
+    await page.goto(`${origin}/ui/access/second-factor`);
     await button('Remove').waitFor();
     await removeByPasskey(page, 'secrets');
     await signOut(page);
@@ -91,6 +93,8 @@ describe('a passkey', () => {
       await at.picture(page, 'workspaces-passkeys');
       await signOut(page);
       await button('Sign in with a passkey').click();
+      await page.getByRole('button', { name: /^Account of/ }).waitFor();
+      await page.goto(`${origin}/ui/account`);
       await button('Remove').waitFor();
       const { credentials } = await cdp.send('WebAuthn.getCredentials', { authenticatorId });
       expect(credentials).toMatchObject([{ rpId: 'localhost', isResidentCredential: true }]);
