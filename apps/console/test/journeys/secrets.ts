@@ -359,10 +359,10 @@ describe('the console of the secrets service', () => {
     await page.getByRole('link', { name: 'Create user' }).click();
     await page.getByLabel('Username').fill('mate');
     await page.getByLabel('Password', { exact: true }).fill('heave ho heave ho');
-    await page.getByLabel('Token policies').fill('deckhand');
-    await page.getByRole('option', { name: 'Use “deckhand”' }).click();
-    await page.getByText('There is no policy named deckhand.').waitFor();
-    await button(page, 'Remove deckhand').click();
+    await page.getByLabel('Token policies').fill('castaway');
+    await page.getByRole('option', { name: 'Use “castaway”' }).click();
+    await page.getByText('There is no policy named castaway.').waitFor();
+    await button(page, 'Remove castaway').click();
     await page.getByLabel('Token policies').fill('defau');
     await page.getByRole('option', { name: 'default' }).click();
     await page.keyboard.press('Escape');
