@@ -30,6 +30,9 @@ export const different: Readonly<Record<string, string>> = {
     'GET /account/details',
     'GET /users/{user_id}',
   ]),
+  ...of('a document with `data`, as clients expect; the description leaves it out', [
+    'GET /configuration-versions/{configuration_version_id}/ingress-attributes',
+  ]),
   ...of('answers 201', [
     'POST /organizations/{organization_name}/agent-pools',
     'POST /organizations/{organization_name}/teams',
