@@ -177,23 +177,16 @@ export async function pullMoved(
   const { host, api, row } = reached;
   if (!pull.isOpen) return;
   if (pull.fromFork && !settings.allowSpeculativePlansOnPullRequestsFromForks) return;
-  const planning = await planningFor(db, reached, pull.baseBranch);
-  if (planning.length === 0) return;
-  const commit: HostCommit | undefined = await host.findCommit(api, pull.from?.identifier ?? row.identifier, pull.head);
-  if (commit === undefined) return;
-  const changes = once(() => host.listProposed(api, row.identifier, pull.number));
-  const arrival: Arrival = {
+  await proposed(db, reached, settings, {
     ref: `pull:${pull.number}`,
-    commit,
     branch: pull.headBranch,
     pull,
     sender,
     looked,
-    passing: await tellsPassing(db, row.organizationId, settings),
-    before: null,
-    changesSince: () => changes(''),
-  };
-  await ingest(db, reached, planning, arrival);
+    baseBranch: pull.baseBranch,
+    find: () => host.findCommit(api, pull.from?.identifier ?? row.identifier, pull.head),
+    listChanges: () => host.listProposed(api, row.identifier, pull.number),
+  });
 }
 
 /** What a merge queue tries before it merges, for all workspaces that plan proposals to that branch. */
@@ -205,26 +198,42 @@ async function queueMoved(
   { settings, sender }: { settings: SiteSettings; sender?: Sender },
 ): Promise<void> {
   const { host, api, row } = reached;
-  const planning = await planningFor(db, reached, queued.baseBranch);
-  if (planning.length === 0) return;
-  const commit = await host.findHead(api, row.identifier, branch);
-  if (commit === undefined) return;
-  const changes = once((base) => host.listChanges(api, row.identifier, base, commit.sha));
-  await ingest(db, reached, planning, {
+  const { baseBranch } = queued;
+  await proposed(db, reached, settings, {
     ref: `queue:${branch}`,
-    commit,
     branch,
     queued,
     sender,
-    passing: await tellsPassing(db, row.organizationId, settings),
-    before: null,
-    changesSince: () => changes(queued.baseBranch),
+    baseBranch,
+    find: () => host.findHead(api, row.identifier, branch),
+    listChanges: ({ sha }) => host.listChanges(api, row.identifier, baseBranch, sha),
   });
 }
 
-/** The workspaces that plan proposals to a branch. */
-const planningFor = async (db: Database, reached: Reached, branch: string): Promise<readonly Workspace[]> =>
-  (await workspacesOf(db, reached)).filter((one) => one.speculativeEnabled && branchOf(one, reached) === branch);
+/** A commit that is proposed to a branch, before it is looked up. */
+interface Proposal extends Omit<Arrival, 'commit' | 'before' | 'changesSince' | 'passing'> {
+  readonly baseBranch: string;
+  find(): Promise<HostCommit | undefined>;
+  listChanges(commit: HostCommit): Promise<readonly string[] | undefined>;
+}
+
+/** Has a proposal planned in the workspaces that follow its branch and plan proposals. */
+async function proposed(
+  db: Database,
+  reached: Reached,
+  settings: SiteSettings,
+  { baseBranch, find, listChanges, ...more }: Proposal,
+): Promise<void> {
+  const planning = (await workspacesOf(db, reached)).filter(
+    (one) => one.speculativeEnabled && branchOf(one, reached) === baseBranch,
+  );
+  if (planning.length === 0) return;
+  const commit = await find();
+  if (commit === undefined) return;
+  const changes = once(() => listChanges(commit));
+  const passing = await tellsPassing(db, reached.row.organizationId, settings);
+  await ingest(db, reached, planning, { ...more, commit, passing, before: null, changesSince: () => changes('') });
+}
 
 /** Carries out what an event requires, by the current state at the host. */
 export async function applyEvent(
