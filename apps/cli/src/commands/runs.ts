@@ -232,12 +232,17 @@ async function packed(folder: string): Promise<Buffer> {
   return bytes;
 }
 
-/** A run once it has ended, or waits for a decision. */
-export async function whenEnded(service: Remote, id: string): Promise<RemoteResource> {
+/** A run once it has ended, or waits for a decision. `look` says of each reading whether there was news. */
+export async function whenEnded(
+  service: Remote,
+  id: string,
+  look: (run: RemoteResource) => Promise<boolean> = async () => false,
+): Promise<RemoteResource> {
   for (let waitMs = 100; ; waitMs = Math.min(waitMs * 2, 2000)) {
     const run = await runOf(service, id);
+    if (await look(run)) waitMs = 100;
     const status = String(run.attributes?.status);
-    if (ended.test(status) || waiting.test(status)) return run;
+    if (ended.test(status) || (waiting.test(status) && !run.attributes?.['auto-apply'])) return run;
     await sleep(waitMs);
   }
 }
@@ -245,19 +250,13 @@ export async function whenEnded(service: Remote, id: string): Promise<RemoteReso
 /** Prints the run's progress until it has ended, or waits for a decision. */
 async function follow(context: Context, service: Remote, id: string): Promise<void> {
   let log: Log | undefined;
-  for (let waitMs = 100; ; waitMs = Math.min(waitMs * 2, 2000)) {
-    const run = await runOf(service, id);
-    const status = String(run.attributes?.status);
+  const { attributes } = await whenEnded(service, id, (run) => {
     log ??= new Log(context, service, run);
-    const printed = await log.print();
-    if (printed) waitMs = 100;
-    if (ended.test(status) || (waiting.test(status) && !run.attributes?.['auto-apply'])) {
-      context.output.note(`${id}: ${status}`);
-      if (failed.test(status)) context.exitWith(exitCodes.refused);
-      return;
-    }
-    await sleep(waitMs);
-  }
+    return log.print();
+  });
+  const status = String(attributes?.status);
+  context.output.note(`${id}: ${status}`);
+  if (failed.test(status)) context.exitWith(exitCodes.refused);
 }
 
 /** The logs of a run, and how much of them is printed. */
