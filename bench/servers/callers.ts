@@ -1,27 +1,10 @@
-import http from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { get, type Read } from './get';
 
 /** A crowd: `count` callers, each on a separate connection, who arrive within `withinMs`. */
-export interface Crowd {
-  readonly url: string;
-  readonly headers: Record<string, string>;
+export interface Crowd extends Read {
   readonly count: number;
   readonly withinMs: number;
-}
-
-/** Resolves once the caller was answered with a success. */
-function call({ url, headers }: Crowd): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const request = http.get(url, { headers, agent: false }, (answer) => {
-      answer.resume();
-      answer.on('error', reject);
-      answer.on('end', () => {
-        if (answer.statusCode === 200) resolve();
-        else reject(new Error(`answered ${answer.statusCode}`));
-      });
-    });
-    request.on('error', reject);
-  });
 }
 
 /** Sends the parent's calls, reports when all are answered, and ends. */
@@ -29,7 +12,7 @@ process.once('message', async (crowd: Crowd) => {
   const { count, withinMs } = crowd;
   const calls = Array.from({ length: count }, async (_, n) => {
     if (withinMs > 0) await sleep((n * withinMs) / count);
-    await call(crowd);
+    await get(crowd, false);
   });
   await Promise.all(calls);
   process.send?.('done');

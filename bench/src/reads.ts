@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Read } from '../servers/reader';
+import type { Read } from '../servers/get';
 import { benchRoot } from './child';
 import { quantile } from './figures';
 import { residentKib } from './machine';
