@@ -31,8 +31,8 @@ export const holdsValues = ({ type }: Pick<Mount, 'type'>): boolean => type === 
 /** Whether a mount stores versions. */
 export const hasVersions = ({ type, options }: Mount): boolean => type === 'kv' && options?.version === '2';
 
-/** The usual names of types that mounts of a new installation have by their older ones. */
-const usualNames: ReadonlyMap<string, string> = new Map([
+/** The usual names of types that also have an older one. */
+export const usualNames: ReadonlyMap<string, string> = new Map([
   ['cloudone', 'azure'],
   ['cloudtwo', 'aws'],
   ['scheduler', 'nomad'],

@@ -20,12 +20,13 @@ export function PolicyPicker({
     <PickerField
       label={label}
       hint={
-        <>
-          {hint}
-          {missing.length === 0 ? null : (
-            <span className="removed"> There is no policy named {missing.join(', ')}.</span>
-          )}
-        </>
+        missing.length === 0 ? (
+          hint
+        ) : (
+          <>
+            {hint} <span className="removed">There is no policy named {missing.join(', ')}.</span>
+          </>
+        )
       }
       options={options}
       chosen={chosen}

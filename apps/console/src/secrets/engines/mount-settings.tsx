@@ -68,8 +68,9 @@ function Fields({
   const [given, setGiven] = useState(before);
   const set = (name: keyof typeof given) => (value: string) => setGiven((old) => ({ ...old, [name]: value }));
   const change = useChange(onClose);
+  const changed = Object.entries(given).filter(([name, value]) => value !== before[name as keyof typeof before]);
   const send = () => {
-    const changed = Object.entries(given).filter(([name, value]) => value !== before[name as keyof typeof before]);
+    if (wrong !== undefined) return;
     change.mutate({ method: 'POST', path: encodedPath(path), body: Object.fromEntries(changed) });
   };
   const isAuth = path.startsWith('sys/auth/');
@@ -80,12 +81,8 @@ function Fields({
       action="Save settings"
       change={change}
       problem={wrong === undefined ? undefined : `${wrong} is not a duration, such as 90m, 36h or 45d.`}
-      forbidden={
-        Object.entries(given).some(([name, value]) => value !== before[name as keyof typeof before])
-          ? undefined
-          : 'Nothing has been changed.'
-      }
-      onSend={() => (wrong === undefined ? send() : undefined)}
+      forbidden={changed.length > 0 ? undefined : 'Nothing has been changed.'}
+      onSend={send}
       onBack={onClose}
     >
       <TextField label="Description" autoFocus value={given.description} onChange={set('description')} />

@@ -14,6 +14,7 @@ import {
   UserRound,
   Vault,
 } from 'lucide-react';
+import { usualNames } from '../mounts';
 import { enablePage } from '../pages';
 
 /** Name and purpose of each type; if it is both, as a secrets engine first. */
@@ -42,13 +43,6 @@ const known: ReadonlyMap<string, readonly [icon: LucideIcon, title: string, text
   ['github', [UserRound, 'GitHub', 'People log in with a GitHub token.']],
 ]);
 
-/** Deprecated names of types, which are not offered. */
-const aliases: ReadonlyMap<string, string> = new Map([
-  ['cloudtwo', 'aws'],
-  ['cloudone', 'azure'],
-  ['scheduler', 'nomad'],
-]);
-
 /** Selects the type to enable. */
 export function TypeChoice({ kind, types }: { readonly kind: 'secret' | 'auth'; readonly types: readonly string[] }) {
   const order = [...known.keys()];
@@ -57,7 +51,7 @@ export function TypeChoice({ kind, types }: { readonly kind: 'secret' | 'auth'; 
   return (
     <ul className="choices" aria-label="Type">
       {types
-        .filter((type) => !types.includes(aliases.get(type) ?? ''))
+        .filter((type) => !types.includes(usualNames.get(type) ?? ''))
         .toSorted((one, other) => place(one) - place(other))
         .map((type) => {
           const [Shape, title, text] = known.get(nameOf(type)) ?? [Package, type, ''];
