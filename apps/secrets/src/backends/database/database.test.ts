@@ -257,6 +257,8 @@ describe('the engine database with PostgreSQL', () => {
       const { body } = await write(sent);
       expect(body.errors[0]).toContain('must name one host');
     }
+    // Nor for a test of an address to which the stored password was never sent.
+    await write({ connection_url: address(place), dry_run: true });
     await new Promise((resolve) => stranger.close(resolve));
     expect(calls).toBe(0);
     const escaped = { username: manager, password: encodeURIComponent(managerPassword), disable_escaping: true };
