@@ -185,7 +185,7 @@ export class Remote {
         const bytes = Buffer.from(await answer.arrayBuffer());
         response = { status: answer.status, failed: !answer.ok, headers: answer.headers, bytes };
       } catch (error) {
-        if (!this.options.patient || !isWorthAskingAgain(method, attempt)) throw this.silence(error as Error);
+        if (!this.options.patient || !isWorthAskingAgain(method, attempt)) throw this.silence(target, error as Error);
       }
       if (response && !(this.options.patient && isWorthRepeating(method, response.status, attempt))) return response;
       await sleep(waitOf(response?.headers, attempt));
@@ -203,8 +203,11 @@ export class Remote {
     return new Problem(message, exitCodes.unreachable);
   }
 
-  private silence(error: Error): Problem {
-    return new Problem(`${this.name} cannot be reached: ${whyNoAnswer(error)}`, exitCodes.unreachable);
+  /** Names the host that was called: links may lead to another one than the service's address. */
+  private silence(target: URL, error: Error): Problem {
+    const link = `${target.host}, the host of a link from ${this.name} (WORKSPACES_PUBLIC_URL),`;
+    const host = this.isOurs(target) ? this.name : link;
+    return new Problem(`${host} cannot be reached: ${whyNoAnswer(error)}`, exitCodes.unreachable);
   }
 
   private absolute(url: string): URL {
