@@ -3,12 +3,14 @@ import { once } from 'node:events';
 import { readFileSync, statSync } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { parseExact } from '@keystead/envelope';
 import type { CommandSpec } from '../command';
 import type { Context } from '../context';
 import type { Remote } from '../migration/remote';
 import { type RemoteResource, relation } from '../migration/resource';
 import { exitCodes, Problem } from '../problem';
 import { LogText } from '../workspaces/log-text';
+import { planText, type RedactedPlan } from '../workspaces/plan-text';
 import { attributesOf, findService, type ServiceFlags, workspaceFlags, workspaceOf } from '../workspaces/service';
 
 interface RunFlags extends ServiceFlags {
@@ -34,6 +36,8 @@ const ended =
   /^(planned_and_finished|planned_and_saved|applied|errored|discarded|canceled|force_canceled|policy_soft_failed)$/;
 const waiting = /^(planned|cost_estimated|policy_checked|policy_override|post_plan_completed)$/;
 const failed = /^(errored|canceled|force_canceled)$/;
+/** Statuses of a plan or an apply that has not ended. */
+const underWay = /^(pending|managed_queued|queued|running)$/;
 const WINDOW = 65_536;
 
 /** What can be done with the log and the results of a plan or an apply, in the self-hosted edition. */
@@ -259,50 +263,70 @@ async function follow(context: Context, service: Remote, id: string): Promise<vo
   if (failed.test(status)) context.exitWith(exitCodes.refused);
 }
 
+interface LoggedPhase {
+  readonly path: string;
+  readonly text: LogText;
+  offset: number;
+  isWhole: boolean;
+  /** Nothing will be added, not even the plan after its log. */
+  isDone: boolean;
+}
+
 /** The logs of a run, and how much of them is printed. */
 class Log {
-  private readonly parts: { readonly path: string; readonly text: LogText; offset: number; isWhole: boolean }[];
+  private readonly phases: readonly LoggedPhase[];
 
   constructor(
     private readonly context: Context,
     private readonly service: Remote,
     run: RemoteResource,
   ) {
-    const raw = context.settings.format !== 'table';
-    this.parts = (['plan', 'apply'] as const).flatMap((phase) => {
-      const id = relation(run, phase);
-      return id
-        ? [
-            {
-              path: phase === 'plan' ? `plans/${id}` : `applies/${id}`,
-              text: new LogText(raw),
-              offset: 0,
-              isWhole: false,
-            },
-          ]
-        : [];
-    });
+    this.phases = [
+      ['plans', relation(run, 'plan')],
+      ['applies', relation(run, 'apply')],
+    ].flatMap(([type, id]) =>
+      id ? [{ path: `${type}/${id}`, text: new LogText(this.isRaw), offset: 0, isWhole: false, isDone: false }] : [],
+    );
   }
 
   /** Prints new lines; returns whether there were any. */
   async print(): Promise<boolean> {
     let printed = false;
-    for (const part of this.parts) {
-      const link = part.isWhole ? undefined : (await this.service.get(part.path))?.attributes?.['log-read-url'];
+    for (const phase of this.phases.filter(({ isDone }) => !isDone)) {
+      const { attributes } = await this.service.get(phase.path);
+      const link = attributes?.['log-read-url'];
       if (typeof link !== 'string') continue;
-      for (;;) {
-        const url = `${link}${link.includes('?') ? '&' : '?'}limit=${WINDOW}&offset=${part.offset}`;
-        const bytes = await this.service.download(url);
-        if (!bytes || bytes.length === 0) break;
-        part.offset += bytes.length;
-        part.isWhole = bytes.at(-1) === 3;
-        this.write(part.text.take(bytes));
-        if (part.isWhole) this.write(part.text.end());
-        printed = true;
-        if (part.isWhole) break;
-      }
+      if (!phase.isWhole) printed = (await this.printNew(phase, link)) || printed;
+      phase.isDone = phase.isWhole && !underWay.test(String(attributes?.status));
+      if (phase.isDone) this.write(await this.planOf(phase));
     }
     return printed;
+  }
+
+  private async printNew(phase: LoggedPhase, link: string): Promise<boolean> {
+    const before = phase.offset;
+    while (!phase.isWhole) {
+      const url = `${link}${link.includes('?') ? '&' : '?'}limit=${WINDOW}&offset=${phase.offset}`;
+      const bytes = await this.service.download(url);
+      if (!bytes || bytes.length === 0) break;
+      phase.offset += bytes.length;
+      phase.isWhole = bytes.at(-1) === 3;
+      this.write(phase.text.take(bytes));
+      if (phase.isWhole) this.write(phase.text.end());
+    }
+    return phase.offset > before;
+  }
+
+  /** The plan after the log of its phase; if it cannot be read, what the log said about it. */
+  private async planOf({ path, text }: LoggedPhase): Promise<string> {
+    const held = text.held();
+    if (held === '' || !path.startsWith('plans/')) return '';
+    const plan = await this.service.download(`/api/v2/${path}/json-output-redacted`);
+    return plan && plan.length > 0 ? `${planText(parseExact(plan.toString()) as RedactedPlan)}\n` : held;
+  }
+
+  private get isRaw(): boolean {
+    return this.context.settings.format !== 'table';
   }
 
   private write(text: string): void {

@@ -10,6 +10,7 @@ const structured = [
       severity: 'error',
       address: 'terraform_data.stone',
       range: { filename: 'main.tf', start: { line: 3 } },
+      snippet: { context: 'resource "terraform_data" "stone"', code: '  input = var.höhe', start_line: 3 },
       detail: 'No variable "höhe" is declared.',
     },
   },
@@ -17,10 +18,15 @@ const structured = [
 const log = Buffer.from(`\u0002Terraform v1.11.4\n${structured.join('\n')}\n{"@broken\nlast line\u0003`);
 const expected = `Terraform v1.11.4
 terraform_data.stone: Creating…
-Error: Reference to undeclared input variable
-  with terraform_data.stone
-  on main.tf line 3
-No variable "höhe" is declared.
+╷
+│ Error: Reference to undeclared input variable
+│ 
+│   with terraform_data.stone,
+│   on main.tf line 3, in resource "terraform_data" "stone":
+│    3:   input = var.höhe
+│ 
+│ No variable "höhe" is declared.
+╵
 {"@broken
 last line`;
 
@@ -35,6 +41,44 @@ describe('the text of a log', () => {
   it('is as the tool wrote it where that is wanted', () => {
     const text = new LogText(true);
     expect(text.take(log) + text.end()).toBe(log.toString().slice(1, -1));
+  });
+
+  it('holds back what is planned, and prints outputs as the tool does', () => {
+    const text = new LogText();
+    const lines = [
+      { '@message': 'a: Plan to create', type: 'planned_change' },
+      { '@message': 'Plan: 1 to add', type: 'change_summary', changes: { operation: 'plan' } },
+      { '@message': 'Outputs: 1', type: 'outputs', outputs: { port: { sensitive: false, action: 'create' } } },
+      { '@message': 'Apply complete!', type: 'change_summary', changes: { operation: 'apply' } },
+      {
+        '@message': 'Outputs: 3',
+        type: 'outputs',
+        outputs: {
+          port: { value: 8080 },
+          key: { sensitive: true, value: 'x' },
+          tags: { value: { b: [1], a: 'two\nlines' } },
+        },
+      },
+    ];
+    const said = text.take(Buffer.from(lines.map((line) => `${JSON.stringify(line)}\n`).join('')));
+    expect(said).toBe(`
+Apply complete!
+
+Outputs:
+
+key = <sensitive>
+port = 8080
+tags = {
+  "a" = <<EOT
+two
+lines
+EOT
+  "b" = [
+    1,
+  ]
+}
+`);
+    expect(text.held()).toBe('a: Plan to create\nPlan: 1 to add\nOutputs: 1\n');
   });
 
   it('keeps a line that is not whole until it is', () => {

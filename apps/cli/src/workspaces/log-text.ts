@@ -1,18 +1,32 @@
 import { StringDecoder } from 'node:string_decoder';
+import { parseExact } from '@keystead/envelope';
+import { outputValues } from './plan-text';
+
+interface Diagnostic {
+  readonly severity?: string;
+  readonly summary?: string;
+  readonly detail?: string;
+  readonly address?: string;
+  readonly range?: { readonly filename: string; readonly start: { readonly line: number } };
+  readonly snippet?: { readonly context?: string | null; readonly code: string; readonly start_line?: number } | null;
+}
 
 interface Structured {
   readonly '@message': string;
-  readonly diagnostic?: {
-    readonly detail?: string;
-    readonly address?: string;
-    readonly range?: { readonly filename: string; readonly start: { readonly line: number } };
-  };
+  readonly type?: string;
+  readonly diagnostic?: Diagnostic;
+  readonly changes?: { readonly operation?: string };
+  readonly outputs?: Parameters<typeof outputValues>[0];
 }
 
-/** The readable log of a phase: of JSON lines, their messages. Pieces may end anywhere, even within a character. */
+/**
+ * The log of a plan or an apply as the tool prints it. Pieces may end anywhere, even within a character. Of structured
+ * logs, the lines on what is planned are held back, because the plan itself says more.
+ */
 export class LogText {
   private readonly letters = new StringDecoder();
   private begun = '';
+  private readonly planned: string[] = [];
 
   /** `raw`: unchanged. */
   constructor(private readonly raw = false) {}
@@ -21,34 +35,68 @@ export class LogText {
   take(bytes: Buffer): string {
     const lines = (this.begun + this.letters.write(bytes).replace(/[\u0002\u0003]/g, '')).split('\n');
     this.begun = lines.pop() ?? '';
-    return lines.map((line) => `${this.read(line)}\n`).join('');
+    return lines.map((line) => this.read(line, '\n')).join('');
   }
 
   /** The rest of the text, at the end of the log. */
   end(): string {
     const rest = this.begun;
     this.begun = '';
-    return rest === '' ? '' : this.read(rest);
+    return rest === '' ? '' : this.read(rest, '');
   }
 
-  private read(line: string): string {
-    return this.raw ? line : readable(line);
+  /** What was held back: the messages on planned changes, for a plan that cannot be read. */
+  held(): string {
+    return this.planned.splice(0).join('');
+  }
+
+  private read(line: string, end: string): string {
+    const parsed = this.raw ? undefined : structured(line);
+    if (!parsed) return line + end;
+    // The lines above it name the version, too.
+    if (parsed.type === 'version') return '';
+    if (!isOfPlan(parsed)) return readable(parsed) + end;
+    this.planned.push(`${parsed['@message']}\n`);
+    return '';
   }
 }
 
-function readable(line: string): string {
-  if (!line.startsWith('{"@')) return line;
-  let read: Structured;
+function structured(line: string): Structured | undefined {
+  if (!line.startsWith('{"@')) return undefined;
   try {
-    read = JSON.parse(line) as Structured;
+    return parseExact(line) as Structured;
   } catch {
-    return line;
+    return undefined;
   }
-  const { '@message': message, diagnostic: { detail, address, range } = {} } = read;
-  return [
-    message,
-    ...(address ? [`  with ${address}`] : []),
-    ...(range ? [`  on ${range.filename} line ${range.start.line}`] : []),
-    ...(detail ? [detail] : []),
-  ].join('\n');
+}
+
+/** An apply, too, begins with lines on what it will do. Outputs of a plan have no values. */
+function isOfPlan({ type, changes, outputs }: Structured): boolean {
+  if (type === 'planned_change' || type === 'resource_drift') return true;
+  if (type === 'change_summary') return changes?.operation === 'plan';
+  return type === 'outputs' && !Object.values(outputs ?? {}).some((output) => 'value' in output || output.sensitive);
+}
+
+function readable({ '@message': message, type, diagnostic, outputs }: Structured): string {
+  if (diagnostic) return boxed(message, diagnostic);
+  if (type === 'outputs' && outputs) return outputValues(outputs);
+  return type === 'change_summary' ? `\n${message}` : message;
+}
+
+function boxed(message: string, { detail, address, range, snippet }: Diagnostic): string {
+  const context = snippet?.context ? `, in ${snippet.context}` : '';
+  const first = snippet?.start_line ?? range?.start.line ?? 0;
+  const code = snippet?.code.split('\n').map((line, index) => `${`${first + index}`.padStart(4)}: ${line}`) ?? [];
+  const place = [
+    ...(address ? [`  with ${address}${range ? ',' : ''}`] : []),
+    ...(range
+      ? [`  on ${range.filename} line ${range.start.line}${context}${code.length > 0 ? ':' : ''}`, ...code]
+      : []),
+  ];
+  const lines = [
+    ...message.split('\n'),
+    ...(place.length > 0 ? ['', ...place] : []),
+    ...(detail ? ['', ...detail.split('\n')] : []),
+  ];
+  return ['╷', ...lines.map((line) => `│ ${line}`), '╵'].join('\n');
 }

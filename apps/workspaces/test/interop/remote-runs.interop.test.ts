@@ -184,6 +184,37 @@ credentials "workspaces.test" { token = "${workspaces.admin.token}" }`,
     600_000,
   );
 
+  it('the command line prints the plan and the outputs of a run as the tool does', async () => {
+    await startWorker();
+    const run = folder(
+      'printed',
+      'resource "terraform_data" "a" { input = { a = [1] } }\noutput "a" { value = [1, "x"] }',
+    );
+    await run('init', '-no-color', '-input=false');
+    const applied = await run('apply', '-auto-approve', '-no-color', '-input=false');
+    const [{ id }] = await runsOf('printed');
+    const { stdout } = await execute(
+      process.execPath,
+      [...fromSource, path.join(root, 'apps/cli/src/main.ts'), 'run', 'logs', id, '--follow'],
+      { env: { ...process.env, TFE_ADDRESS: `http://127.0.0.1:${port}`, TFE_TOKEN: workspaces.admin.token } },
+    );
+    const partOf = (text: string, first: string, last: string) => {
+      const from = text.indexOf(first);
+      return text.slice(from, text.indexOf(last, from) + last.length);
+    };
+    for (const [first, last] of [
+      ['Terraform used the selected providers', '1 to add, 0 to change, 0 to destroy.'],
+      ['Changes to Outputs:', '    ]'],
+      ['Apply complete!', '1 added, 0 changed, 0 destroyed.'],
+    ] as const) {
+      expect(stdout).toContain(partOf(applied, first, last));
+      expect(partOf(applied, first, last).length).toBeGreaterThan(first.length);
+    }
+    // As after a local apply: the tool itself indents the values of a remote one strangely.
+    expect(stdout).toContain('\nOutputs:\n\na = [\n  1,\n  "x",\n]');
+    expect(stdout).not.toContain('Plan to create');
+  }, 600_000);
+
   (opaProgram ? it : test.skip)(
     'prints what run tasks answered and what policies said',
     async () => {
