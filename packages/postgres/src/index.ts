@@ -1,5 +1,6 @@
 export { type Batching, BatchScheduler } from './batch';
 export { Bell } from './bell';
+export { withByteArrays } from './byte-arrays';
 export { type Binaries, binariesIn, findBinaries } from './binaries';
 export { isConnectionLoss } from './connection-loss';
 export {

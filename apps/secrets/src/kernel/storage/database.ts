@@ -1,4 +1,4 @@
-import { isConnectionLoss, isReadOnlyServer, isStalePlan, withFreshPlan } from '@keystead/postgres';
+import { isConnectionLoss, isReadOnlyServer, isStalePlan, withByteArrays, withFreshPlan } from '@keystead/postgres';
 import { PrimaryNeeded, Refusal } from '@keystead/refusal';
 import type pg from 'pg';
 import type { PrismaClient } from '../../generated/prisma/client';
@@ -152,10 +152,11 @@ function sealedOf({ fields, rows }: pg.QueryResult): readonly pg.QueryResultRow[
   return at < 0 ? [] : rows.map((row) => ({ sealed: row[at] }));
 }
 
-function config(statement: string | Statement, values: readonly unknown[]): pg.QueryConfig {
+function config(statement: string | Statement, given: readonly unknown[]): pg.QueryConfig {
+  const values = withByteArrays(given) as unknown[];
   return typeof statement === 'string'
-    ? { text: statement, values: values as unknown[] }
-    : { name: statement.name, text: statement.text, values: values as unknown[] };
+    ? { text: statement, values }
+    : { name: statement.name, text: statement.text, values };
 }
 
 const busy = (cause: unknown): Refusal => new Refusal('unavailable', 'storage is busy; try again', [], { cause });
