@@ -5,7 +5,7 @@ import type { Prisma } from '../../../generated/prisma/client';
 import type { Policy } from '../../../kernel/access/policy';
 import { type Actor, actorOf, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
-import { literally } from '../../../kernel/database/like';
+import { partOfText } from '../../../kernel/database/like';
 import { type Call, type Endpoint, endpoints, type LookupBy, serializerOf } from '../../../kernel/endpoints/endpoint';
 import { accountInclude, directoryAttributes } from '../../people/users/service';
 
@@ -80,8 +80,7 @@ const index = list('/admin/users', {
   },
   include: ['organizations'],
   async run({ db, query, page }) {
-    const search = query.get('q');
-    const text = search && literally(search);
+    const text = query.get('q');
     const suspended = readFlag(query.get('filter[suspended]'));
     const where: Prisma.UserWhereInput = {
       siteAdmin: readFlag(query.get('filter[admin]')),
@@ -89,10 +88,7 @@ const index = list('/admin/users', {
       ...(text === undefined
         ? {}
         : {
-            OR: [
-              { username: { contains: text, mode: 'insensitive' } },
-              { email: { contains: text, mode: 'insensitive' } },
-            ],
+            OR: [{ username: partOfText(text) }, { email: partOfText(text) }],
           }),
     };
     const order = [{ username: 'asc' as const }, { id: 'asc' as const }];
