@@ -407,6 +407,15 @@ describe('a directory that speaks SCIM', () => {
       expect((await accountOf(id)).suspended).toBe(true);
     });
 
+    it('nor one that follows its own', async () => {
+      const { id } = await person('suspended-twice');
+      const account = await accountOf(id);
+      await patch(`Users/${id}`, { op: 'replace', path: 'active', value: false }).expect(200);
+      await admin.post(`admin/users/${account.id}/actions/suspend`).expect(200);
+      await patch(`Users/${id}`, { op: 'replace', path: 'active', value: true }).expect(200);
+      expect((await accountOf(id)).suspended).toBe(true);
+    });
+
     it('permanently, and recognises them only by their id', async () => {
       const first = await person('leaver', { externalId: 'l-1', title: 'x' });
       const account = await accountOf(first.id);

@@ -155,7 +155,11 @@ const changes: readonly AccountAction[] = [
     summary: 'Suspend an account: none of its tokens works.',
     guarded: true,
     stepUp: true,
-    apply: (db, user) => set({ suspendedAt: new Date() })(db, user),
+    apply: async (db, user) => {
+      await set({ suspendedAt: new Date() })(db, user);
+      // From now on it is not the directory's to end.
+      await db.prisma.scimUser.updateMany({ where: { userId: user.id }, data: { suspends: false } });
+    },
   },
   { verb: 'unsuspend', summary: 'End a suspension.', guarded: false, apply: set({ suspendedAt: null }) },
   {
