@@ -99,8 +99,10 @@ const index = list('/admin/users', {
 
 async function requireOther(db: Database, actor: Actor, user: AdminUser): Promise<void> {
   if (actor.id === user.id) throw new Refusal('denied', 'You cannot do this to your own account');
-  const others = await db.prisma.user.count({ where: { siteAdmin: true, suspendedAt: null, id: { not: user.id } } });
-  if (user.siteAdmin && others === 0)
+  // All of them are locked, in one order: of two who end each other's rights at once, the second sees what the first did.
+  const administrators = await db.prisma.$queryRaw<{ id: string }[]>`
+    SELECT id FROM user_account WHERE site_admin AND suspended_at IS NULL ORDER BY id FOR UPDATE`;
+  if (user.siteAdmin && !administrators.some(({ id }) => id !== user.id))
     throw new Refusal('denied', 'At least one active user must remain a site administrator');
 }
 
