@@ -334,6 +334,25 @@ describe('logins with second factors', () => {
     await goes.validate(await goes.begin(), [goes.app.code(clock.now())]).expect(200);
   });
 
+  it('follow an entity that must show one into another', async () => {
+    const [stays, goes] = [await enrolled(), await enrolled()];
+    for (const { enforcement } of [stays, goes]) {
+      await secrets.root.delete(`identity/mfa/login-enforcement/${enforcement}`).expect(204);
+    }
+    const enforcement = { mfa_method_ids: [goes.id], identity_entity_ids: [goes.entity] };
+    await secrets.root.write('identity/mfa/login-enforcement/person', enforcement).expect(204);
+    await secrets.root
+      .write('identity/entity/merge', { from_entity_ids: [goes.entity], to_entity_id: stays.entity })
+      .expect(204);
+    const { body } = await secrets.root.read('identity/mfa/login-enforcement/person').expect(200);
+    expect(body.data.identity_entity_ids).toEqual([stays.entity]);
+    await secrets.root
+      .write('identity/mfa/login-enforcement/person', { identity_entity_ids: [goes.entity] })
+      .expect(400);
+    await goes.validate(await goes.begin(), [goes.app.code(clock.now())]).expect(200);
+    await secrets.root.delete('identity/mfa/login-enforcement/person').expect(204);
+  });
+
   it('are named by explanations', async () => {
     const user = await enrolled();
     const done = await user.validate(await user.begin(), [user.app.code(clock.now())]).expect(200);

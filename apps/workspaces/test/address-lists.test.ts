@@ -38,6 +38,16 @@ describe('lists of addresses', () => {
   const from = (address: string, client: Client = owner) =>
     client.get(`organizations/${name}/agent-pools`).set('X-Forwarded-For', address);
 
+  it('counts strangers from one IPv6 customer as one caller', async () => {
+    const settings = (attributes: object) =>
+      workspaces.admin.patch('admin/general-settings', resource('general-settings', attributes)).expect(200);
+    await settings({ 'api-rate-limiting-enabled': true, 'api-rate-limit': 1 });
+    const ask = (address: string) => workspaces.anyone.get('absent').set('X-Forwarded-For', address);
+    const answers = await Promise.all(['2001:db8::1', '2001:db8::2', '2001:db8:0:1::1'].map(ask));
+    expect(answers.map(({ status }) => status).sort()).toEqual([404, 404, 429]);
+    await settings({ 'api-rate-limiting-enabled': false });
+  });
+
   it('open an organization only to the addresses in them, for people, teams and its own tokens', async () => {
     await organization();
     const { body: crew } = await owner

@@ -104,6 +104,22 @@ describe('site administration', () => {
     await person.get('account/details').expect(401);
   });
 
+  it('keeps an administrator when the last two revoke each other at once', async () => {
+    const { body: me } = await admin.get('account/details').expect(200);
+    const { pool } = workspaces.service;
+    for (let round = 0; round < 10; round++) {
+      const other = await workspaces.person(`peer-${round}`);
+      await admin.post(`admin/users/${other.id}/actions/grant_admin`).expect(200);
+      await Promise.all([
+        admin.post(`admin/users/${other.id}/actions/revoke_admin`),
+        other.post(`admin/users/${me.data.id}/actions/revoke_admin`),
+      ]);
+      const { rows } = await pool.query('SELECT id FROM user_account WHERE site_admin');
+      await pool.query('UPDATE user_account SET site_admin = (id = $1)', [me.data.id]);
+      expect(rows).toHaveLength(1);
+    }
+  });
+
   it('finds people by part of a name or address, by role and by suspension', async () => {
     const { body } = await admin.get('admin/users?q=ORDIN').expect(200);
     expect(body.data.map(({ id }: { id: string }) => id)).toEqual([user.id]);
@@ -218,6 +234,20 @@ describe('site administration', () => {
     await user.post('organizations', wish).expect(404);
     await settings(false).expect(200);
     await user.post('organizations', wish).expect(201);
+  });
+
+  it('limits the organizations of a person who creates many at once', async () => {
+    const change = (attributes: object) =>
+      admin.patch('admin/general-settings', resource('general-settings', attributes)).expect(200);
+    await change({ 'limit-organizations-per-user': true, 'default-organizations-per-user-ceiling': 1 });
+    const person = await workspaces.person('collector');
+    const answers = await Promise.all(
+      Array.from({ length: 6 }, (_, at) =>
+        person.post('organizations', resource('organizations', { name: `many-${at}`, email: 'a@example.com' })),
+      ),
+    );
+    await change({ 'limit-organizations-per-user': false });
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
   });
 
   it('limits requests to the configured number while that is on', async () => {

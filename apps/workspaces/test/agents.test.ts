@@ -162,6 +162,16 @@ describe('agents', () => {
     expect(log.body.toString()).toBe('\x02hello world\x03');
   });
 
+  it('lose nothing of a result that they send again while it is being stored', async () => {
+    const { run: id, doing } = await begun();
+    const { body } = await doing.put('/uploads/json-plan', Buffer.from('{"format_version":"1.2"}')).expect(201);
+    const result = { outcome: 'planned', 'has-changes': true, uploads: { 'json-plan': body.upload } };
+    const answers = await Promise.all(Array.from({ length: 5 }, () => doing.post('/finish', result)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([204, 409, 409, 409, 409]);
+    const { headers } = await admin.get(`runs/${id}/plan/json-output`).expect(307);
+    await fetchUrl(workspaces, headers.location ?? '').expect(200);
+  });
+
   it('stop when the run is canceled, and are ignored once it is force-canceled', async () => {
     const { run: id, job, agent, doing } = await begun();
     await admin.post(`runs/${id}/actions/cancel`, {}).expect(202);

@@ -425,7 +425,7 @@ describe('notifications', () => {
     expect(content).toMatchObject({ type: 'AdaptiveCard', actions: [{ type: 'Action.OpenUrl' }] });
   });
 
-  it('go by mail to addresses and members, each separately, but not to people who have left or have not joined yet', async () => {
+  it('go by mail to addresses and members, each separately, but not to people who are suspended, have left or have not joined yet', async () => {
     const ada = await workspaces.person(`ada-${counter}`);
     const users = { users: { data: [{ type: 'users', id: ada.id }] } };
     const attributes = { 'destination-type': 'email', url: null, triggers: ['run:created'] };
@@ -445,6 +445,11 @@ describe('notifications', () => {
     await admin.post(`${type}/${id}/actions/verify`).expect(200);
     expect(mails.map(({ to }) => to).sort()).toEqual([[expect.stringContaining('ada')], ['ops@example.com']]);
     mails.length = 0;
+    await admin.post(`admin/users/${ada.id}/actions/suspend`).expect(200);
+    await admin.post(`${type}/${id}/actions/verify`).expect(200);
+    expect(mails.map(({ to }) => to)).toEqual([['ops@example.com']]);
+    mails.length = 0;
+    await admin.post(`admin/users/${ada.id}/actions/unsuspend`).expect(200);
     await workspaces.service.pool.query(`DELETE FROM membership WHERE user_id = $1`, [ada.id]);
     await startRun(admin, workspace, { message: 'a\r\nBcc: eve@example.com' }).expect(201);
     await deliver();

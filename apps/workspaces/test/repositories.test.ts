@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { FakeGitea } from './fake-gitea';
-import { grant, member, team } from './members';
+import { grant, member, project, team } from './members';
 import { ref, resource, startWorkspaces } from './start-workspaces';
 
 describe('the repositories of a connection', () => {
@@ -53,6 +53,16 @@ describe('the repositories of a connection', () => {
       expect({ number, size, ...found }).toEqual({ number, size, shown: all.slice(from, from + size), next });
     }
     host.others.length = 0;
+  });
+
+  it('are followed by a workspace that moves to the project they are open to in the same request', async () => {
+    const place = await project(workspaces, 'acme', 'inner');
+    const scoped = await connect('acme', { 'organization-scoped': false }, [place]);
+    const { id } = await workspaces.workspace('acme', 'mover');
+    const repository = { 'vcs-repo': { identifier: 'team/net', 'oauth-token-id': scoped } };
+    await admin.patch(`workspaces/${id}`, resource('workspaces', repository)).expect(422);
+    const both = resource('workspaces', repository, { project: ref('projects', place) });
+    await admin.patch(`workspaces/${id}`, both).expect(200);
   });
 
   const repo = (identifier: string, by = admin, of = token) =>

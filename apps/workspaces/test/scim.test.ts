@@ -278,6 +278,20 @@ describe('a directory that speaks SCIM', () => {
       expect(body).toMatchObject({ status: '400', scimType: 'invalidFilter' });
     });
 
+    it('and by names in which no sign is a wildcard, for people and groups', async () => {
+      const [wide, exact] = [await person('svcxwild'), await person('svc_wild')];
+      const [wideGroup, exactGroup] = [await group('opsxwild'), await group('ops_wild')];
+      const found = async (path: string) =>
+        (await ask('get', path).expect(200)).body.Resources.map(({ id }: { id: string }) => id);
+      const named = (attribute: string, text: string) => `filter=${encodeURIComponent(`${attribute} eq "${text}"`)}`;
+      expect(await found(`Users?${named('userName', 'SVC_wild')}`)).toEqual([exact.id]);
+      expect(await found(`Users?${named('userName', 'svc%')}`)).toEqual([]);
+      expect(await found(`Groups?${named('displayName', 'OPS_wild')}`)).toEqual([exactGroup.id]);
+      expect(await found(`Groups?${named('displayName', '%')}`)).toEqual([]);
+      expect([wide.userName, wideGroup.displayName]).toEqual(['svcxwild', 'opsxwild']);
+      expect((await accountOf(exact.id)).username).toBe('svc_wild');
+    });
+
     it('and finds no one by text that looks like SQL', async () => {
       const filter = encodeURIComponent(`userName eq "x' OR '1'='1"`);
       expect((await ask('get', `Users?filter=${filter}`).expect(200)).body.totalResults).toBe(0);
@@ -389,6 +403,15 @@ describe('a directory that speaks SCIM', () => {
       const account = await accountOf(id);
       await admin.post(`admin/users/${account.id}/actions/suspend`).expect(200);
       await patch(`Users/${id}`, { op: 'replace', path: 'active', value: false }).expect(200);
+      await patch(`Users/${id}`, { op: 'replace', path: 'active', value: true }).expect(200);
+      expect((await accountOf(id)).suspended).toBe(true);
+    });
+
+    it('nor one that follows its own', async () => {
+      const { id } = await person('suspended-twice');
+      const account = await accountOf(id);
+      await patch(`Users/${id}`, { op: 'replace', path: 'active', value: false }).expect(200);
+      await admin.post(`admin/users/${account.id}/actions/suspend`).expect(200);
       await patch(`Users/${id}`, { op: 'replace', path: 'active', value: true }).expect(200);
       expect((await accountOf(id)).suspended).toBe(true);
     });

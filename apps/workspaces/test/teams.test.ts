@@ -136,6 +136,21 @@ describe('teams', () => {
     await workspaces.admin.get(`teams/${id}?include=owner`).expect(400);
   });
 
+  it('never takes the id of a person who is not a member for the user name of one who is', async () => {
+    const id = await team(workspaces, 'acme', 'trusted');
+    const [sly, gone] = [await member(workspaces, 'acme'), await workspaces.person('gone')];
+    const rename = (username: string) => sly.patch('account/update', resource('users', { username }));
+    for (const username of [gone.id, gone.id.toUpperCase()]) {
+      const { body } = await rename(username).expect(422);
+      expect(body.errors[0].detail).toBe('Username must not look like the id of a user');
+    }
+    // Someone may have taken such a name before it was refused.
+    const { prisma } = workspaces.service.db;
+    await prisma.user.update({ where: { id: sly.id }, data: { username: gone.id } });
+    const data = [{ type: 'users', id: gone.id }];
+    await workspaces.admin.post(`teams/${id}/relationships/users`, { data }).expect(404);
+  });
+
   it('hides secret teams from members who are not in them', async () => {
     const secret = await team(workspaces, 'acme', 'hidden');
     const open = await team(workspaces, 'acme', 'open', [], { visibility: 'organization' });

@@ -4,6 +4,7 @@ export * from './attributes';
 export * from './blank';
 export * from './errors';
 export * from './input';
+export * from './instants';
 export * from './label';
 export * from './large-text';
 export * from './paging';

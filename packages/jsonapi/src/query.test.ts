@@ -62,3 +62,26 @@ describe('a page', () => {
     });
   });
 });
+
+describe('Query.instant', () => {
+  const read = (text: string) =>
+    Query.parse(`since=${encodeURIComponent(text)}`)
+      .instant('since')
+      ?.toISOString();
+
+  it.each([
+    ['2026-11-23', '2026-11-23T00:00:00.000Z'],
+    ['2026-11-23T12:00:00+02:00', '2026-11-23T10:00:00.000Z'],
+    ['', undefined],
+  ])('reads %p', (text, expected) => expect(read(text)).toBe(expected));
+
+  it.each([
+    '0000-01-01',
+    '0001-01-01T00:00:00+01:00',
+    '9999-12-31T23:59:59-01:00',
+    '-000001-01-01T00:00:00Z',
+    '1',
+    '2026-13-01',
+    '2026-11-23 or so',
+  ])('refuses %p, which no column stores', (text) => expect(() => read(text)).toThrow('must be a date or an instant'));
+});

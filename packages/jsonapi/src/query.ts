@@ -1,4 +1,5 @@
 import { badParameter } from './errors';
+import { instantIn } from './instants';
 
 /**
  * The parameters of a request's query string, brackets decoded; if one is repeated, the last counts, but in a list
@@ -23,6 +24,16 @@ export class Query {
   get(name: string): string | undefined {
     const value = this.entries.get(name)?.trim();
     return value === '' ? undefined : value;
+  }
+
+  /** The instant in a parameter. Throws `malformed` for other text. */
+  instant(name: string): Date | undefined {
+    const text = this.get(name);
+    const at = text === undefined ? undefined : instantIn(text);
+    if (text !== undefined && at === undefined) {
+      throw badParameter(name, `${name} must be a date or an instant such as 2026-11-23T12:00:00Z`);
+    }
+    return at;
   }
 
   /** The members of a comma-separated value. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ApiPage } from '@keystead/api-page';
-import { readBearer } from '@keystead/auth';
+import { networkOf, readBearer } from '@keystead/auth';
 import type { ConsoleHost } from '@keystead/console-host';
 import { Query } from '@keystead/jsonapi';
 import { isConnectionLoss, isReadOnlyServer, type ReplayLag, type Silence } from '@keystead/postgres';
@@ -97,7 +97,11 @@ export function buildApp(parts: AppParts): express.Express {
       const settings = caller?.settings ?? (await env.settings());
       const address = clientAddress(req, parts.trustedProxies);
       const times = principal?.kind === 'agent' ? AGENTS_OF_A_POOL : 1;
-      rate = limitFor(principal === undefined ? address : `${principal.kind} ${principal.id}`, settings, times);
+      rate = limitFor(
+        principal === undefined ? networkOf(address) : `${principal.kind} ${principal.id}`,
+        settings,
+        times,
+      );
       if (!rate.allowed) return sendLimited(res, commonHeaders(fixed, id, rate), dialect);
       if (match === undefined) throw new Refusal('unsupported-path', '');
       const turn = async (): Promise<void> => {
@@ -171,7 +175,7 @@ export function buildApp(parts: AppParts): express.Express {
   const showConsole = async (host: ConsoleHost, req: IncomingMessage, res: ServerResponse): Promise<void> => {
     try {
       if (req.method === 'POST' || req.url?.startsWith('/ui/sign-in/')) {
-        const rate = limitFor(clientAddress(req, parts.trustedProxies), await env.settings());
+        const rate = limitFor(networkOf(clientAddress(req, parts.trustedProxies)), await env.settings());
         if (!rate.allowed) return sendLimited(res, commonHeaders(fixed, requestId(req), rate));
       }
       await host.answer(req, res);

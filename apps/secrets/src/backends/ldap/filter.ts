@@ -9,10 +9,16 @@ export function filterText(text: string): string {
 }
 
 /**
- * A name as directories compare it: without case, accents and width. Two people may have the same, so it is only used
- * to count wrong passwords.
+ * A name as directories compare it: without case, accents, width, blanks and characters that cannot be seen. Two people
+ * may have the same, so it is only used to count wrong passwords.
  */
-export const foldedName = (name: string): string => name.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
+export const foldedName = (name: string): string =>
+  // `ß` has no single capital letter: only both steps fold it.
+  name
+    .normalize('NFKD')
+    .replace(/[\p{M}\s\p{Default_Ignorable_Code_Point}]/gu, '')
+    .toUpperCase()
+    .toLowerCase();
 
 /** A string as a value in a DN (RFC 4514): nothing in it can end that value. */
 export function nameText(text: string): string {

@@ -344,6 +344,13 @@ describe('login by a directory', () => {
     expect(directory.binds).toHaveLength(bindsBefore);
   });
 
+  it('counts spellings that a directory takes for one name together', async () => {
+    directory.entries.push({ dn: `uid=strasse,${people}`, password: 'right', attributes: { uid: ['strasse'] } });
+    for (const name of ['strasse ', ' strasse', '  strasse', 'stra\u00dfe', 'STRASSE  '])
+      await login(name, 'wrong').expect(400);
+    await login('strasse', 'right').expect(400, wrong);
+  });
+
   it('limits its connections', async () => {
     const answers = await Promise.all(Array.from({ length: 60 }, (_, i) => login(`unknown${i}`, 'x')));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([400]));

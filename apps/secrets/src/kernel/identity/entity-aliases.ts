@@ -6,6 +6,7 @@ import { mapInSlices } from '../storage/slices';
 import type { Tx } from '../storage/types';
 import { checkMetadata, checkName, isId, isTaken } from './checks';
 import { type Entities, entityNotice } from './entities';
+import { leaveGroupsOf } from './memberships';
 import { idsAfter, numbered, readInPages } from './pages';
 import { aliasNameHash, cellOf, type EntityAliasRow, type SealedEntityAlias, toEntityAlias } from './rows';
 import type { EntityAlias, IdentityNeeds, IdentityPage, Metadata } from './types';
@@ -116,8 +117,10 @@ export class EntityAliases {
     await this.needs.committer.transaction(
       async (tx) => {
         const alias = await this.lockById(tx, namespaceId, id);
+        if (!alias) return [];
         await tx.prisma.entityAlias.deleteMany({ where: { id, namespaceId } });
-        return alias ? [alias.entityId] : [];
+        await leaveGroupsOf(tx, alias);
+        return [alias.entityId];
       },
       (ids) => ids.map(entityNotice),
     );
@@ -200,7 +203,8 @@ export class EntityAliases {
       equalMetadata(after.customMetadata, before.customMetadata);
     if (same) return { alias: before, outcome: 'unchanged' as const };
     if (after.entityId !== before.entityId) await this.requireEntity(tx, before.namespaceId, after.entityId);
-    // Data of an auth method about a login does not apply to another name or mount.
+    // Data of an auth method about a login does not apply to another name, mount or entity.
+    if (!login || after.entityId !== before.entityId) await leaveGroupsOf(tx, before);
     const saved = await this.save(tx, login ? after : { ...after, groupNames: undefined });
     return { alias: saved, outcome: 'changed' as const };
   }

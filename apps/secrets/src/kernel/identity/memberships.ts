@@ -32,6 +32,14 @@ export async function joinGroupsOf(
   if (data.length > 0) await tx.prisma.groupMember.createMany({ data });
 }
 
+/** Ends the memberships that an entity has through an alias: in the external groups of its mount. */
+export async function leaveGroupsOf(
+  tx: Tx,
+  { entityId, mountId }: { readonly entityId: string; readonly mountId: string },
+): Promise<void> {
+  await tx.prisma.groupMember.deleteMany({ where: { entityId, group: { type: 'external', alias: { mountId } } } });
+}
+
 /** Removes an entity from groups of mounts where it no longer has an alias. */
 export async function leaveGroupsWithoutAlias(tx: Tx, entityId: string): Promise<void> {
   const aliases = await tx.prisma.entityAlias.findMany({ where: { entityId }, select: { mountId: true } });

@@ -48,6 +48,7 @@ export async function mergeEntities(
           });
         }
         await moveSecrets(needs.barrier, tx, fromId, merge);
+        await moveEnforcements(tx, fromId, toId);
         await tx.prisma.entityMerge.updateMany({ where: { entityId: fromId }, data: { entityId: toId } });
         await tx.prisma.entity.deleteMany({ where: { id: fromId } });
         await tx.prisma.entityMerge.createMany({ data: { mergedId: fromId, entityId: toId } });
@@ -89,6 +90,14 @@ async function dropClashes(
     );
   }
   if (dropped.length > 0) await tx.prisma.entityAlias.deleteMany({ where: { id: { in: dropped } } });
+}
+
+/** Logins that must show a second factor because of their entity must still do so. */
+async function moveEnforcements(tx: Tx, fromId: string, toId: string): Promise<void> {
+  await tx.prisma.$executeRaw`
+    UPDATE mfa_enforcement
+       SET entity_ids = array_append(array_remove(array_remove(entity_ids, ${fromId}::uuid), ${toId}::uuid), ${toId}::uuid)
+     WHERE ${fromId}::uuid = ANY(entity_ids)`;
 }
 
 async function moveSecrets(

@@ -104,6 +104,16 @@ describe('a rate limit', () => {
     ask('engine/creds/a');
   });
 
+  it('counts the addresses of one IPv6 customer as one client', async () => {
+    await rate('single', { rate: 1 });
+    const ask = (address: string) =>
+      quotas.check({ namespaceId: ROOT_NAMESPACE_ID, mountUuid: undefined, path: 'a' as CanonicalPath, address });
+    ask('2001:db8::1');
+    expect(() => ask('2001:db8::2')).toThrow('rate limit quota exceeded');
+    ask('2001:db8:0:1::1');
+    await quotas.delete(ROOT_NAMESPACE_ID, 'rate-limit', 'single');
+  });
+
   it('applies to child namespaces if inheritable, and exempts recovery endpoints', async () => {
     await rate('wide', { rate: 1, inheritable: true });
     const ask = (path: string, namespaceId = child) =>

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { networkOf } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
 import type { Prisma } from '../../generated/prisma/client';
 import type { CanonicalPath, Folding } from '../../sdk/canonical-path';
@@ -108,12 +109,13 @@ export class Quotas {
     if (this.rates.length === 0 || this.exempts(request)) return;
     const subject = { ...request, mountId: request.mountUuid };
     const now = this.storage.clock.now();
+    const client = networkOf(request.address);
     let tightest = Number.POSITIVE_INFINITY;
     for (const { quota, buckets } of this.rates) {
       if (!this.fits(quota, subject)) continue;
-      const result = buckets.take(request.address, now);
+      const result = buckets.take(client, now);
       if (notes && this.rules.headers) {
-        const { limit, remaining, resetSeconds } = buckets.headroom(request.address, now);
+        const { limit, remaining, resetSeconds } = buckets.headroom(client, now);
         if (!result || remaining < tightest) notes.rateHeaders = rateHeaders(limit, remaining, resetSeconds, result);
         tightest = Math.min(tightest, remaining);
       }
@@ -126,8 +128,8 @@ export class Quotas {
     if (this.exempts(request)) return undefined;
     const subject = { ...request, mountId: request.mountUuid };
     const now = this.storage.clock.now();
-    return this.rates.find(({ quota, buckets }) => this.fits(quota, subject) && !buckets.admits(request.address, now))
-      ?.quota;
+    const client = networkOf(request.address);
+    return this.rates.find(({ quota, buckets }) => this.fits(quota, subject) && !buckets.admits(client, now))?.quota;
   }
 
   private exempts({ namespaceId, path }: QuotaQuestion): boolean {

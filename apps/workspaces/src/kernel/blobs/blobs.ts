@@ -302,6 +302,11 @@ export async function removeBlob(db: Database, id: string): Promise<void> {
   await db.prisma.blob.deleteMany({ where: { id } });
 }
 
+/** Removes uploads that nothing uses: the same request, sent twice at once, may have kept them. */
+export async function dropBlobs(db: Database, ids: readonly string[]): Promise<void> {
+  await db.prisma.blob.deleteMany({ where: { id: { in: [...ids] }, provisional: true } });
+}
+
 /** Removes blobs whose writer died before it completed or used them; returns how many. */
 export async function sweepBlobs(db: Database, nowMs: number): Promise<number> {
   const aliveAt = { lt: new Date(nowMs - abandonedMs) };

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Identity } from '../../../kernel/identity/identity';
 import type { IdentityView } from '../../../kernel/identity/types';
 import { collection } from '../../../sdk/collection';
 import { idList } from '../../../sdk/fields';
@@ -19,14 +20,22 @@ export async function findAssignment(storage: Storage, name: string) {
   return name === allowAll ? { entity_ids: ['*'], group_ids: ['*'] } : assignments.find(storage, name);
 }
 
-/** Whether an entity may sign in to an application. */
-export async function isAssigned(storage: Storage, entity: IdentityView, client: OidcClient): Promise<boolean> {
+/** Whether an entity may sign in to an application: it, one of its groups, or an entity that was merged into it. */
+export async function isAssigned(
+  { entities }: Identity,
+  storage: Storage,
+  entity: IdentityView,
+  client: OidcClient,
+): Promise<boolean> {
   if (entity.disabled) return false;
   if (client.assignments.includes(allowAll)) return true;
   const found = await Promise.all(client.assignments.map((name) => assignments.find(storage, name)));
-  return found.some(
-    (one) => one?.entity_ids.includes(entity.entityId) || one?.group_ids.some((id) => entity.groupIds.has(id)),
-  );
+  const entityIds = new Set(found.flatMap((one) => one?.entity_ids ?? []));
+  if (entityIds.has(entity.entityId)) return true;
+  if (found.some((one) => one?.group_ids.some((id) => entity.groupIds.has(id)))) return true;
+  if (entityIds.size === 0) return false;
+  const { mergedEntityIds = [] } = (await entities.find(entity.namespaceId, entity.entityId)) ?? {};
+  return mergedEntityIds.some((id) => entityIds.has(id));
 }
 
 /** Who may sign in to which application. */

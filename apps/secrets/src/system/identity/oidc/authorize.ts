@@ -84,7 +84,7 @@ async function answer(identity: Identity, publicUrl: PublicUrl, call: AuthorizeC
   if (!scopes) return no('invalid_request', `scope parameter must contain the "${openidScope}" value`);
   const entity = caller.entityId === '' ? undefined : await identity.find(caller.entityId);
   if (!entity) return no('access_denied', 'identity entity must be associated with the request');
-  if (!(await isAssigned(storage, entity, client))) {
+  if (!(await isAssigned(identity, storage, entity, client))) {
     return no('access_denied', 'identity entity not authorized by client assignment');
   }
   const authTime = Math.floor((caller.token?.authenticatedAtMs ?? 0) / 1000);

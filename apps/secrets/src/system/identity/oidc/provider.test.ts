@@ -331,6 +331,19 @@ describe('a sign-in', () => {
     );
   });
 
+  it('stays open to a person whose entity was merged into another', async () => {
+    const [goes, stays] = [await person(), await person()];
+    await secrets.root.write('identity/oidc/assignment/merged', { entity_ids: goes.entity }).expect(204);
+    const of = await app({ assignments: 'merged' });
+    await authorize(of, {}, stays).expect(400);
+    const { data } = (await secrets.root.read(`identity/entity/id/${stays.entity}`).expect(200)).body;
+    await secrets.root.delete(`identity/entity-alias/id/${data.aliases[0].id}`).expect(204);
+    await secrets.root
+      .write('identity/entity/merge', { from_entity_ids: goes.entity, to_entity_id: stays.entity })
+      .expect(204);
+    await authorize(of, {}, goes).expect(200);
+  });
+
   it('ends when its client is deleted', async () => {
     const of = await app();
     const { access_token } = (await redeem(of, { code: await codeFor(of) }).expect(200)).body;

@@ -108,7 +108,7 @@ async function exchange(identity: Identity, call: TokenCall, ready: Ready): Prom
   const { grant, accessToken } = redeemed;
   const entity = await identity.find(grant.entityId);
   if (!entity) return oauthError('invalid_grant', 'identity entity associated with the request not found');
-  if (!(await isAssigned(storage, entity, client))) {
+  if (!(await isAssigned(identity, storage, entity, client))) {
     return oauthError('invalid_grant', 'identity entity not authorized by client assignment');
   }
   const scopes = grant.scopes.filter((name) => provider.scopes_supported.includes(name));

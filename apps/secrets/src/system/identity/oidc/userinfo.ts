@@ -45,7 +45,7 @@ async function answer(identity: Identity, call: Call<{ readonly name: string }, 
   }
   const entity = await identity.find(access.entityId);
   if (!entity) return userinfoError('access_denied', 'identity entity associated with the request not found');
-  if (!(await isAssigned(storage, entity, client))) {
+  if (!(await isAssigned(identity, storage, entity, client))) {
     return userinfoError('access_denied', 'identity entity not authorized by client assignment');
   }
   const scopes = access.scopes.filter((name) => provider.scopes_supported.includes(name));

@@ -3,6 +3,7 @@ import { notFound } from '@keystead/refusal';
 import type { ReleasedName } from '../../../generated/prisma/client';
 import type { Policy } from '../../../kernel/access/policy';
 import { actorOf, recordChange } from '../../../kernel/audit/audit';
+import { partOfText } from '../../../kernel/database/like';
 import { type Endpoint, endpoints, type LookupBy, serializerOf } from '../../../kernel/endpoints/endpoint';
 
 const kinds = ['organization', 'user'] as const;
@@ -27,7 +28,7 @@ const index = list('/admin/reserved-names', {
   summary: 'List names that organizations and accounts gave up and that are reserved for them, newest first.',
   query: { q: 'Part of the name.' },
   async run({ db, query, page }) {
-    const where = { name: { contains: (query.get('q') ?? '').toLowerCase() } };
+    const where = { name: partOfText(query.get('q') ?? '') };
     const orderBy = [{ releasedAt: 'desc' as const }, { kind: 'asc' as const }, { name: 'asc' as const }];
     const [items, total] = await Promise.all([
       db.prisma.releasedName.findMany({ where, orderBy, skip: page!.offset, take: page!.size }),

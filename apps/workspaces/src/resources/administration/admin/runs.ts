@@ -1,4 +1,3 @@
-import { badParameter, type Query } from '@keystead/jsonapi';
 import type { Policy } from '../../../kernel/access/policy';
 import { actorOf } from '../../../kernel/audit/audit';
 import { type Call, type Endpoint, endpoints } from '../../../kernel/endpoints/endpoint';
@@ -11,14 +10,6 @@ import { runSerializer } from '../../runs/runs/serializer';
 
 const { list, command } = endpoints({} as Policy<Run>, runSerializer, { organizationsOf });
 const admin = { siteAdmin: true, edition: 'self-hosted' } as const;
-
-function instant(query: Query, name: string): Date | undefined {
-  const text = query.get(name);
-  if (text === undefined) return undefined;
-  const at = new Date(text);
-  if (Number.isNaN(at.getTime())) throw badParameter(name, `${name} must be a date`);
-  return at;
-}
 
 const index = list('/admin/runs', {
   ...admin,
@@ -37,8 +28,8 @@ const index = list('/admin/runs', {
       {
         text: query.get('q'),
         statuses: query.list('filter[status]'),
-        from: instant(query, 'filter[from]'),
-        to: instant(query, 'filter[to]'),
+        from: query.instant('filter[from]'),
+        to: query.instant('filter[to]'),
       },
       page!,
     ),

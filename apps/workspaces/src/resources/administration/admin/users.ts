@@ -5,7 +5,7 @@ import type { Prisma } from '../../../generated/prisma/client';
 import type { Policy } from '../../../kernel/access/policy';
 import { type Actor, actorOf, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
-import { literally } from '../../../kernel/database/like';
+import { partOfText } from '../../../kernel/database/like';
 import { type Call, type Endpoint, endpoints, type LookupBy, serializerOf } from '../../../kernel/endpoints/endpoint';
 import { accountInclude, directoryAttributes } from '../../people/users/service';
 
@@ -80,8 +80,7 @@ const index = list('/admin/users', {
   },
   include: ['organizations'],
   async run({ db, query, page }) {
-    const search = query.get('q');
-    const text = search && literally(search);
+    const text = query.get('q');
     const suspended = readFlag(query.get('filter[suspended]'));
     const where: Prisma.UserWhereInput = {
       siteAdmin: readFlag(query.get('filter[admin]')),
@@ -89,10 +88,7 @@ const index = list('/admin/users', {
       ...(text === undefined
         ? {}
         : {
-            OR: [
-              { username: { contains: text, mode: 'insensitive' } },
-              { email: { contains: text, mode: 'insensitive' } },
-            ],
+            OR: [{ username: partOfText(text) }, { email: partOfText(text) }],
           }),
     };
     const order = [{ username: 'asc' as const }, { id: 'asc' as const }];
@@ -103,8 +99,10 @@ const index = list('/admin/users', {
 
 async function requireOther(db: Database, actor: Actor, user: AdminUser): Promise<void> {
   if (actor.id === user.id) throw new Refusal('denied', 'You cannot do this to your own account');
-  const others = await db.prisma.user.count({ where: { siteAdmin: true, suspendedAt: null, id: { not: user.id } } });
-  if (user.siteAdmin && others === 0)
+  // All of them are locked, in one order: of two who end each other's rights at once, the second sees what the first did.
+  const administrators = await db.prisma.$queryRaw<{ id: string }[]>`
+    SELECT id FROM user_account WHERE site_admin AND suspended_at IS NULL ORDER BY id FOR UPDATE`;
+  if (user.siteAdmin && !administrators.some(({ id }) => id !== user.id))
     throw new Refusal('denied', 'At least one active user must remain a site administrator');
 }
 
@@ -159,7 +157,11 @@ const changes: readonly AccountAction[] = [
     summary: 'Suspend an account: none of its tokens works.',
     guarded: true,
     stepUp: true,
-    apply: (db, user) => set({ suspendedAt: new Date() })(db, user),
+    apply: async (db, user) => {
+      await set({ suspendedAt: new Date() })(db, user);
+      // From now on it is not the directory's to end.
+      await db.prisma.scimUser.updateMany({ where: { userId: user.id }, data: { suspends: false } });
+    },
   },
   { verb: 'unsuspend', summary: 'End a suspension.', guarded: false, apply: set({ suspendedAt: null }) },
   {

@@ -1,4 +1,4 @@
-import { badParameter, type Page, type Query } from '@keystead/jsonapi';
+import { badParameter, instantIn, type Page, type Query } from '@keystead/jsonapi';
 import { Prisma } from '../../../generated/prisma/client';
 import type { Access } from '../../../kernel/access/access';
 import { visibleWorkspaces } from '../../../kernel/access/visible';
@@ -138,12 +138,7 @@ const compared =
   };
 const number = (operator: string) =>
   compared(operator, (value) => (/^-?\d{1,9}$/.test(value) ? Number(value) : undefined), 'a whole number');
-const moment = (operator: string) =>
-  compared(
-    operator,
-    (value) => (Number.isNaN(Date.parse(value)) ? undefined : new Date(value)),
-    'a moment, as in ISO 8601',
-  );
+const moment = (operator: string) => compared(operator, instantIn, 'a moment, as in ISO 8601');
 const flag = (operator: string) =>
   compared(operator, (value) => (/^(true|false)$/.test(value) ? value === 'true' : undefined), 'true or false');
 

@@ -6,7 +6,7 @@ import type { WorkspaceTarget } from '../../../kernel/access/access';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
-import { literally } from '../../../kernel/database/like';
+import { partOfText } from '../../../kernel/database/like';
 import { lockRow } from '../../../kernel/database/lock-row';
 import type { CheckedRepository } from '../../connections/repositories/check';
 import { folderOf, followedBy, lookAtRepository } from '../../connections/repositories/follow';
@@ -134,7 +134,7 @@ export async function listSets(
 ) {
   const where: Prisma.PolicySetWhereInput = {
     organizationId,
-    ...(name ? { name: { contains: literally(name), mode: 'insensitive' } } : {}),
+    ...(name ? { name: partOfText(name) } : {}),
     ...(kind ? { kind } : {}),
   };
   return { items: await setsWhere(db, where, page), total: await db.prisma.policySet.count({ where }) };

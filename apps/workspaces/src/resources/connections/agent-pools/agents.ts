@@ -1,4 +1,4 @@
-import { badParameter, choice, hasOne, instant, type Page, text, toOne } from '@keystead/jsonapi';
+import { choice, hasOne, instant, type Page, text, toOne } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { type Actor, actorOf, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
@@ -92,15 +92,6 @@ async function forget(db: Database, actor: Actor, agent: AgentView): Promise<voi
   });
 }
 
-function instantOf(given: string | undefined, name: string): Date | undefined {
-  if (given === undefined) return undefined;
-  const found = new Date(given);
-  if (!/^\d{4}-\d{2}-\d{2}/.test(given) || Number.isNaN(found.getTime())) {
-    throw badParameter(name, `${name} must be an instant such as 2026-11-23T12:00:00Z`);
-  }
-  return found;
-}
-
 const { get, list, remove } = endpoints(poolPolicy, agentSerializer, { visible: poolPolicy['can-read'] });
 const byId = '/agents/:agent_id';
 const load = async ({ db, params }: Lookup<typeof byId>) => (await read(db, { id: params.agent_id })).items[0];
@@ -111,7 +102,7 @@ const index = list('/agent-pools/:pool_id/agents', {
   query: { [since]: 'Only agents heard of at or after this instant.' },
   load: ({ db, params }) => pools.find(db, params.pool_id),
   run: ({ db, target, query, page }) =>
-    read(db, { pool: (target as pools.AgentPool).id, since: instantOf(query.get(since), since) }, page),
+    read(db, { pool: (target as pools.AgentPool).id, since: query.instant(since) }, page),
 });
 
 const show = get(byId, { summary: 'Show an agent.', load, run: async ({ target }) => target as AgentView });

@@ -4,7 +4,7 @@ import type { WorkspaceTarget } from '../../../kernel/access/access';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
-import { literally } from '../../../kernel/database/like';
+import { partOfText, sameText } from '../../../kernel/database/like';
 import { lockRow } from '../../../kernel/database/lock-row';
 
 /** An agent pool with the workspaces that use it, and the settings that say which may. */
@@ -91,7 +91,7 @@ export async function list(
 ): Promise<{ items: AgentPool[]; total: number }> {
   const where: Prisma.AgentPoolWhereInput = { organizationId };
   if (search.text !== undefined) {
-    where.name = { contains: literally(search.text), mode: 'insensitive' };
+    where.name = partOfText(search.text);
   }
   where.AND = [];
   if (search.seen !== undefined) {
@@ -107,7 +107,7 @@ export async function list(
     });
   }
   if (search.project !== undefined) {
-    const project = { name: { equals: search.project, mode: 'insensitive' as const } };
+    const project = { name: sameText(search.project) };
     where.AND.push({ OR: [{ organizationScoped: true }, { projects: { some: { project } } }] });
   }
   const orderBy = sort.map(({ key, descending }) => ({

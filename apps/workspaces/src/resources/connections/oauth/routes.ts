@@ -87,7 +87,7 @@ const createOf = ofClients.post('/oauth-clients', {
   asks: async ({ body: { organization, organizationId: given, ...body }, ...call }) => {
     const { db, env, accessTo } = call;
     const name = organization ?? given ?? '';
-    const owner = (await organizations.findByName(db, env, name)) ?? (await organizations.find(db, env, name));
+    const owner = (await organizations.find(db, env, name)) ?? (await organizations.findByName(db, env, name));
     const access = owner && (await accessTo([owner.id]));
     const may = owner && access && oauthPolicy['can-update'](access, { organizationId: owner.id });
     if (!may) throw invalid('organization', 'must be an organization whose VCS connections you may manage');

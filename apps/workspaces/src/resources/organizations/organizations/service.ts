@@ -106,6 +106,8 @@ export async function list(
 
 async function requireRoom(db: Database, settings: SiteSettings, userId: string): Promise<void> {
   if (!settings.limitOrganizationsPerUser) return;
+  // Simultaneous ones are counted one after the other.
+  await lockRow(db, 'user_account', userId);
   const owned = await db.prisma.team.count({
     where: { isOwners: true, members: { some: { membership: { userId } } }, organization: { removedAt: null } },
   });

@@ -1,4 +1,15 @@
-import { document, flag, hasOne, instant, invalid, requiredOne, text, toOne, whole } from '@keystead/jsonapi';
+import {
+  document,
+  flag,
+  hasOne,
+  instant,
+  invalid,
+  requiredOne,
+  sentInstant,
+  text,
+  toOne,
+  whole,
+} from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { Subscription } from '../../../generated/prisma/client';
 import type { Policy } from '../../../kernel/access/policy';
@@ -130,11 +141,7 @@ function searchPlans(
 }
 
 const ceiling = z.int().min(0).max(1_000_000_000).nullable().optional();
-const moment = z.iso
-  .datetime({ offset: true })
-  .transform((text) => new Date(text))
-  .nullable()
-  .optional();
+const moment = sentInstant('must be an ISO 8601 timestamp').nullable().optional();
 
 const ChangePlan = document('subscription', {
   attributes: {

@@ -1,4 +1,4 @@
-import { document, flag, invalid, text } from '@keystead/jsonapi';
+import { document, flag, invalid, sentInstant, text } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { Policy } from '../../../kernel/access/policy';
 import { actorOf } from '../../../kernel/audit/audit';
@@ -74,10 +74,7 @@ const longestDays = 365;
 const CreateScimToken = document('authentication-tokens', {
   attributes: {
     description: z.string().trim().min(1).max(255),
-    'expired-at': z.iso
-      .datetime({ offset: true, error: 'is not a valid date' })
-      .transform((when) => new Date(when))
-      .nullish(),
+    'expired-at': sentInstant('is not a valid date').nullish(),
   },
   otherTypes: ['authentication-token', ''],
 });

@@ -2,7 +2,7 @@ import type { Prisma } from '../../../generated/prisma/client';
 import { recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
-import { literally } from '../../../kernel/database/like';
+import { partOfText, sameText } from '../../../kernel/database/like';
 import { lockRow } from '../../../kernel/database/lock-row';
 import { groupAttributes } from './attributes';
 import { ScimRefusal } from './dialect';
@@ -35,8 +35,8 @@ export async function list(
 ): Promise<{ items: ScimGroup[]; total: number }> {
   const where: Prisma.ScimGroupWhereInput = {};
   if (filter?.attribute === 'externalId') where.externalId = filter.value;
-  if (filter?.attribute === 'displayName') where.displayName = { equals: filter.value, mode: 'insensitive' };
-  if (q !== undefined) where.displayName = { contains: literally(q), mode: 'insensitive' };
+  if (filter?.attribute === 'displayName') where.displayName = sameText(filter.value);
+  if (q !== undefined) where.displayName = partOfText(q);
   const total = await db.prisma.scimGroup.count({ where });
   if (page.size === 0) return { items: [], total };
   const orderBy = [{ displayName: 'asc' as const }, { id: 'asc' as const }];
@@ -66,7 +66,7 @@ async function requireFree(
   except = '',
 ): Promise<void> {
   const others = { id: { not: except } };
-  const sameName = { displayName: { equals: displayName, mode: 'insensitive' as const } };
+  const sameName = { displayName: sameText(displayName) };
   if ((await tx.prisma.scimGroup.count({ where: { ...others, ...sameName } })) > 0) throw taken('displayName');
   if (externalId && (await tx.prisma.scimGroup.count({ where: { ...others, externalId } })) > 0)
     throw taken('externalId');

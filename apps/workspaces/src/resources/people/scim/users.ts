@@ -2,6 +2,7 @@ import type { Prisma } from '../../../generated/prisma/client';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
+import { sameText } from '../../../kernel/database/like';
 import { lockRow } from '../../../kernel/database/lock-row';
 import { addAccount } from '../sign-in-providers/accounts';
 import type { UserLimit } from '../sign-in-providers/filling';
@@ -64,7 +65,7 @@ export async function list(
 ): Promise<{ items: ScimUser[]; total: number }> {
   const where: Prisma.ScimUserWhereInput = { removedAt: null };
   if (filter?.attribute === 'externalId') where.externalId = filter.value;
-  if (filter?.attribute === 'userName') where.userName = { equals: filter.value, mode: 'insensitive' };
+  if (filter?.attribute === 'userName') where.userName = sameText(filter.value);
   const total = await db.prisma.scimUser.count({ where });
   if (page.size === 0) return { items: [], total };
   const orderBy = [{ createdAt: 'asc' as const }, { id: 'asc' as const }];
@@ -122,7 +123,7 @@ export async function create(keeping: Keeping, values: ScimValues): Promise<Scim
 }
 
 async function requireFree(tx: Database, userName: string, externalId: string | null, except = ''): Promise<void> {
-  const sameName = { userName: { equals: userName, mode: 'insensitive' as const } };
+  const sameName = { userName: sameText(userName) };
   const others = { removedAt: null, id: { not: except } };
   if ((await tx.prisma.scimUser.count({ where: { ...others, ...sameName } })) > 0) throw taken('userName');
   if (externalId === null) return;

@@ -6,7 +6,7 @@ import type { Actor } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import * as tokens from '../tokens/service';
-import { giveBack, inTurn, succeed, takeAttempt } from '../users/attempts';
+import { checked, giveBack, inTurn, succeed, takeAttempt } from '../users/attempts';
 import { checkPassword } from '../users/password';
 import { spendCode } from './two-factor';
 
@@ -41,7 +41,8 @@ export async function signIn(
   const user = await inTurn(db, keyring, subject, async () => {
     const attempt = await takeAttempt(db, keyring, subject, now);
     // The password is checked even for an unknown name, so that the time taken reveals nothing.
-    const matches = await checkPassword(password, found?.password_hash ?? null);
+    const isRight = () => checkPassword(password, found?.password_hash ?? null);
+    const matches = await checked(db, attempt, isRight);
     if (!found || !matches || found.suspended_at !== null) {
       throw await refuse(!found ? 'unknown name' : matches ? 'suspended' : 'wrong password');
     }

@@ -2,7 +2,8 @@ import { randomBase62 } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
 import { recordChange, system } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
-import { newId } from '../../../kernel/database/ids';
+import { isIdOf, newId } from '../../../kernel/database/ids';
+import { sameText } from '../../../kernel/database/like';
 import { isReleased } from '../../../kernel/database/released-names';
 import { freeAddress, unreachable } from '../users/addresses';
 import { endAccess } from '../users/end-access';
@@ -128,7 +129,8 @@ export async function freeName(tx: Database, asked: string): Promise<string> {
     .replace(/^[^A-Za-z0-9]+/, '');
   const base = plain.slice(0, longestName) || 'user';
   for (let name = base; ; name = `${base.slice(0, longestName - 7)}-${randomBase62(6)}`) {
-    const taken = await tx.prisma.user.count({ where: { username: { equals: name, mode: 'insensitive' } } });
+    if (isIdOf('user', name)) continue;
+    const taken = await tx.prisma.user.count({ where: { username: sameText(name) } });
     if (taken === 0 && !(await isReleased(tx, 'user', name))) return name;
   }
 }

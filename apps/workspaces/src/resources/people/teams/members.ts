@@ -2,13 +2,14 @@ import { invalid } from '@keystead/jsonapi';
 import { notFound, Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
+import { isIdOf } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
 import { changeOf } from './service';
 import type { Team } from './team';
 
 /**
- * The memberships of users in an organization. Clients name users by id or by user name. Throws `missing` if one does
- * not exist, or is not in the organization.
+ * The memberships of users in an organization. Clients name users by id or by user name; text with the form of an id is
+ * never a name. Throws `missing` if one does not exist, or is not in the organization.
  */
 export async function membershipsOfUsers(
   db: Database,
@@ -16,12 +17,16 @@ export async function membershipsOfUsers(
   named: readonly (string | undefined)[],
 ): Promise<string[]> {
   const ids = [...new Set(named.map((name) => requireId(name)))];
-  const rows = await db.prisma.$queryRaw<{ wanted: string; id: string }[]>`
-    SELECT DISTINCT ON (n.wanted) n.wanted, m.id
-      FROM unnest(${ids}::text[]) AS n(wanted)
-      JOIN user_account u ON u.id = n.wanted OR lower(u.username) = lower(n.wanted)
-      JOIN membership m ON m.user_id = u.id AND m.organization_id = ${organizationId}
-     ORDER BY n.wanted, u.id = n.wanted DESC`;
+  const names = ids.filter((id) => !isIdOf('user', id));
+  const rows = await db.prisma.$queryRaw<{ id: string }[]>`
+    SELECT m.id
+      FROM user_account u JOIN membership m ON m.user_id = u.id AND m.organization_id = ${organizationId}
+     WHERE u.id = ANY(${ids})
+     UNION ALL
+    SELECT m.id
+      FROM unnest(${names}::text[]) AS n(name)
+      JOIN user_account u ON lower(u.username) = lower(n.name)
+      JOIN membership m ON m.user_id = u.id AND m.organization_id = ${organizationId}`;
   if (rows.length < ids.length) throw notFound();
   return rows.map(({ id }) => id);
 }

@@ -1,10 +1,10 @@
-import { document, references } from '@keystead/jsonapi';
+import { document, instantIn, references } from '@keystead/jsonapi';
 import { z } from 'zod';
 
 /** An ISO 8601 timestamp, with or without an offset; null means never. */
 const instant = z
   .string()
-  .refine((text) => /^\d{4}-\d\d-\d\d(T|$)/.test(text) && !Number.isNaN(Date.parse(text)), 'is not a valid date')
+  .refine((text) => instantIn(text) !== undefined, 'is not a valid date')
   .transform((text) => new Date(text))
   .nullish();
 

@@ -3,6 +3,7 @@ import { invalid } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
+import { sameText } from '../../../kernel/database/like';
 import { lockRow } from '../../../kernel/database/lock-row';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { createLink, linkMs, linkUrl } from './links';
@@ -68,7 +69,7 @@ export async function freeAddress(tx: Database, actor: Actor, email: string): Pr
   const holder = await holderOf(tx, email);
   if (!holder) return true;
   if (!(await lockRow(tx, 'user_account', holder.id))) return true;
-  const where = { id: holder.id, emailProven: false, email: { equals: email, mode: 'insensitive' } } as const;
+  const where = { id: holder.id, emailProven: false, email: sameText(email) } as const;
   const { count } = await tx.prisma.user.updateMany({ where, data: { email: unreachable() } });
   if (count > 0) await record(tx, actor, holder, { email }, { email: null });
   return count > 0;

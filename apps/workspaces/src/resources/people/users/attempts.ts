@@ -51,6 +51,16 @@ export async function giveBack(db: Database, attempt: Attempt): Promise<void> {
   await forget(db, attempt, 1);
 }
 
+/** Runs the check of a counted attempt. A check that could not be made was no attempt. */
+export async function checked(db: Database, attempt: Attempt, isRight: () => Promise<boolean>): Promise<boolean> {
+  try {
+    return await isRight();
+  } catch (error) {
+    await giveBack(db, attempt);
+    throw error;
+  }
+}
+
 // A lock that this very attempt caused is removed with it; one that another attempt caused stays.
 async function forget(db: Database, { key, number }: Attempt, count: number): Promise<void> {
   await db.prisma.$executeRaw`
@@ -69,7 +79,7 @@ export async function prove(
 ): Promise<boolean> {
   return inTurn(db, keyring, { userId }, async () => {
     const attempt = await takeAttempt(db, keyring, { userId }, now);
-    if (!(await isRight())) return false;
+    if (!(await checked(db, attempt, isRight))) return false;
     await succeed(db, attempt);
     return true;
   });

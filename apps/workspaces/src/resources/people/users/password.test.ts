@@ -11,4 +11,12 @@ describe('a stored password', () => {
     expect(await checkPassword('cafe', kept)).toBe(false);
     expect(await checkPassword('', null)).toBe(false);
   });
+
+  it('is checked for a few callers at once, and refused to those far back in the line', async () => {
+    const cheap = `scrypt$5$8$1$${'A'.repeat(22)}==$${'A'.repeat(43)}=`;
+    const checks = await Promise.allSettled(Array.from({ length: 600 }, () => checkPassword('guess', cheap)));
+    const refused = checks.filter((check) => check.status === 'rejected').map(({ reason }) => reason);
+    expect(refused).toHaveLength(600 - 514);
+    expect(refused[0]).toMatchObject({ kind: 'limited', message: 'too many sign-ins at once; try again' });
+  });
 });

@@ -1,9 +1,12 @@
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
+import { promisify } from 'node:util';
+import { WorkTurns } from '@keystead/auth';
 
 const LOG2_COST = 15;
 const BLOCK_SIZE = 8;
 const PARALLEL = 1;
 const KEY_BYTES = 32;
+const deriveKey = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
 
 /** The shortest password accepted. */
 export const shortestPassword = 10;
@@ -31,11 +34,10 @@ export async function checkPassword(password: string, kept: string | null): Prom
 
 const dummyHash = `scrypt$${LOG2_COST}$${BLOCK_SIZE}$${PARALLEL}$${'A'.repeat(22)}==$${'A'.repeat(43)}=`;
 
+/** Only a few run at once: each takes a thread that file operations also need, and 32 MiB. */
+const turns = new WorkTurns({ atOnce: 2, waiting: 512 }, 'sign-ins');
+
 function derive(password: string, salt: Buffer, cost: number, r: number, p: number): Promise<Buffer> {
   const options: ScryptOptions = { N: 2 ** cost, r, p, maxmem: 256 * 2 ** cost * r };
-  return new Promise((resolve, reject) => {
-    scrypt(password.normalize('NFKC'), salt, KEY_BYTES, options, (error, key) =>
-      error ? reject(error) : resolve(key),
-    );
-  });
+  return turns.run(() => deriveKey(password.normalize('NFKC'), salt, KEY_BYTES, options));
 }

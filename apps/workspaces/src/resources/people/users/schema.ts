@@ -1,11 +1,13 @@
 import { document, writeOnly } from '@keystead/jsonapi';
 import { z } from 'zod';
+import { isIdOf } from '../../../kernel/database/ids';
 
 const username = z
   .string()
   .min(1)
   .max(60)
-  .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]*$/, 'may only contain letters, numbers, dashes, underscores and dots');
+  .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]*$/, 'may only contain letters, numbers, dashes, underscores and dots')
+  .refine((name) => !isIdOf('user', name), 'must not look like the id of a user');
 
 /** Name and address of a person in a request. */
 export const personAttributes = { username, email: z.email().max(254) };

@@ -104,11 +104,12 @@ export class Sender {
   }
 }
 
-/** The recipients of the mail: the addresses it names, and those of members. */
+/** The recipients of the mail: the addresses it names, and those of members who are not suspended. */
 async function addressesOf(db: Database, receiver: Receiver): Promise<string[]> {
   const people = await db.prisma.user.findMany({
     where: {
       id: { in: [...receiver.userIds] },
+      suspendedAt: null,
       memberships: {
         some: {
           organizationId: receiver.organizationId,

@@ -1,4 +1,4 @@
-import { attributesOf, flag, instant, text, whole } from '@keystead/jsonapi';
+import { attributesOf, flag, instant, sentInstant, text, whole } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { abilities, permissions } from '../../../kernel/access/policy';
 import type { View } from '../../../kernel/endpoints/endpoint';
@@ -33,9 +33,7 @@ const duration = z
     "Auto destroy activity duration has an incorrect format, we expect up to 4 numeric digits and 1 unit ('d' or 'h')",
   );
 
-const timestamp = z.iso
-  .datetime({ offset: true, error: 'must be an ISO 8601 timestamp' })
-  .transform((value) => new Date(value));
+const timestamp = sentInstant('must be an ISO 8601 timestamp');
 
 const address = z
   .string()

@@ -163,7 +163,7 @@ export async function update(
     });
   }
   const projectId = await moveOf(db, caller.access, workspace, changes.project);
-  const link = changes.vcsRepo ? await checkNewLink(db, caller, workspace, changes) : undefined;
+  const link = changes.vcsRepo ? await checkNewLink(db, caller, workspace, changes, projectId) : undefined;
   return db.transaction(async (tx) => {
     await lockRow(tx, 'workspace', workspace.id);
     const current = await requireWorkspace(tx, workspace.id);
@@ -188,10 +188,17 @@ export async function update(
 }
 
 /** Called without the workspace lock: a Git host may be slow. */
-async function checkNewLink(db: Database, caller: WorkspaceCaller, { id }: WorkspaceStamp, changes: WorkspaceChanges) {
+async function checkNewLink(
+  db: Database,
+  caller: WorkspaceCaller,
+  { id }: WorkspaceStamp,
+  changes: WorkspaceChanges,
+  movesTo: string | undefined,
+) {
   const current = await requireWorkspace(db, id);
   const before = workspaceAttributes.stored(current);
   const after = editedSettings(current, before, changes, caller);
-  await requireAllowed(db, current, before, after);
+  const goal = { ...current, projectId: movesTo ?? current.projectId };
+  await requireAllowed(db, goal, movesTo === undefined ? before : 'moved', after);
   return checkLink(db, caller, current.organizationId, current, after);
 }

@@ -4,7 +4,7 @@ import { parseExact } from '@keystead/envelope';
 import type { Keyring } from '@keystead/keyring';
 import { isRefusal } from '@keystead/refusal';
 import type { Actor } from '../../../../kernel/audit/audit';
-import { keepBlob, removeBlob, writeBlob } from '../../../../kernel/blobs/blobs';
+import { dropBlobs, keepBlob, writeBlob } from '../../../../kernel/blobs/blobs';
 import type { Database } from '../../../../kernel/database/database';
 import * as quarantine from '../../../states/state-versions/quarantine';
 import { serialIn } from '../../../states/state-versions/scanner/parse-state';
@@ -30,10 +30,6 @@ async function stored(db: Database, keyring: Keyring, bytes: Bytes | undefined):
 }
 
 const present = (ids: readonly (string | null)[]): string[] => ids.filter((id) => id !== null);
-
-async function dropAll(db: Database, ids: readonly (string | null)[]): Promise<void> {
-  for (const id of present(ids)) await removeBlob(db, id);
-}
 
 /** Ends the job and records how long it took. Returns whether someone had requested its end. */
 async function endJob(tx: Database, job: RunJob): Promise<boolean> {
@@ -88,7 +84,7 @@ export async function finishPlan(
     await afterPlan(tx, run, result.hasChanges === true);
     return true;
   });
-  if (accepted !== true) await dropAll(db, Object.values(blobs));
+  if (accepted !== true) await dropBlobs(db, present(Object.values(blobs)));
   return accepted !== false;
 }
 
@@ -194,7 +190,7 @@ export async function endApply(
     await finish(tx, run, 'applied');
     return true;
   });
-  if (!accepted) await dropAll(db, [stateBlobId]);
+  if (!accepted) await dropBlobs(db, present([stateBlobId]));
   return accepted;
 }
 

@@ -1,0 +1,18 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect, it } from '@jest/globals';
+import { partOfText, sameText } from './like';
+
+it('compares text in any case, and takes no sign in it for a wildcard', () => {
+  expect(sameText('a_b')).toEqual({ equals: 'a\\_b', mode: 'insensitive' });
+  expect(partOfText('5%')).toEqual({ contains: '5\\%', mode: 'insensitive' });
+});
+
+it('is the only place that does', () => {
+  const root = path.resolve(__dirname, '../..');
+  const others = readdirSync(root, { recursive: true, encoding: 'utf8' })
+    .filter((file) => /(?<!\.test)\.ts$/.test(file) && !file.startsWith('generated'))
+    .filter((file) => file !== path.join('kernel', 'database', 'like.ts'))
+    .filter((file) => readFileSync(path.join(root, file), 'utf8').includes("mode: 'insensitive'"));
+  expect(others).toEqual([]);
+});
