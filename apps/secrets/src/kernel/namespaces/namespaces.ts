@@ -27,7 +27,7 @@ export interface Namespace {
   /** Being removed: refuses every request. */
   readonly tainted: boolean;
   readonly locked: boolean;
-  /** The topmost locked namespace among itself and its ancestors. */
+  /** The topmost locked namespace among this namespace and its ancestors. */
   readonly lockedBy: string | undefined;
 }
 
@@ -157,8 +157,8 @@ export class Namespaces {
   }
 
   /**
-   * Creates a namespace inside `parent`; `path` may have several segments, of which all but the last must exist.
-   * `furnish` adds the initial content in the same transaction.
+   * Creates a namespace inside `parent`. `path` may have several segments; all except the last must exist. `furnish`
+   * adds the initial content in the same transaction.
    */
   async create(
     parent: Namespace,

@@ -75,7 +75,7 @@ export class Seal {
    * The key that wraps the keyring under a Shamir seal; kept while unsealed, so that rotation can rewrap the keyring.
    */
   private unsealKey: Buffer | undefined;
-  /** Heartbeats from before this time show a state that this node itself has changed since. */
+  /** Heartbeats from before this time show an old state, because this node has changed it since. */
   private changedMs = 0;
   private busy: Promise<unknown> = Promise.resolve();
   private readonly openings = new Set<() => void | Promise<void>>();

@@ -156,7 +156,7 @@ export interface WriteSet {
   readonly settled: string[];
   /** Intents that this call recorded separately; those not settled when it ends are released. */
   readonly opened: string[];
-  /** A decision of this call, which is committed separately, wrote the configuration of its mount's outside system. */
+  /** A decision of this call, committed separately, wrote the configuration of its mount's outside system. */
   configured: boolean;
   readonly notices: Notice[];
   /** Lines for the chained audit table; see `kernel/audit`. */
@@ -181,14 +181,14 @@ export interface Tx {
 export interface Committer {
   commit(set: WriteSet): Promise<void>;
   /**
-   * Runs `decide` in a transaction and commits what it writes. Of all nodes, only one decides under a name at a time,
-   * and each gets its turn. `decide` runs again after a serialization failure.
+   * Runs `decide` in a transaction and commits what it writes. Only one node at a time decides under a name, and each
+   * gets its turn. `decide` runs again after a serialization failure.
    */
   decide(name: string, decide: (tx: Tx) => Promise<WriteSet>): Promise<void>;
   /** Within a transaction: waits for the turn of a name, and holds it until the end of the transaction. */
   takeTurn(tx: Tx, name: string): Promise<void>;
   /**
-   * Like `transaction`, for names that many may change at once: of all nodes, only one runs under a name at a time, in
+   * Like `transaction`, for names that many callers may change at once. Only one node at a time runs under a name, in
    * order of arrival, and waiting callers of this node use no connection.
    */
   inTurn<T>(
@@ -231,7 +231,7 @@ export interface EntryStore extends EntryReader {
 export interface ChangeNotices {
   /** Called for every notice of the topic; `*` asks to forget all. Also called with `*` after missed notices. */
   listen(topic: Topic, forget: (key: string) => void): void;
-  /** False while this node cannot know of changes elsewhere: then cached permissions must be read again. */
+  /** False while this node may have missed changes of other nodes: then cached permissions must be read again. */
   readonly fresh: boolean;
   /** True if other nodes may make changes, which this one learns a moment later. */
   readonly mustTell: boolean;
