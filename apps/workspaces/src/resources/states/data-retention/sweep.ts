@@ -23,7 +23,7 @@ const tableOf = {
   'configuration-versions': Prisma.sql`configuration_version`,
 } as const;
 
-/** Never anything in use: the current state, the current configuration, and what a run still works with. */
+/** Data in use is never removed: the current state, the current configuration, and data of unfinished runs. */
 const spared = {
   'state-versions': Prisma.sql`x.status = 'finalized' AND x.id IS DISTINCT FROM w.current_state_version_id`,
   'configuration-versions': Prisma.sql`x.status = 'uploaded' AND x.id IS DISTINCT FROM w.current_configuration_id

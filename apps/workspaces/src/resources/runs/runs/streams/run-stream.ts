@@ -25,7 +25,7 @@ const readOf = (id: string | undefined): LogOffsets => {
 };
 const idOf = ({ plan, apply }: LogOffsets): string => `p${plan}-a${apply}`;
 
-/** The bytes of whole characters at the start of some text; the rest comes with the next piece. */
+/** The bytes of complete characters at the start of a piece; the rest comes with the next piece. */
 function wholeCharacters(bytes: Buffer): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back]!;

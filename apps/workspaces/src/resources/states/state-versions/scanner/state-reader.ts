@@ -13,7 +13,7 @@ import {
 } from './parse-state';
 
 const scalarBytes = 64 * 1024;
-/** Names, types and addresses of resources are shorter; longer ones are left out. */
+/** Names, types and addresses of resources are shorter; longer ones are omitted. */
 const fieldBytes = 4 * 1024;
 /** The limit for all outputs of a state together; later ones are left out. */
 const outputBytes = 16 * 1024 * 1024;
@@ -138,7 +138,7 @@ export class StateReader {
     } else if (depth === 1) {
       this.section = undefined;
       this.top.delete(key);
-      // Of a repeated key the last one counts, as everywhere in JSON.
+      // If a key is repeated, the last value is used, as everywhere in JSON.
       if (key === 'outputs') {
         this.outputs = new Map();
         this.outputRoom = outputBytes;
