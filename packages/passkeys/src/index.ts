@@ -6,7 +6,7 @@ const lifetimeMs = 5 * 60_000;
 /** COSE: Ed25519, ES256 and RS256. Every authenticator supports at least one of them. */
 const supportedAlgorithmIDs = [-8, -7, -257];
 
-/** The most passkeys of one account. */
+/** The maximum number of passkeys of one account. */
 export const mostPasskeys = 20;
 
 /** The data to create challenges and to verify answers. */

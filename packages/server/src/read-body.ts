@@ -38,7 +38,7 @@ export interface Pace {
 
 /** How a body is read. */
 export interface BodyOptions {
-  /** The most bytes it may have. */
+  /** The maximum number of bytes it may have. */
   readonly limit: number;
   /** Reading pauses until `turn` resolves if the body has more than this many bytes, announced or received. */
   readonly large?: { readonly above: number; turn(): Promise<unknown> };
@@ -51,7 +51,7 @@ const usualPace: Pace = { graceMs: 15_000, bytesPerSecond: 128 * 1024 };
 const nothing = Buffer.alloc(0);
 /** Above this, the memory for both the pieces and the whole body would be too much. */
 const inPlaceBytes = 128 * 1024;
-/** The most bytes that are read and discarded so that the client gets its answer. */
+/** The maximum number of bytes that are read and discarded so that the client gets its answer. */
 const discardedBytes = 64 * 1024 * 1024;
 
 /**

@@ -205,7 +205,7 @@ export class Attempts {
 }
 
 const TIDIED_AT_ONCE = 1000;
-/** The most names that are listed: of one auth method, and of all. */
+/** The maximum number of names that are listed: of one auth method, and of all. */
 const LISTED_OF_EACH = 1000;
 const LISTED = 10_000;
 

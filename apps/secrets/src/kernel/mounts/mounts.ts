@@ -105,7 +105,7 @@ export class Mounts {
     return this.at(namespaceId, path);
   }
 
-  /** Mounts of a namespace by path. System mounts count as secret engines, as clients expect. */
+  /** Mounts of a namespace by path. System mounts are treated as secret engines, as clients expect. */
   list(namespaceId: string, kind?: 'secret' | 'auth'): LiveMount[] {
     return [...this.byUuid.values()]
       .filter((mount) => mount.namespaceId === namespaceId)

@@ -20,7 +20,7 @@ export interface Namespace {
   readonly uuid: string;
   /** Six characters; `root` for the root namespace. Tokens of a child end in it. */
   readonly id: string;
-  /** `''` for root, else with a trailing slash. */
+  /** `''` for root, otherwise with a trailing slash. */
   readonly path: string;
   readonly parentUuid: string | undefined;
   readonly customMetadata: Readonly<Record<string, string>>;
@@ -229,8 +229,8 @@ export class Namespaces {
   }
 
   /**
-   * Locks a namespace and everything below it: no request is answered there until it is unlocked. Returns the unlock key.
-   * Throws `invalid` if it or an ancestor is already locked.
+   * Locks a namespace and everything below it: no request is answered there until it is unlocked. Returns the unlock
+   * key. Throws `invalid` if it or an ancestor is already locked.
    */
   async lock(namespace: Namespace): Promise<string> {
     const key = randomBase62(24);

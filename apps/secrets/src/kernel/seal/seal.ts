@@ -106,7 +106,7 @@ export class Seal {
     return this.record !== undefined;
   }
 
-  /** Called each time this node gets its keys; the node counts as unsealed once the promise resolves. */
+  /** Called each time this node gets its keys; the node is unsealed once the promise resolves. */
   onOpen(opened: () => void | Promise<void>): void {
     this.openings.add(opened);
   }

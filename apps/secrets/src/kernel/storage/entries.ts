@@ -218,7 +218,7 @@ const SKIPPED = 100;
 const WORTH = 8;
 
 /**
- * Names directly under a folder, sorted bytewise: entries, and folders with a slash, each once.
+ * Names directly under a folder, sorted bytewise: entries, and folders with a slash, without duplicates.
  *
  * Reading rows in order costs a millisecond per thousand rows. Skipping a folder costs twenty times that for each name,
  * regardless of the number of rows in between. So rows are read as long as they yield names; otherwise folders are

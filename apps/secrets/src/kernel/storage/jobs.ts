@@ -54,7 +54,7 @@ interface JobRow {
   sealed: Buffer;
 }
 
-/** A node that has not recorded progress by then counts as dead. */
+/** A node that has not recorded progress by then is considered dead. */
 const CLAIM_MS = 15_000;
 /** After this time another job gets a turn. */
 const TURN_MS = 2000;

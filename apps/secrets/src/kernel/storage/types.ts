@@ -47,7 +47,7 @@ export interface Entry extends EntryKey {
   memo: ParsedValue | undefined;
   /** 1 when created, one more with every write. */
   readonly revision: number;
-  /** When the entry starts to count as absent, and is deleted. */
+  /** When the entry starts to be treated as absent, and is deleted. */
   readonly expiresAtMs?: number;
 }
 
@@ -100,7 +100,7 @@ export interface Notice {
 export interface TokenRow {
   readonly hash: Buffer;
   readonly accessorHash: Buffer;
-  /** The parent must be live at commit, else the set fails with `denied`. */
+  /** The parent must be live at commit, otherwise the set fails with `denied`. */
   readonly parentHash?: Buffer;
   readonly namespaceId: string;
   readonly mountId?: string;
@@ -120,7 +120,7 @@ export interface LeaseRow {
   /** Without the random tail: `scheduler/creds/ops`. */
   readonly path: string;
   readonly role: string;
-  /** The token must be live at commit, else the set fails with `denied`. */
+  /** The token must be live at commit, otherwise the set fails with `denied`. */
   readonly tokenHash?: Buffer;
   readonly issuedAtMs: number;
   readonly expiresAtMs: number;
@@ -144,8 +144,8 @@ export interface IntentRow {
  * simultaneous ones. Fill the lists in place; an empty set commits without touching the database.
  */
 export interface WriteSet {
-  // An entry is in either `puts` or `deletes`, once; prefixes are removed before both. The `add…` functions of write-set.ts
-  // keep it so.
+  // An entry is in either `puts` or `deletes`, once; prefixes are removed before both. The `add…` functions of
+  // write-set.ts keep it so.
   readonly puts: EntryPut[];
   readonly deletes: EntryDelete[];
   readonly prefixes: PrefixDelete[];
@@ -163,7 +163,7 @@ export interface WriteSet {
   readonly audit: string[];
   /** Other rows, in the same transaction; such a set is never merged. May run again after a serialization failure. */
   readonly run: ((tx: Tx) => Promise<void>)[];
-  /** Tokens that must be live at commit, else the set fails with `denied`. */
+  /** Tokens that must be live at commit, otherwise the set fails with `denied`. */
   readonly authorities: Buffer[];
 }
 

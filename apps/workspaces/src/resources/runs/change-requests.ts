@@ -32,7 +32,7 @@ interface ChangeRequest extends Row {
 
 /** The most open requests of a workspace. */
 const mostOpen = 100;
-/** The most workspaces that one call addresses. */
+/** The maximum number of workspaces that one call addresses. */
 const mostTargets = 100;
 
 const requestSerializer = serializerOf<ChangeRequest>()({

@@ -18,7 +18,7 @@ export interface ExplorerView {
   rows(where: Prisma.Sql): Prisma.Sql;
 }
 
-/** The most names of workspaces in one row; `workspace-count` counts them all. */
+/** The maximum number of names of workspaces in one row; `workspace-count` counts them all. */
 const mostNames = 100;
 
 const used = { workspace_count: 'number', workspaces: 'text' } as const;

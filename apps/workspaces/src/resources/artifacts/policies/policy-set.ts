@@ -335,7 +335,7 @@ export function changeSelectors(
   });
 }
 
-/** The most tags of a set. */
+/** The maximum number of tags of a set. */
 export const mostSelectors = 100;
 
 async function addTo(

@@ -44,7 +44,7 @@ function pullRequestOf(json: unknown): PullRequest {
     head: textAt(json, 'head', 'sha'),
     headBranch: textAt(json, 'head', 'ref'),
     baseBranch: textAt(json, 'base', 'ref'),
-    // A deleted repository counts as a fork.
+    // A deleted repository is treated as a fork.
     fromFork: from === '' || from !== to,
   };
 }

@@ -5,7 +5,7 @@ import { ScimRefusal } from './dialect';
 export type ScimValues = Record<string, unknown>;
 
 const longestText = 1024;
-/** The most values of a multi-valued attribute. */
+/** The maximum number of values of a multi-valued attribute. */
 export const mostValues = 100;
 /** The limit for all data of one person, as JSON. */
 const largest = 32_768;

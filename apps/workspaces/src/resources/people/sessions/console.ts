@@ -183,7 +183,7 @@ export class ConsoleSessions {
     const now = this.parts.now();
     const id = randomBytes(32).toString('base64url');
     const at = { createdAt: new Date(now), usedAt: new Date(now), expiresAt: new Date(endsMs) };
-    // Signing in counts as a proof.
+    // Signing in is also a proof.
     const stepUpUntil = new Date(provenAtMs + stepUpMinutes * 60_000);
     await db.prisma.consoleSession.create({ data: { hash: hashConsoleId(keyring, id), ...what, ...at, stepUpUntil } });
     const found = await this.read(id);
@@ -215,7 +215,7 @@ export class ConsoleSessions {
       throw new Refusal('denied', 'A different person signed in at the provider than is signed in here.');
   }
 
-  /** A session by its id; undefined if there is none or it has ended. Reading it does not count as use. */
+  /** A session by its id; undefined if there is none or it has ended. Reading it is not a use. */
   async find(id: string): Promise<ConsoleSession | undefined> {
     const row = await this.read(id);
     return row && this.view(row);
@@ -233,7 +233,9 @@ export class ConsoleSessions {
     if (owned) await tokens.remove(db, actorOf({ principal: principalOf(row), request: { id: requestId } }), owned);
   }
 
-  /** Accepts another proof of identity, valid for a few minutes. Throws `unauthenticated` for a wrong one, `limited`. */
+  /**
+   * Accepts another proof of identity, valid for a few minutes. Throws `unauthenticated` for a wrong one, `limited`.
+   */
   async stepUp(id: string, given: unknown, browser?: string): Promise<ConsoleSession> {
     const { db, keyring } = this.parts;
     const proof = parseProof(Again, given, 'give one of password, code, passkey and token');

@@ -143,7 +143,7 @@ export async function create(
 
 const isOfOrganization = (kind: TokenKind): boolean => kind === 'organization' || kind === 'audit-trails';
 
-/** An empty description is shown as sent, but counts as none. */
+/** An empty description is shown as sent, but is treated as none. */
 const withoutDescription = [{ description: null }, { description: '' }];
 
 async function endPrevious(

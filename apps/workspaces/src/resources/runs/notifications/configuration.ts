@@ -16,7 +16,7 @@ import type { Attempt, Sender } from './sender';
 
 const { initial, plain } = notificationAttributes;
 
-/** The most configurations of one subject. */
+/** The maximum number of configurations of one subject. */
 const MOST = 20;
 
 /**

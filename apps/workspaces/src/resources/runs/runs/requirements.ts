@@ -5,7 +5,7 @@ import { newId } from '../../../kernel/database/ids';
 import { parseConstraint } from '../../../kernel/installation/infra-versions';
 import type { Run } from './run';
 
-/** The most modules and providers that are recorded of a configuration. */
+/** The maximum number of modules and providers that are recorded of a configuration. */
 export const mostRequirements = 500;
 
 /** A module or a provider that a configuration installs: its source, its version, and its version constraint. */

@@ -72,7 +72,7 @@ async function softDelete(db: Database, kind: Kind, nowMs: number): Promise<numb
                    LIMIT ${BATCH} FOR UPDATE OF x SKIP LOCKED)`;
 }
 
-/** Removes for good the files of configurations that were deleted long enough ago. */
+/** Permanently removes the files of configurations that were deleted long enough ago. */
 async function removeConfigurations(db: Database, nowMs: number): Promise<number> {
   const before = restorableSince(nowMs);
   return db.transaction(async ({ prisma }) => {
@@ -88,7 +88,7 @@ async function removeConfigurations(db: Database, nowMs: number): Promise<number
   });
 }
 
-/** Removes for good the bytes of states that were deleted long enough ago. */
+/** Permanently removes the bytes of states that were deleted long enough ago. */
 async function removeForGood(db: Database, nowMs: number): Promise<number> {
   const before = restorableSince(nowMs);
   return db.transaction(async ({ prisma }) => {

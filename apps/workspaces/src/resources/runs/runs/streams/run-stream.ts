@@ -10,7 +10,7 @@ import { runSerializer } from '../serializer';
 import { finalStatuses } from '../statuses';
 import { type PhaseState, type RunState, watchedRuns } from './watched-run';
 
-/** The most bytes of a log in one event. */
+/** The maximum number of bytes of a log in one event. */
 const windowBytes = 64 * 1024;
 
 /** How far a client has read both logs, in bytes: the id of every event. */
