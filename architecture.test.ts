@@ -65,7 +65,7 @@ describe('imports', () => {
     expect(cycles(product)).toEqual([]);
   });
 
-  it('name packages that the own package.json declares', () => {
+  it('name packages that their own package.json declares', () => {
     expect(sources.flatMap(undeclared)).toEqual([]);
   });
 

@@ -52,6 +52,9 @@ const forms: readonly (readonly [form: string, better: string])[] = [
   ['how far (?:it|they) came', 'how far it got'],
   ['(?:to|from) who', 'to anyone who'],
   ['lies in|lie in (?!the future)', 'is in'],
+  ['for good', 'permanently'],
+  ['likewise', 'in the same way, also, or'],
+  ['the own', 'its own, your own'],
 ];
 
 /** Forms that are wrong in comments, but may be right in messages, tests and pages. */
@@ -66,8 +69,11 @@ const formsOfComments: readonly (readonly [form: string, better: string])[] = [
   ['a text(?! (?:area|editor|field|file|input|value))|texts', 'a string; strings, messages, contents'],
   ['mend(?:s|ed)?', 'fix, repair'],
   ['judg(?:es?|ed|ing) (?:the |a |an )?(?:plans?|polic(?:y|ies)|runs?|requests?)', 'evaluate, check'],
-  ['likewise', 'in the same way'],
   ['counts? once', 'is accepted only once'],
+  ['counts? as (?!well)', 'is, is treated as'],
+  ['the most \\w+s', 'the maximum number of'],
+  ['each once', 'without duplicates, each only once'],
+  [', else (?!if|[{])', 'otherwise'],
 ];
 
 /** A space of a form is any gap between words: a comment or a paragraph may continue in the next line. */

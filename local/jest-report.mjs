@@ -3,8 +3,8 @@ import path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 
 /**
- * What a report of Jest counts. A suite that could not even be loaded has no tests to fail, and a crash leaves no report:
- * each counts as one.
+ * What a report of Jest counts. A suite that could not even be loaded has no tests to fail, and a crash leaves no
+ * report: each is counted as one failure.
  */
 export function countsOf(report, code) {
   if (!report) return { passed: 0, failed: 1, skipped: 0 };

@@ -24,7 +24,7 @@ const wants = (name) => args.includes(name);
 const [, leftOut] = args.map((arg) => /^--and-thorough=(.*)$/.exec(arg)).find(Boolean) ?? [];
 const forJest = args.filter((arg) => !own.includes(arg) && !arg.startsWith('--and-thorough='));
 
-/** Runs a check other than Jest, which counts as one test. */
+/** Runs a check other than Jest, which is counted as one test. */
 async function check(work) {
   try {
     await work();

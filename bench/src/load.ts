@@ -26,7 +26,7 @@ export interface Generator {
   run(url: string, load: Load, connections: number, seconds: number, start: number): Promise<Figures>;
 }
 
-/** wrk when it is installed, else autocannon. */
+/** wrk when it is installed, otherwise autocannon. */
 export function chooseGenerator(cores: string | undefined): Generator {
   if (found('wrk', ['-v'])) return { name: 'wrk', run: (...args) => runWrk(cores, ...args) };
   return { name: 'autocannon', run: (...args) => runAutocannon(cores, ...args) };

@@ -17,7 +17,7 @@ export function giveWay(pid: number): void {
 
 /**
  * A process that reads an address every few milliseconds. It does nothing else: a client that also does the work stops
- * for its own garbage, up to 60 ms at a time, and this would count as a wait for the service.
+ * for its own garbage, up to 60 ms at a time, and this would be measured as a wait for the service.
  */
 export class Reader {
   private constructor(private readonly child: ChildProcess) {}

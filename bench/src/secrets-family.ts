@@ -24,7 +24,7 @@ path "versions/*" { capabilities = ["create", "update", "read"] }`;
 
 /**
  * The secrets service with its file audit device on, used by an ordinary token: reads and writes of small secrets in
- * the token's own cubbyhole and of versions, token creation, logins, a lookup of the own token, and a document that has
+ * the token's own cubbyhole and of versions, token creation, logins, a lookup of the token itself, and a document that has
  * not changed.
  */
 export async function secretsFamily(setting: Setting): Promise<Scenario[]> {

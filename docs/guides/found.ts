@@ -35,7 +35,7 @@ const mounts = ['sys/mounts', 'sys/auth'];
 const standard = ['cloudtwo/config/root', 'scheduler/config/access', 'auth/cloudone/config'];
 
 /**
- * All of an installation that a guide could change for good: the root token and the administrator's, the lists of both
+ * All of an installation that a guide could change permanently: the root token and the administrator's, the lists of both
  * services, the files of the folder and the databases. Compared before and after.
  */
 export async function found(folder: string): Promise<Record<string, unknown>> {

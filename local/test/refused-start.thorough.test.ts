@@ -55,7 +55,7 @@ describe.each(['secrets', 'workspaces'] as const)('the %s service', (name) => {
   }, 120_000);
 });
 
-it('making the first administrator of the workspace service with a wrong key ends likewise', async () => {
+it('making the first administrator of the workspace service with a wrong key ends in the same way', async () => {
   const database = await freshDatabase('workspaces');
   try {
     const made = await start('workspaces', ['first-run'], { DATABASE_URL: database.url, SEAL_KEY: key('ab') });

@@ -66,7 +66,7 @@ export interface Service {
 /** A node without heartbeats through the database for this long cannot serve. */
 const SILENCE_MS = 3000;
 
-/** The most bodies of up to 32 MiB in memory at once; others wait without being read. */
+/** The maximum number of bodies of up to 32 MiB in memory at once; others wait without being read. */
 const LARGE_BODIES = { atOnce: 3, waiting: 64, waitMs: 60_000 } as const;
 
 const apiPage = {

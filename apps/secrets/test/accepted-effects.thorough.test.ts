@@ -31,7 +31,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   ...unseen(
     ['intermediate/generate/:exported', 'issuers/generate/intermediate/:exported'],
     `${ofKey} ttl not_after not_before`,
-    'likewise; a request has no validity',
+    'the same; a request has no validity',
   ),
   ...unseen(
     ['tidy'],
@@ -46,7 +46,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   'write identity/entity/merge conflicting_alias_ids_to_keep': 'identity: where both have an alias of a mount',
   'write identity/oidc/key/:name/rotate verification_ttl': 'identity-provider: how long the old key stays published',
   'write identity/oidc/introspect token': 'identity-provider: of a token that the service has signed',
-  'write identity/oidc/introspect client_id': 'identity-provider: likewise',
+  'write identity/oidc/introspect client_id': 'identity-provider: the same',
   'write system/tools/random source': 'where the bytes come from cannot be seen in them',
   'delete system/plugins/catalog/:type/:name version': 'there are no plugins',
   'write system/renew/:lease_id* url_lease_id': 'the path says which',
@@ -148,7 +148,7 @@ function isSame(one: unknown, other: unknown): boolean {
   return Number.isNaN(a!) || Number.isNaN(b!) ? one === other : Math.abs(a! - b!) < 10_000;
 }
 
-// If nothing can be read back, a field without any effect counts as ignored.
+// If nothing can be read back, a field without any effect is treated as ignored.
 describe('what requests may say where nothing is read back', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'effects-'));
   afterAll(() => rmSync(folder, { recursive: true }));

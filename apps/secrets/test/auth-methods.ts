@@ -6,7 +6,7 @@ const notThere = (wanted: 'auth' | 'secret', without: readonly string[]) =>
     .map(({ type }) => type)
     .filter((type) => !without.includes(type));
 
-/** The types of auth methods that are not mounted by default; tests over all operations mount each once. */
+/** The types of auth methods that are not mounted by default; tests over all operations mount each of them. */
 export const authMethods: readonly string[] = notThere('auth', ['oidc', 'azure']);
 
 /** The same for secrets engines, without kv, which has two versions. */

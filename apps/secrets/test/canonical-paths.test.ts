@@ -42,7 +42,7 @@ describe('the canonical path', () => {
     expect((await secrets.root.read('sys/namespaces/t2').expect(200)).body.data.tainted).toBe(false);
   });
 
-  it('has names in lower case where they are stored so, and rules are read likewise', async () => {
+  it('has names in lower case where they are stored so, and rules are read in the same way', async () => {
     await secrets.root.write('sys/auth/userpass', { type: 'userpass' }).expect(204);
     for (const user of ['admin1', 'Bob']) {
       await secrets.root.write(`auth/userpass/users/${user}`, { password: 'long-enough' }).expect(204);

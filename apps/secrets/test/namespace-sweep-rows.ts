@@ -4,7 +4,7 @@ const entities = 'SELECT id FROM entity WHERE namespace_id = $1';
 const inMounts = 't.mount_id IN (SELECT id FROM mount WHERE namespace_id = $1)';
 const ofRoot = `$1 = '00000000-0000-0000-0000-000000000000'::uuid`;
 
-/** Which rows of a table belong to a namespace. Rows of the installation count as the root namespace's. */
+/** Which rows of a table belong to a namespace. Rows of the installation belong to the root namespace. */
 export const owned: Readonly<Record<string, string>> = {
   namespace: 't.id = $1',
   mount: 't.namespace_id = $1',

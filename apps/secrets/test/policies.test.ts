@@ -176,7 +176,7 @@ describe('capabilities', () => {
     allow('sys/capabilities-self', 'update'),
   ].join('\n');
 
-  it('are shown for the own token, another one, and an accessor', async () => {
+  it('are shown for the caller’s own token, another one, and an accessor', async () => {
     const token = await secrets.withPolicy(rules);
     const self = await token.write('sys/capabilities-self', { paths: ['sec/a', '/sec/no', 'else'] }).expect(200);
     expect(self.body.data).toEqual({ 'sec/a': ['create', 'list', 'read'], '/sec/no': ['deny'], else: ['deny'] });

@@ -2,11 +2,12 @@
 const PROMISED_MS = 1000;
 /** How long to ask. */
 const WATCHED_MS = 1600;
-/** A slower answer is not waited for, and counts as none. */
+/** The longest wait for an answer; a slower answer is treated as none. */
 const PATIENCE_MS = 400;
 
 /**
- * Asks repeatedly after a change, and counts outdated answers to requests sent a second or more after it. These must be right on the slowest machine, because a node uses its caches only while it receives its heartbeats.
+ * Asks repeatedly after a change, and counts outdated answers to requests sent a second or more after it. These must be
+ * right on the slowest machine, because a node uses its caches only while it receives its heartbeats.
  */
 export async function staleAnswers(ask: () => Promise<boolean>): Promise<{ stale: number; asked: number }> {
   const changedMs = performance.now();
@@ -30,7 +31,8 @@ export async function staleAnswers(ask: () => Promise<boolean>): Promise<{ stale
 }
 
 /**
- * Asks until the answer shows a change. Throws if the answer to a request sent a second or more after the change is still the old one, however slow the machine is.
+ * Asks until the answer shows a change. Throws if the answer to a request sent a second or more after the change is
+ * still the old one, however slow the machine is.
  */
 export async function upToDateInTime(ask: () => Promise<boolean>): Promise<void> {
   const changedMs = performance.now();

@@ -894,7 +894,7 @@ export const examples: Readonly<Record<string, Making>> = {
     );
     return { at: { run_id: id }, body: () => ({}), also: [403, 409] };
   },
-  // A workspace has a limited number of sources, each once.
+  // A workspace has a limited number of different sources.
   'POST /workspaces/:workspace_id/run-triggers': async (world) => {
     const { id } = await workspace(world);
     const body = resource('run-triggers', {}, { sourceable: ref('workspaces', id) });

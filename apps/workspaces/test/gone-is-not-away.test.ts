@@ -27,7 +27,7 @@ const kinds = {
 
 const gone = {
   'no such thing': [404, {}],
-  'gone for good': [410, {}],
+  'permanently gone': [410, {}],
   'an unknown token': [401, {}],
   'a token without the right': [403, { message: 'Resource not accessible' }],
   'another address': [301, {}],

@@ -41,7 +41,7 @@ describe('the conformance document', () => {
 });
 
 describe('ids in test titles', () => {
-  // Assembled, so that the examples do not count as proofs of the rows they name.
+  // Assembled, so that the examples are not treated as proofs of the rows they name.
   const titled = (ids: string) => `reads it ${['(', ')'].join(ids)}`;
 
   it.each([

@@ -20,7 +20,7 @@ interface Heard {
 
 /**
  * A process that runs the mutants of rows. A silent process is killed and replaced: if a mutant was active, the tests,
- * which passed without it, hang because of it, and it counts as killed.
+ * which passed without it, hang because of it, and it is treated as killed.
  */
 export class Worker {
   private process: ChildProcess | undefined;

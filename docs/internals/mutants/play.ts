@@ -27,7 +27,7 @@ interface Ready {
  */
 export class Player {
   private readonly open = new Map<string, Suite[]>();
-  /** How many mutants a suite has killed: those with the most kills run first. */
+  /** How many mutants a suite has killed: suites with more kills run first. */
   private readonly kills = new Map<Suite, number>();
 
   /** `inForce` is called with the name of the active mutant; undefined if there is none. */

@@ -1,7 +1,7 @@
 /** A folder of a bucket in an S3-compatible store. */
 export interface S3Address {
   readonly bucket: string;
-  /** Before every key, with its slash; empty for none. */
+  /** The prefix of every key, with its slash; empty for none. */
   readonly prefix: string;
   readonly region: string;
   /** Undefined for the provider's default. */
@@ -10,7 +10,7 @@ export interface S3Address {
   readonly pathStyle: boolean;
 }
 
-/** Defaults for what an address leaves out. */
+/** Defaults for parts that an address omits. */
 export interface S3Defaults {
   readonly region?: string;
   readonly endpoint?: string;

@@ -61,7 +61,7 @@ export class ApiPage {
     send(req, res, headers, file.digest, packed ? file.packed : file.body);
   }
 
-  // Read on the first request, which most processes never get. A failed read is tried again.
+  // Read on the first request, because most processes never get one. A failed read is retried.
   private read(): Promise<ReadonlyMap<string, PageFile>> {
     this.files ??= readFiles().catch((error) => {
       this.files = undefined;

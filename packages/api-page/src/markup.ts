@@ -18,7 +18,7 @@ const escaped = (text: string): string =>
 /**
  * The page itself. All addresses are relative, so that it works below a path that a proxy puts in front.
  *
- * The token's field is not a password field, and has no name: browsers offer to keep what is typed into those.
+ * The token's field is not a password field, and has no name, because browsers offer to save the values of such fields.
  */
 export function markup({ title, document, server, header, prefix, namespaceHeader }: ApiPageOptions, files: string[]) {
   const data = Object.entries({ document, server, header, prefix, namespaceHeader: namespaceHeader ?? '' })

@@ -6,7 +6,7 @@ import { type Claims, type SignatureCheck, verifySignature } from './signature';
 
 /** The request that an ID token must answer. */
 export interface IdTokenCheck extends Omit<SignatureCheck, 'longest'> {
-  /** Undefined if the provider's is not known: then no token is valid. */
+  /** Undefined if the provider's issuer is unknown: then no token is valid. */
   readonly issuer: string | undefined;
   readonly clientId: string;
   /** Undefined if no browser was involved: a device, a refresh. */
@@ -17,7 +17,7 @@ export interface IdTokenCheck extends Omit<SignatureCheck, 'longest'> {
   readonly leeways?: Leeways;
 }
 
-/** A provider answers its client directly, and may list thousands of groups. */
+/** Large, because the provider answers us directly and may list thousands of groups. */
 const longest = 4 * 1024 * 1024;
 
 /** Claims that only an ID token may set: the userinfo cannot override them. */

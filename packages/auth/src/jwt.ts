@@ -10,7 +10,7 @@ export interface JwtCheck extends SignatureCheck {
 }
 
 /**
- * Verifies signature, issuer, audience and times of a JWT and returns its claims. A token without `exp` counts as
+ * Verifies signature, issuer, audience and times of a JWT and returns its claims. A token without `exp` is
  * expired. Throws `denied` with a reason that quotes nothing from the token.
  */
 export async function verifyJwt(token: string, check: JwtCheck): Promise<Claims> {

@@ -3,12 +3,15 @@ export interface RotatingKeys<Key extends object> {
   readonly current: Key;
   /** Already published, so that clients that cache our key set know it before it signs. */
   readonly next: Key;
-  /** No longer sign; tokens they signed may still be valid. */
+  /** They no longer sign, but tokens that they signed may still be valid. */
   readonly previous: readonly (Key & { readonly retiredAtMs: number })[];
   readonly currentSinceMs: number;
 }
 
-/** How long a key signs, and how long it stays published after that: longer than a token lives, and than clients cache a key set. */
+/**
+ * How long a key signs, and how long it stays published after that: longer than the TTL of tokens, and longer than
+ * clients cache a key set.
+ */
 export interface RotationRule {
   readonly rotateEveryMs: number;
   readonly shownForMs: number;

@@ -48,7 +48,7 @@ const freshMs = 60 * 60_000;
 const staleMs = 24 * 60 * 60_000;
 /**
  * How many unknown key ids and bad signatures in that time may cause another fetch. With only one, a single forged
- * token could keep out a new key for that long.
+ * token could delay the use of a new key for that long.
  */
 const mostMisses = 5;
 const missesWithinMs = 30_000;
@@ -75,7 +75,7 @@ export class KeySets {
     private readonly clock: { now(): number },
   ) {}
 
-  /** Forgets everything that was fetched; the limits on repeated fetches stay. */
+  /** Forgets everything that was fetched, but not the limits on repeated fetches. */
   forget(): void {
     this.cache.clear();
     this.failed.clear();
@@ -92,8 +92,8 @@ export class KeySets {
   }
 
   /**
-   * The keys that may have made a signature: all suitable ones if the token names none. Fetches again for an unknown
-   * key id, and if none of the known keys made the signature. Throws `upstream`.
+   * The keys that may have made a signature: all suitable keys if the token names none. Fetches again if the key id is
+   * unknown, or if none of the known keys made the signature. Throws `upstream`.
    */
   async keys(source: KeySource, header: SignatureHeader): Promise<readonly KeyObject[]> {
     const set = await this.set(source);
@@ -185,7 +185,7 @@ export class KeySets {
   }
 }
 
-/** Reads a public key or certificate in PEM. Throws for everything else, private keys included. */
+/** Reads a public key or certificate in PEM. Throws for everything else, including private keys. */
 export function importPublicKey(pem: string): KeyObject {
   // Deriving the public half would work, but would leave a private key in a configuration.
   if (pem.includes('PRIVATE KEY')) throw new Error('a private key was given');

@@ -1,6 +1,9 @@
 import { isIPv6 } from 'node:net';
 
-/** The network whose callers share a limit: the address itself, or the /64 that one IPv6 customer has. */
+/**
+ * The network whose callers share a limit: the IPv4 address itself, or the /64 of an IPv6 address, which one customer
+ * has.
+ */
 export function networkOf(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   if (mapped !== undefined) return mapped;

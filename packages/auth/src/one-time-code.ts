@@ -23,7 +23,7 @@ export function counterAt(nowMs: number, periodSeconds: number): number {
 export function codeFor({ key, algorithm, digits }: CodeScheme, counter: number): string {
   const message = Buffer.alloc(8);
   message.writeBigUInt64BE(BigInt(counter));
-  // Node takes 12 µs longer with the bytes of a key, and the library shifts counters as 32 bits.
+  // Node takes 12 µs longer if the key is given as bytes, and the library limits counters to 32 bits.
   const digest = createHmac(algorithm.toLowerCase(), createSecretKey(key)).update(message).digest();
   return speakeasy.hotp({ secret: '', counter, digits, digest } as speakeasy.HotpOptions);
 }
@@ -46,11 +46,11 @@ export function isCode(text: string, digits: number): boolean {
   return text.length === digits && /^[0-9]+$/.test(text);
 }
 
-/** The base32 of speakeasy, which comes without types. */
+/** The base32 library of speakeasy, which has no types. */
 const { encode, decode }: { encode(bytes: Buffer): string; decode(text: string): number[] } = require('base32.js');
 
-/** Base32 (RFC 4648) without padding, as authenticator apps want keys. */
+/** Base32 (RFC 4648) without padding, the format of keys for authenticator apps. */
 export const base32 = (bytes: Uint8Array): string => encode(Buffer.from(bytes));
 
-/** The bytes of a base32 text; padding and characters outside the alphabet are skipped. */
+/** The bytes of a base32 string; padding and characters outside the alphabet are skipped. */
 export const fromBase32 = (text: string): Buffer => Buffer.from(decode(text.toUpperCase().replace(/[^A-Z2-7]/g, '')));

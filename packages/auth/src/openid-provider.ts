@@ -40,7 +40,7 @@ export interface ProviderTokens {
 export interface DeviceLogin {
   readonly deviceCode: string;
   readonly url: string;
-  /** To be typed there; undefined if the address contains it. */
+  /** The code to enter there; undefined if the address contains it. */
   readonly userCode: string | undefined;
   readonly intervalSeconds: number | undefined;
 }

@@ -53,7 +53,7 @@ function parsed(privatePem: string): KeyObject {
   return key;
 }
 
-/** The digest that an algorithm signs; undefined if it signs the text itself. */
+/** The digest that an algorithm signs; undefined if it signs the content itself. */
 export function digestOf(algorithm: SigningAlgorithm): string | undefined {
   return algorithm === 'EdDSA' ? undefined : `sha${algorithm.slice(2)}`;
 }

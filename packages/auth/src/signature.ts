@@ -32,9 +32,9 @@ export interface SignatureCheck {
   readonly algorithms: readonly JwtAlgorithm[];
   /** The public keys that may have made the signature; none if the issuer has no suitable key. */
   keys(header: SignatureHeader): Promise<readonly KeyObject[]>;
-  /** Parses the claims, if doubles are not exact enough for their numbers. */
+  /** Parses the claims; given if doubles are not exact enough for their numbers. */
   readonly parse?: (text: string) => unknown;
-  /** The most characters of a token; default 65,536. */
+  /** The maximum length of a token in characters; default 65,536. */
   readonly longest?: number;
 }
 

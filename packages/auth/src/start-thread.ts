@@ -2,8 +2,8 @@ import path from 'node:path';
 import { Worker, type WorkerOptions } from 'node:worker_threads';
 
 /**
- * Starts a thread. `file` is its program without the extension, which is that of this file: when running from source, the
- * thread needs the loader for it, found from any folder.
+ * Starts a thread. `file` is its program without the extension; the extension is the same as that of this file. When
+ * running from source, the thread needs the loader, which must be found from any folder.
  */
 export function startThread(file: string, options: Omit<WorkerOptions, 'execArgv'> = {}): Worker {
   const extension = path.extname(__filename);

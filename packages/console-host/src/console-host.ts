@@ -13,9 +13,9 @@ export interface ConsoleHostOptions {
   /** The page to serve, and the name in the cookie. */
   readonly service: 'secrets' | 'workspaces';
   readonly sessions: Sessions;
-  /** Without it, there is no sign-in at providers. */
+  /** If absent, there is no sign-in at providers. */
   readonly providers?: ProviderSignIn;
-  /** Without it, there are no passkeys. */
+  /** If absent, there are no passkeys. */
   readonly passkeys?: Passkeys;
   /** Whether the service is reached only over HTTPS. */
   readonly secureOnly: boolean;
@@ -29,7 +29,7 @@ const maxBodyBytes = 64 * 1024;
 
 /**
  * The console of a service: its pages below `/ui/`, and the sessions of their users. A session is a cookie that scripts
- * cannot read, and it is accepted only in requests of our own pages (`idOf`).
+ * cannot read. It is accepted only in requests of our own pages (`idOf`).
  */
 export class ConsoleHost {
   private readonly pages: Pages;

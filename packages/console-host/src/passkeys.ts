@@ -8,7 +8,7 @@ import type { From, SessionView } from './sessions';
 export const passkeyPurposes = ['sign-in', 'step-up', 'add'] as const;
 export type PasskeyPurpose = (typeof passkeyPurposes)[number];
 
-/** Where a challenge was issued: its response is accepted nowhere else. */
+/** Where a challenge was issued; its response is accepted only there. */
 export interface PasskeyAsker {
   /** The cookie of the browser. */
   readonly browser: string;

@@ -23,8 +23,8 @@ export interface RoutesParts {
 }
 
 /**
- * Sign-in at providers: `GET /ui/sign-in/:provider` redirects to one, `GET /ui/sign-in/callback` is the way back;
- * `POST` to a provider confirms the identity again; `POST …/logout` is for providers.
+ * Sign-in at providers. `GET /ui/sign-in/:provider` redirects to a provider, which redirects back to
+ * `GET /ui/sign-in/callback`. `POST` to a provider confirms the identity again. Providers call `POST …/logout`.
  */
 export class ProviderRoutes {
   constructor(private readonly parts: RoutesParts) {}

@@ -6,8 +6,8 @@ import { isOwnPage } from './same-origin';
 const idForm = /^[\w-]{43}$/;
 
 /**
- * The cookie that holds the id of a console session. Its name contains the service, because cookies ignore ports, and
- * begins with `__Host-` if the browser uses HTTPS: then no other host and no plain connection can have set it.
+ * The cookie with the id of a console session. Its name contains the service, because cookies ignore ports. If the
+ * browser uses HTTPS, the name begins with `__Host-`, so no other host and no plain connection can have set it.
  */
 export class SessionCookie {
   private readonly plain: string;
@@ -24,7 +24,7 @@ export class SessionCookie {
     this.hosted = `__Host-${this.plain}`;
   }
 
-  /** The id in a request that one of our pages made; undefined for every other request, even with cookies. */
+  /** The session id in a request from one of our pages; undefined for all other requests, even with cookies. */
   idOf(req: IncomingMessage): string | undefined {
     return isOwnPage(req) ? this.sentId(req) : undefined;
   }

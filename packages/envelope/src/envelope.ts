@@ -27,7 +27,7 @@ export interface WrapInfo {
   readonly wrappedAccessor?: string;
 }
 
-/** The content of an envelope; what is left out is written in its empty form. */
+/** The content of an envelope; absent members are written in their empty form. */
 export interface Envelope {
   readonly requestId: string;
   readonly leaseId?: string;

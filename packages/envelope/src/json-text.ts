@@ -12,8 +12,8 @@ const numberParts = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?)0*(\d*))?$/;
 const longestExponent = 15;
 
 /**
- * The canonical spelling of a decimal number: the same for `42`, `42.0` and `4.2e1`, however many digits there are. A
- * number without one, for example with a longer exponent, is returned unchanged. Takes linear time.
+ * The canonical spelling of a decimal number: the same for `42`, `42.0` and `4.2e1`, for any number of digits. A number
+ * that has none, for example because its exponent is too long, is returned unchanged. Takes linear time.
  */
 export function decimalValue(digits: string): string {
   const parts = numberParts.exec(digits);
@@ -27,7 +27,7 @@ export function decimalValue(digits: string): string {
   return `${sign}${all.slice(0, end)}e${Number(`${below}${exponent || 0}`) - fraction.length + (all.length - end)}`;
 }
 
-/** JSON text of a value from a request; every number keeps the digits it was sent with. */
+/** JSON text of a value from a request; every number keeps the digits that were sent. */
 export function jsonText(value: unknown): string {
   if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? 'null';
   if (value instanceof ExactNumber) return value.digits;

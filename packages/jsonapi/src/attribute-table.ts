@@ -9,7 +9,7 @@ type When = 'anytime' | 'required' | 'create';
 
 /** The options of an attribute, apart from its type. */
 interface AttributeOptions {
-  /** The only edition that takes and shows it. */
+  /** The only edition that accepts and shows it. */
   readonly edition?: string;
   /** Its alias, or the aliases of parts of it. */
   readonly alias?: string | Readonly<Record<string, string>>;
@@ -155,7 +155,7 @@ type ColumnsOf<Item, R extends Rows> = Pick<
 
 /** What bodies, answers, columns and rules need from an attribute table. */
 export interface AttributeTable<Item, View, R extends Rows> {
-  /** The types of what is shown, for the serializer and the API description. */
+  /** The types of shown attributes, for the serializer and the API description. */
   readonly shape: ShapeOf<R>;
   show(item: Item, view: View): AttributesOf<ShapeOf<R>>;
   /** The types of attributes in bodies. */

@@ -15,8 +15,8 @@ type Untouched<T> = T extends Date ? T : T extends object ? { readonly [K in key
 
 export const text = z.string();
 /**
- * A credential: shown once, when it is made. In the console, endpoints that return one require a recent proof of
- * identity.
+ * A credential, shown only when it is created. In the console, endpoints that return a credential require a recent
+ * proof of identity.
  */
 export const credential = z.string().meta({ format: 'password' });
 /**
@@ -25,8 +25,8 @@ export const credential = z.string().meta({ format: 'password' });
  */
 export const writeOnly = <T extends z.ZodType>(type: T): T => type.meta({ writeOnly: true });
 /**
- * A stored secret, with the attributes that decide where it is sent (none if it is sent nowhere). An update that
- * changes one of them needs the secret again. The OpenAPI document lists them.
+ * A stored secret, with the attributes that decide where it is sent (none if it is not sent). An update that changes
+ * one of these attributes must contain the secret. The OpenAPI document lists them.
  */
 export const sentTo = <T extends z.ZodType>(type: T, ...attributes: readonly string[]): T =>
   type.meta({ writeOnly: true, 'x-sent-to': attributes });

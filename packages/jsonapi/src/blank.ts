@@ -1,5 +1,5 @@
 /**
- * An object with these properties, all null. Copies of it (`{ ...blank }`) are fast to fill, copy and read: an object
+ * An object with these properties, all null. Copies of it (`{ ...blank }`) are fast to fill, copy and read. An object
  * that gets more than about twenty computed properties one by one becomes a hash table of ten times the size.
  */
 export function blankOf(names: readonly string[]): Readonly<Record<string, unknown>> {

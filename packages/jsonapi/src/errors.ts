@@ -41,7 +41,7 @@ export class MissingPermission extends Refusal {
   }
 }
 
-/** A refusal of what a session may only do shortly after its user has confirmed their identity. */
+/** A refusal of an action for which the user of a session must recently have confirmed their identity. */
 export class StepUpRequired extends Refusal {
   constructor() {
     super('denied', 'this needs a fresh proof of who you are: give your password or a code again');

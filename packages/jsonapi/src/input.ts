@@ -60,10 +60,10 @@ export interface ParsedBody<T> {
 export interface BodyShape<T> {
   /** An absent body is read as undefined instead of being refused. */
   readonly optional: boolean;
-  /** Stored secrets, each with the attributes that decide where it is sent, by the service's own names. */
+  /** Stored secrets, each with the attributes that decide where it is sent, under the service's own names. */
   readonly secrets?: readonly (readonly [secret: string, addresses: readonly string[]])[];
   parse(raw: unknown, options: { aliases: boolean; edition?: string }): ParsedBody<T>;
-  /** JSON schema for the OpenAPI document; with an edition, of what that edition accepts. */
+  /** JSON schema for the OpenAPI document; with an edition, only for what that edition accepts. */
   jsonSchema(edition?: string): Record<string, unknown>;
 }
 
@@ -170,7 +170,7 @@ function neutral(
   return copy;
 }
 
-/** The most members of any list in a request, checked before the members are read. */
+/** The maximum length of any list in a request, checked before the members are read. */
 export const maxListMembers = 10_000;
 
 /** A relationship that a document may have. */
@@ -304,8 +304,8 @@ function without(attributes: Record<string, unknown>, keys: readonly (readonly [
 }
 
 /**
- * A resource document: `data.type`, attributes and relationships. Unknown keys are ignored, unless they are `unserved`; each
- * failing one is a separate issue, under the key that was sent.
+ * A resource document: `data.type`, attributes and relationships. Unknown keys are ignored, unless they are `unserved`.
+ * Each invalid key is a separate issue, under the key that was sent.
  */
 export function document<
   A extends z.ZodRawShape = Record<never, never>,

@@ -16,8 +16,8 @@ export class LargeText {
 }
 
 /**
- * Parses JSON; long strings become `LargeText` without ever being JavaScript strings, which would take their memory
- * twice more, and for long. Throws what `parse` throws, and a TypeError for bytes that are not UTF-8.
+ * Parses JSON. Long strings become `LargeText` and are never JavaScript strings, which would take twice as much memory
+ * again, for a long time. Throws what `parse` throws, and a TypeError for bytes that are not UTF-8.
  */
 export function parseWithLargeTexts(json: Buffer, parse: (text: string) => unknown = JSON.parse): unknown {
   const found = largeTexts(json);

@@ -73,8 +73,7 @@ export interface PageLinks {
 }
 
 /**
- * A position in a list: after an item. It includes the item's sort value, so that the position is found even if the
- * item is deleted.
+ * A position in a list, after an item. It includes the item's sort value, so it is found even if the item is deleted.
  */
 export interface Cursor {
   readonly id: string;

@@ -2,8 +2,8 @@ import { badParameter } from './errors';
 import { instantIn } from './instants';
 
 /**
- * The parameters of a request's query string, brackets decoded; if one is repeated, the last counts, but in a list
- * (`name[]`) all count.
+ * The parameters of a request's query string, brackets decoded. If a parameter is repeated, the last value is used; of
+ * a list (`name[]`), all values are used.
  */
 export class Query {
   private constructor(readonly entries: ReadonlyMap<string, string>) {}

@@ -29,8 +29,9 @@ const TEXT_AT = 17;
 const TAG_BYTES = 16;
 
 /**
- * The keys of one service: versioned keys for values, each bound to its table, row and column, and an index key for
- * look-ups and derived keys, which rotation never changes. It is only stored wrapped with a seal key.
+ * The keys of one service: versioned keys that encrypt values, and an index key for look-ups and derived keys. Each
+ * value is bound to its table, row and column. Rotation never changes the index key. A keyring is stored only wrapped
+ * with a seal key.
  */
 export class Keyring {
   private readonly nonces = new Nonces();
@@ -78,7 +79,7 @@ export class Keyring {
     return wrapped;
   }
 
-  /** The version new values are sealed under. */
+  /** The version of the key that encrypts new values. */
   get version(): number {
     return this.newest;
   }
@@ -97,7 +98,7 @@ export class Keyring {
     return this.newest;
   }
 
-  /** Drops an old key. No value may still be sealed under it. */
+  /** Removes an old key. No value may still be encrypted with it. */
   dropVersion(version: number): void {
     if (version === this.newest) throw new Error('the key in use cannot be dropped');
     this.keys.delete(version);
@@ -185,7 +186,7 @@ function newKey(): KeyObject {
   return key;
 }
 
-/** Unambiguous: table and column are constants without NUL, and the row is the rest. */
+/** Unambiguous, because table and column are constants without NUL, and the row comes last. */
 function associatedData(at: Cell): Buffer {
   return Buffer.from(`${at.table}\0${at.column}\0${at.row}`);
 }

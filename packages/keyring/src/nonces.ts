@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto';
 const LIMIT = 2 ** 32 - 1;
 
 /**
- * Nonces of 96 bits that never repeat: 64 random bits for this source and a counter of 32, new random bits when the
- * counter is used up. Wholly random nonces would cost more and stop being safe at 2^32 values a key.
+ * Nonces of 96 bits that never repeat: 64 random bits and a counter of 32 bits. When the counter is used up, new random
+ * bits are chosen. Completely random nonces would cost more, and would be safe only up to 2^32 values per key.
  */
 export class Nonces {
   private readonly nonce = randomBytes(12);

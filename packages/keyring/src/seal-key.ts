@@ -17,7 +17,7 @@ export interface SealKeySource {
   previousFile?: string;
 }
 
-/** The current seal key, and the previous one while something may still be wrapped with it. */
+/** The current seal key, and the previous key as long as a keyring may still be wrapped with it. */
 export interface SealKeys {
   current: Buffer;
   previous?: Buffer;
@@ -35,8 +35,8 @@ export function readSealKeys(source: SealKeySource): SealKeys {
 }
 
 /**
- * Writes a random seal key to a file that only its owner can read, flushed to disk before the call returns. Refuses to
- * overwrite: without its seal key, everything sealed with it is lost.
+ * Writes a random seal key to a file that only its owner can read, and flushes it to disk before the call returns.
+ * Refuses to overwrite a file: without a seal key, everything that it encrypted is lost.
  */
 export function createSealKeyFile(file: string): Buffer {
   const key = randomBytes(KEY_BYTES);

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import { combine, split } from 'shamir-secret-sharing';
 
-/** The most shares a key can be split into, and the highest threshold. */
+/** The maximum number of shares a key can be split into, and the highest threshold. */
 export const shareBounds = { minimum: 1, maximum: 255 } as const;
 
 /**

@@ -2,8 +2,8 @@ import { Refusal } from '@keystead/refusal';
 import { during, type TraceSpan } from '@keystead/tracing';
 
 /**
- * An outside system did not answer, or only a proxy in front of it did. The request itself may be fine, so background
- * work retries for a long time without counting a failure, and soon after the system answers again.
+ * An outside system did not answer, or only a proxy in front of it answered. The request itself may be correct. So
+ * background work retries for a long time without counting failures, and soon after the system answers again.
  */
 export class Unreachable extends Refusal {
   readonly unreachable = true;
@@ -32,7 +32,7 @@ const longestRestMs = 15_000;
 
 /**
  * A circuit breaker for one outside system. After some unanswered calls in a row it opens: calls fail at once, for a
- * time that doubles. Then one call tries, and the others wait for its result.
+ * time that doubles. Then it lets one call try, and other calls wait for the result.
  */
 export class Circuit {
   private failures = 0;

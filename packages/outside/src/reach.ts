@@ -22,7 +22,7 @@ const ownNetworks: readonly string[] = [
   ...['fc00::/7', 'fe80::/10', 'ff00::/8'],
 ];
 
-/** Metadata services, where clouds serve credentials: stay closed when other ranges are opened. */
+/** Metadata services, where clouds serve credentials. They stay closed when other ranges are opened. */
 const metadata: readonly string[] = [
   ...['169.254.0.0/16', 'fe80::/10', '168.63.129.16/32', '192.0.0.192/32', '100.100.100.200/32'],
   ...['fd00:100::100:200/128', 'fd00:ec2::/32', 'fd20:ce::254/128', 'fd00:c1::a9fe:a9fe/128', 'fd00:42::42/128'],

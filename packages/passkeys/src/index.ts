@@ -6,10 +6,10 @@ const lifetimeMs = 5 * 60_000;
 /** COSE: Ed25519, ES256 and RS256. Every authenticator supports at least one of them. */
 const supportedAlgorithmIDs = [-8, -7, -257];
 
-/** The most passkeys of one account. */
+/** The maximum number of passkeys of one account. */
 export const mostPasskeys = 20;
 
-/** What challenges are made and answers verified with. */
+/** The data to create challenges and to verify answers. */
 export interface PasskeyParts {
   /** Where people reach the service: a passkey is bound to its host. */
   readonly publicUrl: string;
@@ -147,8 +147,8 @@ export async function verifyNew(
 }
 
 /**
- * The answer with its attestation statement left out, as none was requested: the library would follow the addresses in
- * certificates of it. Throws if the answer is malformed.
+ * The answer without its attestation statement, which was not requested: the library would follow addresses in its
+ * certificates. Throws if the answer is malformed.
  */
 async function withoutAttestation(answer: NewPasskeyAnswer): Promise<RegistrationResponseJSON> {
   const { decodeAttestationObject, isoBase64URL, isoCBOR } = await codecs();
@@ -167,7 +167,7 @@ export interface VerifiedAnswer<T> {
   readonly askedAtMs: number;
 }
 
-/** Verifies an answer with the stored passkey of its id; undefined for everything but a right answer. */
+/** Verifies an answer with the stored passkey of its id; undefined if the answer is wrong. */
 export async function verifyAnswer<T extends Omit<StoredPasskey, 'transports'>>(
   parts: PasskeyParts,
   binding: string,
@@ -191,7 +191,7 @@ export async function verifyAnswer<T extends Omit<StoredPasskey, 'transports'>>(
   return { passkey, counter: found.authenticationInfo.newCounter, askedAtMs: question.askedAtMs };
 }
 
-// A challenge is not stored: it contains its time, and a keyed hash of that time and of what it is bound to.
+// A challenge is not stored. It contains its time, and a keyed hash of its time and binding.
 function challengeOf(parts: PasskeyParts, binding: string): Uint8Array<ArrayBuffer> {
   const head = Buffer.alloc(24);
   head.writeBigUInt64BE(BigInt(parts.now()));

@@ -4,9 +4,9 @@ import { type Asked, currentCourse, follow, together } from '@keystead/tracing';
 export interface Batching<Item> {
   /** The name of a batch in traces. */
   readonly name: string;
-  /** The most batches under way at once. */
+  /** The maximum number of batches under way at the same time. */
   readonly inFlight: number | (() => number);
-  /** The most items of a batch. */
+  /** The maximum number of items in a batch. */
   readonly most?: number;
   /**
    * Chooses the next batch, if it is not simply the oldest items; empty while all waiting items must wait for a batch
@@ -19,7 +19,7 @@ export interface Batching<Item> {
 
 /**
  * Sends the work of simultaneous callers together: reads that share a query, writes that share a commit. A batch is
- * sent at the end of the current turn of the event loop, so a single caller does not wait. Nothing joins a running
+ * sent at the end of the current turn of the event loop, so a single caller does not wait. No caller can join a running
  * batch, so each answer is at least as new as its question.
  */
 export class BatchScheduler<Item> {
@@ -83,8 +83,8 @@ export class BatchScheduler<Item> {
   private isFull(): boolean {
     const { inFlight } = this.batching;
     if (this.underWay >= (typeof inFlight === 'number' ? inFlight : inFlight())) return true;
-    // While a batch is running, only a batch of that size is sent: small ones cost each request more than they save in
-    // waiting.
+    // While a batch is running, only a batch of that size is sent: a small batch costs each request more than it saves
+    // in waiting.
     return this.underWay > 0 && this.waiting.length < this.latest;
   }
 

@@ -14,9 +14,9 @@ const LOST = new Set([
     'EAI_AGAIN',
   ],
 ]);
-/** The same as codes of Prisma: not reached, timed out, closed, no free connection, no transaction started in time. */
+/** Prisma's codes for the same: not reached, timed out, closed, no free connection, no transaction started in time. */
 const LOST_BY_PRISMA = new Set(['P1001', 'P1002', 'P1008', 'P1017', 'P2024', 'P2028', 'P2037']);
-/** The kinds of Prisma's driver, for a failed statement that was sent as text: such a failure has no Prisma code. */
+/** Prisma's driver reports these kinds for a raw statement that failed: such a failure has no Prisma code. */
 const LOST_KINDS = new Set(['DatabaseNotReachable', 'ConnectionClosed', 'SocketTimeout', 'TooManyConnections']);
 const SAID =
   /connection terminated|connection ended|timeout exceeded when trying to connect|query read timeout|not queryable|Client has encountered/i;

@@ -13,16 +13,17 @@ export interface DatabaseClockOptions {
 export const DATABASE_TIME = '(extract(epoch FROM clock_timestamp()) * 1000)::float8';
 
 /**
- * The time of the database, without a query each time: all nodes of an installation use the same clock, and a jump of
- * one machine's clock has no effect. A comparison moves it only as far as the answer proves it wrong. If the machine
- * and the database disagree, either may be right: then `trouble` says why, and nothing may be ended for good.
+ * The time of the database, without a query each time. So all nodes of an installation use the same clock, and a jump
+ * of one machine's clock has no effect. A comparison moves this clock only as far as the answer proves it wrong. If the
+ * machine and the database disagree, either may be right: then `trouble` says why, and nothing may be revoked or
+ * deleted.
  */
 export class DatabaseClock {
   private readonly machine: () => number;
   private readonly steady: () => number;
   /** The offset from the monotonic clock. */
   private offsetMs: number;
-  /** The least that the machine's clock is off; undefined before the first comparison. */
+  /** The smallest possible error of the machine's clock; undefined before the first comparison. */
   private apartMs: number | undefined;
   private reported = false;
 
@@ -52,7 +53,7 @@ export class DatabaseClock {
       const answeredMs = this.steady();
       const within = (value: number) => Math.min(Math.max(value, databaseMs - answeredMs), databaseMs - askedMs);
       this.offsetMs = within(this.offsetMs);
-      // However long the answer took, only what is certain counts.
+      // Only what is certain is used, however long the answer took.
       const machineMs = this.machine() - answeredMs;
       this.apartMs = machineMs - within(machineMs);
       this.tell();

@@ -36,7 +36,7 @@ export interface EmbeddedOptions {
   socket?: boolean;
   /** PostgreSQL settings, as `name: value`. */
   settings?: Record<string, string>;
-  /** Another installation than that of the packages. */
+  /** An installation other than the one in the packages. */
   binaries?: Binaries;
   log?: (line: string) => void;
 }
@@ -46,13 +46,13 @@ export interface EmbeddedServer {
   /** The connection string of a database on this server, with its password. */
   url(database: string): string;
   port: number;
-  /** The folder of its socket, where it listens on no port. */
+  /** The folder of its socket, if it does not listen on a port. */
   socketFolder: string | undefined;
   pid: number;
   /** False when the server was running already, started by an earlier process. */
   started: boolean;
   logFile: string;
-  /** Resolves when the server process ends, for any reason; waiting for it keeps no process alive. */
+  /** Resolves when the server process ends, for any reason. Waiting for it does not keep this process alive. */
   ended: Promise<void>;
   /** Stops the server cleanly; `immediate` skips the final checkpoint, for disposable data. */
   stop(options?: { immediate?: boolean }): Promise<void>;
@@ -207,7 +207,7 @@ async function chooseAddress(
   if (!socket) return { port: port ?? (await freePort()), socketFolder: undefined };
   if (folder === undefined) throw new Error(`the name of ${dataDir} is too long for a socket`);
   if (folder !== dataDir) makeSocketFolder(folder, privileges);
-  // Only this server has sockets there, and it does not run: leftovers are from a killed one.
+  // Only this server has sockets there, and it does not run, so these sockets are from a killed server.
   for (const suffix of ['', '.lock']) rmSync(path.join(folder, `.s.PGSQL.${SOCKET_PORT}${suffix}`), { force: true });
   return { port: SOCKET_PORT, socketFolder: folder };
 }

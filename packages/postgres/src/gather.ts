@@ -8,12 +8,12 @@ interface QueuedKey<K, V> {
 
 interface Gathering<K> {
   readonly name?: string;
-  /** The most queries that run at once, and the most keys of one. */
+  /** The maximum number of queries at the same time, and of keys in a query. */
   readonly inFlight?: number;
   readonly most?: number;
-  /** Keys for which it gives the same text never share a query. */
+  /** Keys for which it returns the same string never share a query. */
   readonly apart?: (key: K) => string;
-  /** Whether each key gets a separate query after one for several has failed with this error. */
+  /** Whether each key gets a separate query after a shared query has failed with this error. */
   readonly repeats?: (error: unknown) => boolean;
 }
 

@@ -59,8 +59,8 @@ interface AppliedRow {
 
 /**
  * Applies the migrations that a database lacks, in order, and records them in Prisma's own table, so that the official
- * commands and this runner agree. One process works at a time; others wait and then find nothing to do. `unknown` are
- * migrations of a newer version; without `allowNewer` they are refused before anything is changed. Throws
+ * commands and this runner agree. One process works at a time. The others wait and then have nothing to do. `unknown`
+ * are migrations of a newer version; without `allowNewer` they are refused before anything is changed. Throws
  * `MigrationFailed`, `SchemaIsNewer` and `DatabaseUnreachable`.
  */
 export async function applyMigrations(options: MigrationOptions): Promise<{ applied: string[]; unknown: string[] }> {
@@ -160,8 +160,8 @@ function readMigrations(dir: string): Migration[] {
 
 async function lock(client: pg.Client, url: string): Promise<void> {
   const giveUpAt = Date.now() + LOCK_WAIT_SECONDS * 1000;
-  // Polled: an index that is built concurrently waits for every running statement, even for one that waits for this
-  // lock.
+  // Polled, because an index that is built concurrently waits for every running statement, even for a statement that
+  // waits for this lock.
   for (;;) {
     const { rows } = await client.query('SELECT pg_try_advisory_lock($1) AS mine', [LOCK]);
     if (rows[0].mine) return;
@@ -239,11 +239,11 @@ async function patiently(client: pg.Client, script: string): Promise<void> {
   }
 }
 
-/** What a statement contains if it cannot run in a transaction. */
+/** Matches a statement that cannot run in a transaction. */
 const OUTSIDE_TRANSACTION = /\bCONCURRENTLY\b|^[ \t]*COMMIT;/gim;
 const BUILT = /\bCREATE\s+(?:UNIQUE\s+)?INDEX\s+CONCURRENTLY\s+"?(\w+)/i;
 
-/** True for a script that is applied whole or not at all. */
+/** True for a script that is applied either completely or not at all. */
 export const runsInTransaction = (script: string): boolean => script.search(OUTSIDE_TRANSACTION) < 0;
 
 /** The statements before and after a script. */

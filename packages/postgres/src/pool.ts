@@ -11,18 +11,18 @@ export interface PoolOptions {
   /** The longest a statement may run; default 30 s, 0 for no limit. */
   statementSeconds?: number;
   /**
-   * Pipelining: statements are sent without waiting for those before them; for reads, and for statements that are sent
-   * together.
+   * Pipelining: statements are sent without waiting for earlier ones. Use it for reads, and for statements that are
+   * sent together.
    */
   pipeline?: boolean;
   /**
-   * Named statements use a generic plan; for look-ups by a list of keys. The server would plan them again each time,
-   * because it estimates an unknown list higher than a known one.
+   * Named statements use a generic plan. Use it for look-ups by a list of keys. Otherwise the server plans them again
+   * each time, because it estimates a higher cost for an unknown list than for a known one.
    */
   planOnce?: boolean;
   /**
-   * Tables are read through their indexes; for look-ups by key. A plan that was made while a table was almost empty may
-   * read all of it, and PostgreSQL keeps the plan until it has counted the rows again.
+   * Tables are read through their indexes. Use it for look-ups by key. A plan that was made while a table was almost
+   * empty may read the whole table, and PostgreSQL keeps such a plan until it has analysed the table again.
    */
   throughIndexes?: boolean;
   /** Its connections are read-only and may lead to a standby, which other pools refuse. */
@@ -32,16 +32,15 @@ export interface PoolOptions {
 }
 
 /**
- * The server itself ends a statement that takes too long; if it has not reported that by then, it will not answer any
- * more.
+ * The server itself cancels a statement that takes too long. If it has not reported this by then, it will not answer.
  */
 const ANSWER_MS = 5000;
 
 /**
  * A pool of connections with limits on waiting and running. `int8` stays a string. A broken idle connection is replaced
- * at the next use, so that the service survives a restart of its database; so is a connection whose server does not
- * even report a timeout, for example because the network drops packets. A connection to a standby is refused unless
- * requested, because its answers would stay outdated.
+ * at the next use, so the service survives a restart of its database. A connection is also replaced if its server does
+ * not even report a timeout, for example because the network drops packets. A connection to a standby is refused unless
+ * requested, because its answers would be outdated.
  */
 export function createPool(options: PoolOptions): pg.Pool {
   const statementMs = (options.statementSeconds ?? 30) * 1000;
@@ -75,7 +74,7 @@ export function createPool(options: PoolOptions): pg.Pool {
 function settingsOf({ planOnce, throughIndexes, standby }: PoolOptions): string {
   const settings = [
     ...(planOnce ? ['plan_cache_mode = force_generic_plan'] : []),
-    // Without an index PostgreSQL 15 to 17 take such a plan for so costly that they would compile it first.
+    // Without an index, PostgreSQL 15 to 17 estimate such a high cost for the plan that they would compile it first.
     ...(throughIndexes ? ['enable_seqscan = off', 'jit = off'] : []),
     // On a primary and on a standby.
     ...(standby ? ['default_transaction_read_only = on'] : []),

@@ -13,8 +13,8 @@ const pidOf = async (client: pg.ClientBase): Promise<number> =>
   (await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]!.pid;
 
 /**
- * True if a pooler assigns server connections per transaction, like PgBouncer in transaction mode: two connections are
- * the same one at the server, or one changes. Throws `DatabaseUnreachable`.
+ * True if a pooler assigns server connections per transaction, like PgBouncer in transaction mode: two connections
+ * share a server connection, or one connection's server connection changes. Throws `DatabaseUnreachable`.
  */
 export function isPooledByTransaction(url: string): Promise<boolean> {
   return withClient(url, async (client) => {

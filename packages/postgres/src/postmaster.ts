@@ -6,7 +6,7 @@ import path from 'node:path';
 export interface Postmaster {
   pid: number;
   port: number;
-  /** The folder of its socket, where it listens on no port. */
+  /** The folder of its socket, if it does not listen on a port. */
   socketFolder: string | undefined;
   ready: boolean;
 }
@@ -50,7 +50,7 @@ export function isAlive(pid: number): boolean {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     return !/^[ZX]/.test(stat.slice(stat.lastIndexOf(')') + 2));
   } catch {
-    // Not Linux, or gone since the first check: then the next check finds out.
+    // Not Linux, or the process has ended since the first check: then the next check finds out.
     return true;
   }
 }
@@ -60,7 +60,8 @@ function isPostgres(pid: number): boolean {
     if (process.platform === 'linux') return /(^|\/)postgres( \(deleted\))?$/.test(readlinkSync(`/proc/${pid}/exe`));
     return /postgres/.test(execFileSync('ps', ['-p', String(pid), '-o', 'comm='], { encoding: 'utf8' }));
   } catch (error) {
-    // A process whose executable we may not read counts as the server: better a refused start than two servers.
+    // If we may not read the executable of a process, we treat it as the server: a refused start is better than two
+    // servers.
     return (error as NodeJS.ErrnoException).code === 'EACCES';
   }
 }

@@ -23,7 +23,7 @@ const AS_UNPRIVILEGED = [
 ];
 
 /**
- * Chooses how to run PostgreSQL: directly as an ordinary user, inside a user namespace as root or as a nameless uid,
+ * Chooses how to run PostgreSQL: directly for an ordinary user, in a user namespace for root or a uid without a name,
  * and as an unprivileged uid if root may not create namespaces. Throws a one-line error if none works.
  */
 export function choosePrivileges(): Privileges {
@@ -39,7 +39,10 @@ export function choosePrivileges(): Privileges {
   );
 }
 
-/** Gives a file, or a folder and everything below it, to the user PostgreSQL runs as; does not touch what is already right. */
+/**
+ * Gives a file, or a folder and everything below it, to PostgreSQL's user. Does not touch files that already belong to
+ * that user.
+ */
 export function giveTo(owner: Privileges['owner'], folder: string): void {
   const found = statSync(folder);
   if (found.uid === owner.uid) return;

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { giveTo, type Privileges } from './privileges';
 
-/** Part of the socket's name; the folder has no other sockets. */
+/** Part of the socket's name. The folder has no other sockets. */
 export const SOCKET_PORT = 5432;
 
 // The longest socket name that works on every system, in bytes.

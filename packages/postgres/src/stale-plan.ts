@@ -8,8 +8,8 @@ export function isStalePlan(error: unknown): boolean {
 const ATTEMPTS = 200;
 
 /**
- * Repeats a statement that was prepared before a migration: it did nothing, and the pool drops the connection. So nodes
- * of the old version keep working while the tables become those of the next.
+ * Repeats a statement that was prepared before a migration. The failed statement changed nothing, and the pool drops
+ * the connection. So nodes of the old version keep working while the tables are migrated.
  */
 export async function withFreshPlan<T>(ask: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {

@@ -30,8 +30,8 @@ export const REPLAY_LAG = `CASE WHEN pg_is_in_recovery()
   THEN (extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()) * 1000)::float8 ELSE 0 END`;
 
 /**
- * An SQL expression that writes a heartbeat to the WAL: with it a standby can tell an idle primary from one that it is
- * cut off from. It does not wait for the disk.
+ * An SQL expression that writes a heartbeat to the WAL. It shows a standby whether its primary is idle or cannot be
+ * reached. It does not wait for the disk.
  */
 export const SIGN_OF_LIFE = 'CASE WHEN EXISTS (SELECT FROM pg_stat_replication) THEN pg_current_xact_id()::text END';
 
@@ -79,9 +79,8 @@ interface Messages {
 const standbys = new WeakSet<object>();
 
 /**
- * Records whether a connection leads to a standby, which servers report by themselves; call it before connecting. A
- * connection that becomes read-only later is closed: it may lead to a former primary, and the next query gets another
- * connection.
+ * Records whether a connection leads to a standby, as the server reports. Call it before connecting. A connection that
+ * later becomes read-only is closed, because it may lead to a former primary; the next query gets another connection.
  */
 export function watchForStandby(client: pg.ClientBase): void {
   const { connection } = client as unknown as Messages;

@@ -10,16 +10,16 @@ export interface WatchOptions {
   readonly applicationName: string;
   readonly clock: DatabaseClock;
   readonly silence?: Silence;
-  /** If given, the database may be a standby, and its lag is measured; a standby sends no notices. */
+  /** If given, the database may be a standby, which sends no notices, and its lag is measured. */
   readonly lag?: ReplayLag;
-  /** Rung at every notice on a channel of the database. A pooler may drop notices, so nothing may depend on them. */
+  /** Rings at every notice on a channel of the database. A pooler may drop notices, so no code may depend on them. */
   readonly rings?: { readonly channel: string; readonly bell: Bell };
 }
 
 const ASK_PRIMARY = `SELECT ${DATABASE_TIME} AS at, ${SIGN_OF_LIFE} AS sign`;
 const ASK_STANDBY = `SELECT ${DATABASE_TIME} AS at, ${REPLAY_LAG} AS lag`;
 const EVERY_MS = 500;
-/** An answer that takes longer is given up. */
+/** The time after which it stops waiting for an answer. */
 const PATIENCE_MS = 2000;
 
 /**

@@ -57,7 +57,7 @@ const isSubmittable = (statement: unknown): boolean =>
 const table = /\b(?:FROM|INTO|UPDATE|JOIN)\s+(?:"?\w+"?\.)?"?([a-z_]\w*)"?/i;
 const verb = /[A-Za-z]+/;
 
-/** The name of a statement, or its verb and table: nothing else of its text. */
+/** The name of a statement, or only its verb and table. */
 function nameOf(statement: unknown): string {
   const { name, text } =
     typeof statement === 'string'

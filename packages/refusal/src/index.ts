@@ -45,19 +45,19 @@ export const usualStatus: Readonly<Record<RefusalKind, number>> = {
   'cap-exceeded': 500,
 };
 
-/** One failing input: where it is (keys from the outside in, as the client sent them) and what is wrong with it. */
+/** One invalid input: where it is (keys from the outside in, as the client sent them) and what is wrong with it. */
 export interface Issue {
   readonly path: readonly (string | number)[];
   readonly message: string;
 }
 
-/** An answer of "no" that the caller may read. Anything else thrown is a fault and becomes a bare 500. */
+/** An answer of "no" that the caller may read. Any other thrown error is a fault and becomes a 500 without details. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   constructor(
     readonly kind: RefusalKind,
     message: string,
-    /** One issue per failing input; empty when the whole request is refused. */
+    /** One issue per invalid input; empty if the whole request is refused. */
     readonly issues: readonly Issue[] = [],
     options?: { cause?: unknown },
   ) {
@@ -65,7 +65,7 @@ export class Refusal extends Error {
   }
 }
 
-/** A read-only node got another request. If it knows a writing node, it redirects the caller there. */
+/** A read-only node got a request that is not a read. If it knows a writing node, it redirects the caller there. */
 export class PrimaryNeeded extends Refusal {
   constructor() {
     super('unavailable', 'this node only reads, from a standby of the database: ask one that writes');

@@ -5,9 +5,9 @@ import express from 'express';
 /**
  * An Express 5 application at the speed of bare `node:http`.
  *
- * Express changes the prototype of every request and response, which makes V8 use its slow path. The classes made here
- * have Express's members on their own prototypes and are the application's `request` and `response`, so setting the
- * prototype changes nothing once `createServer` or `serve` builds the objects from them. Everything else is Express.
+ * Express changes the prototype of every request and response, which makes V8 use its slow path. The classes created
+ * here have Express's members on their prototypes and are the application's `request` and `response`. `createServer`
+ * and `serve` build all objects from them, so setting the prototype changes nothing. Everything else is Express.
  */
 export function createApp(): express.Express {
   const app = express();
@@ -52,7 +52,7 @@ function responseClass(app: express.Express) {
     course: Course | undefined = undefined;
 
     override writeHead(...args: unknown[]): this {
-      // Measured at the start of the answer: a long answer, or one to a slow client, is not a slow one.
+      // Measured at the start of the answer, because a long answer, or a slow client, does not make a request slow.
       if (this.course !== undefined) this.answeredAtMs ??= performance.now();
       return (super.writeHead as (...args: unknown[]) => this).apply(this, args);
     }

@@ -6,7 +6,8 @@ import { proxySecretOf } from './proxy-secret';
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 /**
- * The address a request came from: the TCP peer, unless that peer is a trusted proxy, with its secret if it has one.
+ * The address that a request came from: the TCP peer, unless the peer is a trusted proxy that sent its secret (if one
+ * is configured).
  *
  * Behind trusted proxies it is the last entry of `X-Forwarded-For` that is not itself one of them; an entry that is not
  * an address ends the search, because everything before it may be forged. IPv4-mapped IPv6 is shown as IPv4.

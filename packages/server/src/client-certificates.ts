@@ -17,15 +17,14 @@ export interface CertificateRules {
   readonly certificateHeader?: string;
 }
 
-/** The most certificates of one client that are read, including its own. */
+/** The maximum number of certificates of a client that are read, including its own. */
 const most = 10;
 
 /**
  * The certificates that a client sent, as DER: its own first, then its chain. Only one thing is verified: that the
- * client has the key of the first. They come from the connection. On a connection from a trusted proxy those would be
- * the proxy's own, so they come from the configured header: URL-encoded PEM, or the form of RFC 9440 with the chain in
- * `<header>-chain`; none if the proxy lacks its secret. Headers of other peers are ignored. Throws
- * `BadClientCertificate`.
+ * client has the key of the first certificate. Usually they come from the connection. If the peer is a trusted proxy,
+ * they come from the configured header: URL-encoded PEM, or the form of RFC 9440 with the chain in `<header>-chain`. If
+ * the proxy did not send its secret, there are none. Headers of other peers are ignored. Throws `BadClientCertificate`.
  */
 export function clientCertificates(req: IncomingMessage, rules: CertificateRules): readonly Buffer[] {
   const { trustedProxies, certificateHeader } = rules;
@@ -72,7 +71,7 @@ function fromPem(escaped: string, name: string): Buffer[] {
     const pieces = decodeURIComponent(escaped).split(end, most + 2);
     const rest = pieces.pop()!;
     if (pieces.length === 0 || pieces.length > most || rest.trim() !== '') throw new Error('this is not a PEM');
-    // OpenSSL skips text before a certificate: a comma there means that a proxy appended its header to the client's.
+    // OpenSSL skips text before a certificate. A comma there means that a proxy appended its header to the client's.
     if (!pieces.every((piece) => piece.trimStart().startsWith(begin))) throw new Error('this is more than PEM');
     return pieces.map((piece) => new X509Certificate(piece + end).raw);
   } catch {

@@ -17,7 +17,7 @@ export interface Limits {
   keepAliveSeconds?: number;
 }
 
-/** Content type and body of a refusal that is sent before Express sees the request, by status. */
+/** By status: content type and body of a refusal that is sent before Express gets the request. */
 export type ConnectionRefusal = (status: number, message: string) => { type: string; body: string };
 
 /** Options of `createServer`. */
@@ -65,7 +65,7 @@ const absoluteForm = /^https?:\/\/([^/?#@]+)([/?].*)?$/i;
 
 /**
  * Whether a request names exactly one host. A target in absolute form (RFC 9112, 3.2.2) is turned into a path; its host
- * counts instead of the Host header.
+ * is used instead of the Host header.
  */
 function hasOneTarget(req: http.IncomingMessage): boolean {
   const { url = '', headers } = req;
@@ -123,8 +123,9 @@ interface ServerSocket extends Socket {
 }
 
 /**
- * Whether the unreadable request already has an answer, sent or under way: a second one would be written into it, or be
- * taken for the answer to the next request. A request that is answered before its body has arrived ends like this.
+ * Whether the unreadable request already has an answer, sent or under way. This happens if a request is answered before
+ * its body has arrived. A second answer would be written into the first, or the client would read it as the answer to
+ * its next request.
  */
 function isAnswered({ _httpMessage, parser }: ServerSocket): boolean {
   if (_httpMessage?.headersSent === true) return true;

@@ -3,14 +3,14 @@ import https from 'node:https';
 import type { Socket } from 'node:net';
 
 const sweepMs = 25;
-/** The first request of a new connection may be on its way. */
+/** The first request of a new connection may still be on its way. */
 const freshMs = 1000;
 
 /** How a server shuts down. */
 export interface DrainTimes {
   /** Resolves when balancers send no new connections any more; until then they are accepted. Default: at once. */
   delay?: () => Promise<unknown>;
-  /** How long answers under way may then take. */
+  /** How long running answers may then take. */
   seconds: number;
 }
 
@@ -20,10 +20,9 @@ interface BusySocket extends Socket {
 
 /**
  * Prepares a graceful shutdown and returns the function that does it. At first the server keeps answering, but every
- * answer
- * closes its connection. Then it accepts no new connections, closes idle ones, and busy ones after their answer;
- * connections that are still open when the time is over are closed by force. A server that does not listen itself has a
- * `leave`, after which it gets no more connections.
+ * answer closes its connection. Then it accepts no new connections, closes idle ones, and busy ones after their answer;
+ * connections that are still open when the time is over are closed by force. If the server does not listen itself,
+ * `leave` stops it from getting new connections.
  */
 export function drainable(server: http.Server, leave?: () => void): (times: DrainTimes) => Promise<void> {
   const sockets = new Map<BusySocket, number>();
@@ -39,7 +38,7 @@ export function drainable(server: http.Server, leave?: () => void): (times: Drai
     }
   };
   return async ({ delay, seconds }) => {
-    // Answers under way close their connections as well: clients of long polls ask again at once.
+    // Running answers also close their connections, because clients of long polls send their next request at once.
     for (const { _httpMessage: answer } of sockets.keys())
       if (answer?.headersSent === false) answer.shouldKeepAlive = false;
     await delay?.();

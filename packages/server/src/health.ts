@@ -12,7 +12,7 @@ const patienceMs = 2000;
  * Answers `/livez` and `/readyz`, and returns whether it did.
  *
  * `/livez` is 200 as long as the process can answer at all. `/readyz` is 200 or 503 with the reasons; a check that
- * fails or takes longer than two seconds is itself a reason. Both need no authentication and write no log lines.
+ * fails or takes longer than two seconds is itself a reason. Neither needs authentication or writes log lines.
  */
 export function answerHealth(req: IncomingMessage, res: ServerResponse, ready: () => Promise<Readiness>): boolean {
   if (req.url === '/livez') {

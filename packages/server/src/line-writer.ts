@@ -8,13 +8,13 @@ const limitCharacters = 16 * 1024 * 1024;
 const nothing = Buffer.alloc(0);
 
 /**
- * A destination for log lines: collects them for at most 20 ms or 16 Ki characters and writes them by one system call,
- * which costs a fraction of one call, or one turn of the thread pool, for each line. A full pipe is tried again later;
- * if more than 16 Mi characters are waiting, lines are dropped.
+ * A destination for log lines. It collects lines for at most 20 ms or 16 Ki characters and writes them with one system
+ * call. This costs much less than a system call, or a turn of the thread pool, for each line. A full pipe is tried
+ * again later; if more than 16 Mi characters are waiting, lines are dropped.
  */
 export class LineWriter implements DestinationStream {
   #waiting = '';
-  /** Text that a full pipe did not take. */
+  /** Text that a full pipe did not accept. */
   #left: Buffer = nothing;
   #timer: NodeJS.Timeout | undefined;
 
@@ -41,7 +41,7 @@ export class LineWriter implements DestinationStream {
       } while (this.#waiting !== '');
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'EAGAIN') this.#timer = setTimeout(() => this.flush(), retryMs);
-      // A destination that is gone (a closed pipe) must not take the service with it.
+      // If the destination is closed (such as a pipe), the service must continue.
       else this.#left = nothing;
     }
   }
@@ -61,8 +61,8 @@ export class LineWriter implements DestinationStream {
  */
 export function standardOutputDescriptor(): number {
   try {
-    // As a bigint, because the other form leaves "pipe" in an array that Node 22 then uses to resolve links: modules
-    // behind symbolic links would be loaded twice, or not be found.
+    // As a bigint: otherwise Node 22 leaves "pipe" in an array that it also uses to resolve links, and then loads
+    // modules behind symbolic links twice, or does not find them.
     if (!fs.fstatSync(1, { bigint: true }).isFIFO()) return 1;
     return fs.openSync('/proc/self/fd/1', fs.constants.O_WRONLY | fs.constants.O_NONBLOCK);
   } catch {

@@ -18,9 +18,8 @@ export class LogLines implements DestinationStream {
 }
 
 /**
- * Passes a listener every line that a logger of `createLogger`, or a child of it, writes from now on: the text that
- * goes to the destination, with the level first. Returns a function that ends this. The listener must not write to the
- * log.
+ * From now on, calls a listener for every line that a logger of `createLogger` or its child writes: with the level,
+ * then the text of the line. Returns a function that ends this. The listener must not write to the log.
  */
 export function followLog(log: Logger, follower: (line: string) => void): () => void {
   const lines = (log as unknown as { [pino.symbols.streamSym]: unknown })[pino.symbols.streamSym];

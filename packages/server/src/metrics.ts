@@ -22,7 +22,7 @@ interface Series {
  * route, and `http_requests_in_flight`.
  *
  * Counting is a few additions on plain objects; they are converted for the registry only when it is scraped. Requests
- * without a label count under `other`, and so does every label after the first 500.
+ * without a label are counted under `other`, as is every label after the first 500.
  */
 export function observe(registry: Registry): RequestMetrics {
   const series = new Map<string, Series>();

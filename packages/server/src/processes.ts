@@ -22,17 +22,17 @@ const LONGEST_WAIT_MS = 30_000;
 
 /**
  * Runs a service in one process, or in several behind the same port, which share state only through the database, like
- * nodes. The first must listen before the others start, so that only it prepares the database; if it cannot start,
- * everything ends. A process that ends later is replaced, without effect on the connections of the others. SIGTERM and
- * SIGINT end all processes, each draining; SIGHUP is passed to each. Resolves with the exit code when they have ended;
- * in a single process, or within one of several, with undefined as soon as it runs.
+ * nodes. The first process must listen before the others start, so that only it prepares the database. If it cannot
+ * start, all processes end. A process that ends later is replaced, without effect on the connections of the others.
+ * SIGTERM and SIGINT drain and end all processes; SIGHUP is passed to each. In the parent of several processes,
+ * resolves with the exit code when they have ended. Otherwise resolves with undefined as soon as the service runs.
  */
 export async function runProcesses(options: ProcessesOptions, run: () => Promise<void>): Promise<number | undefined> {
   if (options.count > 1 && cluster.isPrimary) return supervise(options);
   try {
     await run();
   } catch (error) {
-    // Otherwise the channel to the parent would keep it alive.
+    // Otherwise the channel to the parent would keep the process alive.
     cluster.worker?.disconnect();
     throw error;
   }

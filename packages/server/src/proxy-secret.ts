@@ -9,7 +9,7 @@ interface WithSecret extends IncomingMessage {
   [sent]?: string;
 }
 
-/** Removes the secret of a proxy from the headers, so that nothing that reads headers can show it or pass it on. */
+/** Removes the secret of a proxy from the headers, so that no code can show it or pass it on. */
 export function takeProxySecret(req: WithSecret): void {
   const secret = req.headers[proxySecretHeader];
   if (secret === undefined) return;

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 
-/** The compression of a request body; it is not undone here. */
+/** The compression of a request body, which is not decompressed here. */
 export function contentCoding({ headers }: IncomingMessage): string | undefined {
   const coding = headers['content-encoding']?.trim().toLowerCase();
   return coding === '' || coding === 'identity' ? undefined : coding;
@@ -38,9 +38,9 @@ export interface Pace {
 
 /** How a body is read. */
 export interface BodyOptions {
-  /** The most bytes it may have. */
+  /** The maximum number of bytes it may have. */
   readonly limit: number;
-  /** Reading a body of more than this many bytes, announced or received, pauses until `turn` resolves. */
+  /** Reading pauses until `turn` resolves if the body has more than this many bytes, announced or received. */
   readonly large?: { readonly above: number; turn(): Promise<unknown> };
   /** 15 s of grace, and 128 KiB a second from then on. */
   readonly pace?: Pace;
@@ -49,9 +49,9 @@ export interface BodyOptions {
 const usualPace: Pace = { graceMs: 15_000, bytesPerSecond: 128 * 1024 };
 
 const nothing = Buffer.alloc(0);
-/** Above this, memory for the pieces and the whole would matter. */
+/** Above this, the memory for both the pieces and the whole body would be too much. */
 const inPlaceBytes = 128 * 1024;
-/** The most that is read and discarded, so that an answer is delivered. */
+/** The maximum number of bytes that are read and discarded so that the client gets its answer. */
 const discardedBytes = 64 * 1024 * 1024;
 
 /**
@@ -206,8 +206,8 @@ class BodyReader {
 
 /**
  * Discards the rest of a body that will not be read. A client that is still sending does not read the answer, and may
- * lose it if its connection is closed: up to `bytes` of announced data are read, and the connection is kept. If there
- * is more, or no known length, the connection is closed after the answer.
+ * lose the answer if its connection is closed. So up to `bytes` of announced data are read, and the connection is kept.
+ * If there is more, or the length is unknown, the connection is closed after the answer.
  */
 export function discardBody(req: IncomingMessage, bytes = discardedBytes): void {
   const { res } = req as IncomingMessage & { res?: { shouldKeepAlive: boolean } };

@@ -13,10 +13,10 @@ export type RequestLog = (
 ) => void;
 
 /**
- * Prepares the log line of each request: method, route, status, milliseconds and request id. Nothing that a caller
- * wrote appears: headers, bodies, query strings and paths can contain secrets, such as those of one-time links, and
- * private names. A request whose client left before the answer was complete has `"aborted":true`. The line looks like
- * the logger's own, but is built here and written to its destination, which takes a quarter of the time.
+ * Prepares the log line of each request: method, route, status, milliseconds and request id. The line contains nothing
+ * from the caller, because headers, bodies, query strings and paths can contain secrets and private names. If the
+ * client left before the answer was complete, the line has `"aborted":true`. The line has the logger's format, but is
+ * built here and written directly to its destination, which takes a quarter of the time.
  */
 export function requestLog(log: Logger): RequestLog {
   const inside = log as unknown as {

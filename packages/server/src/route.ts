@@ -5,8 +5,8 @@ const route = Symbol('route label');
 const OTHER = 'other';
 
 /**
- * Labels a request with its route, for metrics and the log: a pattern, never a path, so that there are few labels and
- * none contains text from a caller.
+ * Labels a request with its route, for metrics and the log. A route is a pattern, never a path, so there are few
+ * labels, and none contains text from a caller.
  */
 export function labelRoute(req: IncomingMessage & { [route]?: string }, label: string): void {
   req[route] = label;

@@ -38,7 +38,7 @@ export interface ServeOptions {
   drainSeconds?: number;
   /** Called with the server before it listens, to change how it handles connections. */
   onServer?(server: http.Server): void;
-  /** Called when draining begins: for answers that would otherwise never end. */
+  /** Called when draining begins, to end answers that would otherwise never end. */
   onClose?(): void;
   /** One log line per request; true. */
   logRequests?: boolean;
@@ -63,8 +63,8 @@ export interface Serving {
 }
 
 /**
- * Objects of a request end with it. When many requests wait, these objects survive a collection or two; V8 then
- * concludes that such objects are long-lived and allocates them in the old generation for as long as the process runs,
+ * The objects of a request are garbage when it ends. If many requests wait, their objects survive a collection or two.
+ * V8 then concludes that such objects are long-lived and allocates them in the old generation until the process ends,
  * which costs a third of the throughput.
  */
 const allocateYoung = () => setFlagsFromString('--no-allocation-site-pretenuring');
@@ -125,7 +125,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   };
 }
 
-/** Returns the watched course of the request. */
+/** Returns the course of the request if it is watched. */
 type Recorder = (req: http.IncomingMessage, res: http.ServerResponse) => WatchedAnswer['course'];
 
 // One listener shared by all responses: what it needs to know travels on the response itself.

@@ -26,9 +26,9 @@ const WAITING = 1000;
 const LAST_WORDS_MS = 50;
 
 /**
- * A port whose connections are handed to processes in turn. Each process confirms a connection; those that a dying
- * process has not confirmed go to the next. `node:cluster` lacks that: there such a connection stays open and is never
- * answered.
+ * A port whose connections are passed to processes in turn. Each process confirms its connections. If a process dies,
+ * its unconfirmed connections go to the next process. `node:cluster` lacks this: there such a connection stays open and
+ * is never answered.
  */
 export class SharedPort {
   private server: net.Server | undefined;
@@ -114,7 +114,7 @@ export class SharedPort {
     this.takers.push(by);
     const id = ++this.handed;
     this.untaken.set(id, { socket, by });
-    // The client may be gone by now, or the process; then `gone` is called.
+    // The client or the process may be gone by now; then `gone` is called.
     socket.on('error', () => undefined);
     by.send({ type: 'port:connection', id } satisfies Message, socket, { keepOpen: true }, () => undefined);
   }

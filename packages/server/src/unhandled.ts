@@ -14,10 +14,10 @@ export function isOutside(error: unknown): boolean {
 }
 
 /**
- * Keeps a process alive through failures that no code handled: each is logged and counted in
- * `process_unhandled_failures_total` by `kind`. A rejected promise is survived, and so is an error event of an outside
- * connection. Any other error that was thrown past all handlers leaves the process in an unknown state: it ends with exit
- * code 1, and another takes its place.
+ * Keeps a process alive after some failures that no code handled. Each failure is logged and counted in
+ * `process_unhandled_failures_total` by `kind`. The process survives a rejected promise and an error event of an
+ * outside connection. Any other unhandled error leaves the process in an unknown state, so it ends with exit code 1 and
+ * is replaced.
  */
 export function surviveFailures(log: Pick<Logger, 'error' | 'fatal'>, registry?: Registry): void {
   const failures = new Counter({

@@ -21,9 +21,9 @@ export interface RequestWatch {
 const rounded = (ms: number): number => Math.round(ms * 1000) / 1000;
 
 /**
- * Traces requests, and logs each slow one on a separate line: how long it took until its answer began, without any wait
- * that the caller requested, and where the time went. Undefined if neither is wanted. Like the log, it names routes,
- * never paths.
+ * Traces requests, and logs each slow request on a separate line: the time until its answer began, without any wait
+ * that the caller requested, and how the time was spent. Undefined if neither is configured. Like the log, it names
+ * routes, never paths.
  */
 export function watchRequests(options: { log: Logger; tracing?: Tracing; slowMs?: number }): RequestWatch | undefined {
   const { log, tracing, slowMs } = options;

@@ -2,7 +2,7 @@
 export interface Tls {
   key: string;
   cert: string;
-  /** Request a client certificate and accept any, or none: nothing is verified. */
+  /** Request a client certificate. Any certificate is accepted, and also none; nothing is verified. */
   clientCertificates?: boolean;
 }
 

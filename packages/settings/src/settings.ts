@@ -41,7 +41,7 @@ export const parsed = <T>(parse: (text: string) => T) =>
     }
   });
 
-/** The entries of a comma-separated text, without surrounding spaces; empty ones are left out. */
+/** The entries of a comma-separated list, without surrounding spaces and without empty entries. */
 export const entriesOf = (text: string): string[] => text.split(',').flatMap((entry) => entry.trim() || []);
 
 const port = wholeNumber(0, 65535);
@@ -205,7 +205,7 @@ export function readShared(prefix: string, values: Readonly<Record<string, unkno
   };
 }
 
-/** How a node reads from a standby. */
+/** Settings of a node that reads from a standby. */
 export interface StandbyConfig {
   /** How old answers may be. */
   readonly maxLagMs: number;
@@ -238,9 +238,9 @@ export function readSettingFile(name: string, file: string, problems: string[]):
 }
 
 /**
- * Reads from the environment the settings that `own` matches. Those of `fromFile` may be given as `<name>_FILE`
- * instead. A name that is neither in `settings` nor matched by `others` becomes one of `problems`; the caller adds its
- * own and throws `BadConfig` if there are any. Throws `BadConfig` itself for invalid values.
+ * Reads the settings that `own` matches from the environment. The settings in `fromFile` may be given as `<name>_FILE`
+ * instead. A name that is neither in `settings` nor matched by `others` is added to `problems`. The caller adds its own
+ * problems and throws `BadConfig` if there are any. Throws `BadConfig` for invalid values.
  */
 export function readSettings<S extends z.ZodObject>(
   settings: S,
@@ -270,7 +270,7 @@ export function readSettings<S extends z.ZodObject>(
   throw new BadConfig(problems);
 }
 
-/** Two lines for each setting, for `--help`: its name and default, and what it is for. */
+/** Two lines for each setting, for `--help`: its name and default, and its purpose. */
 export function describeSettings(settings: z.ZodObject): string {
   return Object.entries(settings.shape as Record<string, z.ZodType>)
     .map(([name, setting]) => {

@@ -1,4 +1,4 @@
-// How long a test or a hook may take before it counts as hanging. Generous, because a loaded machine is slow and no
+// How long a test or a hook may take before it is treated as hanging. Generous, because a loaded machine is slow and no
 // test waits for this time. Thorough tests take thousands of steps; steps that could hang have their own timeouts.
 const globals = require('@jest/globals');
 

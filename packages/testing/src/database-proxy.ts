@@ -14,7 +14,7 @@ interface Pair {
   readonly inner: Socket;
   readonly outer: Socket;
   listener: boolean;
-  /** Blocked for good. */
+  /** Blocked permanently. */
   blocked: boolean;
   /** False while it is blocked, and before it starts. */
   forwards: boolean;

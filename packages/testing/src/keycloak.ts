@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from './free-port';
 
 /**
- * The folder of a Keycloak, or the address of a running one whose `admin` has this password; undefined if there is
+ * The folder of a Keycloak, or the address of a running one with the user and password `admin`; undefined if there is
  * none.
  */
 export const keycloakAt = process.env.KEYSTEAD_KEYCLOAK;

@@ -15,7 +15,7 @@ const program = process.env.KEYSTEAD_KUBE_APISERVER || findProgram('kube-apiserv
 /** Whether this machine has kube-apiserver (from KEYSTEAD_KUBE_APISERVER or the PATH) and etcd. */
 export const hasKubeApiServer = etcd !== undefined && program !== undefined && existsSync(program);
 
-/** A real Kubernetes API server with its own etcd. There is nothing else of a cluster, so nothing runs in it. */
+/** A real Kubernetes API server with its own etcd. The cluster has no other parts, so no pods run in it. */
 export class KubeApiServer {
   /** The token of an administrator. */
   readonly token = 'of-the-administrator';
@@ -54,7 +54,7 @@ export class KubeApiServer {
       `--secure-port=${port}`,
       '--bind-address=127.0.0.1',
       '--advertise-address=127.0.0.1',
-      // Newer ones announce no address of the loopback.
+      // Newer versions do not announce an address of the loopback.
       '--endpoint-reconciler-type=none',
       `--tls-cert-file=${this.file('tls.pem')}`,
       `--tls-private-key-file=${this.file('tls.key')}`,

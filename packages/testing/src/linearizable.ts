@@ -16,9 +16,9 @@ export type Model<Operation, Answer> = (
 /**
  * True if there is an order of the calls that agrees with time (a call that ended before another began comes first) and
  * gives every answer by the model. A call without an answer took effect at any time after it began, or never.
- * Depth-first search. Each call without an answer would double the orders, so: of equal ones the earliest comes first;
- * one is only taken if it leads to a state that is new since the last answer; and a state that failed with more of them
- * left is not tried with fewer.
+ * Depth-first search. Each call without an answer would double the orders, so three rules limit them: of equal calls,
+ * the earliest comes first; a call is taken only if it leads to a state that is new since the last answer; a state that
+ * failed with more such calls left is not tried with fewer.
  */
 export function isLinearizable<Operation, Answer>(
   history: readonly Recorded<Operation, Answer>[],

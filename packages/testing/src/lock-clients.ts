@@ -99,7 +99,7 @@ export function smallState(serial: number, note = ''): { bytes: Buffer; md5: str
 
 /**
  * Clients that compete for one lock through several nodes with random calls; returns all calls and answers. A 5xx
- * counts as no answer; a call that reached no node is sent again.
+ * means that there was no answer; a call that reached no node is sent again.
  */
 export async function fightForLock(
   nodes: () => readonly string[],

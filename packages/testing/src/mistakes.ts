@@ -11,8 +11,8 @@ interface ShownError {
 const notOurs = new Set(['fetch failed', 'terminated']);
 
 /**
- * Reads a log and keeps errors that only a bug in our own code can cause, such as a TypeError. So background work that
- * no test waits for cannot fail unnoticed.
+ * Reads a log and keeps errors that only a bug in our own code can cause, such as a TypeError. So tests notice failures
+ * in background work that they do not wait for.
  */
 export class Mistakes {
   readonly found: string[] = [];

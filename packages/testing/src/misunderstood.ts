@@ -6,8 +6,8 @@ const conditions = ['42601', '42702', '42703', '42725', '42803', '42804', '42883
 const begin = new RegExp(`^\\[(${conditions.join('|')})\\] ERROR: `);
 
 /**
- * Such errors in the log of a server, whose lines begin with the SQLSTATE in brackets, with their statements; each
- * once.
+ * Such errors in the log of a server, whose lines begin with the SQLSTATE in brackets, with their statements; without
+ * duplicates.
  */
 export function misunderstood(log: string): string[] {
   const found = new Set<string>();

@@ -19,9 +19,9 @@ export interface Slicing {
 
 /**
  * The slice of a walk to run: items that are declared in folders with changes, found by the text that declares them,
- * and a share of all others, a different one each day. A change that touches more than a twelfth of the items runs only
- * a twelfth, different ones each day: otherwise a renamed type would run the whole walk. Everything, unless
- * KEYSTEAD_SLICE is set. Only for walks whose items are independent.
+ * and a share of the others, which differs each day. If a change touches more than a twelfth of the items, only a
+ * twelfth runs, which also differs each day: otherwise a renamed type would run the whole walk. Without KEYSTEAD_SLICE,
+ * everything runs. Only for walks whose items are independent.
  */
 export function slice<T>(
   items: readonly T[],
@@ -52,8 +52,9 @@ function current(): Slicing | undefined {
 }
 
 /**
- * For a repository: sources whose code changed, comments apart, since a given commit, or since the branch left the main branch; on the main branch, since
- * six hours before the last commit. Without history, for example in a shallow clone, nothing has changed.
+ * For a repository: sources whose code (not only comments) changed since a given commit, or since the branch left the
+ * main branch; on the main branch, since six hours before the last commit. Without history, for example in a shallow
+ * clone, nothing has changed.
  */
 export function slicingOf(folder: string, since?: string): Slicing {
   const git = (...args: string[]): string => {

@@ -16,7 +16,7 @@ export class Course {
   constructor(
     /** Undefined if it is timed but not traced. */
     readonly span: TraceSpan | undefined,
-    /** The courses that its time counts for. */
+    /** The courses to which its time is added. */
     private readonly members: readonly Course[] = [],
   ) {}
 
@@ -102,8 +102,8 @@ export interface Asked {
 }
 
 /**
- * Does work for several courses at once. Each has waited until now, and the time of the work counts for each. The first
- * traced one gets the span with everything below it; the others get one that links to it.
+ * Does work for several courses at once. Each course has waited until now, and the time of the work is added to each.
+ * The first traced course gets the span with everything below it; the others get a span that links to it.
  */
 export async function together(name: string, askers: readonly Asked[], work: () => Promise<void>): Promise<void> {
   const now = performance.now();

@@ -27,9 +27,9 @@ const exportMs = 10_000;
 const chosenPerSecond = 20;
 
 /**
- * Traces by the OpenTelemetry SDK, sent in batches. Failed batches are retried for a while and then lost; no request
- * waits for them. The sampling decision comes first, so that untraced requests cost nothing. The sampled share is
- * limited per second, so that a busy node does not waste its time on traces.
+ * Traces by the OpenTelemetry SDK, sent in batches. Failed batches are retried for a while and then dropped; no request
+ * waits for them. Sampling is decided first, so untraced requests cost nothing. The number of sampled requests per
+ * second is limited, so that a busy node does not spend its time on traces.
  */
 export class OpenTelemetry implements Tracing {
   private readonly provider: BasicTracerProvider;

@@ -9,7 +9,7 @@ export interface TraceSpan {
   readonly traceId: string;
   /** The `traceparent` header for calls that belong to it (W3C Trace Context). */
   readonly traceparent: string;
-  /** A child span; `links` names the other spans it works for. */
+  /** A child span; `links` names the other spans for which it works. */
   child(name: string, kind: SpanKind, attributes?: Attributes, links?: readonly TraceSpan[]): TraceSpan;
   rename(name: string): void;
   set(attributes: Attributes): void;
@@ -37,6 +37,6 @@ export interface TracingOptions {
   /** The name of the service, and its version. */
   readonly service: string;
   readonly version: string;
-  /** Called now and then with the reason why traces were not sent. */
+  /** Called from time to time with the reason why traces were not sent. */
   readonly onFailure: (error: Error | undefined) => void;
 }

@@ -9,7 +9,7 @@ export interface TransportEvents {
   signedOut(): void;
 }
 
-/** How long after the last key or click requests still count as made by a person. */
+/** How long after the last key or click requests are still seen as made by a person. */
 const attendedMs = 60_000;
 
 /** Sends requests as our page: the cookie goes by itself, and counts only with this header. */

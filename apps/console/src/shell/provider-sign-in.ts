@@ -51,7 +51,9 @@ export async function proveAtProvider(transport: Transport, provider: string): P
   location.assign(answer.location);
 }
 
-/** What to send to the service if the browser has just come back from a provider, else undefined. Can be read once. */
+/**
+ * What to send to the service if the browser has just come back from a provider, otherwise undefined. Can be read once.
+ */
 export function takeWhatCameBack(): Record<string, string> | undefined {
   if (location.pathname !== place) return undefined;
   const sent = new URLSearchParams(location.search);

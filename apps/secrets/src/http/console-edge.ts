@@ -11,7 +11,7 @@ export interface ConsoleParts {
   readonly sessions: Sessions;
   /**
    * What the session with an id may be used for; undefined if it has ended. `background`: the page sends the request by
-   * itself, so it does not count as use.
+   * itself, so it is not a use.
    */
   find(id: string, background: boolean): Promise<PageSession | undefined>;
   /** Whether the service is reached only over HTTPS. */

@@ -311,7 +311,7 @@ describe.each([
     expect(await ask('LIST')).toEqual([200, ['LIST', '/v1/a']]);
     expect(await ask('LOST')).toEqual([400, { status: 400, message: 'unknown method' }]);
     expect(await ask('LIST')).toEqual([200, ['LIST', '/v1/a']]);
-    // The connection is kept alive and has been handed to a second parser: it still counts as idle and is closed.
+    // The connection is kept alive and was passed to a second parser: it is still idle, and is closed.
     await serving.close();
     agent.destroy();
   });

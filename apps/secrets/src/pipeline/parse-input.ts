@@ -59,7 +59,7 @@ export class InputParsers {
     return merged;
   }
 
-  /** The sorted names of fields that an operation does not know. Parameters of its path count as known. */
+  /** The sorted names of fields that an operation does not know. Parameters of its path are treated as known. */
   unknown(operation: AnyOperation, fields: InputFields, params: Readonly<Record<string, string>>): string[] {
     if (operation.freeform) return [];
     const { fieldNames } = this.of(operation);

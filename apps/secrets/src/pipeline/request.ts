@@ -144,7 +144,7 @@ export interface Bearer {
 
 /** What was decided about a request. */
 export interface Grant {
-  /** What the request counts as: create or update where the path tells them apart. */
+  /** The operation of the request: create or update, if the path distinguishes them. */
   readonly capability: Capability;
   /** Whether the caller has sudo on this path, for handlers that require it. */
   readonly sudo: boolean;

@@ -5,8 +5,8 @@ import type { Login } from './reply';
 /** How a kind of secret is revoked and renewed. `internal` is the data it was registered with. */
 export interface SecretKind {
   /**
-   * Revokes the secret in the outside system. A secret that no longer exists there counts as done. Throwing keeps the
-   * lease for a retry. Absent for secrets that end by themselves.
+   * Revokes the secret in the outside system. A secret that no longer exists there is treated as done. Throwing keeps
+   * the lease for a retry. Absent for secrets that end by themselves.
    */
   revoke?(internal: Readonly<Record<string, unknown>>, call: BackgroundCall): Promise<void>;
   /** The lifetimes for a renewal, from the current configuration; default: the mount's. */
@@ -36,14 +36,14 @@ export interface Backend {
     Record<string, (undo: Readonly<Record<string, unknown>>, call: BackgroundCall) => Promise<void>>
   >;
   /**
-   * Its endpoints call other systems, which may refuse or be unavailable. Its entry `config` and those under `config/` say how
-   * to reach them: a write there ends the rests of leases that could not be revoked.
+   * Its endpoints call other systems, which may refuse or be unavailable. Its entry `config` and those under `config/`
+   * say how to reach them: a write there ends the rests of leases that could not be revoked.
    */
   readonly outside?: boolean;
   /**
    * Scheduled work, called every few seconds on every node: it usually reads from storage whether something is due, and
-   * if so, makes sure through the database that only one node does it. Failures are logged. It may return when something
-   * is due next, in epoch milliseconds: if that is sooner, it is called then.
+   * if so, makes sure through the database that only one node does it. Failures are logged. It may return when
+   * something is due next, in epoch milliseconds: if that is sooner, it is called then.
    */
   readonly tick?: (call: BackgroundCall) => Promise<number | undefined | void>;
   /** A warning for callers of a path that only has an endpoint in other versions of the type. */

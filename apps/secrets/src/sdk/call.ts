@@ -90,7 +90,7 @@ export interface Included {
   readonly path: string;
   /** Its parameters, for rules about them. */
   readonly fields?: Readonly<Record<string, unknown>>;
-  /** It destroys for good: people at the console must have confirmed their identity minutes ago. */
+  /** It destroys data permanently: people at the console must recently have confirmed their identity. */
   readonly destroys?: boolean;
 }
 

@@ -86,7 +86,7 @@ function limited(body: Readable): Readable {
 /** Why there was no answer; undefined if there was one, or if the call was never sent. */
 function unanswered(error: unknown): string | undefined {
   const { name, code } = error as NodeJS.ErrnoException;
-  // Refusals come from steps before the call: they do not count as failures of this provider service.
+  // Refusals come from steps before the call: they are not treated as failures of this provider service.
   if (codeOf(error) !== '' || name === 'CredentialsProviderError' || error instanceof Refusal) return undefined;
   return name === 'AbortError' || name === 'TimeoutError' ? 'no answer in time' : (code ?? name);
 }

@@ -14,7 +14,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber);
 }
 
-/** The most elements of a list or map field. Decision 0060. */
+/** The maximum number of elements of a list or map field. Decision 0060. */
 export const maxElements = 10_000;
 
 /** The most of a value that a refusal prints. */

@@ -81,8 +81,8 @@ export interface Operation<P = Readonly<Record<string, string>>, I extends z.Zod
   readonly judges?: Judged;
   readonly sudo?: boolean;
   /**
-   * Destroys for good, or creates or accepts a credential that outlives the session: people at the console must have
-   * confirmed their identity minutes ago; other callers need not.
+   * Destroys data permanently, or creates or accepts a credential that outlives the session. People at the console must
+   * recently have confirmed their identity; other callers need not.
    */
   readonly stepUp?: boolean;
   readonly responseFormat?: ResponseFormat;

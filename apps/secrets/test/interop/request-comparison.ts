@@ -23,7 +23,7 @@ export interface ComparedServer {
   readonly places?: Readonly<Record<string, string>>;
 }
 
-/** The requests to two servers, and which answers count as equal. */
+/** The requests to two servers, and which answers are treated as equal. */
 interface Comparison {
   readonly type: string;
   /** The requests of the nth run. Each run has its own mount, so simultaneous runs do not interfere. */
@@ -209,8 +209,9 @@ export interface EngineComparison extends Omit<Comparison, 'runOf' | 'first' | '
 }
 
 /**
- * Compares an engine with that of the program in KEYSTEAD_REFERENCE_SERVER; skipped where there is none. To see each request of
- * some runs: KEYSTEAD_REFERENCE_SEED, KEYSTEAD_REFERENCE_FIRST (the number of the run) and KEYSTEAD_REFERENCE_REQUESTS.
+ * Compares an engine with that of the program in KEYSTEAD_REFERENCE_SERVER; skipped where there is none. To see each
+ * request of some runs: KEYSTEAD_REFERENCE_SEED, KEYSTEAD_REFERENCE_FIRST (the number of the run) and
+ * KEYSTEAD_REFERENCE_REQUESTS.
  */
 export function describeComparison(engine: EngineComparison): void {
   const program = env.KEYSTEAD_REFERENCE_SERVER;

@@ -44,7 +44,7 @@ export interface AppParts {
 /** A run's page, as the tool prints its address. */
 const RUN_PAGE = /^\/app\/([\w.-]+)\/([\w.-]+)\/runs\/(run-\w+)(?:\?.*)?$/;
 
-/** All agents of a pool count as one caller, and each of them sends requests all the time. */
+/** All agents of a pool are treated as one caller, and each of them sends requests all the time. */
 const AGENTS_OF_A_POOL = 20;
 
 const UNLIMITED: RateVerdict = { allowed: true, limit: 0, remaining: 0, resetSeconds: 0 };
@@ -226,7 +226,7 @@ const BACKGROUND = 'x-keystead-background';
 
 /**
  * The caller: from the token in the header, or for our own pages from the session cookie. `again`: the check is
- * repeated for an answer that is still being sent, which does not count as use of the session.
+ * repeated for an answer that is still being sent, which is not a use of the session.
  */
 async function authenticate(
   { kernel: { env }, console, trustedProxies }: AppParts,

@@ -14,7 +14,7 @@ const limitMs = { least: 3_000, most: 30_000 };
 const quickMs = 15;
 // How many of the tests with the latest kills run first.
 const remembered = 5;
-// A mutant that is executed this many times as often as without it counts as an endless loop.
+// A mutant that is executed this many times as often as without it is treated as an endless loop.
 const patience = 100;
 const uncaught = ['uncaughtException', 'unhandledRejection'];
 

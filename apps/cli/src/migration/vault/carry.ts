@@ -13,7 +13,7 @@ export interface Carried {
   readonly ignored?: readonly string[];
   /** Additional fields to write. */
   readonly besides?: Data;
-  /** Whether the settings here count as unset, like defaults. */
+  /** Whether the settings here are treated as unset, like defaults. */
   readonly isUnset?: (here: Data) => boolean;
 }
 

@@ -40,7 +40,7 @@ export async function tellRest(place: NamespacePair): Promise<void> {
   }
 }
 
-/** The visible names; missing lists count as empty, hidden ones are reported. */
+/** The visible names; missing lists are treated as empty, hidden ones are reported. */
 async function findShown(
   { job, from }: NamespacePair,
   path: string,

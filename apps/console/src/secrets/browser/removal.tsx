@@ -26,8 +26,8 @@ export function Removal({
     return (
       <Dialog title={`Delete ${name}`} onClose={onClose}>
         <p>
-          Deleting hides the newest version, and it can be undeleted. With all versions and metadata it is gone for
-          good.
+          Deleting hides the newest version, which you can undelete. You cannot restore a secret that is deleted with
+          all versions and metadata.
         </p>
         <ErrorNotice error={change.error} />
         <div className="row end">

@@ -8,7 +8,7 @@ interface Passkey {
   readonly 'last-used-at': string | null;
 }
 
-/** The passkeys of the own account. */
+/** The passkeys of the person’s own account. */
 export function Passkeys() {
   const { transport } = useSession();
   return (

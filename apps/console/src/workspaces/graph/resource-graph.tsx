@@ -6,7 +6,7 @@ import type { GraphNode } from './graph-nodes';
 import { layersOf } from './layers';
 
 const size = { width: 216, height: 40, gapX: 72, gapY: 14, margin: 12 };
-/** The most resources that are drawn. */
+/** The maximum number of resources that are drawn. */
 const mostDrawn = 150;
 const mostLetters = 26;
 

@@ -37,7 +37,7 @@ function read(key: string): Marks {
   try {
     marks = { ...none, ...(JSON.parse(text) as Partial<Marks>) };
   } catch {
-    // Unreadable text counts as none.
+    // Unreadable text is treated as none.
   }
   parsed.set(key, { text, marks });
   return marks;

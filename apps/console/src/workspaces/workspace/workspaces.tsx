@@ -37,7 +37,7 @@ const sorts = [
   { value: '-current-run.created-at', label: 'Latest run' },
   { value: '-latest-change-at', label: 'Latest change' },
 ];
-/** The most workspaces that can be chosen at once. */
+/** The maximum number of workspaces that can be chosen at once. */
 const mostChosen = 1000;
 
 interface WorkspaceRow {

@@ -19,7 +19,7 @@ export interface RevocationList extends Signed {
   readonly issuer: string;
   /** Hexadecimal; empty if absent. */
   readonly authorityKeyId: string;
-  /** In decimal, each once. */
+  /** In decimal, without duplicates. */
   readonly serials: readonly string[];
   readonly thisUpdateMs: number;
   readonly nextUpdateMs: number | undefined;

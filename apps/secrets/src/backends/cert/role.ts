@@ -11,7 +11,7 @@ import { isForClients } from './chain';
 import { checkExtensions } from './constraints';
 import { isStrongKey } from './signature';
 
-/** The most certificates that one role may trust. */
+/** The maximum number of certificates that one role may trust. */
 const most = 100;
 const mostServers = 10;
 const globs = 'Texts of which one must be among them; * matches any text. None asks for nothing.';

@@ -141,7 +141,7 @@ async function currentChains(chains: readonly Chain[], storage: Storage): Promis
 const endsAmong = (chain: Chain, certificates: Chain): boolean =>
   certificates.some(({ der }) => der.equals(chain.at(-1)!.der));
 
-/** Each once. */
+/** Without duplicates. */
 function authoritiesOf(certificates: Chain): Certificate[] {
   const byDer = new Map(
     certificates.flatMap((one) => (one.isAuthority ? [[one.der.toString('latin1'), one] as const] : [])),

@@ -125,7 +125,7 @@ export async function takeBackUser(
 /**
  * Deletes a user and everything that would block its deletion, its keys first, so that a partial deletion has already
  * revoked the credentials. Manual additions are only looked for if the provider refuses to delete the user. True if
- * there was such a user; a missing one counts as deleted. Throws a refusal that names the step.
+ * there was such a user; a missing one is treated as deleted. Throws a refusal that names the step.
  */
 export async function deleteUser(iam: IAMClient, name: string): Promise<boolean> {
   const UserName = name;

@@ -39,7 +39,7 @@ const forMembership = ['iam:AddUserToGroup', 'iam:RemoveUserFromGroup'];
 const forGroupPolicies = ['iam:ListAttachedGroupPolicies', 'iam:ListGroupPolicies', 'iam:GetGroupPolicy'];
 const forRotation = ['iam:GetUser', 'iam:CreateAccessKey', 'iam:ListAccessKeys', 'iam:DeleteAccessKey'];
 
-/** The rights that these roles and the rotation of the root key need, each once. */
+/** The rights that these roles and the rotation of the root key need, without duplicates. */
 export function neededRights(roles: ReadonlyMap<string, CloudTwoRole>, context: NeedsContext): NeededRight[] {
   const iam = (rest: string) => `arn:${context.partition}:iam::${context.account}:${rest}`;
   const needs: NeededRight[] = [];

@@ -4,8 +4,8 @@ interface PolicyDocument {
 }
 
 /**
- * One policy document with the statements of all; undefined if there are none. A statement that is not a list counts as
- * a list of one.
+ * One policy document with the statements of all; undefined if there are none. A statement that is not a list is
+ * treated as a list of one.
  */
 export function mergeDocuments(documents: readonly string[]): string | undefined {
   const nonEmpty = documents.filter((document) => document !== '');

@@ -53,7 +53,7 @@ export async function probe(
 ): Promise<Finding> {
   const call = attemptOf(iam, sts, right, context);
   if (!call) return { allowed: null, how: 'cannot be tried without changing something' };
-  const how = right.action === 'iam:CreateUser' ? 'tried with the name of the own user' : 'tried';
+  const how = right.action === 'iam:CreateUser' ? 'tried with the user’s own name' : 'tried';
   try {
     await call();
     return { allowed: true, how };

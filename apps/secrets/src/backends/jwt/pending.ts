@@ -38,8 +38,8 @@ const prefix = 'oidc/';
 const lifetimeSeconds = 600;
 const places = 8192;
 /**
- * How many slots are tried for a free one. If none is free, a login of the network with the most logins is dropped, so
- * a flooding network only drops its own.
+ * How many slots are tried for a free one. If none is free, a login of the network with most of the logins is dropped,
+ * so a flooding network only drops its own.
  */
 const looks = 8;
 /** Keys of logins of earlier versions begin with their end time; they are removed together with new ones. */

@@ -18,7 +18,7 @@ export interface Person {
 }
 
 const who = 'the directory';
-/** The most connections to one directory; more callers wait. */
+/** The maximum number of connections to one directory; more callers wait. */
 const mostConnections = 32;
 const mostGroups = 100_000;
 /**

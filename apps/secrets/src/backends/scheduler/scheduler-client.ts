@@ -106,7 +106,7 @@ export class SchedulerClient {
     return { accessorId, secretId };
   }
 
-  /** Revokes a token; a missing one counts as revoked. */
+  /** Revokes a token; a missing one is treated as revoked. */
   async deleteToken(accessorId: string): Promise<void> {
     try {
       const path = `/v1/acl/token/${encodeURIComponent(accessorId)}`;

@@ -31,8 +31,8 @@ const rememberedMs = 60_000;
 const idleMs = 15_000;
 
 /**
- * Creates clients for the schedulers of mounts; caches their facts for a minute, and their connections and circuits for
- * good.
+ * Creates clients for the schedulers of mounts. It caches their facts for a minute, and their connections and
+ * circuits permanently.
  */
 export class Scheduler {
   private readonly throttle = new Throttle();
@@ -86,8 +86,8 @@ export class Scheduler {
   }
 
   /**
-   * The `names` that do not exist in the scheduler; queried again before anything counts as missing. Undefined if we
-   * may not read the list.
+   * The `names` that do not exist in the scheduler; queried again before anything is treated as missing. Undefined if
+   * we may not read the list.
    */
   async missingPolicies(access: SchedulerAccess, names: readonly string[]): Promise<string[] | undefined> {
     if (names.length === 0) return [];

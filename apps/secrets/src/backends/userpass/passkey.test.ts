@@ -130,7 +130,7 @@ describe('passkeys of users', () => {
     expect((await enter(key)).body).toEqual(unknown);
   });
 
-  it('are registered only with a token of the own login here, and the password', async () => {
+  it('are registered only with a token of the user’s own login here, and the password', async () => {
     const { name, as } = await person({ token_policies: 'root-like' });
     const other = await person();
     const denied = /send the token of your own login at this method/;

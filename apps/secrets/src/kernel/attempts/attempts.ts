@@ -9,7 +9,7 @@ export interface GuessRule {
   /** Wrong guesses in a row that start a lock. */
   readonly allowed: number;
   readonly lockSeconds: number;
-  /** Each lock is twice as long as the one before, up to this. */
+  /** Each lock is twice as long as the previous one, up to this. */
   readonly longestLockSeconds: number;
   /** Failures are forgotten this long after the last guess. */
   readonly forgetSeconds: number;
@@ -51,7 +51,10 @@ interface CountedGuess {
   readonly who: Guessed['who'];
 }
 
-/** How statements for simultaneous guesses are sent. After a lost connection nothing is repeated, and counted twice. */
+/**
+ * How statements for simultaneous guesses are sent. After a lost connection no statement is repeated, so no guess is
+ * counted twice.
+ */
 const together = {
   name: 'attempts',
   inFlight: 2,
@@ -61,9 +64,9 @@ const together = {
 };
 
 /**
- * The limit on guesses, for the whole service. Each guess is counted in the database before it is checked, so that no
- * more are checked than are allowed, however many arrive at once on any number of nodes. A lock only ends when its time
- * is over: neither another failure nor a success that was under way when it started ends it sooner.
+ * The limit on guesses, for the whole service. Each guess is counted in the database before it is checked. So no more
+ * guesses are checked than allowed, however many arrive at once on all nodes. A lock ends only when its time is over:
+ * no later failure, and no success of a guess that was already running, ends it earlier.
  */
 export class Attempts {
   /** Locks that started on this node, and those that an administrator ended there. */
@@ -77,14 +80,14 @@ export class Attempts {
   }
 
   /**
-   * Guesses at one secret are checked one after another on this node: if many correct ones arrive at once, for example
-   * when an application starts everywhere, none finds the limit reached because of the others.
+   * Guesses at one secret are checked one after another on this node. If many correct guesses arrive at once, for
+   * example when all instances of an application start, none of them reaches the limit because of the others.
    */
   inTurn<T>({ kind, subject }: Guessed, guess: () => Promise<T>): Promise<T> {
     return this.line.stand(`${kind}/${subject}`, guess);
   }
 
-  /** Counts a guess. The one that reaches the limit starts the lock, and is the last to be checked. */
+  /** Counts a guess. The guess that reaches the limit starts the lock, and is the last that is checked. */
   async take(guessed: Guessed, rule: GuessRule): Promise<TakenAttempt | RefusedAttempt> {
     const { clock } = this.storage;
     const key = this.keyOf(guessed);
@@ -152,7 +155,7 @@ export class Attempts {
     );
   }
 
-  /** Takes back a guess that was neither right nor wrong, for example a correct factor next to a wrong one. */
+  /** Uncounts a guess that was neither right nor wrong, for example a correct factor next to a wrong factor. */
   async giveBack({ key, locksUntilMs }: TakenAttempt): Promise<void> {
     await this.storage.database.query(GIVE_BACK, [key, locksUntilMs]);
   }
@@ -202,16 +205,17 @@ export class Attempts {
 }
 
 const TIDIED_AT_ONCE = 1000;
-/** The most names that are listed: of one auth method, and of all. */
+/** The maximum number of names that are listed: of one auth method, and of all. */
 const LISTED_OF_EACH = 1000;
 const LISTED = 10_000;
 
 const cell = (key: Buffer) => ({ table: 'attempt', row: key.toString('hex'), column: 'sealed' });
 
 /**
- * $2 now; of each secret: $1 its key, $3 how many guesses are allowed, $4 lock, $5 longest lock, $6 how long it is
- * remembered; $7 the end of the lock that a first guess begins; $8 and $9 identify it. Locked secrets return no row.
- * Rows are locked in order of their keys, so that statements of several nodes wait for each other in one direction.
+ * $2 now. For each secret: $1 its key, $3 how many guesses are allowed, $4 lock, $5 longest lock, $6 how long failures
+ * are remembered, $7 the end of the lock that a first guess starts; $8 and $9 identify the secret. Locked secrets
+ * return no row. Rows are locked in order of their keys, so that statements of several nodes wait for each other in one
+ * direction.
  */
 const TAKE: Statement = {
   name: 'attempt-take',

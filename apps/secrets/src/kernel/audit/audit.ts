@@ -25,7 +25,7 @@ export interface AuditedRequest {
   /** The id that the caller gave it. */
   readonly sentId?: string;
   readonly operation: string;
-  /** As sent only if the request was refused before its path was parsed. */
+  /** The path as sent; only if the request was refused before its path was parsed. */
   readonly path: string;
   readonly namespace: { readonly id: string; readonly path: string };
   readonly mount?: { readonly path: string; readonly type: string; readonly accessor: string };
@@ -40,7 +40,7 @@ export interface AuditedRequest {
   readonly clear?: ClearFields;
   /** Names that stay in the clear in the mount's requests and answers. */
   readonly named?: { readonly request: ReadonlySet<string>; readonly response: ReadonlySet<string> };
-  /** The keys of the answer are input of the caller. */
+  /** The keys of the answer come from the caller. */
   readonly hidesKeys?: boolean;
   /** Headers that are audited, as sent. */
   readonly headers?: SentHeaders;
@@ -54,7 +54,7 @@ export interface AuditedRequest {
 export interface AuditedResponse {
   readonly status: number;
   readonly data?: object | null;
-  /** `data` as JSON text, where the answer has it. */
+  /** `data` as JSON text, if the answer has it. */
   readonly dataText?: string;
   readonly auth?: Readonly<Record<string, unknown>> | null;
   readonly leaseId?: string;
@@ -68,10 +68,10 @@ export interface AuditedError {
   readonly rule?: unknown;
 }
 
-/** Room for the fields of a request in each of its lines: the size of the request, within these bounds. */
+/** The space for the fields of a request in each of its lines: the size of the request, within these bounds. */
 const leastRoom = 2 * 1024;
 const mostRoom = 64 * 1024;
-/** Room for an answer's. */
+/** The space for the fields of an answer. */
 const answerRoom = 16 * 1024;
 /** Above this size, a body is hashed over several turns of the event loop, and an answer as a whole. */
 const muchBytes = 256 * 1024;
@@ -99,7 +99,7 @@ export class Audit {
     this.devices = new DeviceSet(log);
   }
 
-  /** False if nothing is written at all: then nothing needs to be prepared. */
+  /** False if no lines are written: then none need to be prepared. */
   get active(): boolean {
     return !this.devices.empty;
   }
@@ -110,7 +110,7 @@ export class Audit {
     return keyedHash(this.key, text);
   };
 
-  // For answers, which repeat. Input and new secrets hardly repeat, and would only fill the cache.
+  // For answers, because they repeat. Input and new secrets rarely repeat, and would only fill the cache.
   private readonly rememberedHash = (text: string): string => this.hashes.of(text, () => this.hash(text));
 
   /** Forgets the hashing key: the service is being sealed. */
@@ -148,7 +148,7 @@ export class Audit {
     return `"time":"${this.time()}","type":"${type}"${r.text}${problem}`;
   }
 
-  /** Builds a request's part of its lines, once: at once, or over several turns of the event loop if it is large. */
+  /** Builds a request's part of its lines once: immediately, or over several turns of the event loop if it is large. */
   prepare(r: AuditedRequest): Promise<void> | undefined {
     if (r.text !== undefined) return undefined;
     if (r.sent.bytes > muchBytes) return this.prepareMuch(r);

@@ -24,7 +24,7 @@ export interface Carrier {
   close(): void;
 }
 
-/** The most lines that are sent together. */
+/** The maximum number of lines that are sent together. */
 const mostLines = 1000;
 /** A datagram over IPv4 has 65,507 bytes. */
 const datagramBytes = 65_507;

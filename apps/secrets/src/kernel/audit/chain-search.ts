@@ -51,7 +51,9 @@ interface Line {
 }
 
 const rowsAtOnce = 500;
-/** A table of years is searched in parts: each returns after this time, with what it has found. */
+/**
+ * A table of several years is searched in parts. Each part returns after this time, with the lines that it has found.
+ */
 const searchMs = 2_000;
 
 /** Finds lines of the chained audit table, newest first. `searchMs`: how long one search may take. */
@@ -115,7 +117,9 @@ function isMeant({ request, auth }: Line, query: ChainQuery): boolean {
   );
 }
 
-/** $1 and $2 from and to when; $3, $4, $5 the row to continue from, and $6 whether lines of it are left; $7 needles. */
+/**
+ * $1 and $2 start and end time; $3, $4, $5 the row to continue from, $6 whether some of its lines are left; $7 needles.
+ */
 const SEARCH = {
   name: 'audit-chain-search',
   text: `SELECT chain, sequence, at_ms,

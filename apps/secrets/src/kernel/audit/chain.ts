@@ -46,7 +46,7 @@ const pageSize = 100;
 
 /**
  * Audit lines of changes in a table, one row per batch, written in the transaction that makes the changes. Every row
- * has a keyed digest of itself and the row before it, so that nothing can be changed, removed or inserted; each process
+ * has a keyed digest of itself and the previous row, which reveals changed, removed and inserted rows. Each process
  * start begins a new chain.
  */
 export class AuditChain {
@@ -55,7 +55,10 @@ export class AuditChain {
 
   constructor(private readonly parts: AuditChainDeps) {}
 
-  /** Appends the lines of a batch. The end is locked until the transaction ends, so that the chain has only one. */
+  /**
+   * Appends the lines of a batch. The end of the chain is locked until the transaction ends, so that the chain does not
+   * fork.
+   */
   readonly append = async (tx: Tx, lines: readonly string[]): Promise<void> => {
     await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [this.id]);
     const { rows } = await tx.query<Pick<ChainRow, 'sequence' | 'digest'>>(
@@ -97,8 +100,8 @@ export class AuditChain {
   }
 
   /**
-   * Verifies the rows after `after`, for a limited time: a table of years is verified in parts. `storedHeads` were
-   * saved earlier: the rows before them must still exist. `heads` are the ends of this part.
+   * Verifies the rows after `after`, for a limited time, because a table of several years is verified in parts.
+   * `storedHeads` were saved earlier; their rows must still exist. `heads` are the ends of this part.
    */
   async verify(storedHeads: readonly ChainHead[] = [], after?: ChainHead): Promise<ChainReport> {
     const { recording, verifyMs = 10_000 } = this.parts;
@@ -148,7 +151,7 @@ export class AuditChain {
     return head;
   }
 
-  /** Whether there is such a row. The part that ended with it has verified it. */
+  /** Whether such a row exists. The previous part, which ended with it, has verified it. */
   private async matches({ chain, sequence, digest }: ChainHead): Promise<boolean> {
     const { rows } = await this.parts.database.query<Pick<ChainRow, 'digest'>>(
       'SELECT digest FROM audit_record WHERE chain = $1 AND sequence = $2',

@@ -5,19 +5,19 @@ export class AuditFailed extends Error {
   override readonly name = 'AuditFailed';
 }
 
-/** How often at most a failing device is tried without a request. */
+/** The shortest time between two attempts with a failing device without a request. */
 const triedEveryMs = 250;
 
 /**
- * The devices of this node. A line counts as written when one of them has it; a failing device is named in the log, and
- * in the error if all fail. Remote receivers are only waited for if no local device wrote the line.
+ * The devices of this node. A line is written if one of them has it. The log names a failing device, as does the error
+ * if all fail. A request waits for remote receivers only if no local device wrote the line.
  */
 export class DeviceSet {
   /** Lines that devices failed to write, since the start. */
   failures = 0;
   /** Whether some device shows accessors of tokens. */
   showsAccessors = false;
-  /** Lines that no device wrote, since the last that one did. */
+  /** Lines that no device wrote, since the last written line. */
   private refused = 0;
   private refusedSinceMs = 0;
   private triedMs = 0;
@@ -80,7 +80,7 @@ export class DeviceSet {
   }
 
   /**
-   * Whether lines can be written, for `/readyz`. After lines that no device wrote, it tries now and then with a test
+   * Whether lines can be written, for `/readyz`. If no device wrote the last lines, it sometimes tries with a test
    * line, because no more requests may arrive.
    */
   async accepts(): Promise<boolean> {
@@ -95,7 +95,7 @@ export class DeviceSet {
     return this.refused === 0;
   }
 
-  /** Reopens all. Throws the failure of the first that cannot be opened, after all were tried. */
+  /** Reopens all devices. After trying all, throws the failure of the first that cannot be opened. */
   async reopen(): Promise<void> {
     const results = await Promise.allSettled(this.all.map((device) => device.reopen()));
     const failed = results.find((result) => result.status === 'rejected');

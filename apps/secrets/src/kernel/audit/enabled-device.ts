@@ -19,7 +19,7 @@ export interface Receivers {
 /** A device as it is stored for all nodes. */
 export type StoredDevice = StoredFile | StoredReceiver;
 
-/** What devices by API may use on this node. */
+/** What devices that are enabled by API may use on this node. */
 export interface NodeParts {
   /** Undefined: files are off. */
   readonly folder: DeviceFolder | undefined;

@@ -3,7 +3,7 @@ import { type FileHandle, open, stat } from 'node:fs/promises';
 import { type AuditDevice, DeviceFailed } from './device';
 import { LineWriter, type WriterLimits } from './line-writer';
 
-/** How often at most the file's path is checked. */
+/** The shortest time between two checks of the file's path. */
 const lookEveryMs = 1000;
 const appending = constants.O_APPEND | constants.O_CREAT | constants.O_WRONLY;
 
@@ -115,10 +115,10 @@ export class FileDevice implements AuditDevice {
   }
 }
 
-/** Whether a file ends with a whole line; a killed process or a full disk may have left part of one. */
+/** Whether a file ends with a complete line; a killed process or a full disk may have left an incomplete line. */
 async function endsLine(file: string, size: number): Promise<boolean> {
   if (size === 0) return true;
-  // A file that this process may not write was created by another.
+  // If this process may not write the file, another process created it.
   const handle = await open(file, 'r').catch(() => undefined);
   if (!handle) return true;
   try {

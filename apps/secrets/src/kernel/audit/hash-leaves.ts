@@ -20,17 +20,17 @@ const hashLength = 78;
 
 /** The text of some fields for a line. */
 export interface ShownFields {
-  /** The members of a JSON object, without its braces: every text and number in them replaced by its keyed hash. */
+  /** The members of a JSON object, without its braces, with every string and number replaced by its keyed hash. */
   readonly text: string;
-  /** False if something was left out: undeclared fields, or fields for which there was no room. */
+  /** False if fields were omitted because they are undeclared or there was no space for them. */
   readonly whole: boolean;
 }
 
 /**
- * Fields for a line: every text and number in them, at any depth, is replaced by its keyed hash. Booleans and null
- * stay, and so do fields in `clear`, names in `named`, and keys, unless they look like a token or are names in a list.
- * Fields outside `declared`, and those that would make the text longer than `room` characters, are left out before they
- * cost time.
+ * Fields for a line. Every string and number in them, at any depth, is replaced by its keyed hash. These are not:
+ * booleans, null, fields in `clear`, names in `named`, and keys, unless a key looks like a token or is a name in a
+ * list. Fields outside `declared`, and fields that do not fit into `room` characters, are omitted before they cost
+ * time.
  */
 export function shownFields(
   fields: object,
@@ -89,7 +89,7 @@ function lengthOf(value: unknown, isClear: boolean, most: number): number {
   return length;
 }
 
-/** How tokens of this service and of its family begin; such text is never a name. */
+/** How tokens of this service, Vault and OpenBao begin; such a string is never a name. */
 const likeToken = /^(?:hv)?[sbr]\.[\w-]{20,}/;
 
 function hashedMember(key: string, value: unknown, rules: LeafRules): string {

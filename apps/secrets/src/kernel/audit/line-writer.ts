@@ -15,23 +15,25 @@ class LineBatch {
 
 /** Limits of a writer; all have defaults. */
 export interface WriterLimits {
-  /** A write that takes longer counts as failed; 5 s. */
+  /** A write that takes longer has failed; 5 s. */
   readonly patienceMs?: number;
-  /** Characters that may wait; above this, lines are refused at once, long ones above half of it; 32 MiB. */
+  /**
+   * How many characters may wait; 32 MiB. Above this, lines are refused at once; long lines already above half of it.
+   */
   readonly waitingBytes?: number;
   /** Flush lines to the disk. */
   readonly sync?: boolean;
 }
 
 const lineEnd = 10;
-/** Lines longer than this leave the last room of a slow sink to others. */
+/** Lines longer than this may not use the last half of a slow sink's queue. */
 const longLine = 8 * 1024;
 
 /**
  * Appends lines to an open file descriptor. Lines that arrive during a write are written together with the next one.
- * Only a limited number of lines wait for a stuck sink, for a limited time; others are refused, and new lines are
- * refused at once until the stuck write returns. A failed write may have left part of a line: the next one starts on a
- * new line, so that it can be parsed.
+ * Only a limited number of lines wait for a stuck sink, for a limited time; other lines are refused. Until the stuck
+ * write returns, new lines are refused at once. A failed write may have left part of a line, so the next write begins
+ * on a new line and can be parsed.
  */
 export class LineWriter {
   private next: LineBatch | undefined;
@@ -126,7 +128,7 @@ export class LineWriter {
   private writeAll(bytes: Buffer, from: number, startedMs: number, callback: (error: Error | null) => void): void {
     write(this.descriptor(), bytes, from, bytes.length - from, null, (error, count) => {
       if (error) {
-        // A pipe that is full and must not block: try again until patience ends.
+        // The pipe is full and must not block: try again until the time is over.
         if (error.code === 'EAGAIN' && performance.now() - startedMs < (this.limits.patienceMs ?? 5000)) {
           setTimeout(() => this.writeAll(bytes, from, startedMs, callback), 5);
         } else callback(error);

@@ -9,7 +9,7 @@ interface ReadTrailDeps {
   readonly line: (request: AuditedRequest) => string;
   /** This node records reads. */
   readonly recording: boolean;
-  /** Reads are kept this long. */
+  /** How long reads are kept. */
   readonly days: number;
 }
 
@@ -71,8 +71,8 @@ const deletedAtOnce = 5000;
 const longestPath = 500;
 
 /**
- * Who read which secret, in a table. Reads are noted in memory and written together about every second, so none waits
- * for the database; those of the last second are lost with the process. The audit devices have every read.
+ * Who read which secret, in a table. Reads are noted in memory and written together about once a second, so they do not
+ * wait for the database. If the process dies, the reads of the last second are lost. The audit devices have every read.
  */
 export class ReadTrail {
   /** Reads that this node did not record, because too many waited. */
@@ -141,7 +141,7 @@ export class ReadTrail {
     if (this.waiting.size === hasMany) background.wake('audit-reads');
   }
 
-  /** Writes what waits, after a write that is under way. Called before the process ends, too. */
+  /** Writes the waiting reads, after a write that is under way. Also called before the process ends. */
   write(): Promise<void> {
     const write = this.lastWrite.then(() => this.writeWaiting());
     this.lastWrite = write.catch(() => undefined);
@@ -153,7 +153,7 @@ export class ReadTrail {
     if (noted.size === 0) return;
     this.waiting = new Map();
     this.waitingLength = 0;
-    // In one order, so that nodes wait for each other's rows in one direction.
+    // In one order, so that nodes do not wait for each other's rows in a circle.
     const left = [...noted].sort(([, a], [, b]) => a.id.compare(b.id));
     try {
       while (left.length > 0) {
@@ -222,7 +222,7 @@ export class ReadTrail {
     ]);
   }
 
-  /** What could not be written waits for the next time. */
+  /** Reads that could not be written wait for the next attempt. */
   private putBack(left: readonly (readonly [string, NotedReads])[]): void {
     for (const [key, reads] of left) {
       const newer = this.waiting.get(key);

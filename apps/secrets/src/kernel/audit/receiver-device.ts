@@ -12,7 +12,7 @@ interface WaitingLine {
 
 /** Characters that may wait for a receiver; above this, new lines are dropped. */
 const waitingChars = 8 * 1024 * 1024;
-/** Characters that are sent together, unless a single line has more. */
+/** How many characters are sent together, unless a single line has more. */
 const batchChars = 256 * 1024;
 const shortestRestMs = 250;
 const longestRestMs = 2_000;
@@ -33,10 +33,10 @@ export interface ReceiverDeviceParts {
 }
 
 /**
- * Sends lines to a receiver, in order and in batches. A line counts as written once the receiver has confirmed it
- * (http), or this machine has sent it (socket, syslog). Unsent lines wait, up to a limit, and are sent again once the
- * receiver recovers; dropped lines are counted and reported to the receiver by a line of type `gap`. A caller waits for
- * at most twice the timeout of the receiver, and not at all if the receiver is known to be unavailable.
+ * Sends lines to a receiver, in order and in batches. A line is written once the receiver has confirmed it (http), or
+ * this machine has sent it (socket, syslog). Unsent lines wait, up to a limit, and are sent again once the receiver
+ * recovers. Dropped lines are counted, and a line of type `gap` reports their number to the receiver. A caller waits
+ * for at most twice the timeout of the receiver, and does not wait if the receiver is known to be unavailable.
  */
 export class ReceiverDevice implements AuditDevice {
   readonly type: AuditReceiver['type'];
@@ -191,7 +191,7 @@ export class ReceiverDevice implements AuditDevice {
     }, this.restMs).unref();
   }
 
-  /** A line that the receiver always refuses would block all others: it is found and dropped. */
+  /** A line that the receiver always refuses would block all others, so it is found and dropped. */
   private refused(batch: readonly WaitingLine[], error: LineRefused): void {
     if (batch.length > 1) {
       this.oneByOne = batch.length;

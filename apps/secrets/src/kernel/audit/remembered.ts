@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 
 /**
- * A cache of the hashes of a few thousand short strings, by recent use. The strings themselves are not stored: they are
- * secrets, and would outlive their owner. Two generations of plain maps are cheaper than an LRU order: a used text
- * moves to the young map; when that is full, it becomes the old one, and the old one is dropped. Strings longer than
- * `longest` are not cached.
+ * A cache of the hashes of a few thousand recently used strings. The strings themselves are not stored, because they
+ * are secrets and would outlive their owner. Two generations of plain maps are cheaper than an LRU order: a used string
+ * moves to the young map; when that is full, it becomes the old map, and the former old map is dropped. Strings longer
+ * than `longest` are not cached.
  */
 export class Remembered {
   private young = new Map<string, string>();

@@ -9,12 +9,12 @@ import { type NodeParts, openDevice, RECEIVERS_SETTING, type StoredDevice } from
 import type { HeaderRule } from './headers';
 
 const filePrefix = 'audit-device/';
-/** Separate from files: versions without receivers would read them as files. */
+/** Stored separately from files, because versions without receivers would read them as files. */
 const receiverPrefix = 'audit-receiver/';
 const headerPrefix = 'audit-header/';
 const cellOf = (row: string) => ({ table: 'setting', row, column: 'sealed' });
 
-/** Limits, because every line goes to every device and contains every header. */
+/** These are limited because every line goes to every device and contains every header. */
 const mostDevices = 16;
 const mostHeaders = 64;
 
@@ -57,7 +57,7 @@ export class StoredAudit {
     return this.rules;
   }
 
-  /** Whether there is such a device, even if another node has only just enabled it. */
+  /** Whether such a device exists, even if another node has only just enabled it. */
   async has(path: string): Promise<boolean> {
     if (this.devices.has(path)) return true;
     await this.parts.storage.changes.catchUp();
@@ -66,8 +66,8 @@ export class StoredAudit {
   }
 
   /**
-   * Enables a device on every node, once its file or receiver has accepted a line. All nodes write to it when this
-   * resolves. Throws `invalid` if the path or the file is in use, or the line cannot be written.
+   * Enables a device on every node, if its file or receiver accepts a line. All nodes write to it when this resolves.
+   * Throws `invalid` if the path or the file is in use, or the line cannot be written.
    */
   async enable(path: string, device: StoredDevice): Promise<void> {
     const { audit } = this.parts;

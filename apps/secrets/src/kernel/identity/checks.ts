@@ -12,7 +12,9 @@ export function isId(text: string): boolean {
   return uuid.test(text);
 }
 
-/** Policy names in lower case, sorted, each once. Throws `malformed` for `root`, which no identity may carry. */
+/**
+ * Policy names in lower case, sorted, without duplicates. Throws `malformed` for `root`, which no identity may have.
+ */
 export function checkPolicies(policies: readonly string[]): string[] {
   const names = [...new Set(policies.map((name) => name.trim().toLowerCase()))].filter((name) => name !== '').sort();
   if (names.includes('root')) throw new Refusal('malformed', 'policies cannot contain root');
@@ -48,7 +50,7 @@ function hasControls(text: string): boolean {
   return /[\u0000-\u001F\u007F]/.test(text);
 }
 
-/** True when a statement failed because of a unique index; with a name, of that one. */
+/** True if a statement failed because of a unique index; with a name, because of that index. */
 export function isTaken(error: unknown, index?: string): boolean {
   const { code, constraint } = error as { code?: string; constraint?: string };
   return code === '23505' && (index === undefined || constraint === index);

@@ -11,7 +11,7 @@ import { cellOf, type EntityAliasRow, type SealedPrincipal, toEntity, toEntityAl
 import { GROUPS_OF_ENTITY } from './statements';
 import type { Entity, EntityAlias, EntityDetails, IdentityNeeds, IdentityPage, Metadata } from './types';
 
-/** Fields of an entity to write; those left out keep their value. */
+/** Fields of an entity to write; omitted fields keep their value. */
 export interface EntityWrite {
   readonly name?: string;
   readonly metadata?: Metadata;
@@ -19,7 +19,7 @@ export interface EntityWrite {
   readonly disabled?: boolean;
 }
 
-/** Names the entity a write is about: by id (which must exist), by name (created when absent), or neither (created). */
+/** Names the entity to write: by id (it must exist), by name (it is created if absent), or neither (it is created). */
 export interface EntityRef {
   readonly id?: string;
   readonly name?: string;
@@ -115,7 +115,7 @@ export class Entities {
     return mapInSlices(rows, ({ id, name, aliases }) => ({ id, name, aliases: this.opened(aliases) }));
   }
 
-  /** How many there are, in all namespaces. */
+  /** The number of entities in all namespaces. */
   count(): Promise<number> {
     return this.needs.database.prisma.entity.count();
   }

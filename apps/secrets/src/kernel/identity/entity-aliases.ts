@@ -18,7 +18,7 @@ export interface AliasMount {
   readonly local: boolean;
 }
 
-/** Fields of an alias to write; those left out keep their value. */
+/** Fields of an alias to write; omitted fields keep their value. */
 export interface AliasWrite {
   readonly name?: string;
   readonly mount?: AliasMount;
@@ -28,7 +28,7 @@ export interface AliasWrite {
 
 const perEntityAndMount = 'entity_alias_entity_id_mount_id_key';
 
-/** Entity aliases. One name per mount and one alias per entity and mount are unique indexes, not reads. */
+/** Entity aliases. Unique indexes ensure one name per mount and one alias per entity and mount. */
 export class EntityAliases {
   constructor(
     private readonly needs: IdentityNeeds,
@@ -126,7 +126,7 @@ export class EntityAliases {
     );
   }
 
-  /** Inserts inside an open transaction; a taken name surfaces as the database's error. */
+  /** Inserts inside an open transaction; a taken name throws the database's error. */
   async insert(tx: Tx, alias: Omit<EntityAlias, 'id' | 'createdAtMs' | 'updatedAtMs'>): Promise<EntityAlias> {
     const id = randomUUID();
     const nowMs = this.needs.clock.now();
@@ -203,7 +203,7 @@ export class EntityAliases {
       equalMetadata(after.customMetadata, before.customMetadata);
     if (same) return { alias: before, outcome: 'unchanged' as const };
     if (after.entityId !== before.entityId) await this.requireEntity(tx, before.namespaceId, after.entityId);
-    // Data of an auth method about a login does not apply to another name, mount or entity.
+    // The auth method's data about a login is not valid for another name, mount or entity.
     if (!login || after.entityId !== before.entityId) await leaveGroupsOf(tx, before);
     const saved = await this.save(tx, login ? after : { ...after, groupNames: undefined });
     return { alias: saved, outcome: 'changed' as const };

@@ -29,7 +29,7 @@ export class GroupAliases {
     private readonly groups: Groups,
   ) {}
 
-  /** Creates an alias; without a group, an external one is created. */
+  /** Creates an alias; without a group, it creates an external group. */
   async create(namespaceId: string, write: GroupAliasWrite): Promise<GroupAlias> {
     const id = randomUUID();
     const name = write.name || `entity-${randomUUID()}`;
@@ -53,7 +53,7 @@ export class GroupAliases {
     });
   }
 
-  /** Changes an alias; fields left out keep their value. Throws `malformed` for an unknown id. */
+  /** Changes an alias; omitted fields keep their value. Throws `malformed` for an unknown id. */
   async update(namespaceId: string, id: string, write: GroupAliasWrite): Promise<GroupAlias> {
     if (write.name) checkName('alias', write.name);
     return this.commit(write.groupId, async (tx) => {
@@ -71,7 +71,7 @@ export class GroupAliases {
       };
       const data = { ...this.columns(after), updatedAtMs: after.updatedAtMs };
       await tx.prisma.groupAlias.update({ where: { id: lockedRow }, data, select: { id: true } });
-      // Memberships came from logins under the old name and mount, and must end with it.
+      // Memberships came from logins under the old name and mount, so they must end.
       const moved =
         after.groupId !== before.groupId || after.mountId !== before.mountId || !sameName(after.name, before.name);
       if (moved) await dropMembers(tx, before.groupId);
@@ -99,7 +99,7 @@ export class GroupAliases {
     return mapInSlices(rows, (row) => toGroupAlias(this.needs.barrier, row));
   }
 
-  /** Removes an alias and the memberships it brought; the group stays, and an absent alias is not an error. */
+  /** Removes an alias and the memberships from its logins, but not the group. An absent alias is not an error. */
   async delete(namespaceId: string, id: string): Promise<void> {
     if (!isId(id)) return;
     await this.needs.committer.transaction(

@@ -9,7 +9,7 @@ import { byName, idOfName, idsAfter, numbered, readInPages } from './pages';
 import { cellOf, type SealedPrincipal, toGroup, toGroupAlias } from './rows';
 import type { Group, GroupDetails, GroupType, IdentityNeeds, IdentityPage, Metadata } from './types';
 
-/** Fields of a group to write; those left out keep their value. */
+/** Fields of a group to write; omitted fields keep their value. */
 export interface GroupWrite {
   readonly name?: string;
   readonly type?: string;
@@ -37,7 +37,9 @@ interface ListedGroup {
 export class Groups {
   constructor(private readonly needs: IdentityNeeds) {}
 
-  /** Creates or changes a group: by id (which must exist), by name (created when absent), or neither (created). */
+  /**
+   * Creates or changes a group: by id (it must exist), by name (it is created if absent), or neither (it is created).
+   */
   async write(
     namespaceId: string,
     ref: { id?: string; name?: string },
@@ -53,7 +55,7 @@ export class Groups {
       throw new Refusal('malformed', `invalid group type ${JSON.stringify(fields.type)}`);
     }
     const run = async (tx: Tx) => {
-      // Two writes without cycles could create one together, so they take turns.
+      // Two writes that each create no cycle could create one together, so writes take turns.
       if (fields.memberGroupIds) await lockMembers(tx, namespaceId);
       const before = await this.lock(tx, namespaceId, ref);
       if (!before && ref.id !== undefined) throw new Refusal('malformed', 'invalid group ID');
@@ -229,7 +231,7 @@ export class Groups {
   /** Members live in the group's namespace or in one above it. */
   private async requireMembers(tx: Tx, group: Group, kind: 'entity' | 'group', ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return;
-    // One array, because there may be more of them than a statement may have parameters.
+    // One array, because there may be more members than a statement may have parameters.
     const rows = await tx.prisma.$queryRaw<{ id: string; namespace_id: string }[]>`
       SELECT id, namespace_id FROM ${Prisma.raw(`"${kind}"`)} WHERE id = ANY(${ids.filter(isId)}::uuid[]) ORDER BY id FOR KEY SHARE`;
     const found = new Map(rows.map((row) => [row.id, row.namespace_id]));

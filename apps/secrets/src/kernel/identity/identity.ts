@@ -27,14 +27,14 @@ export class Identity {
     this.views = new IdentityViews(needs);
   }
 
-  /** The view of an entity, or of the one it was merged into; undefined if it no longer exists. */
+  /** The view of an entity, or of the entity into which it was merged; undefined if it no longer exists. */
   find(entityId: string): Promise<IdentityView | undefined> {
     return this.views.of(entityId);
   }
 
   /**
-   * The entity of a login: found by its alias or created, and added to the external groups of the mount that have one
-   * of the names. Throws `denied` for a disabled entity.
+   * The entity of a login, found by its alias or created. It joins the mount's external groups that have one of the
+   * names. Throws `denied` for a disabled entity.
    */
   async login(
     namespaceId: string,
@@ -49,7 +49,7 @@ export class Identity {
     return { entityId: view.entityId, aliasId: found.id };
   }
 
-  /** Updates the external groups of a renewed token's entity to those that its auth method named. */
+  /** Updates the external groups of a renewed token's entity to the groups that its auth method named. */
   async rejoinRenewed({
     record,
     groupAliases,

@@ -41,9 +41,9 @@ export class Logins {
   }
 
   /**
-   * Updates the external groups of an entity when a token of its login is renewed: by the names that the auth method
-   * gives now, or gave at the last login, for any token. If the login's alias is gone, for example after a merge, no
-   * provider decides its groups. Tokens of earlier versions do not record their alias.
+   * Updates the external groups of an entity when a token of its login is renewed. It uses the names from the auth
+   * method now, or from the last login with any token. If the login's alias no longer exists, for example after a
+   * merge, the groups do not change. Tokens of earlier versions do not record their alias.
    */
   async rejoin(
     entityId: string,
@@ -56,7 +56,7 @@ export class Logins {
       ? alias?.id === login.aliasId
       : login.entityId === entityId || alias?.mergedFromIds.includes(login.entityId);
     if (!isOfLogin) return;
-    // The current names also count for every other token of the same login.
+    // The current names also apply to all other tokens of the same login.
     if (alias && names) await this.refresh(alias, { ...alias, groupAliases: names });
     const groupNames = names ?? alias?.groupNames;
     if (groupNames) await this.joinGroups(entityId, mountId, groupNames);
@@ -68,8 +68,8 @@ export class Logins {
   }
 
   /**
-   * Makes an entity a member of exactly those external groups of a mount whose alias has one of the names.
-   * Called at login and at renewal.
+   * Makes an entity a member of exactly the external groups of a mount whose alias has one of the names. Called at
+   * login and renewal.
    */
   async joinGroups(entityId: string, mountId: string, names: readonly string[]): Promise<void> {
     const hashes = names.map((name) => aliasNameHash(this.needs.barrier, 'group', mountId, name));
@@ -116,7 +116,7 @@ export class Logins {
     const { namespaceId, mount, aliasName, metadata } = login;
     checkName('alias', aliasName);
     const run = async (tx: Tx) => {
-      // Two first logins at the same moment: the other one created it.
+      // Two first logins happened at the same time, and the other one created the entity.
       const newAlias = await this.aliases.findByName(mount.uuid, aliasName, tx.prisma);
       if (newAlias) return newAlias;
       const entity = await this.entities.insert(tx, namespaceId, {});
@@ -156,12 +156,12 @@ export class Logins {
       metadata: Metadata | null;
     },
   ): Promise<void> {
-    // A method without groups never wrote any: an empty list is only stored to replace another.
+    // A method without groups never wrote any. An empty list is stored only to replace another list.
     const groupNames = nonEmpty(groupAliases);
     if (equalMetadata(before.metadata, metadata) && equalNames(before.groupNames, groupNames)) return;
     await this.needs.committer.transaction(
       async (tx) => {
-        // Read again under a lock: the alias may just have moved to another entity, or be gone.
+        // Read again under a lock, because the alias may just have been moved to another entity or removed.
         const alias = await this.aliases.lockById(tx, namespaceId, before.id);
         if (alias)
           await this.aliases.save(tx, { ...alias, metadata, groupNames: groupNames ?? (alias.groupNames && []) });

@@ -17,7 +17,9 @@ export async function touchGroupsOf(tx: Tx, members: Members, nowMs: number): Pr
   return ids;
 }
 
-/** Adds an entity to the groups of another: internal ones, and those of the mounts whose aliases move to it. */
+/**
+ * Adds an entity to the groups of another: to internal groups, and to groups of the mounts whose aliases move to it.
+ */
 export async function joinGroupsOf(
   tx: Tx,
   { fromId, toId, mountIds }: { readonly fromId: string; readonly toId: string; readonly mountIds: readonly string[] },

@@ -1,7 +1,7 @@
 import { Prisma } from '../../generated/prisma/client';
 import type { Tx } from '../storage/types';
 
-/** Long listings are read this many rows at a time, so that others get their turn between two pages. */
+/** Long listings are read this many rows at a time, so that other requests run between two pages. */
 const AT_ONCE = 1000;
 
 /** Reads rows page by page, each after the last row of the previous one, until the end or the requested number. */
@@ -22,7 +22,7 @@ export async function readInPages<Row>(
 const SHAPE = '00000000-0000-0000-0000-000000000000';
 const DIGITS = '0123456789abcdef';
 
-/** The ids after a string, bytewise: a listing may continue after a string that is not an id. */
+/** The ids after a string, bytewise; the string need not be an id. */
 export function idsAfter(text: string): { gt: string } | { gte: string } {
   for (let at = 0; at < SHAPE.length; at++) {
     const start = text.slice(0, at);

@@ -1,8 +1,8 @@
 import type { Statement } from '../storage/database';
 
-// Everything else in this folder uses Prisma. These statements serve logins and the views for access checks: a node
-// that is cut off from notices reads a view with every request, and every node reads all of them after a group has
-// changed. Through Prisma such a read costs several times as much CPU time; decision 0005 has the figures.
+// Everything else in this folder uses Prisma. These statements are for logins and for the views of access checks. A
+// node that gets no notices reads a view with every request, and every node reads all views after a group has changed.
+// Through Prisma such a read takes several times as much CPU time (decision 0005).
 
 const ROW = `id, namespace_id AS "namespaceId", created_at_ms AS "createdAtMs", updated_at_ms AS "updatedAtMs", sealed`;
 const GROUPS = `
@@ -41,7 +41,10 @@ export const VIEW_GROUPS: Statement = {
   text: `SELECT ${ROW}, name, type, version FROM "group" WHERE id IN (SELECT id FROM (${GROUPS}) AS mine) ORDER BY id`,
 };
 
-/** $1 numbers of the questions, $2 mounts, $3 hashes of alias names, $4 whether groups count, $5 and $6 hashes of group names by number. */
+/**
+ * $1 numbers of the logins, $2 mounts, $3 hashes of alias names, $4 whether to look up groups, $5 and $6 hashes of
+ * group names by number.
+ */
 export const KNOWN_LOGINS: Statement = {
   name: 'identity-logins',
   text: `WITH asked AS (
@@ -60,7 +63,7 @@ export const KNOWN_LOGINS: Statement = {
     FROM asked q JOIN entity_alias a ON a.mount_id = q.mount_id AND a.name_hash = q.name_hash`,
 };
 
-/** Groups of a mount ($1) that have one of the names ($2) and lack an entity ($3), or the other way round. */
+/** Groups of a mount ($1) that have one of the names ($2) but not the entity ($3) as a member, or vice versa. */
 export const GROUP_MOVES: Statement = {
   name: 'group-alias-membership',
   text: `SELECT a.group_id, a.name_hash = ANY($2) AS wanted FROM group_alias a

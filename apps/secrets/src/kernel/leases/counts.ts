@@ -10,7 +10,7 @@ export type LeaseCounts = Record<
 
 /** If counting takes longer, it is not repeated for every scrape. */
 const QUICK_MS = 250;
-/** Counting takes at most 1/n of the time. */
+/** A node spends at most 1/n of its time on counting. */
 const SHARE = 20;
 
 /** Row counts for charts. Counting millions takes a while: then the result is used for twenty times as long. */
@@ -60,7 +60,7 @@ export async function countLeases({ database, clock }: Rows): Promise<LeaseCount
   };
 }
 
-/** What is counted when it will expire soon; `certificates` has revoked ones, too. */
+/** The kinds of objects that are counted if they expire soon; `certificates` includes revoked ones. */
 export type ExpiringKind = 'tokens' | NonNullable<Backend['expiring']>;
 
 const DAY_MS = 86_400_000;
@@ -70,8 +70,8 @@ export const withins = { '1d': DAY_MS, '7d': 7 * DAY_MS, '30d': 30 * DAY_MS } as
 type ExpiringCounts = Readonly<Record<ExpiringKind, Readonly<Record<keyof typeof withins, number>>>>;
 
 /**
- * Counts tokens, certificates and newest versions of secrets that expire within a day, a week and 30 days. `keyAt` makes
- * a key of the index by expiry that some engines keep.
+ * Counts tokens, certificates and newest versions of secrets that expire within a day, a week and 30 days. `keyAt`
+ * returns a key of the index by expiry that some engines have.
  */
 export async function countExpiring(
   { database, clock }: Rows,

@@ -19,7 +19,7 @@ const CLAIMED_AT_ONCE = 20;
 const AT_ONCE = 10;
 const MAX_PAUSE_MS = 5 * 60_000;
 
-// An intent waits while its owner lives: a running call must not be undone.
+// An intent waits while its owner is alive, because a running call must not be undone.
 const CLAIM: Statement = {
   name: 'intent-claim',
   text: `UPDATE intent SET due_at_ms = $1::bigint + ${CLAIM_MS}, attempts = attempts + 1, owner = $2 WHERE id IN (
@@ -38,8 +38,9 @@ const ABANDON_INTENTS: Statement = {
 };
 
 /**
- * Undoes what calls started in other systems but never finished: at once if the call failed or its node is gone, and
- * again when no outside system can still be working on it. An intent that is being undone can no longer be settled.
+ * Undoes what calls started in other systems but never finished. It does this at once if the call failed or its node is
+ * dead, and again when no outside system can still be working on the call. An intent that is being undone can no longer
+ * be settled.
  */
 export class IntentSweep {
   private readonly running = new Map<string, number>();
@@ -68,7 +69,7 @@ export class IntentSweep {
   private async oneOfMount(row: IntentRow): Promise<void> {
     const count = (by: number) => this.running.set(row.mount_id, (this.running.get(row.mount_id) ?? 0) + by);
     count(1);
-    // An intent that cannot even be postponed stays claimed by this node until the claim ends.
+    // If an intent cannot be postponed either, it stays claimed by this node until the claim ends.
     await this.undo(row).catch((error) => this.storage.log?.warn({ err: error }, 'an intent could not be put off'));
     count(-1);
     if (this.running.get(row.mount_id) === 0) this.running.delete(row.mount_id);

@@ -45,7 +45,7 @@ const LIST_PAGE = 1000;
 /** The state of a bulk revocation when the caller stopped waiting. */
 export interface BulkOutcome {
   readonly jobId: string;
-  /** Leases and tokens still to be ended, with all that these tokens created; none means done. */
+  /** Leases and tokens that must still be ended, with everything that these tokens created; none means done. */
   readonly left: number;
   readonly failed: number;
   /** A failed lease, and why. */
@@ -67,7 +67,7 @@ const INTENTS = 'intents';
 const RESTS = 'lease-rests';
 const TOKEN_TAIL = /^h[0-9a-f]{64}$/;
 
-/** All lifetimes: secrets and tokens, from registration to end. They are only in the database. */
+/** The lifetimes of all secrets and tokens, from registration to end. They are stored only in the database. */
 export class Leases {
   readonly tokens: TokenEndings;
   readonly renewal: TokenRenewal;
@@ -109,7 +109,7 @@ export class Leases {
     return this.sweep.queued;
   }
 
-  /** No new revocations start; those under way finish. */
+  /** Starts no more revocations; running ones finish. */
   stop(): void {
     this.sweep.stop();
   }
@@ -156,7 +156,7 @@ export class Leases {
       maxTtlSeconds: secret.maxTtlSeconds ?? 0,
       capMs,
     };
-    // Creating a secret means that the system has answered.
+    // The creation of the secret shows that the system answers.
     if (mount.backend.secrets[secret.type]?.revoke) this.noteAnswer(mount.uuid, now);
     const role = path.slice(path.lastIndexOf('/') + 1);
     const facts = { namespaceId: namespace.uuid, mountId: mount.uuid, path, role };
@@ -208,7 +208,7 @@ export class Leases {
     const { rows } = await database.query<StoredLease>(sql.FIND, [leaseHash(barrier, id)]);
     if (!rows[0] || rows[0].namespace_id !== namespaceId) return undefined;
     const lease = await this.open(rows[0]);
-    // The tail is enough to find the row, but the rest of the id must match, too.
+    // The tail finds the row, but the rest of the id must also match.
     return lease.id === id ? lease : undefined;
   }
 
@@ -253,12 +253,12 @@ export class Leases {
   }
 
   /**
-   * Ends one lease, or the token of an id from a listing; an unknown one is not an error. With `queued` the sweep
+   * Ends one lease, or the token of an id from a listing; an unknown id is not an error. With `queued` the sweep
    * revokes it; otherwise a failure is thrown as `invalid` and the lease stays.
    */
   async revoke(namespaceId: string, id: string, { queued = false } = {}): Promise<void> {
     const token = this.tokenOf(id);
-    // The tail is enough to find the row, but the rest of the id and the namespace must match, too.
+    // The tail finds the row, but the rest of the id and the namespace must also match.
     if (token) return this.tokens.endAt(namespaceId, id.slice(0, id.lastIndexOf('/') + 1), token);
     const lease = await this.find(namespaceId, id);
     if (!lease) return;
@@ -268,7 +268,7 @@ export class Leases {
       return;
     }
     const { database, changes, clock } = this.storage;
-    // Marked first: if this node dies in between, another one revokes the lease instead of showing it as live.
+    // Marked first: if this node dies in between, another node revokes the lease instead of showing it as live.
     await database.query(sql.TAKE, [lease.hash, clock.now() + 2 * REVOCATION_MS, changes.id]);
     try {
       await this.revocation.end(lease);
@@ -289,7 +289,7 @@ export class Leases {
     { forced = false, waitMs = 30_000 }: { forced?: boolean; waitMs?: number } = {},
   ): Promise<BulkOutcome> {
     const { jobs, background } = this.storage;
-    // A whole id is a prefix too, but its tail is not in the database.
+    // A complete id is also a prefix, but its tail is not in the database.
     if (await this.find(namespaceId, anyPrefix)) {
       await this.revoke(namespaceId, anyPrefix);
       return { jobId: '', left: 0, failed: 0 };
@@ -304,7 +304,7 @@ export class Leases {
     for (let pause = 5; ; pause = Math.min(pause * 2, 200)) {
       if (marking) marking = (await jobs.find(jobId))?.running === true;
       const outcome = await this.bulkOutcome(jobId, state);
-      // Until all are marked, more may be left than are counted.
+      // Until all are marked, the count may be too low.
       const left = marking ? Math.max(outcome.left, outcome.failed + 1) : outcome.left;
       const waited = performance.now() - start;
       if (left === outcome.failed || waited >= waitMs) return { ...outcome, left };

@@ -1,11 +1,15 @@
-/** The most simultaneous revocations of one mount on one node, so that a slow system blocks only its own. */
+/**
+ * The maximum number of simultaneous revocations of one mount on one node, so that a slow system blocks only its own
+ * leases.
+ */
 export const WIDEST = 16;
-/** The longest rest of a system, even if it asks for more. */
+/** The longest pause of a system, even if it asks for more. */
 const LONGEST_REST_MS = 5 * 60_000;
 
 /**
- * How fast the leases of a mount are revoked on this node. A system that asks for a rest gets it, and then fewer calls
- * at a time; every success allows more, and the first success of a call started since then ends the rest.
+ * How fast the leases of a mount are revoked on this node. If a system asks for a pause, it gets it, and then fewer
+ * calls at a time. Every success allows more calls. The first success of a call that started after the request ends the
+ * pause.
  */
 export class RevocationPace {
   width = WIDEST;
@@ -32,7 +36,7 @@ export class RevocationPace {
     return true;
   }
 
-  /** The system asks for a rest of `wantedMs`. Simultaneous answers to several calls make one rest. */
+  /** The system asks for a pause of `wantedMs`. Simultaneous answers to several calls cause only one pause. */
   rest(wantedMs: number, nowMs: number): void {
     if (this.restsUntil(nowMs)) return;
     this.begunMs = nowMs;

@@ -10,8 +10,8 @@ export interface Prolonged {
   readonly sealed: Buffer;
 }
 
-// Every renewal counts from its own time and changes nothing else in the sealed value, so several at once are all valid
-// and the last one stays: the row only has to exist, not to be unchanged.
+// Every renewal counts from its own time and changes nothing else in the sealed value. So simultaneous renewals are all
+// valid, and the last one wins. The row must exist, but it may have changed.
 const RENEW_TOKENS: Statement = {
   name: 'token-renew',
   text: `WITH held AS (
@@ -31,7 +31,7 @@ const RENEW_LEASES: Statement = {
      WHERE lease.hash = held.hash RETURNING lease.hash`,
 };
 
-/** Two keep the database busy while the answer to one is on its way. */
+/** Two, so that the database is busy while the answer to one is on its way. */
 const IN_FLIGHT = 2;
 
 /** Writes a new end; false if the row no longer exists. Simultaneous renewals share a statement and a commit. */
@@ -45,7 +45,7 @@ export const prolongLeases = (storage: StorageKernel): Prolong => prolong(storag
 function prolong(storage: StorageKernel, statement: Statement, noticesOf: (hash: Buffer) => Notice[]): Prolong {
   const write = gather<Prolonged, true>(
     async (all) => {
-      // A statement takes each row once; the last renewal of a row stays.
+      // A statement can change each row only once, so only the last renewal of a row is written.
       const rows = [...new Map(all.map((one) => [one.hash.toString('latin1'), one])).values()];
       const values = [
         rows.map(({ hash }) => hash),

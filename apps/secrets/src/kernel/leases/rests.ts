@@ -1,12 +1,12 @@
 import type { Statement } from '../storage/database';
 import type { StorageKernel } from '../storage/storage';
 
-/** How long after a configuration was written an earlier call may still fail and postpone its lease. */
+/** For this long after a configuration was written, an earlier call may still fail and postpone its lease. */
 const OLD_CALLS_MS = 35_000;
 
 /**
- * Ends the rests of leases whose revocation failed: those of an unreachable system once it answers any call of any
- * node, and all of a mount whose configuration was written. They are due then.
+ * Ends the rests of leases whose revocation failed, so that they are due. This happens for the leases of an unreachable
+ * system once it answers a call of any node, and for all leases of a mount whose configuration was written.
  */
 export class Rests {
   /** The start times of the calls that systems answered. */
@@ -56,8 +56,8 @@ export class Rests {
 const AWAKE = 'state = 1, attempts = 0, away_since_ms = NULL, due_at_ms';
 
 /**
- * $1 mounts whose system answers, $2 mounts with a new configuration, $3 now, $4 start times of the calls for $1.
- * Leases being ended now are skipped.
+ * $1 mounts whose system answers, $2 mounts with a new configuration, $3 now, $4 start times of the calls for $1. Skips
+ * leases that are being ended.
  */
 const END_RESTS: Statement = {
   name: 'lease-end-rests',

@@ -11,7 +11,7 @@ import type { LeaseHosts, LeaseRecord } from './types';
 export const REVOCATION_MS = 90_000;
 const MAX_ATTEMPTS = 6;
 const BASE_PAUSE_MS = 10_000;
-/** How long an outside system may be unavailable before its waiting leases count failures. */
+/** How long an outside system may be unavailable before failures of its waiting leases are counted. */
 const AWAY_UNCOUNTED_MS = 15 * 60_000;
 const LONGEST_PAUSE_MS = 5 * 60_000;
 /** How often irrevocable leases are retried. */
@@ -20,7 +20,7 @@ export const DAY_MS = 24 * 3600_000;
 /** Refusals that another attempt cannot change. */
 const HOPELESS = new Set(['unsupported-operation', 'unsupported-path', 'invalid', 'malformed']);
 
-/** A secret before or without its lease. */
+/** A secret that has no lease yet, or never gets one. */
 export interface Revocable {
   readonly mountId: string;
   readonly type: string;
@@ -118,7 +118,7 @@ export class Revocation {
   }
 }
 
-/** The rest that an outside system asks for, if that is why a call failed. */
+/** The pause that an outside system asks for, if a call failed for this reason. */
 export function restOf(error: unknown): number | undefined {
   const { restMs } = error as Partial<NotNow>;
   return isRefusal(error) && typeof restMs === 'number' ? restMs : undefined;

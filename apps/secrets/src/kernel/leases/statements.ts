@@ -75,7 +75,7 @@ const MOUNTS = `m AS (
       FROM m WHERE m.mount_id IS NOT NULL
   )`;
 
-/** Mounts that have leases due: one look per mount, however many leases there are. */
+/** Mounts that have leases due: one index look-up per mount, however many leases there are. */
 export const DUE_MOUNTS: Statement = {
   name: 'lease-due-mounts',
   text: `WITH RECURSIVE ${MOUNTS}
@@ -132,7 +132,7 @@ export const REPLAY: Statement = {
           WHERE namespace_id = $1 AND state = 2 AND ($3::bytea IS NULL OR hash = $3)`,
 };
 
-/** Leases whose token is gone but did not end them. $1 now, $2 how many, $3 after. */
+/** Leases that were not ended with their token. $1 now, $2 how many, $3 after. */
 export const ORPHANS: Statement = {
   name: 'lease-orphans',
   text: `WITH page AS (

@@ -24,7 +24,7 @@ interface Lane {
 /** Revokes due leases on every node: claimed in batches, mount by mount, skipping those of other nodes. */
 export class LeaseSweep {
   private readonly lanes = new Map<string, Lane>();
-  /** For every mount whose system ever had trouble. */
+  /** The pace of every mount whose system has ever had problems. */
   private readonly paces = new Map<string, RevocationPace>();
   private freedMs = Number.NEGATIVE_INFINITY;
   private stopped = false;
@@ -110,7 +110,7 @@ export class LeaseSweep {
     return (await Promise.all(rows.map((row) => this.open(row)))).filter((lease) => lease !== undefined);
   }
 
-  /** An unreadable lease stays claimed and is tried again: better late than lost. */
+  /** An unreadable lease stays claimed and is tried again later. */
   private async open(row: StoredLease): Promise<LeaseRecord | undefined> {
     const { barrier } = this.storage;
     try {
@@ -156,7 +156,7 @@ export class LeaseSweep {
     return this.paces.get(mountId)?.restsUntil(this.storage.clock.now()) ?? 0;
   }
 
-  /** Leases claimed ahead are returned: another node may succeed, and this one continues after the rest. */
+  /** Leases that were claimed ahead are returned: another node may succeed, and this node continues after the pause. */
   private rest(mountId: string, lane: Lane): void {
     this.paces.set(mountId, lane.pace);
     lane.drained = true;

@@ -7,8 +7,8 @@ import { HASTEN_OF_TOKENS } from './statements';
 import type { LeaseHosts } from './types';
 
 /**
- * Ends tokens: first everything that a token has created, its row last, so that any node can continue after a crash at
- * any point. A marked token gets no new children or leases, because writing them locks their token.
+ * Ends tokens: first everything that a token has created, and its row last, so that any node can continue after a
+ * crash. A marked token gets no new children or leases, because writing them locks their token.
  */
 export class TokenEndings {
   constructor(
@@ -107,7 +107,7 @@ export class TokenEndings {
   }
 }
 
-// Ending is quick; another node soon takes over from one that died.
+// Ending is quick, so another node soon takes over from a dead node.
 const CLAIM_MS = 15_000;
 const CHUNK = 500;
 const LEASES_AT_ONCE = 5000;

@@ -13,11 +13,11 @@ export interface LeaseRecord {
   readonly path: string;
   readonly tokenHash?: Buffer;
   readonly state: LeaseState;
-  /** Revocation ends it even if the outside system refuses. */
+  /** Revocation removes the lease even if the outside system refuses. */
   readonly forced: boolean;
   /** Failed revocations. */
   readonly attempts: number;
-  /** When its outside system stopped answering. */
+  /** The time at which its outside system stopped answering. */
   readonly awaySinceMs?: number;
   readonly issuedAtMs: number;
   readonly expiresAtMs: number;
@@ -37,7 +37,7 @@ export type LeaseState = 'live' | 'ending' | 'irrevocable';
 
 /** What leases need from the rest of the service; provided by `service.ts`. */
 export interface LeaseHosts {
-  /** The mount that created a secret; undefined if it is gone. */
+  /** The mount that created a secret; undefined if it no longer exists. */
   findMount(mountId: string): LiveMount | undefined;
   /** Makes sure that all mounts are loaded. */
   refreshMounts(): Promise<void> | undefined;

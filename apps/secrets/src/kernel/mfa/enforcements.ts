@@ -8,7 +8,7 @@ import type { Tx } from '../storage/types';
 import { mfaNotice } from './methods';
 import type { Enforcement, MfaNeeds } from './types';
 
-/** Fields of an enforcement to write; those left out keep their value. */
+/** Fields of an enforcement to write; omitted fields keep their value. */
 export type EnforcementWrite = Partial<Omit<Enforcement, 'id' | 'namespaceId' | 'name'>>;
 
 /** Says whether auth mounts exist. */

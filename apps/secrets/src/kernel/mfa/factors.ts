@@ -7,7 +7,7 @@ import type { MfaMethod, MfaNeeds, SealedSecret } from './types';
 
 /** Longest lock after too many attempts. */
 const maxLockSeconds = 3_600;
-/** How long wrong codes count after the last one. */
+/** How long wrong codes are remembered after the last one. */
 const forgetSeconds = 24 * 3_600;
 
 /** Why a factor is refused, in the wording that clients expect. */
@@ -28,8 +28,8 @@ export interface CorrectFactor {
 const incorrect: WrongFactor = { ok: false, reason: 'MFA credentials not supplied or incorrect' };
 
 /**
- * Passcodes, checked one by one and used up together: each is counted before it is checked; if an answer as a whole is
- * not enough, nothing is used up and no attempt is counted against the correct factors.
+ * Passcodes are checked one by one and used up together. Each is counted before it is checked. If an answer as a whole
+ * is not enough, no code is used up, and no attempt is counted against the correct factors.
  */
 export class Factors {
   constructor(
@@ -39,7 +39,7 @@ export class Factors {
 
   /** Checks a passcode: a code of the authenticator, or a recovery code if the method has them. */
   async judge(method: MfaMethod, entityId: string, passcode: string): Promise<CorrectFactor | WrongFactor> {
-    // The format is checked first, by the method: text that cannot be a code costs no attempt.
+    // The method checks the format first: a string that cannot be a code costs no attempt.
     const recovery = method.recoveryCodes > 0 && isRecoveryCode(passcode);
     if (!recovery && !isCode(passcode, 6) && !isCode(passcode, 8)) return incorrect;
     const found = await this.secrets.find(method.id, entityId);

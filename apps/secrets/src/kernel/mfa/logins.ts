@@ -34,7 +34,8 @@ interface PendingRow {
 }
 
 /**
- * Second factors of logins: in one step with passcodes in the request, or in two with a waiting login. Spec: TOTP MFA.
+ * Second factors of logins: in one step with passcodes in the request, or in two steps with a waiting login. Spec: TOTP
+ * MFA.
  */
 export class MfaLogins {
   constructor(
@@ -61,8 +62,8 @@ export class MfaLogins {
   }
 
   /**
-   * Checks the passcodes of a waiting login and returns it to be finished; it no longer waits then. Throws `malformed`
-   * for an unknown request, `denied` for passcodes that are not enough.
+   * Checks the passcodes of a waiting login, and returns the login to be finished; it no longer waits. Throws
+   * `malformed` for an unknown request, `denied` if the passcodes are not enough.
    */
   async validate(namespaceId: string, requestId: string, passcodes: Passcodes): Promise<PendingLogin> {
     const hash = this.hash(requestId);
@@ -80,8 +81,8 @@ export class MfaLogins {
   }
 
   /**
-   * Creates a secret for a waiting login whose method allows self-enrolment. It is valid once a code of it validates
-   * the login. Works once per login. Throws `malformed` or `denied`.
+   * Creates a secret for a waiting login whose method allows self-enrolment. The secret becomes valid when one of its
+   * codes validates the login. Works only once per login. Throws `malformed` or `denied`.
    */
   async enrol(namespaceId: string, requestId: string, methodId: string): Promise<NewSecret> {
     const hash = this.hash(requestId);

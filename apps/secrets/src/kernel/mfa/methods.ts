@@ -19,7 +19,7 @@ export const mfaNotice: Notice = { topic: 'mfa', key: '*' };
 export class Methods {
   constructor(private readonly needs: MfaNeeds) {}
 
-  /** Creates a method, or changes the one of that name; returns its id. Throws `conflict` if the name is taken. */
+  /** Creates a method, or changes the method of that name; returns its id. Throws `conflict` if the name is taken. */
   async write(namespaceId: string, name: string, config: UncheckedConfig): Promise<string> {
     const newId = randomUUID();
     const turn = `mfa-method/${name === '' ? newId : `${namespaceId}/${name.toLowerCase()}`}`;
@@ -54,7 +54,8 @@ export class Methods {
   }
 
   /**
-   * A method that is visible in a namespace, by id or name; of two with the same name, that of the nearer namespace.
+   * A method that is visible in a namespace, by id or name. If two have the same name, the method of the nearer
+   * namespace.
    */
   async findMethod(namespaceId: string, idOrName: string): Promise<MfaMethod | undefined> {
     if (isId(idOrName)) return this.find(namespaceId, idOrName);
@@ -81,7 +82,7 @@ export class Methods {
   }
 
   /**
-   * Deletes a method with its secrets; an absent one is not an error. False for one that is only visible here but
+   * Deletes a method with its secrets; an absent method is not an error. False for a method that is visible here but
    * belongs to a namespace above. Throws `conflict` while an enforcement uses it.
    */
   async delete(namespaceId: string, id: string): Promise<boolean> {

@@ -13,7 +13,7 @@ function group(): string {
   let text = '';
   while (text.length < 5) {
     const byte = randomBytes(1)[0]! & 31;
-    // The thirty-second value is discarded, so that all characters are equally likely.
+    // The 32nd value is discarded, so that all characters are equally likely.
     if (byte < alphabet.length) text += alphabet[byte];
   }
   return text;

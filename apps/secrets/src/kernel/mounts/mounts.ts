@@ -52,7 +52,7 @@ const defaultConfig: MountConfig = { defaultLeaseTtlSeconds: 0, maxLeaseTtlSecon
 export class Mounts {
   private router = new Router();
   private byUuid = new Map<string, LiveMount>();
-  /** Increases whenever the table was read and had changed. */
+  /** Increases each time the table was read and had changed. */
   version = 0;
   private state = '';
   private readonly table: WholeTable;
@@ -105,7 +105,7 @@ export class Mounts {
     return this.at(namespaceId, path);
   }
 
-  /** Mounts of a namespace by path. System mounts count as secret engines, as clients expect. */
+  /** Mounts of a namespace by path. System mounts are treated as secret engines, as clients expect. */
   list(namespaceId: string, kind?: 'secret' | 'auth'): LiveMount[] {
     return [...this.byUuid.values()]
       .filter((mount) => mount.namespaceId === namespaceId)
@@ -284,7 +284,7 @@ export class Mounts {
     this.version += 1;
   }
 
-  /** A mount of a type unknown to this release stays stored, but does not answer. */
+  /** A mount whose type is unknown to this release stays stored, but does not answer. */
   private enliven(mount: Mount): LiveMount | undefined {
     const before = this.byUuid.get(mount.uuid);
     const backend = this.parts.catalog.find(mount.type, mount.kind, mount.options);
@@ -329,7 +329,7 @@ async function requireFree(tx: Tx, { uuid, namespaceId, path }: Mount): Promise<
 
 const inUse = (path: string): Refusal => new Refusal('invalid', `path is already in use at ${path}`);
 
-/** Paths of a mount there would be taken for paths inside the namespace. */
+/** Paths of a mount there would be read as paths inside the namespace. */
 export const inUseByNamespace = (name: string): Refusal =>
   new Refusal('invalid', `path is already in use by the namespace ${name}/`);
 

@@ -7,7 +7,7 @@ import { foldName, foldSegments } from './fold';
 export interface Matched {
   readonly path: Path;
   readonly params: Readonly<Record<string, string>>;
-  /** The canonical spelling of the text: the pattern with the parameters filled in, and the slash of a folder. */
+  /** The canonical spelling of the path: the pattern with the parameters filled in, and the slash of a folder. */
   readonly text: string;
   /** Set if part of it is read in lower case. */
   readonly folding: Folding | undefined;
@@ -138,7 +138,7 @@ export class PathTree {
   }
 
   private descend(node: PathNode, rest: string, search: Search): Path | undefined {
-    // Without its slash the text would match here, so with it no looser pattern may match.
+    // Without its slash the path would match here, so with the slash no looser pattern may match.
     if (rest === '' && node.path) {
       return search.slashed && node.path.operations.list === undefined ? undefined : node.path;
     }

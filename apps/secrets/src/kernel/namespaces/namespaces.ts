@@ -20,14 +20,14 @@ export interface Namespace {
   readonly uuid: string;
   /** Six characters; `root` for the root namespace. Tokens of a child end in it. */
   readonly id: string;
-  /** `''` for root, else with a trailing slash. */
+  /** `''` for root, otherwise with a trailing slash. */
   readonly path: string;
   readonly parentUuid: string | undefined;
   readonly customMetadata: Readonly<Record<string, string>>;
   /** Being removed: refuses every request. */
   readonly tainted: boolean;
   readonly locked: boolean;
-  /** The topmost locked namespace among itself and its ancestors. */
+  /** The topmost locked namespace among this namespace and its ancestors. */
   readonly lockedBy: string | undefined;
 }
 
@@ -157,8 +157,8 @@ export class Namespaces {
   }
 
   /**
-   * Creates a namespace inside `parent`; `path` may have several segments, of which all but the last must exist.
-   * `furnish` adds the initial content in the same transaction.
+   * Creates a namespace inside `parent`. `path` may have several segments; all except the last must exist. `furnish`
+   * adds the initial content in the same transaction.
    */
   async create(
     parent: Namespace,
@@ -229,8 +229,8 @@ export class Namespaces {
   }
 
   /**
-   * Locks a namespace and everything below it: no request is answered there until it is unlocked. Returns the unlock key.
-   * Throws `invalid` if it or an ancestor is already locked.
+   * Locks a namespace and everything below it: no request is answered there until it is unlocked. Returns the unlock
+   * key. Throws `invalid` if it or an ancestor is already locked.
    */
   async lock(namespace: Namespace): Promise<string> {
     const key = randomBase62(24);

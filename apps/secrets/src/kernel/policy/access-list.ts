@@ -124,7 +124,7 @@ function refused(rule: PatternRule, objection: Objection): Decision {
   return { allowed: false, sudo: (rule.bits & capabilityBits.sudo) !== 0, root: false, rule, objection };
 }
 
-/** The objection of the applicable rule to the request; undefined if there is none. */
+/** The reason why the applicable rule denies the request; undefined if it does not. */
 function judge(rule: PatternRule, question: Question): Objection | undefined {
   const { operation, parameters, wrapTtlSeconds } = question;
   if ((rule.bits & capabilityBits[operation]) === 0) {
@@ -139,7 +139,7 @@ function judge(rule: PatternRule, question: Question): Objection | undefined {
   return judgeParameters(rule, question);
 }
 
-/** No limit and `0` mean the longest page; a `limit` that is required must be given. */
+/** No limit and `0` mean the longest page; a required `limit` must be given. */
 function judgePage(rule: PatternRule, parameters: Question['parameters']): Objection | undefined {
   const limit = parameters?.limit;
   if (limit === undefined) return rule.requiredParameters.includes('limit') ? 'required-parameter' : undefined;

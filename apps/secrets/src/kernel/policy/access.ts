@@ -35,7 +35,7 @@ export interface AccessNeeds {
   readonly policies: PolicyStore;
   readonly notices: Pick<ChangeNotices, 'fresh'>;
   readonly clock: Clock;
-  /** `''` for the root namespace, else with a trailing slash; undefined for a namespace that is gone. */
+  /** `''` for the root namespace, otherwise with a trailing slash; undefined for a namespace that is gone. */
   namespacePath(id: string): string | undefined;
 }
 
@@ -56,15 +56,15 @@ interface Compiled extends Derived {
 }
 
 const anonymous = {};
-/** The most rules in all cached lists together; each takes some hundred bytes. */
+/** The maximum number of rules in all cached lists together; each takes a few hundred bytes. */
 const maxRules = 200_000;
 const maxLists = 50_000;
 
 /**
  * Compiled access lists of callers: token policies ∪ entity policies ∪ group policies, as they are now.
  *
- * A list is cached as long as none of its policies has changed and the identity is the same object, so nothing has to
- * be invalidated: an outdated list is not found. The part that is the same for all callers is compiled once and shared.
+ * A list is valid as long as none of its policies has changed and the identity is the same object. So no list has to be
+ * invalidated: an outdated list is not found. The part that is the same for all callers is compiled once and shared.
  */
 export class Access {
   /** Keys of `lists`, so that dropped lists can be collected. */
@@ -134,7 +134,7 @@ export class Access {
     return true;
   }
 
-  /** Throws `denied` if there are more than one caller may have, because compiling them could block all others. */
+  /** Throws `denied` if a caller has too many rules, because compiling them could block all other requests. */
   private async load(names: readonly PolicyNames[]): Promise<NamedPolicy[]> {
     const nowMs = this.needs.clock.now();
     const found: NamedPolicy[] = [];

@@ -24,7 +24,7 @@ path "sys/wrapping/unwrap" {
 `;
 
 /** What every token may do unless an operator edits it. */
-export const defaultPolicyText = `# Look up, renew and revoke the own token.
+export const defaultPolicyText = `# Look up, renew and revoke your own token.
 path "auth/token/lookup-self" {
   capabilities = ["read"]
 }
@@ -37,7 +37,7 @@ path "auth/token/revoke-self" {
   capabilities = ["update"]
 }
 
-# Ask what the own token may do.
+# Ask what your own token may do.
 path "sys/capabilities-self" {
   capabilities = ["update"]
 }
@@ -50,7 +50,7 @@ path "sys/internal/ui/resultant-acl" {
   capabilities = ["read"]
 }
 
-# Read the own entity.
+# Read your own entity.
 path "identity/entity/id/{{identity.entity.id}}" {
   capabilities = ["read"]
 }
@@ -95,7 +95,7 @@ path "sys/tools/hash/*" {
   capabilities = ["update"]
 }
 
-# Authorise at an OIDC provider whose client admits the own entity.
+# Authorise at an OIDC provider whose client allows your entity.
 path "identity/oidc/provider/+/authorize" {
   capabilities = ["read", "update"]
 }

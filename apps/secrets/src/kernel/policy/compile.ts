@@ -11,7 +11,10 @@ interface Block {
   readonly from: NamedPolicy;
 }
 
-/** The part of a set of policies that is the same for all callers, compiled once; only blocks with templates depend on the caller. */
+/**
+ * The part of a set of policies that is the same for all callers, compiled once. Only blocks with templates depend on
+ * the caller.
+ */
 export interface Groundwork {
   /** The complete list for callers without values for templates. */
   readonly list: AccessList;
@@ -24,8 +27,8 @@ export interface Groundwork {
 /**
  * Compiles policies for one subject. Blocks whose template cannot be filled, and expired ones, are dropped.
  *
- * `nowMs` decides expiry; the list says until when it may be used. All at once, for tests; `prepare` and `fill` yield
- * to others.
+ * `nowMs` decides expiry; the list says how long it may be used. This compiles everything in one turn, for tests;
+ * `prepare` and `fill` yield to other work.
  */
 export function compile(policies: readonly NamedPolicy[], subject: Subject | undefined, nowMs: number): AccessList {
   return runToEnd(filling(runToEnd(preparing(policies, nowMs)), subject));

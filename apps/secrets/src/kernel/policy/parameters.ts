@@ -7,8 +7,8 @@ import type { Objection, ParameterLists, PolicyValue, Question } from './types';
 type Parameters = Readonly<Record<string, unknown>>;
 
 /**
- * The objection of a rule's parameter lists to the parameters of a read or write; undefined if there is none. Values
- * are compared by their meaning to the operation, however they were sent, and aliases of a field count as one.
+ * The reason why a rule's parameter lists deny the parameters of a read or write; undefined if they do not. Values are
+ * compared as the operation reads them, and aliases of a field are treated as one field.
  */
 export function judgeParameters(
   rule: PatternRule,
@@ -39,7 +39,7 @@ class Judge {
 
   constructor(private readonly reading: Question['reading']) {}
 
-  /** When in doubt, a value is denied: it is compared as sent and as parsed; one that cannot be parsed is denied. */
+  /** When in doubt, a value is denied: it is compared both as sent and as parsed, and denied if it cannot be parsed. */
   isDenied(denied: ParameterLists, parameters: Parameters): boolean {
     if (denied.has('*')) return true;
     return Object.entries(parameters).some(([name, value]) =>
@@ -83,7 +83,7 @@ class Judge {
     return this.includesAll(read.elements, allowed);
   }
 
-  /** If there are several, all must be listed: each by itself, or all together as one list. */
+  /** If there are several values, all must be listed: each separately, or all together as one list. */
   private isAllowed(read: ReadValue, name: string, values: readonly PolicyValue[]): boolean {
     const globs = values.filter(isGlob);
     const lists = values.flatMap((one) => (isGlob(one) ? [] : [this.readListed(name, one)]));
@@ -197,8 +197,8 @@ function areSame(one: unknown, other: unknown, steps: Steps): boolean {
 }
 
 /**
- * As in the reference, a single `*` is an ordinary value in allowed values: an empty list means every value, `**` every
- * text.
+ * As in the reference, a single `*` is an ordinary value in allowed values. An empty list means every value, `**` every
+ * string.
  */
 function matchesGlob(pattern: string, value: string): boolean {
   if (pattern.length < 2) return pattern === value;

@@ -7,7 +7,7 @@ import type { Tree, TreeItem } from './policy-tree';
 import { checkTemplate } from './template';
 import type { ParameterLists, PathRule, PolicyValue } from './types';
 
-/** The most segments of a pattern. */
+/** The maximum number of segments of a pattern. */
 const maxPatternSegments = 1_000;
 
 const knownKeys = new Set([

@@ -2,21 +2,21 @@ import { Refusal } from '@keystead/refusal';
 import { maxPolicyBytes, parsePolicy } from './parse-policy';
 import type { ParameterLists, PathRule, Policy, PolicyValue } from './types';
 
-/** The most rules in the policies of one caller; parameter values count as rules. Decision 0060. */
+/** The maximum number of rules in the policies of one caller; parameter values are counted as rules. Decision 0060. */
 export const maxRulesOfCaller = 50_000;
-/** The most characters in all of them together. */
+/** The maximum number of characters in all of them together. */
 export const maxTextOfCaller = 16 * 1024 * 1024;
-/** The most rules in one policy when it is written, counted in the same way. */
+/** The maximum number of rules in one policy when it is written, counted in the same way. */
 const maxRulesOfPolicy = 10_000;
 
-/** How many rules a policy counts as: its path blocks and everything they list. */
+/** The number of rules of a policy: its path blocks and everything that they list. */
 export function sizeOf({ rules }: Policy): number {
   let size = 0;
   for (const rule of rules) size += sizeOfRule(rule);
   return size;
 }
 
-/** Text with more of these has too many rules, or cannot be parsed. */
+/** A policy with more of these has too many rules, or cannot be parsed. */
 const maxMarks = 6 * maxRulesOfPolicy;
 const marks = new Set([...'{[,'].map((mark) => mark.charCodeAt(0)));
 

@@ -43,8 +43,8 @@ export class PatternRule implements RuleReference {
   }
 
   /**
-   * Adds a block for the same pattern. Grants accumulate and `deny` overrides them; the lower of two bounds applies;
-   * parameter lists accumulate, where an empty list means every value; so do second factors.
+   * Adds a block for the same pattern. Grants accumulate, and `deny` overrides them. The lower of two bounds applies.
+   * Parameter lists accumulate, where an empty list means every value. Second factors accumulate, too.
    */
   merge(rule: PathRule, place: RulePlace): void {
     this.places.push(place);

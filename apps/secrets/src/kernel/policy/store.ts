@@ -88,7 +88,7 @@ export class PolicyStore {
   private readonly cache: CoherentCache<StoredPolicy>;
   private readonly builtIn = new Map<string, StoredPolicy>();
   private changes = 0;
-  /** The epoch of each policy's last change; absent policies changed before `forgottenAt`, or never. */
+  /** The epoch of each policy's last change. Policies that are not in here changed before `forgottenAt`, or never. */
   private readonly changedAt = new Map<string, number>();
   private forgottenAt = 0;
 
@@ -144,8 +144,8 @@ export class PolicyStore {
   }
 
   /**
-   * The policies that exist, in the order of their names. Read a few at a time, on demand; others get their turn in
-   * between.
+   * The policies that exist, in the order of their names. They are read a few at a time, on demand, so that other work
+   * runs in between.
    */
   async *findAll(namespaceId: string, anyNames: readonly string[]): AsyncGenerator<StoredPolicy> {
     const names = [...new Set(anyNames.map((name) => name.toLowerCase()))];

@@ -7,8 +7,8 @@ const fresh = '\u0001fresh';
 const furthest = 64;
 
 /**
- * Whether some concrete path matches both a template and a pattern and is accepted. Of all such paths, those with fresh
- * segments match the fewest other rules, so one per possible length is enough.
+ * Whether some concrete path matches both a template and a pattern and is accepted. Paths with fresh segments match the
+ * fewest other rules, so it is enough to try one such path for each possible length.
  */
 export function isTemplateWitnessed(
   template: PathTemplate,
@@ -33,7 +33,8 @@ export function isTemplateWitnessed(
 }
 
 /**
- * The segments of a pattern, fitted to a template; undefined if they do not fit, which the first segments usually show.
+ * The segments of a pattern, fitted to a template; undefined if they do not fit, which usually shows in the first
+ * segments.
  */
 function fitSegments({ segments, open }: PathTemplate, pattern: string): string[] | undefined {
   const path: string[] = [];

@@ -18,9 +18,9 @@ export function checkTemplate(pattern: string): string | undefined {
 }
 
 /**
- * Fills the templates of a pattern from the subject; undefined if one cannot be resolved, which drops its block.
+ * Fills the templates of a pattern from the subject; undefined if one cannot be resolved: then its block is ignored.
  *
- * A value with `*`, `+` or `/` could widen the pattern and counts as unresolvable unless the policy allows it.
+ * A value with `*`, `+` or `/` could widen the pattern, so it cannot be resolved unless the policy allows it.
  */
 export function fillTemplate(
   pattern: string,
@@ -36,7 +36,7 @@ export function fillTemplate(
     if (value === undefined || value === '') return undefined;
     if (!flags.allowsWildcardsInTemplates && (value.includes('*') || value.includes('+'))) return undefined;
     if (!flags.allowsSlashesInTemplates && value.includes('/')) return undefined;
-    // Braces in a value must not become a template, and dot segments must not climb.
+    // Braces in a value must not become a template, and dot segments must not lead to a higher path.
     if (value.includes('{{') || value === '.' || value === '..') return undefined;
     filled += value + (rest ?? '');
   }

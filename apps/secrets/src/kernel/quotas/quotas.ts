@@ -74,8 +74,8 @@ interface QuotaSubject {
 }
 
 /**
- * Limits on requests and on leases, all held in memory. Leases are counted by the statement that writes the lease, so
- * that no node can exceed the limit. Every matching quota counts: a narrower one does not replace a wider one.
+ * Limits on requests and on leases, all held in memory. The statement that writes a lease also counts it, so no node
+ * can exceed the limit. Every matching quota applies: a narrower quota does not replace a wider one.
  */
 export class Quotas {
   private rates: { quota: Quota; buckets: Buckets }[] = [];
@@ -92,7 +92,7 @@ export class Quotas {
     storage.changes.listen('quota', () => {
       if (!storage.barrier.sealed) void this.refresh()?.catch(() => {});
     });
-    // Changes that this node missed, because it could not read or hear notices, are read as soon as possible.
+    // Changes that this node missed, because it could not read or got no notices, are read as soon as possible.
     storage.background.every('quotas', 1000, async () => {
       await this.refresh();
       return undefined;
@@ -173,7 +173,7 @@ export class Quotas {
     return row ? { quota: quotaOf(row), leases: Number(row.leases) } : undefined;
   }
 
-  /** Creates or replaces a quota, one change at a time; existing leases are counted. */
+  /** Creates or replaces a quota, one change at a time, and counts existing leases. */
   async change(
     ownerId: string,
     kind: Quota['kind'],
@@ -183,7 +183,8 @@ export class Quotas {
     await this.storage.committer.inTurn(
       `quota/${ownerId}/${kind}/${name}`,
       async (tx) => {
-        // Creating and ending leases locks their table first, then their quotas: so the order is the same here.
+        // Statements that create or end leases lock their table first, then their quotas, so the order is the same
+        // here.
         if (kind === 'lease-count') await tx.prisma.$executeRaw`LOCK TABLE lease IN SHARE ROW EXCLUSIVE MODE`;
         const where = { ownerId, kind, name };
         const row = await tx.prisma.quota.findUnique({ where: { ownerId_kind_name: where } });

@@ -38,9 +38,9 @@ export async function saveRules({ committer }: StorageKernel, rules: RateRules):
 }
 
 /**
- * Whether a path is exempt from rate limits. Paths are relative to the root namespace, those of `sys/` to each
- * namespace; a final `*` matches any rest. Requests that change limits are never counted, so that a limit that is too
- * tight can be changed.
+ * Whether a path is exempt from rate limits. Paths are relative to the root namespace; paths of `sys/` apply in every
+ * namespace. A final `*` matches anything. Requests that change limits are never counted, so that a limit that is too
+ * strict can be changed.
  */
 export function isExempt({ exemptPaths }: RateRules, namespacePath: string, path: string): boolean {
   if (path.startsWith('sys/quotas/')) return true;

@@ -27,8 +27,8 @@ export class SentPath {
   }
 
   /**
-   * Takes a decoded path; `detour` is its simplest form, if it is not in that form. Throws `malformed` for invisible
-   * characters, as other servers of this kind do, and for paths that are too long.
+   * Takes a decoded path. `detour` is its simplest form, if the path is not in that form. Throws `malformed` for
+   * invisible characters, as Vault and OpenBao do, and for paths that are too long.
    */
   static read(text: string): SentPath | { readonly detour: readonly string[] } {
     if (text.length > maxPathLength) throw new Refusal('malformed', `path is longer than ${maxPathLength} characters`);
@@ -75,8 +75,8 @@ export class SentPath {
   }
 
   /**
-   * Its mount, path and operation; if they are not found, the request is refused later, when it is known who may learn
-   * that. Throws `malformed` for a write with a trailing slash, `missing` for an unknown namespace.
+   * Its mount, path and operation. If they are not found, the request is refused later, after the caller's permissions
+   * are known. Throws `malformed` for a write with a trailing slash, `missing` for an unknown namespace.
    */
   locate(namespaces: Namespaces, mounts: Mounts, verb: Verb, header: string): RouteMatch {
     const text = this.textFor(verb);

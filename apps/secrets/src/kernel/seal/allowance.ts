@@ -1,6 +1,6 @@
 import { Refusal } from '@keystead/refusal';
 
-/** Calls allowed at once, and how many are added each second: a person with five shares never has to wait. */
+/** The number of calls allowed at once, and of calls added each second. A person with five shares never has to wait. */
 const BURST_CALLS = 20;
 const CALLS_PER_SECOND = 2;
 

@@ -9,7 +9,7 @@ export type CeremonyKind = 'recovery' | 'barrier' | 'root';
 type CeremonyRow = Pick<Prisma.RekeyGetPayload<object>, 'expiresAtMs' | 'sealed'>;
 
 /**
- * The progress of a ceremony: sealed in the database, so that any node can continue and a restart loses nothing. It
+ * The progress of a ceremony, sealed in the database, so that any node can continue and a restart loses nothing. It
  * ends when it is completed, cancelled or expired. Simultaneous steps run one after the other.
  */
 export class Ceremony<S> {

@@ -118,8 +118,8 @@ const words = {
 } as const;
 
 /**
- * Replaces the shares of a key: holders of the old ones agree, new ones are issued and, if verification was requested,
- * become active only when enough of them have been given back. Spec: States and transitions.
+ * Replaces the shares of a key. Holders enter their old shares, and new shares are issued. If verification was
+ * requested, the new shares become active only when enough of them have been entered. Spec: States and transitions.
  */
 export class Rekey {
   private readonly ceremony: Ceremony<RekeyState>;
@@ -143,7 +143,7 @@ export class Rekey {
     return statusOf(await this.ceremony.find(), required);
   }
 
-  /** The same for a seal without such a key: nothing is under way, and no share is needed. */
+  /** The status for a seal without such a key: no rekey is running, and no share is needed. */
   async progress(): Promise<RekeyStatus> {
     return (await this.applies()) ? this.status() : statusOf(undefined, 0);
   }

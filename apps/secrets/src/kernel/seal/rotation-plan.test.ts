@@ -94,7 +94,7 @@ describe('automatic rotation', () => {
     await two.rotation.rotateIfDue();
     await until(async () => (await term()) === before + 1);
     await waitForVersion(before + 1);
-    // Resealing exceeds the limit, but it does not count as use of the new key. The job of an older rotation may do
+    // Resealing exceeds the limit, but it is not treated as use of the new key. The job of an older rotation may do
     // part of it.
     await until(async () => (await one.rotation.progress())?.running === false && (await sealedUnderOlder()) === 0);
     await one.rotation.rotateIfDue();

@@ -11,7 +11,7 @@ export interface RotationRules {
   readonly maxOperations: number;
 }
 
-/** How often each value may be sealed with a random nonce before two are likely to share one. */
+/** How many values may be sealed with a random nonce before two are likely to share one. */
 export const mostOperations = 3_865_470_566;
 export const leastOperations = 1_000_000;
 export const leastIntervalSeconds = 24 * 3600;

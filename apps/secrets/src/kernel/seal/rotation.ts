@@ -5,7 +5,7 @@ import type { Seal } from './seal';
 import { findSeal, replaceKeyring } from './seal-row';
 import { type SealedColumn, sealedColumns } from './sealed-columns';
 
-/** The key new values are sealed under. */
+/** The key that seals new values. */
 export interface KeyStatus {
   readonly term: number;
   readonly installedAtMs: number;
@@ -23,7 +23,7 @@ interface RotationState {
 const KIND = 'reseal';
 const ROWS_AT_ONCE = 500;
 
-/** Rotates the key of the barrier: new values at once, old ones in the background. */
+/** Rotates the key of the barrier. New values use the new key at once; old values are resealed in the background. */
 export class Rotation {
   readonly plan: RotationPlan;
 

@@ -75,7 +75,7 @@ export class Seal {
    * The key that wraps the keyring under a Shamir seal; kept while unsealed, so that rotation can rewrap the keyring.
    */
   private unsealKey: Buffer | undefined;
-  /** Heartbeats from before this time show a state that this node itself has changed since. */
+  /** Heartbeats from before this time show an old state, because this node has changed it since. */
   private changedMs = 0;
   private busy: Promise<unknown> = Promise.resolve();
   private readonly openings = new Set<() => void | Promise<void>>();
@@ -106,7 +106,7 @@ export class Seal {
     return this.record !== undefined;
   }
 
-  /** Called each time this node gets its keys; the node counts as unsealed once the promise resolves. */
+  /** Called each time this node gets its keys; the node is unsealed once the promise resolves. */
   onOpen(opened: () => void | Promise<void>): void {
     this.openings.add(opened);
   }

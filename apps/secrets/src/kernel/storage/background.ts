@@ -58,7 +58,7 @@ export class Background {
     else this.schedule(task, 0);
   }
 
-  /** Runs once after a delay; replaces the run planned under this name. `run` must not fail. */
+  /** Runs once after a delay. A run that is already planned under this name is replaced. `run` must not fail. */
   plan(name: string, afterMs: number, run: () => Promise<void>): void {
     clearTimeout(this.planned.get(name));
     if (!this.active) return;

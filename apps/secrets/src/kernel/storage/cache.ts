@@ -10,10 +10,10 @@ export interface Ticket {
 
 export interface CacheOptions<V> {
   readonly maxEntries: number;
-  /** The most bytes, as returned by `sizeOf`. */
+  /** The maximum number of bytes, as returned by `sizeOf`. */
   readonly maxBytes?: number;
   readonly sizeOf?: (value: V) => number;
-  /** False while notices of changes may be missing: then nothing is answered from memory. */
+  /** False while notices of changes may be missing: then the cache is not used. */
   readonly fresh: () => boolean;
 }
 
@@ -34,8 +34,8 @@ export class CoherentCache<V extends object> implements Cache<V> {
 
   constructor({ maxEntries, maxBytes, sizeOf, fresh }: CacheOptions<V>) {
     this.fresh = fresh;
-    // Every entry counts as at least its share, so that sizes also bound the number: LRUCache would allocate all places
-    // at once for a given number.
+    // Every entry has at least a minimum size, so that sizes also limit the number of entries. With a given number,
+    // LRUCache would allocate all places at once.
     const [maxSize, share] = maxBytes === undefined ? [maxEntries, 1] : [maxBytes, Math.ceil(maxBytes / maxEntries)];
     this.values = new LRUCache({
       maxSize,

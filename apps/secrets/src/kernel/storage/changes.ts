@@ -39,14 +39,14 @@ interface BeatRow extends SealRow {
   at: number;
 }
 
-/** A node without a heartbeat for this long counts as gone. */
+/** A node without a heartbeat for this long is considered dead. */
 const GONE_MS = 3000;
 /**
  * An older heartbeat no longer proves that notices arrive. Measured from the start of the heartbeat: notices sent
  * before it arrive before it.
  */
 const STALE_MS = 900;
-/** After a shorter silence others cannot consider this node gone. */
+/** After a shorter silence, other nodes cannot consider this node dead. */
 const FORGOTTEN_MS = GONE_MS / 2;
 /** How long a new node waits until all others must have noticed it. */
 const JOIN_MS = 1000;
@@ -87,9 +87,9 @@ const POLL = {
 };
 
 /**
- * Sends notices of what to forget to other nodes, and receives theirs. A single node sends nothing. A node receives its
- * own heartbeat as proof that notices arrive; if it misses that, everything cached is forgotten and caches stay unused
- * until heartbeats arrive again.
+ * Sends other nodes notices of what to forget, and receives theirs. A single node sends nothing. A node receives its
+ * own heartbeat as proof that notices arrive. If the heartbeat does not arrive, the node forgets everything cached, and
+ * does not use caches until heartbeats arrive again.
  */
 export class NodeChanges extends Listeners implements ChangeNotices {
   readonly id = randomUUID();
@@ -183,8 +183,8 @@ export class NodeChanges extends Listeners implements ChangeNotices {
   }
 
   /**
-   * Resolves when every node has received the notices sent before now: a node that has not is not fresh by then, and
-   * reads again what it needs.
+   * Resolves when every node has received the notices sent before now. A node that has not received them is no longer
+   * fresh by then, and reads again what it needs.
    */
   async heardByAll(): Promise<void> {
     if (this.mustTell) await setTimeout(STALE_MS);
@@ -307,8 +307,8 @@ export class NodeChanges extends Listeners implements ChangeNotices {
 
   private alive(askedMs: number): void {
     this.unheard = 0;
-    // After such a silence others may have considered this node gone and sent it nothing; they must first notice it
-    // again.
+    // After such a silence, other nodes may have considered this node dead and sent it nothing; they must first notice
+    // it again.
     if (this.silenceMs > FORGOTTEN_MS) {
       this.applyAll();
       this.joinedMs = performance.now();

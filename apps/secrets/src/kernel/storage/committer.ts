@@ -42,13 +42,16 @@ interface QueuedSet {
   fail(error: unknown): void;
 }
 
-/** Two keep the database busy while the answer to one is on its way; more would make batches smaller, not faster. */
+/**
+ * Two, so that the database is busy while the answer to one is on its way. More would make batches smaller, not faster.
+ */
 const IN_FLIGHT = 2;
 const MAX_SETS = 64;
 
 /**
- * Commits write sets in groups: simultaneous ones share one statement per table and one commit, and are answered after
- * it. A single caller does not wait. A failing group is repeated set by set, so that only the failing set fails.
+ * Commits write sets in groups. Simultaneous sets share one statement per table and one commit, and their callers are
+ * answered after it. A single caller does not wait. A failing group is repeated set by set, so that only the failing
+ * set fails.
  */
 export class GroupCommitter implements Committer {
   private readonly line = new SerialQueue();
@@ -238,7 +241,7 @@ export class GroupCommitter implements Committer {
     await this.options.fault('commit:after');
     const isMade = ({ set }: QueuedSet) => inserted.has(set.tokens[0]!.hash.toString('latin1'));
     resumeInSlices(batch.filter(isMade), (waiting) => waiting.resolve());
-    // Set by set, each learns whether its parent is gone or its id is taken.
+    // Set by set, so that each learns whether its parent no longer exists or its id is taken.
     await Promise.all(batch.filter((waiting) => !isMade(waiting)).map((waiting) => this.single(waiting)));
   }
 
@@ -350,8 +353,8 @@ function laneOf(set: WriteSet): Lane {
 }
 
 /**
- * Sets that write one key share a batch only under the same token: otherwise one might be left out, and the other lost.
- * A condition on the key would not see the write of another set in the batch.
+ * Sets that write one key share a batch only under the same token. Otherwise one set might be omitted, and the write of
+ * the other lost. A condition on the key would not see the write of another set in the batch.
  */
 function claims(owners: Map<string, string>, set: WriteSet): boolean {
   const owner = set.authorities.map((hash) => hash.toString('latin1')).join();

@@ -20,7 +20,7 @@ const OUT_OF_RANGE = '22003';
 /** A statement that exceeded the time limit, most likely because it waited for others. */
 const TOO_LONG = '57014';
 const AGAIN = new Set(['40001', '40P01']);
-/** How long a transaction is retried; after that its callers are about to leave. */
+/** How long a transaction is retried; after that its callers will soon give up. */
 const PATIENCE_MS = 30_000;
 const LONGEST_PAUSE_MS = 200;
 
@@ -36,7 +36,7 @@ export class Database {
   /** Set by the storage: recognises rows sealed under keys that this node does not have yet, and reads those keys. */
   newerKeys: NewerKeys | undefined;
   /**
-   * For queries that need not be fast; inside a transaction use that of `Tx`. Writes of several statements need a
+   * For queries that need not be fast. Inside a transaction use `prisma` of `Tx`. Writes of several statements need a
    * transaction.
    */
   readonly prisma: PrismaClient;
@@ -69,8 +69,8 @@ export class Database {
   }
 
   /**
-   * Runs in one transaction; repeated after a deadlock or a serialization failure, and if it met rows sealed under keys
-   * that this node had to read first.
+   * Runs in one transaction. It is repeated after a deadlock or a serialization failure, and if this node had to read
+   * the keys of some rows first.
    */
   async transaction<T>(run: (tx: Tx) => Promise<T>): Promise<T> {
     let watched = this.newerKeys;

@@ -19,8 +19,8 @@ const nothing = (): Deleted => ({ keys: [], prefixes: [] });
 
 /**
  * Visits deleted rows once. In PostgreSQL an index entry of a deleted row stays until a query follows it and finds
- * nothing. The first listing of a folder would do so for all of them, so it is done here, in the background. A visit
- * only helps once no transaction can see the row any more, so it comes one round after the deletion.
+ * nothing. The first listing of a folder would do this for all its deleted rows, so it is done here, in the background.
+ * A visit helps only when no transaction can see the row, so it happens one round after the deletion.
  */
 export class DeletedRows {
   private looking = nothing();

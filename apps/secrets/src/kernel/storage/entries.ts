@@ -218,10 +218,10 @@ const SKIPPED = 100;
 const WORTH = 8;
 
 /**
- * Names directly under a folder, sorted bytewise: entries, and folders with a slash, each once.
+ * Names directly under a folder, sorted bytewise: entries, and folders with a slash, without duplicates.
  *
- * Reading rows in order costs a millisecond per thousand, and jumping from folder to folder twenty times that for each
- * name, regardless of how many are in between. So rows are read as long as they yield names; otherwise folders are
+ * Reading rows in order costs a millisecond per thousand rows. Skipping a folder costs twenty times that for each name,
+ * regardless of the number of rows in between. So rows are read as long as they yield names; otherwise folders are
  * skipped.
  */
 async function listNames(database: Tx, folder: Folder, page: ListPage = {}): Promise<string[]> {

@@ -54,7 +54,7 @@ interface JobRow {
   sealed: Buffer;
 }
 
-/** A node that has not recorded progress by then counts as dead. */
+/** A node that has not recorded progress by then is considered dead. */
 const CLAIM_MS = 15_000;
 /** After this time another job gets a turn. */
 const TURN_MS = 2000;
@@ -93,7 +93,7 @@ const TIDY: Statement = {
 /** How long a finished job can still be looked up. */
 const KEPT_MS = 7 * 24 * 3600_000;
 
-/** Long work in small steps, stored in the database: any node continues where another one stopped. */
+/** Long work in small steps, stored in the database. Any node can continue where another node stopped. */
 export class Jobs {
   private readonly kinds = new Map<string, RunStep<unknown>>();
 
@@ -110,8 +110,8 @@ export class Jobs {
   }
 
   /**
-   * Records a job that this node starts, for at most this long; then any node continues. Returns its id and whether it
-   * has finished.
+   * Records a job that this node starts. After this time, any node can continue it. Returns its id and whether it has
+   * finished.
    */
   async startHere(
     kind: string,

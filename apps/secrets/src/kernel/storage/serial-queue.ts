@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { during } from '@keystead/tracing';
 
-/** The longest wait in a queue; then the client is about to give up. */
+/** The longest wait in a queue; after that the client will soon give up. */
 const PATIENCE_MS = 60_000;
 
 /** Runs work under one name in order of arrival; other names do not wait. */

@@ -2,8 +2,8 @@
 const PER_TURN = 32;
 
 /**
- * Resumes hundreds of callers of one commit a few at a time, with turns of the event loop for others in between. A few
- * callers are not delayed.
+ * Resumes hundreds of callers of one commit a few at a time, so that other work gets turns of the event loop in
+ * between. A few callers are not delayed.
  */
 export function resumeInSlices<T>(waiting: readonly T[], goOn: (one: T) => void): void {
   for (const one of waiting.slice(0, PER_TURN)) goOn(one);
@@ -12,7 +12,7 @@ export function resumeInSlices<T>(waiting: readonly T[], goOn: (one: T) => void)
 
 /** How long work may take in one turn of the event loop. */
 const TURN_MS = 10;
-/** The most rows that are decrypted in one turn. */
+/** The maximum number of rows that are decrypted in one turn. */
 const ROWS_PER_TURN = 100;
 
 /** Measures work, so that it can yield to others. */
@@ -52,7 +52,7 @@ export function runToEnd<R>(steps: SlicedWork<R>): R {
   }
 }
 
-/** Maps many rows, with a turn of the event loop for others every `ROWS_PER_TURN` rows, and whenever it took long. */
+/** Maps many rows, and yields to the event loop every `ROWS_PER_TURN` rows, and each time it took long. */
 export async function mapInSlices<T, R>(rows: readonly T[], map: (row: T) => R | Promise<R>): Promise<R[]> {
   const mapped: R[] = [];
   const pauses = new Pauses();

@@ -3,7 +3,7 @@ import type { Statement } from './database';
 // Writes of one batch share a statement per table; arrays are unnested side by side. Rows are ordered by key, so that
 // two batches never wait for each other in a circle.
 
-/** Locks tokens that must stay live until the commit; a token being revoked does not come back. */
+/** Locks tokens that must stay live until the commit; tokens that are being revoked are not returned. */
 export const LOCK_TOKENS: Statement = {
   name: 'token-lock',
   text: 'SELECT hash FROM token WHERE hash = ANY($1::bytea[]) AND state = 0 ORDER BY hash FOR KEY SHARE',
@@ -31,7 +31,9 @@ export const PUT_ENTRIES: Statement = {
   SELECT mount_id, path, revision FROM written`,
 };
 
-/** The same where some entries belong to tokens ($5, or null) that must be live ($6); those of dead tokens are left out. */
+/**
+ * The same if some entries belong to tokens ($5, or null) that must be live ($6); entries of dead tokens are omitted.
+ */
 export const PUT_ENTRIES_UNDER_TOKENS: Statement = {
   name: 'entry-put-under',
   text: `WITH live AS (
@@ -44,8 +46,9 @@ export const PUT_ENTRIES_UNDER_TOKENS: Statement = {
   SELECT mount_id, path, revision FROM written`,
 };
 
-// $1 to $4 as above, $5 what each row requires, or null for nothing, $6 now. Rows that do not meet it are left out. A row is
-// required absent by 0, present by -1, and of a revision by that revision; what has expired is absent.
+// $1 to $4 as above, $5 what each row requires, or null for nothing, $6 now. Rows that do not meet their requirement
+// are omitted. 0 requires that the row is absent, -1 that it exists, and any other number that it has this revision. An
+// expired row is absent.
 const CHECKED = `
   i AS (
     SELECT * FROM unnest($1::uuid[], $2::text[], $3::bytea[], $4::bigint[], $5::int[])
@@ -87,12 +90,15 @@ export const WRITE_ENTRIES: Statement = {
   text: `WITH ${CHECKED} SELECT mount_id, path, revision FROM written`,
 };
 
-/** $1 mounts, $2 paths, $3 what is required as above, $4 now. Answers those that were there and as required. */
+/**
+ * $1 mounts, $2 paths, $3 what is required as above, $4 now. Returns the entries that existed and met their
+ * requirement.
+ */
 export const DELETE_ENTRIES: Statement = { name: 'entry-delete', text: removal('$1', '$2', '$3', '$4') };
 
 /**
- * Writes entries as above and removes others ($7 mounts, $8 paths, $9 what is required), in a transaction of one statement.
- * Divides by zero, and so changes nothing, if a requirement is not met or a removed entry has a witness.
+ * Writes entries as above and removes others ($7 mounts, $8 paths, $9 what is required), in a transaction of one
+ * statement. If a requirement is not met or a removed entry has a witness, it divides by zero, and so changes nothing.
  */
 export const CHANGE_ENTRIES: Statement = {
   name: 'entry-change',
@@ -104,8 +110,8 @@ export const CHANGE_ENTRIES: Statement = {
   SELECT w.mount_id, w.path, w.revision, 1 / whole.holds::int FROM whole LEFT JOIN written w ON true`,
 };
 
-// Witnesses are removed by a separate statement: the one that removes an entry may have waited for a write of it, whose
-// witness it does not see, and which would then contradict the next entry of that name.
+// A separate statement removes witnesses. The statement that removes an entry may have waited for a write of that
+// entry, and does not see the witness of this write. The witness would then contradict the next entry of that name.
 
 /** After the entries; $1 mounts, $2 paths. */
 export const DELETE_WITNESSES: Statement = {
@@ -120,7 +126,7 @@ export const DELETE_PREFIX: Statement = {
   text: 'DELETE FROM entry WHERE mount_id = $1 AND path >= $2 AND ($3::text IS NULL OR path < $3)',
 };
 
-/** After the entries, of which others may have made new ones; $1 to $3 as above. */
+/** After the entries, because others may have created new ones; $1 to $3 as above. */
 export const DELETE_WITNESSES_BELOW: Statement = {
   name: 'entry-delete-prefix-witness',
   text: `DELETE FROM entry_witness w WHERE mount_id = $1 AND path >= $2 AND ($3::text IS NULL OR path < $3)
@@ -167,8 +173,8 @@ export const READ_ENTRY: Statement = {
 };
 
 /**
- * Locks the entry for the rest of the transaction; $1 mount, $2 path. The next statement reads it: this one would find
- * the newest entry with the witness of before.
+ * Locks the entry for the rest of the transaction; $1 mount, $2 path. The next statement reads it, because this one
+ * would find the newest entry with an older witness.
  */
 export const HOLD_ENTRY: Statement = {
   name: 'entry-hold',
@@ -182,9 +188,9 @@ export const TAKE_TURN: Statement = {
 };
 
 /**
- * Names under a folder by a skip scan: after a folder, the search continues after everything in it, so the cost is that
- * of the names shown and not of the entries below. $1 mount, $2 prefix, $3 end of prefix or null, $4 start (exclusive
- * for entries), $5 limit, $6 now.
+ * Names under a folder by a skip scan. After a folder, the search continues after everything in it, so the cost depends
+ * on the number of names, not on the number of entries below. $1 mount, $2 prefix, $3 end of prefix or null, $4 start
+ * (exclusive for entries), $5 limit, $6 now.
  */
 export const LIST_ENTRIES: Statement = {
   name: 'entry-list',
@@ -212,7 +218,7 @@ export const LIST_ENTRIES: Statement = {
   ) SELECT substr(name, length($2) + 1) AS name FROM seen`,
 };
 
-/** What lies under a folder, row by row, without the folder's own name. $1 to $6 as above. */
+/** The rows under a folder, without the folder's own name. $1 to $6 as above. */
 export const LIST_RANGE: Statement = {
   name: 'entry-list-range',
   text: `SELECT substr(path, length($2) + 1) AS rest FROM entry
@@ -260,8 +266,8 @@ const INSERTING_LEASES = `INSERT INTO lease (hash, namespace_id, mount_id, path,
 export const INSERT_LEASES: Statement = { name: 'lease-insert', text: INSERTING_LEASES };
 
 /**
- * The same, counting them towards quotas; one at its limit is not among the `counted`. In one statement, so that the lock on
- * the table of leases comes before those on quotas, as it does where leases end. $11 ids, $12 how many.
+ * The same, counting the leases towards quotas; a quota at its limit is not among the `counted`. In one statement, so
+ * that the lock on the table of leases comes before the locks on quotas, as when leases end. $11 ids, $12 how many.
  */
 export const INSERT_COUNTED_LEASES: Statement = {
   name: 'lease-insert-counted',
@@ -280,6 +286,6 @@ export const INSERT_INTENTS: Statement = {
 
 export const SETTLE_INTENTS: Statement = {
   name: 'intent-settle',
-  // One that a sweep has begun to undo counts as gone.
+  // An intent that a sweep has begun to undo is treated as removed.
   text: 'DELETE FROM intent WHERE id = ANY($1::uuid[]) AND attempts = 0',
 };

@@ -21,7 +21,7 @@ export interface StorageOptions {
   readonly address?: string;
   /** Poll for changes instead of listening: behind transaction poolers. */
   readonly poll?: boolean;
-  /** Read-only, from what may be a standby; the most that it may lag. */
+  /** Read-only, from a possible standby; the longest lag allowed. */
   readonly standby?: { readonly maxLagMs: number };
   readonly cacheEntries?: number;
   readonly cacheBytes?: number;

@@ -47,7 +47,7 @@ export interface Entry extends EntryKey {
   memo: ParsedValue | undefined;
   /** 1 when created, one more with every write. */
   readonly revision: number;
-  /** When the entry starts to count as absent, and is deleted. */
+  /** When the entry starts to be treated as absent, and is deleted. */
   readonly expiresAtMs?: number;
 }
 
@@ -100,7 +100,7 @@ export interface Notice {
 export interface TokenRow {
   readonly hash: Buffer;
   readonly accessorHash: Buffer;
-  /** The parent must be live at commit, else the set fails with `denied`. */
+  /** The parent must be live at commit, otherwise the set fails with `denied`. */
   readonly parentHash?: Buffer;
   readonly namespaceId: string;
   readonly mountId?: string;
@@ -120,7 +120,7 @@ export interface LeaseRow {
   /** Without the random tail: `scheduler/creds/ops`. */
   readonly path: string;
   readonly role: string;
-  /** The token must be live at commit, else the set fails with `denied`. */
+  /** The token must be live at commit, otherwise the set fails with `denied`. */
   readonly tokenHash?: Buffer;
   readonly issuedAtMs: number;
   readonly expiresAtMs: number;
@@ -144,8 +144,8 @@ export interface IntentRow {
  * simultaneous ones. Fill the lists in place; an empty set commits without touching the database.
  */
 export interface WriteSet {
-  // An entry is in either `puts` or `deletes`, once; prefixes are removed before both. The `add…` functions of write-set.ts
-  // keep it so.
+  // An entry is in either `puts` or `deletes`, once; prefixes are removed before both. The `add…` functions of
+  // write-set.ts keep it so.
   readonly puts: EntryPut[];
   readonly deletes: EntryDelete[];
   readonly prefixes: PrefixDelete[];
@@ -156,14 +156,14 @@ export interface WriteSet {
   readonly settled: string[];
   /** Intents that this call recorded separately; those not settled when it ends are released. */
   readonly opened: string[];
-  /** A decision of this call, which is committed separately, wrote the configuration of its mount's outside system. */
+  /** A decision of this call, committed separately, wrote the configuration of its mount's outside system. */
   configured: boolean;
   readonly notices: Notice[];
   /** Lines for the chained audit table; see `kernel/audit`. */
   readonly audit: string[];
   /** Other rows, in the same transaction; such a set is never merged. May run again after a serialization failure. */
   readonly run: ((tx: Tx) => Promise<void>)[];
-  /** Tokens that must be live at commit, else the set fails with `denied`. */
+  /** Tokens that must be live at commit, otherwise the set fails with `denied`. */
   readonly authorities: Buffer[];
 }
 
@@ -181,14 +181,14 @@ export interface Tx {
 export interface Committer {
   commit(set: WriteSet): Promise<void>;
   /**
-   * Runs `decide` in a transaction and commits what it writes. Of all nodes, only one decides under a name at a time,
-   * and each gets its turn. `decide` runs again after a serialization failure.
+   * Runs `decide` in a transaction and commits what it writes. Only one node at a time decides under a name, and each
+   * gets its turn. `decide` runs again after a serialization failure.
    */
   decide(name: string, decide: (tx: Tx) => Promise<WriteSet>): Promise<void>;
   /** Within a transaction: waits for the turn of a name, and holds it until the end of the transaction. */
   takeTurn(tx: Tx, name: string): Promise<void>;
   /**
-   * Like `transaction`, for names that many may change at once: of all nodes, only one runs under a name at a time, in
+   * Like `transaction`, for names that many callers may change at once. Only one node at a time runs under a name, in
    * order of arrival, and waiting callers of this node use no connection.
    */
   inTurn<T>(
@@ -231,7 +231,7 @@ export interface EntryStore extends EntryReader {
 export interface ChangeNotices {
   /** Called for every notice of the topic; `*` asks to forget all. Also called with `*` after missed notices. */
   listen(topic: Topic, forget: (key: string) => void): void;
-  /** False while this node cannot know of changes elsewhere: then cached permissions must be read again. */
+  /** False while this node may have missed changes of other nodes: then cached permissions must be read again. */
   readonly fresh: boolean;
   /** True if other nodes may make changes, which this one learns a moment later. */
   readonly mustTell: boolean;

@@ -1,13 +1,13 @@
 import type { ChangeNotices, Topic } from './types';
 
 /**
- * A table that is fully in memory and read again as a whole: when another node has changed it, or when this node
+ * A table that is completely in memory. It is read again as a whole when another node has changed it, or when this node
  * receives no notices. Simultaneous callers share one read.
  */
 export class WholeTable {
   private loaded = false;
   private loading: Promise<void> | undefined;
-  /** The read after that one, for all callers in the meantime. */
+  /** The next read, for all callers that came during the current one. */
   private next: Promise<void> | undefined;
 
   constructor(

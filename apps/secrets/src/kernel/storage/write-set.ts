@@ -91,7 +91,7 @@ export class PreconditionFailed extends Error {
   }
 }
 
-/** Uncommitted writes of one mount, as reads must see them, on top of those that will be committed before. */
+/** Uncommitted writes of one mount, as reads must see them, on top of the writes that will be committed before. */
 export class Pending {
   /** Values by path; null for deleted. */
   private readonly values = new Map<string, string | null>();
@@ -145,7 +145,7 @@ export class Pending {
   }
 }
 
-/** Ends the key of a notice for all entries under a prefix; no path can contain it. */
+/** The end of the key of a notice for all entries under a prefix; no path can contain it. */
 export const PREFIX_MARK = '\t';
 
 /** Tells other nodes to forget entries. */

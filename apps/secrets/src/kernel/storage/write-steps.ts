@@ -114,8 +114,8 @@ const deletionsOf = (deletes: Split['deletes']) => {
 };
 
 /**
- * Writes and removes entries by one statement, which is a transaction by itself; returns them as `writeSets` does.
- * Throws, and changes nothing, if any cannot be changed like this.
+ * Writes and removes entries with one statement, which is its own transaction; returns them as `writeSets` does. If an
+ * entry cannot be changed in this way, throws and changes nothing.
  */
 export async function changeEntries(
   { barrier, clock }: Pick<WriteDeps, 'barrier' | 'clock'>,
@@ -257,8 +257,8 @@ async function lockTokens(tx: Queryable, hashes: readonly Buffer[]): Promise<voi
   if (rows.length < hashes.length) throw new Refusal('denied', 'permission denied');
 }
 
-// Paths of tokens and leases end in a slash in the database: so they sort, list and match prefixes like the ids that
-// begin with them.
+// In the database, paths of tokens and leases end in a slash, so that they sort, list and match prefixes like the ids
+// that begin with them.
 
 /** Inserts tokens and returns which (latin1 of the hash); the others have a dead parent or a taken id. */
 export async function insertTokens(tx: Queryable, tokens: readonly TokenRow[]): Promise<Set<string>> {

@@ -19,7 +19,7 @@ const FIND_BY_ACCESSOR: Statement = {
   name: 'token-find-accessor',
   text: `SELECT ${TOKEN_COLUMNS} FROM token WHERE accessor_hash = $1 AND state = 0`,
 };
-// The last use makes the row due, so that it is removed even if the node that took the use dies.
+// The last use makes the row due, so that it is removed even if the node that counted the use dies.
 const SPEND: Statement = {
   name: 'token-spend',
   text: `UPDATE token SET uses_left = uses_left - 1,
@@ -55,8 +55,8 @@ const PAGE = 1000;
 export class StoredTokens implements Tokens {
   private readonly cache: CoherentCache<TokenRecord>;
   /**
-   * Keyed hashing costs more than a cache of the hashes. Its keys are plain hashes, because the text of a token would
-   * outlive its revocation here.
+   * A cache of the keyed hashes, because computing one costs more. Its keys are plain hashes, because a token itself
+   * would stay here after its revocation.
    */
   private readonly keys: LRUCache<string, string>;
 
@@ -99,7 +99,7 @@ export class StoredTokens implements Tokens {
       const { rows } = await this.storage.database.query<StoredToken>(FIND, [hash]);
       record = rows[0] && (await this.open(rows[0]));
     } finally {
-      // Uses are counted in the database, so a limited token is read each time; absence is not cached.
+      // Uses are counted in the database, so a limited-use token is read each time. Absence is not cached.
       this.cache.settle(ticket, record?.usesLeft === undefined ? record : undefined);
     }
     return record && this.living(record);

@@ -84,7 +84,7 @@ export interface TokenSpec {
   readonly wrapping?: { readonly creationPath: string; readonly ttlSeconds: number };
 }
 
-/** A new token: the only time its text exists. */
+/** A new token. Only here does the token itself exist. */
 export interface MintedToken {
   readonly token: string;
   readonly record: TokenRecord;
@@ -98,7 +98,7 @@ export interface Tokens {
    */
   find(token: string): Promise<TokenRecord | undefined>;
   findByHash(hash: Buffer): Promise<TokenRecord | undefined>;
-  /** A live token that is visible in a namespace: created there or below; any other one seems not to exist. */
+  /** A live token that is visible in a namespace: created there or below. Any other token seems not to exist. */
   findWithin(namespaceId: string, token: string): Promise<TokenRecord | undefined>;
   /** The same by accessor. */
   findByAccessor(namespaceId: string, accessor: string): Promise<TokenRecord | undefined>;
@@ -111,8 +111,8 @@ export interface Tokens {
   /** Adds a new token to the write set. It can be found after the set's commit. */
   mint(spec: TokenSpec, set: WriteSet): MintedToken;
   /**
-   * What `each` answers for the tokens of a namespace, all or in pages, in the order of the keyed hashes of their accessors, which is
-   * the only indexed order. `after` is an accessor.
+   * The results of `each` for the tokens of a namespace, all or in pages. The order is that of the keyed hashes of
+   * their accessors, the only indexed order. `after` is an accessor.
    */
   listLive<T>(
     namespaceId: string,

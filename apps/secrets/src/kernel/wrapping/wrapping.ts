@@ -120,8 +120,8 @@ export class Wrapping {
   }
 
   /**
-   * Like every token, a wrapping token is used in its own namespace and below, and found from its own namespace and
-   * above. Siblings cannot see it.
+   * Like every token, a wrapping token can be used in its own namespace and below, and is visible from its own
+   * namespace and above. Sibling namespaces cannot see it.
    */
   private async require(
     namespaceId: string,

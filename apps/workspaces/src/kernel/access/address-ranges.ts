@@ -2,8 +2,8 @@ import { isIP } from 'node:net';
 import { AddressRanges } from '@keystead/outside';
 
 /**
- * A range in its stored form, such as `10.0.0.0/8`; undefined if the text is not a range. A single address counts as a
- * range.
+ * A range in its stored form, such as `10.0.0.0/8`; undefined if the text is not a range. A single address is treated
+ * as a range.
  */
 export function rangeOf(text: string): string | undefined {
   const [, address = '', bits] = /^([0-9a-f.:]{2,45})(?:\/(\d{1,3}))?$/i.exec(text) ?? [];

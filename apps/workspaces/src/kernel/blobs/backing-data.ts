@@ -3,11 +3,11 @@ import { type Actor, recordChange } from '../audit/audit';
 import type { Database } from '../database/database';
 import { removeBlob } from './blobs';
 
-/** The statuses of things whose content was removed: for now, and for good. */
+/** The statuses of objects whose content was removed temporarily, and permanently. */
 export const hidden = 'backing_data_soft_deleted';
 export const gone = 'backing_data_permanently_deleted';
 
-/** Content hidden before this is removed for good: it can be brought back for seven days. */
+/** Content hidden before this is removed permanently; it can be restored for seven days. */
 export const restorableSince = (nowMs: number): Date => new Date(nowMs - 7 * 86_400_000);
 
 /** What can be done to stored content, if its status allows it. */

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import type { Database } from '../database/database';
 import { readBlobAtOnce } from './blobs';
 
-/** The most bytes of all kept blobs, and of one. */
+/** The maximum number of bytes of all kept blobs, and of one. */
 const mostBytes = 32 * 1024 * 1024;
 const largestBytes = 2 * 1024 * 1024;
 /** How long a blob is kept that is not read. */

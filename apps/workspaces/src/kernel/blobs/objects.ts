@@ -22,8 +22,8 @@ export function withObjects<D extends Database>(db: D, objects: ObjectStore): D 
 }
 
 /**
- * The same database, to which new blobs go: for small ones that are made in a transaction with other rows. A transaction
- * that fails takes back no object, and one that is open must not wait for a store.
+ * The same database, to which new blobs go: for small ones that are made in a transaction with other rows. A
+ * transaction that fails takes back no object, and one that is open must not wait for a store.
  */
 export const withoutObjects = (db: Database): Database => Object.assign({ ...db }, { objects: undefined });
 
@@ -43,7 +43,7 @@ const OWNER = 'installation';
 
 /**
  * Makes sure that the objects in the store belong to this database, which may delete them: the first database to ask
- * leaves its mark there. A copy of the database elsewhere counts as another one, a standby that took over does not.
+ * leaves its mark there. A copy of the database elsewhere is a different database, a standby that took over is not.
  * Throws an Error that says what to do if the store belongs to another.
  */
 async function own(db: Database, objects: ObjectStore): Promise<void> {

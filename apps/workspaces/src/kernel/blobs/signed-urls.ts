@@ -11,7 +11,7 @@ type Signer = { readonly keyring: Keyring; now(): number };
 /** What links are made from: a link allows what its holder may do at the time it is used. */
 type LinkMaker = Signer & { readonly publicUrl: string; readonly holder?: LinkHolder };
 
-/** The holder and the secret: using a link counts as a request of the holder. */
+/** The holder and the secret: a request by a link is a request of the holder. */
 function signature(keyring: Keyring, verb: LinkVerb, path: string, expires: string, { kind, id }: LinkHolder): string {
   const mac = keyring.mac('signed-url', [verb, path, expires, kind, id].join('\n')).toString('base64url');
   return `${kind}.${id}.${mac}`;

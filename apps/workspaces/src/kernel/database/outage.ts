@@ -5,7 +5,7 @@ export interface OutageLog {
 }
 
 /**
- * How long there must be no failure before an outage counts as over: at its start and end, some calls succeed and
+ * How long there must be no failure before an outage is over: at its start and end, some calls succeed and
  * others fail.
  */
 const QUIET_MS = 1000;

@@ -149,7 +149,7 @@ export interface Cached<Stamp, Item> {
 /** The default limit of a JSON body: a variable of 256 KiB fits, however it is escaped. */
 export const bodyBytes = 2 * 1024 * 1024;
 
-/** The most values of any kind, at any depth, in a body. */
+/** The maximum number of values of any kind, at any depth, in a body. */
 export const bodyValues = 50_000;
 
 /** The same for callers who are not signed in: signing in needs no more. Decision 0060. */

@@ -106,8 +106,8 @@ export interface Environment {
   /** The owner of a bearer token; undefined if it is unknown, revoked or expired. */
   authenticate(token: string): Promise<AuthenticatedCaller | undefined>;
   /**
-   * The same by the id of a console session. `background`: the page asks without its user, so the session still counts
-   * as idle.
+   * The same by the id of a console session. `background`: the page asks without its user, so the session is still
+   * treated as idle.
    */
   authenticateConsole(id: string, background: boolean): Promise<AuthenticatedCaller | undefined>;
 }

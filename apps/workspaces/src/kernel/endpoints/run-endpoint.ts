@@ -516,7 +516,7 @@ function fragmentKey(
   return `${type} ${key(stamp, view)}`;
 }
 
-/** The organizations of some items, each once. */
+/** The organizations of some items, without duplicates. */
 function organizationsOf(endpoint: Endpoint, items: readonly unknown[]): readonly string[] {
   if (items.length === 1) return endpoint.organizationsOf(items[0]) ?? [];
   return [...new Set(items.flatMap((item) => endpoint.organizationsOf(item) ?? []))];

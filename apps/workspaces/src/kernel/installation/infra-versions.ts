@@ -33,7 +33,7 @@ export const shippedVersions: readonly string[] = Object.entries(minors).flatMap
 export const releaseUrl = (version: string): string =>
   `https://releases.hashicorp.com/terraform/${version}/terraform_${version}_linux_amd64.zip`;
 
-/** A worker without a heartbeat for this long counts as gone, together with its versions of the tool. */
+/** A worker without a heartbeat for this long is treated as gone, together with its versions of the tool. */
 export const workerSilenceSeconds = 45;
 
 /** The word for "always the newest stable version". */

@@ -19,7 +19,7 @@ const rights = z.object({
   'can-use-default-audit-log-streaming-organization': z.boolean(),
 });
 
-// The trail is always recorded, and readers fetch it: none of this is stored.
+// The trail is always recorded, and readers fetch it, so no configuration is stored.
 const configurationSerializer = serializerOf<Organization>()({
   type: 'audit-configurations',
   shape: {

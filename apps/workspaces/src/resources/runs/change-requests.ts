@@ -32,7 +32,7 @@ interface ChangeRequest extends Row {
 
 /** The most open requests of a workspace. */
 const mostOpen = 100;
-/** The most workspaces that one call addresses. */
+/** The maximum number of workspaces that one call addresses. */
 const mostTargets = 100;
 
 const requestSerializer = serializerOf<ChangeRequest>()({
@@ -213,7 +213,7 @@ const create = endpoints(organizationPolicy, bulkSerializer, {
     }),
 });
 
-/** Workspaces that the caller does not see count as absent. */
+/** Workspaces that the caller does not see are treated as absent. */
 async function requireTargets(tx: Database, access: Access, { id }: Organization, ids: readonly string[]) {
   const found = await workspaces.findMany(tx, ids);
   const visible = found.filter((one) => one.organizationId === id && workspacePolicy['can-read-settings'](access, one));

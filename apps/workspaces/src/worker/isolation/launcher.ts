@@ -154,7 +154,7 @@ export interface Apart {
   readonly limits: readonly ProcessLimit[];
 }
 
-/** Takes parts of the kernel away from a command, for good and from everything it starts. */
+/** Permanently takes parts of the kernel away from a command and everything that it starts. */
 export interface Confinement {
   readonly processor: Processor;
   /** `struct sock_filter`s, in hexadecimal digits. */

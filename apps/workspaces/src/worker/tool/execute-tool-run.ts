@@ -14,7 +14,7 @@ const usualParallelism = 10;
 const has = ({ product, version }: Binary, what: keyof typeof since): boolean =>
   product === 'Terraform' && gte(coerce(version) ?? '0.0.0', since[what]);
 
-/** Tests a module, or runs a query. Failed tests count as finished; the log has the details. */
+/** Tests a module, or runs a query. Failed tests are treated as finished; the log has the details. */
 export async function executeToolRun(executor: Executor, running: RunningJob): Promise<ToolRunResult> {
   return inSlot(executor, running, async (work) => {
     const { job, log, inputs } = running;

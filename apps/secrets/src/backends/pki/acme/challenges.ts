@@ -31,7 +31,7 @@ function shown({ call, directory }: AccountRequest, authorization: Authorization
   };
 }
 
-/** The authorization in the path. One of another account counts as missing. */
+/** The authorization in the path. One of another account is treated as missing. */
 async function requireAuthorization({ call, account }: AccountRequest): Promise<Authorization> {
   const found = await authorizations.find(call.storage, call.params.id ?? '');
   return found?.account === account.id ? found : fail('unauthorized', 'this account has no such authorization');

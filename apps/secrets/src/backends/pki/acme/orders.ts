@@ -45,7 +45,7 @@ async function shown({ call, directory }: AccountRequest, order: Order): Promise
   };
 }
 
-/** The order in the path. One of another account counts as missing. */
+/** The order in the path. One of another account is treated as missing. */
 async function requireOrder({ call, account }: AccountRequest): Promise<Order> {
   const order = await orders.find(call.storage, call.params.id ?? '');
   return order?.account === account.id ? order : fail('unauthorized', 'this account has no such order');
@@ -128,8 +128,8 @@ export const listOrders = byAccount('List the orders of the account.', 'write-ac
 });
 
 /**
- * Issues the certificate of an order. Check, signature and storage are one transaction: only one of two concurrent requests issues it,
- * and after a crash the order is still ready.
+ * Issues the certificate of an order. Check, signature and storage are one transaction: only one of two concurrent
+ * requests issues it, and after a crash the order is still ready.
  */
 export const finalizeOrder = byAccount(
   'Issue the certificate of an order.',

@@ -15,7 +15,7 @@ const due = 'acme/due/';
 /** Storage key of an authorization that is due for validation. */
 export const dueKey = (atMs: number, id: string): string => `${due}${String(Math.floor(atMs)).padStart(14, '0')} ${id}`;
 
-/** After this time without a result the node counts as dead. */
+/** After this time without a result, the node is considered dead. */
 const claimMs = 30_000;
 /** Delay before each retry. */
 const pausesMs = [5000, 10_000, 15_000, 20_000, 25_000];

@@ -16,7 +16,7 @@ export const reservedClaims = [
   'c_hash',
 ] as const;
 
-/** The most characters of the claims of one template: enough for tens of thousands of groups. */
+/** The maximum number of characters of the claims of one template: enough for tens of thousands of groups. */
 const mostText = 1024 * 1024;
 const directive = /\{\{([^{}]*)\}\}/g;
 const base64 = /^(?:[A-Za-z0-9+/]{4})+(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$|^[A-Za-z0-9+/]{2,3}={1,2}$/;
@@ -35,8 +35,8 @@ export function readTemplate(sent: string): string {
 }
 
 /**
- * The claims of a template for an entity. Values are filled in as JSON: a name cannot become a claim. Throws `invalid` for
- * text that is not a template, `too-large` for claims that no token could carry.
+ * The claims of a template for an entity. Values are filled in as JSON: a name cannot become a claim. Throws `invalid`
+ * for text that is not a template, `too-large` for claims that no token could carry.
  */
 export function fillClaims(template: string, subject: Subject, nowMs: number): Record<string, unknown> {
   if (template === '') return {};

@@ -22,7 +22,7 @@ export interface CodeGrant {
 export type AccessGrant = Pick<CodeGrant, 'provider' | 'clientId' | 'entityId' | 'scopes'>;
 
 interface KeptGrant extends CodeGrant {
-  /** The key of the access token that was issued for it: from then on the code only counts as used. */
+  /** The key of the access token that was issued for it: from then on the code is only treated as used. */
   readonly spentFor?: string;
 }
 

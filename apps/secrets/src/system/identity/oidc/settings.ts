@@ -25,7 +25,7 @@ export function requireUnused(what: string, name: string, who: string, users: re
   );
 }
 
-/** Each once, in the order of first appearance. */
+/** Without duplicates, in the order of first appearance. */
 export const distinct = (list: readonly string[]): string[] => [...new Set(list)];
 
 /** A name among others, sorted as listings are. */

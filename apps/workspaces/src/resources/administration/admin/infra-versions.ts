@@ -114,7 +114,7 @@ export async function knownVersions(db: Database): Promise<ReadonlySet<string>> 
   return new Set([...shippedVersions, ...rows.map(({ version }) => version)]);
 }
 
-/** Adds a version that its vendor has released; one that an administrator has added stays as it is. */
+/** Adds a version that its vendor has released. A version that an administrator has added does not change. */
 export async function addReleased(db: Database, { version, archs }: Released): Promise<void> {
   await db.transaction(async (tx) => {
     const data = { id: newId('tool'), official: true, ...inStep({ version, archs: [...archs] }) };
@@ -134,8 +134,8 @@ const platform = { os: 'linux', arch: 'amd64' } as const;
 type Arch = z.infer<typeof arch>;
 
 /**
- * The address of a version is stored twice: by platform, and by itself for the first platform. A change in one place is
- * made in the other; the addresses of other platforms then belong to another file, and are deleted.
+ * The address of a version is stored twice: by platform, and separately for the first platform. A change in one place
+ * is also made in the other. The addresses of other platforms then belong to another file, so they are deleted.
  */
 function inStep<I extends VersionInput>(input: I, before?: Row): I & { archs?: Arch[] } {
   const isFirst = ({ os, arch: kind }: Arch) => os === platform.os && kind === platform.arch;
@@ -203,7 +203,7 @@ function endpointsUnder(type: string, tool: Tool): Endpoint[] {
           select: { id: true, version: true },
           orderBy: [{ createdAt: 'asc' }, { version: 'asc' }],
         });
-        // The database does not know that 1.10 follows 1.9: the numbers, some hundreds, are put in order here.
+        // The database does not know that 1.10 follows 1.9, so the numbers (a few hundred) are sorted here.
         if (order) all.sort((one, other) => (order.descending ? rcompare : compare)(one.version, other.version));
         const ids = all.slice(page!.offset, page!.offset + page!.size).map(({ id }) => id);
         const rows = await db.prisma.infraVersion.findMany({ where: { id: { in: ids } } });

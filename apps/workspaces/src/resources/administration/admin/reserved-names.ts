@@ -58,5 +58,5 @@ const free = remove('/admin/reserved-names/:reserved_name_id', {
     }),
 });
 
-/** Names reserved for those who gave them up. */
+/** Names that are reserved for their previous owners. */
 export const reservedNameEndpoints: readonly Endpoint[] = [index, free];

@@ -7,7 +7,7 @@ export const timeoutAliases = {
   'build-worker-apply-timeout': 'terraform-build-worker-apply-timeout',
 } as const;
 
-/** How long runs may take, under the names that older and newer clients use: both show the same. */
+/** How long runs may take, under the names of older and newer clients, with the same values. */
 type TimeoutName = 'build-worker-plan-timeout' | 'build-worker-apply-timeout' | 'plan-timeout' | 'apply-timeout';
 
 type TimeoutsOf<T> = { [Name in TimeoutName]: T };

@@ -44,8 +44,9 @@ const include = ['organization', 'organization.owners', 'current_run'];
 const load = ({ db, params }: LookupBy<'workspace_id'>) => workspaces.find(db, params.workspace_id);
 
 /**
- * Workspaces of organizations that are not removed; with a string, those whose name or organization contains it. The
- * organizations are looked up first, so that the database knows how few there are and which index finds the others.
+ * Workspaces of organizations that are not removed; with a string, only workspaces whose name or organization contains
+ * it. The organizations are looked up first, so that the database knows how few they are and which index to use for
+ * their workspaces.
  */
 async function standing(db: Database, text: string | undefined): Promise<Prisma.Sql[]> {
   const pattern = text ? containing(text) : '';

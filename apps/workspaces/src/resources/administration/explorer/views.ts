@@ -10,13 +10,15 @@ export interface ExplorerView {
   readonly fields: Readonly<Record<string, FieldKind>>;
   /** The fields that identify a row; the last sort keys. */
   readonly key: readonly string[];
-  /** The rows with these keys, if rows can be found by key: then the cost of a page does not grow with its offset. */
+  /**
+   * The rows with these keys, if rows can be found by key, so that the cost of a page does not grow with its offset.
+   */
   readonly among?: (keys: readonly string[]) => Prisma.Sql;
   /** The rows, with a column for each field, of the workspaces `w` for which `where` is true. */
   rows(where: Prisma.Sql): Prisma.Sql;
 }
 
-/** The most names of workspaces in one row; `workspace-count` counts them all. */
+/** The maximum number of names of workspaces in one row; `workspace-count` counts them all. */
 const mostNames = 100;
 
 const used = { workspace_count: 'number', workspaces: 'text' } as const;
@@ -33,7 +35,7 @@ const sourceOf = (address: Prisma.Sql): Prisma.Sql => Prisma.sql`
        ELSE coalesce(substring(${address} FROM 'provider\\.([^.]+)'), ${address}) END`;
 const lastPart = (text: Prisma.Sql): Prisma.Sql => Prisma.sql`split_part(${text}, '/', -1)`;
 
-/** One field of all resources in a state, each value once. */
+/** One field of all resources in a state, without duplicates. */
 const listed = (from: Prisma.Sql, name: Prisma.Sql): Prisma.Sql =>
   Prisma.sql`(SELECT string_agg(DISTINCT ${name}, ', ') FROM ${from})`;
 const providers = Prisma.sql`jsonb_object_keys(v.providers) AS p(address)`;

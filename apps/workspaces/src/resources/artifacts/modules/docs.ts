@@ -52,8 +52,8 @@ const described = /^(?:(?:modules|examples)\/[^/]+\/)?(?:README\.md|[^/]+\.(?:tf
 export const isDescribed = (file: string): boolean => described.test(file);
 
 /**
- * Reads the files of a module in a separate thread, since a third-party parser cannot be interrupted. Throws BadModule
- * for files that are not in the language of the tools, take too long, or declare nothing in the root.
+ * Reads the files of a module in a separate thread, because a third-party parser cannot be interrupted. Throws
+ * BadModule if the files are not in the language of the tools, take too long, or declare nothing in the root.
  */
 export async function readModule(files: ReadonlyMap<string, Uint8Array>): Promise<ModuleDocs> {
   const answer = await readInThread<ModuleDocs>(path.join(__dirname, 'module-thread'), files, 'the module');

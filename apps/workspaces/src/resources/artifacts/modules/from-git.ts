@@ -23,8 +23,8 @@ interface SeenVersion {
 }
 
 /**
- * The versions among tags: the part after the prefix, with or without a v. If two tags mean one version, the first
- * counts.
+ * The versions among tags: the part after the prefix, with or without a v. If two tags mean the same version, the first
+ * tag is used.
  */
 function versionsIn(tags: readonly HostTag[], prefix: string): SeenVersion[] {
   const found = new Map<string, SeenVersion>();
@@ -65,8 +65,8 @@ export async function followModules(db: Database, { row, host, api }: Reached): 
 }
 
 /**
- * Adds missing versions, and tries again those that were never published and whose tag has moved since. Published
- * versions stay as they are, even if their tag moves; deleted ones are not created again.
+ * Adds missing versions, and retries versions that were never published and whose tag has moved since. Published
+ * versions do not change, even if their tag moves. Deleted versions are not created again.
  */
 async function addVersions(db: Database, row: VcsRepository, module: RegistryModule, seen: readonly SeenVersion[]) {
   const { id: moduleId } = module;
@@ -115,7 +115,7 @@ async function addVersions(db: Database, row: VcsRepository, module: RegistryMod
   });
 }
 
-/** Publishes a version whose commit was fetched, and returns it, or records why it cannot be. */
+/** Publishes a version whose commit was fetched, and returns it; or records why it cannot be published. */
 export async function publishModule(
   deps: Publishing,
   id: string,

@@ -56,7 +56,7 @@ export interface NewFollower extends Following {
 
 /**
  * Asks the host for the repository that a new module will follow. The connection must be open to the whole
- * organization; if the request names no organization, the result does. Throws `invalid`. Call it outside any
+ * organization. If the request names no organization, the result names it. Throws `invalid`. Call it outside any
  * transaction.
  */
 export async function askForFollower(
@@ -165,7 +165,8 @@ export function changeModule(
 }
 
 /**
- * Reads the repository of a module now, and tries again what could not be published. Throws if the module follows none.
+ * Reads the repository of a module now, and retries versions that could not be published. Throws if the module follows
+ * none.
  */
 export async function resync(db: Database, actor: Actor, module: RegistryModule): Promise<void> {
   if (module.oauthTokenId === null) throw new MissingPermission('can-resync');

@@ -18,13 +18,19 @@ export const artifactName = z
 /** A provider that a module is for. */
 export const moduleProvider = z.string().regex(/^[0-9a-z]{1,64}$/, 'must be small letters and digits, 64 at most');
 
-/** The registry of an artifact: the organization's own, or the public one, of which only the name is stored. */
+/**
+ * The registry of an artifact: the organization's own, or the public one. Of an artifact in the public one, only the
+ * name is stored.
+ */
 export const registryNames = ['private', 'public'] as const;
 
 /** The host in the addresses of the public registry. */
 export const publicHost = 'registry.terraform.io';
 
-/** The host in the addresses of what a registry has: our own, the public one, or another, named by its host. */
+/**
+ * The host in the addresses of a registry's artifacts: our own, the public registry, or another registry that is named
+ * by its host.
+ */
 export const hostOf = (registryName: string, { publicUrl }: Pick<Environment, 'publicUrl'>): string =>
   registryName === 'private' ? new URL(publicUrl).host : registryName === 'public' ? publicHost : registryName;
 

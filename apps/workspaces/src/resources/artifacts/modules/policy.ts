@@ -2,13 +2,13 @@ import type { Access } from '../../../kernel/access/access';
 import { policy } from '../../../kernel/access/policy';
 import type { RegistryModule } from './module';
 
-/** Something that an organization shares, and with which others. */
+/** An artifact that an organization shares, and the organizations with which it is shared. */
 export interface SharedArtifact {
   readonly organizationId: string;
   readonly readers: readonly string[];
 }
 
-/** Members of the organization and its runs, and those of the organizations it is shared with. */
+/** Members and runs of the organization, and of the organizations with which the artifact is shared. */
 export const readsArtifact = (access: Access, { organizationId, readers }: SharedArtifact): boolean =>
   [organizationId, ...readers].some((id) => access.isMember(id) || access.isRunOf(id));
 
@@ -24,8 +24,8 @@ const manages = (access: Access, { organizationId, registryName }: ModuleTarget)
   access.can(organizationId, registryName === 'public' ? 'manage-public-modules' : 'manage-modules');
 
 /**
- * Who may do what with a module. There are no repositories to read again, so both rights about those equal the right to
- * manage.
+ * The permission rules of modules. There are no repositories to read again, so both rights about these equal the right
+ * to manage.
  */
 export const modulePolicy = policy<ModuleTarget>()({
   'can-delete': manages,

@@ -25,7 +25,7 @@ export const spoken = {
   organizationsOf,
 } as const;
 
-/** The path says which module it is; who may read it is added when the caller is known. */
+/** The path names the module. Its readers are added when the caller is known. */
 export const early = { loadsEarly: true, completes: withReaders } as const;
 
 const { raw } = endpoints({} as Policy<RegistryModule>, undefined);

@@ -3,9 +3,9 @@ import { startThread } from '@keystead/auth';
 const readMs = 20_000;
 
 /**
- * Parses text in a separate thread, since a third-party parser cannot be interrupted. `file` is the file of the thread
- * without its extension; `what` is named in the error if it takes too long or too much memory. A thread answers with an
- * object, or with the reason why there is none.
+ * Parses a string in a separate thread, because a third-party parser cannot be interrupted. `file` is the file of the
+ * thread without its extension. If parsing takes too long or too much memory, the error names `what`. A thread answers
+ * with an object, or with the reason why there is none.
  */
 export async function readInThread<T extends object>(
   file: string,

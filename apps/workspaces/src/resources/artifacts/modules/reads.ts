@@ -2,8 +2,8 @@ import type { Principal } from '../../../kernel/access/principal';
 import type { Database, KeyedRead, PackedRow } from '../../../kernel/database/database';
 import { readersOf, type SharedModule } from './names';
 
-// What the tools ask of the registry in every init: each is one statement, and nothing is read that rights and answer
-// do not need.
+// The reads that the tools cause in every init. Each is one statement, and reads only what the permission check and the
+// answer need.
 
 const owner = `o.id, e.epoch::text,
     o.global_module_sharing OR EXISTS (SELECT 1 FROM module_consumer c WHERE c.producer_id = o.id)`;
@@ -47,7 +47,7 @@ type OwnerColumns = [organizationId: string, epoch: string, isShared: boolean];
 type ListedColumns = [version: string, isDeprecated: boolean, reason: string | null, link: string | null];
 type OwnedModule = SharedModule & { readonly isShared: boolean };
 
-/** The owner of a module with what access to it depends on, except the caller. */
+/** The owner of a module, with everything except the caller that access to the module depends on. */
 const ownerOf = ([organizationId, epoch, isShared]: OwnerColumns): OwnedModule => ({
   organizationId,
   epoch,

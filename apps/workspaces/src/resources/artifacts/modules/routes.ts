@@ -155,7 +155,7 @@ const show = both(
   { summary: 'Show a module.', run: async ({ target }: Call<string, undefined, RegistryModule>) => target },
 );
 
-/** The things deleted together, by one right. */
+/** The objects that one right allows to delete together. */
 interface ModuleSet extends Pick<RegistryModule, 'organizationId' | 'registryName' | 'readers'> {
   readonly id: string;
   readonly name: string;

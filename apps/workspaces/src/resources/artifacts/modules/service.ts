@@ -16,7 +16,7 @@ import type { Deprecation, NewModule, NewModuleVersion } from './schema';
 import { testColumns, untested } from './test-config';
 
 const mostModules = 10_000;
-/** The most versions of a module. */
+/** The maximum number of versions of a module. */
 export const mostVersions = 2000;
 
 /** The filters of a list of modules. */

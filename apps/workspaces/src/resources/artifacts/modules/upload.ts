@@ -20,8 +20,8 @@ const mostText = 4 * 1024 * 1024;
 const taken = () => new Refusal('conflict', 'this version was downloaded already and can no longer be changed');
 
 /**
- * Takes the archive of a version. Until someone downloads it, another archive replaces it; the same archive again
- * changes nothing. Throws `invalid` for anything but an archive of a module, and for archives with paths outside their
+ * Stores the archive of a version. Until someone downloads it, another archive replaces it; the same archive again
+ * changes nothing. Throws `invalid` if it is not an archive of a module, and for archives with paths outside their
  * folder.
  */
 export async function upload(
@@ -85,7 +85,7 @@ async function failed(db: Database, { id }: ModuleVersion, refusal: Refusal): Pr
   return refusal;
 }
 
-/** Who uploads it, or asked for the commit that is now fetched; otherwise a tag of its repository is the reason. */
+/** The caller who uploads it or requested the commit; absent if a tag of its repository is the reason. */
 function publisherOf({ createdBy }: ModuleVersion, { type, id, name }: Actor): Publisher {
   return type === 'system' && createdBy !== null ? (createdBy as unknown as Publisher) : { type, id, name };
 }

@@ -97,7 +97,7 @@ export async function create(
   });
 }
 
-/** Changes what a request names. Throws `invalid` for an unknown version. */
+/** Changes the settings that a request names. Throws `invalid` for an unknown version. */
 export async function update(
   db: Database,
   actor: Actor,

@@ -55,8 +55,8 @@ export function requireOptions({ variableOptions }: NoCodeModule, given: readonl
 }
 
 /**
- * The configuration that calls a version of a module: each of its inputs is a variable, each of its outputs an output.
- * It is JSON, so text from a module cannot be anything but text.
+ * The configuration that calls a version of a module. Each of its inputs becomes a variable, and each of its outputs an
+ * output. The configuration is JSON, so strings from a module stay strings.
  */
 function configurationOf(
   { inputs, outputs }: FolderDocs,

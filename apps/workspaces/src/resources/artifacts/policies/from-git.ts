@@ -23,7 +23,7 @@ interface SentRepository {
 }
 
 /**
- * Asks the host for the repository that a set will follow; omitted settings stay. Null: it follows none from now on;
+ * Asks the host for the repository that a set will follow; omitted settings stay. Null: the set stops following one;
  * undefined: unchanged. Throws `invalid`. Call it outside any transaction.
  */
 export async function askForSource(
@@ -102,7 +102,7 @@ interface SeenBranch {
   readonly branch: string;
 }
 
-/** Adds a version for a commit, unless it is that of the newest version, or the set now follows something else. */
+/** Adds a version for a commit, unless the newest version has this commit, or the set now follows something else. */
 async function addVersion(
   db: Database,
   row: VcsRepository,
@@ -128,7 +128,7 @@ async function addVersion(
   });
 }
 
-/** Makes a set use the commit that was fetched, once all of it was read; or records why it does not. */
+/** Makes a set use a fetched commit after all of it was read, or records why it does not. */
 export async function publishSetVersion(
   deps: Publishing,
   id: string,

@@ -221,8 +221,8 @@ async function requireToolVersion({ prisma }: Database, tool: string, version: s
 }
 
 /**
- * Makes a set follow a repository or another folder of it, or stop following one. Existing versions stay. Throws
- * `invalid`.
+ * Makes a set follow a repository or another folder of its repository, or stop following one. Existing versions stay.
+ * Throws `invalid`.
  */
 async function followFromNow(
   tx: Database,
@@ -319,7 +319,7 @@ export const removeMembers = (
 const sameTag = (one: TagSelector, other: TagSelector): boolean =>
   one.key === other.key && one.value === other.value && one.isExclude === other.isExclude;
 
-/** Adds or removes tags by which a set applies to workspaces or excludes them. */
+/** Adds or removes tags that select the workspaces of a set, or the workspaces that it excludes. */
 export function changeSelectors(
   db: Database,
   actor: Actor,
@@ -335,7 +335,7 @@ export function changeSelectors(
   });
 }
 
-/** The most tags of a set. */
+/** The maximum number of tags of a set. */
 export const mostSelectors = 100;
 
 async function addTo(

@@ -9,7 +9,7 @@ interface OfOrganization {
 export const readsPolicies = (access: Access, { organizationId }: OfOrganization): boolean =>
   access.isMember(organizationId);
 
-/** Who may do what with policies, their sets, and the parameters of those. */
+/** The permission rules of policies, policy sets and their parameters. */
 export const policyPolicy = policy<OfOrganization>()({
   'can-manage': (access, { organizationId }) => access.can(organizationId, 'manage-policies'),
 });

@@ -13,7 +13,7 @@ import { beginDryRun } from '../../runs/runs/stages/policies';
 const mostRunning = 3;
 /** The most finished dry runs of an organization; older ones are deleted. */
 const mostKept = 20;
-/** The most runs that a dry run evaluates, and the default number. */
+/** The maximum number of runs that a dry run evaluates, and the default number. */
 export const mostRuns = 1000;
 
 /** A dry run: policies are evaluated for the plans of earlier runs. Includes its progress. */

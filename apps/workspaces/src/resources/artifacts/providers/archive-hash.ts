@@ -69,8 +69,8 @@ class ForwardReader extends RandomAccessReader {
 }
 
 /**
- * The sum of the unpacked files of a zip archive, as the lock files of the tools have it: `h1:…`. `tail` has seen all
- * of its bytes. Throws `UnreadableArchive`.
+ * The checksum of the unpacked files of a zip archive, in the form of the tools' lock files: `h1:…`. `tail` must have
+ * seen all of its bytes. Throws `UnreadableArchive`.
  */
 export async function hashOfFiles(pieces: AsyncIterable<Buffer>, tail: Tail): Promise<string> {
   const lines: (readonly [name: Buffer, line: Buffer])[] = [];

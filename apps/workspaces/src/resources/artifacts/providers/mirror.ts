@@ -64,5 +64,7 @@ const archives = raw('GET')(`${at}/:version_file`, {
   },
 });
 
-/** The network mirror of an organization: its own providers, and those that it took over from other registries. */
+/**
+ * The network mirror of an organization: its own providers, and the providers that it mirrors from other registries.
+ */
 export const mirrorProtocol = [index, archives];

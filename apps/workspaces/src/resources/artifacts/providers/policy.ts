@@ -14,16 +14,16 @@ const manages = (access: Access, { organizationId, registryName }: ProviderTarge
   access.can(organizationId, registryName === 'private' ? 'manage-providers' : 'manage-public-providers');
 const managesVersion = (access: Access, { provider }: VersionTarget): boolean => manages(access, provider);
 
-/** Who may do what with a provider. */
+/** The permission rules of providers. */
 export const providerPolicy = policy<ProviderTarget & SharedArtifact>()({ 'can-delete': manages });
 
-/** Who may do what with a version of a provider, and with its platforms. */
+/** The permission rules of versions of a provider, and of their platforms. */
 export const providerVersionPolicy = policy<VersionTarget>()({
   'can-delete': managesVersion,
   'can-upload-asset': managesVersion,
 });
 
-/** Who may do what with a key that signs providers. */
+/** The permission rules of keys that sign providers. */
 export const keyPolicy = policy<{ readonly organizationId: string }>()({
   'can-manage': (access, { organizationId }) => access.can(organizationId, 'manage-providers'),
 });

@@ -9,7 +9,7 @@ import type { Database } from '../../../kernel/database/database';
 import { inOrder } from '../../../kernel/database/in-order';
 import { named, readersOf } from '../modules/names';
 
-/** A provider of an organization, or one of another registry that it recommends or mirrors. */
+/** A provider of an organization, or a provider of another registry that the organization recommends or mirrors. */
 export interface RegistryProvider extends Row {
   readonly organizationName: string;
   readonly versionIds: readonly string[];
@@ -169,7 +169,7 @@ export async function findPlatforms(
 }
 
 /**
- * Whether a platform can be installed: its archive is there, and so is the signed list of its version, which names the
+ * Whether a platform can be installed: its archive and the signed list of its version exist, and the list names the
  * archive.
  */
 export const isInstallable = ({ version, blobId }: ProviderPlatform): boolean =>

@@ -7,14 +7,14 @@ import { artifactName, hostOf, publicHost, registryNames, versionText } from '..
 const names: readonly string[] = registryNames;
 const hostName = /^(?=.{3,259}$)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)+(?::\d{1,5})?$/;
 
-/** The registry whose providers have a host in their addresses: our own, the public one, or that of a host. */
+/** The registry of providers, by the host in their addresses: our own, the public registry, or another host's. */
 export function registryOf(hostname: string, env: Pick<Environment, 'publicUrl'>): string {
   const host = hostname.toLowerCase();
   return host === hostOf('private', env) ? 'private' : host === publicHost ? 'public' : host;
 }
 
 /**
- * Throws `invalid` unless the name is private, public, or another host whose providers are mirrored; for an empty one
+ * Throws `invalid` unless the name is private, public, or another host whose providers are mirrored. For an empty name,
  * with the two messages that clients know.
  */
 export function requireRegistryName(name: string, env: Pick<Environment, 'publicUrl'>): void {

@@ -22,8 +22,8 @@ const refuse = (reason: string) => new Refusal('invalid', reason);
 export type SignedPart = { readonly sums: string } | { readonly signature: Buffer };
 
 /**
- * Takes the list of checksums of a version, or its signature, in any order. The second of the two is accepted only if
- * the key of the version made the signature; after that, neither can change. Throws `invalid` and `conflict`.
+ * Stores the list of checksums of a version, or its signature, in any order. The second of the two is accepted only if
+ * the version's key made the signature. After that, neither can change. Throws `invalid` and `conflict`.
  */
 export async function uploadPart(
   db: Database,
@@ -96,8 +96,8 @@ export function signatureOf(signature: Buffer): SignedPart {
 }
 
 /**
- * Takes the archive of a platform. Throws `invalid` for bytes other than the platform and the checksums of its version
- * announce.
+ * Stores the archive of a platform. Throws `invalid` if its checksum differs from that of the platform or in the list
+ * of its version.
  */
 export async function uploadArchive(
   db: Database,

@@ -8,7 +8,7 @@ import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
 
-/** Whom a list limits: everyone who uses the organization, its agents, or the agents of some pools. */
+/** Who is limited by a list: everyone who uses the organization, its agents, or the agents of some pools. */
 export const scopes = ['organization', 'all_agent_pools', 'selected_agent_pools'] as const;
 export type Scope = (typeof scopes)[number];
 

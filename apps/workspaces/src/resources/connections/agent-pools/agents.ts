@@ -73,7 +73,7 @@ async function read(
   return { items: rows, total: rows[0]?.total ?? 0 };
 }
 
-/** Deletes an agent that has ended or sends no heartbeats. Throws `transition` for one that works. */
+/** Deletes an agent that has ended or sends no heartbeats. Throws `transition` for a running agent. */
 async function forget(db: Database, actor: Actor, agent: AgentView): Promise<void> {
   if (agent.status === 'idle' || agent.status === 'busy') {
     throw new Refusal(
@@ -115,5 +115,5 @@ const destroy = remove(byId, {
   run: ({ db, target, ...call }) => forget(db, actorOf(call), target as AgentView),
 });
 
-/** Endpoints about the agents of a pool, for people; agents themselves have their own. */
+/** Endpoints about the agents of a pool, for people. Agents use separate endpoints. */
 export const agentEndpoints = [index, show, destroy];

@@ -7,7 +7,10 @@ interface PoolTarget {
   readonly workspaces?: readonly WorkspaceTarget[];
 }
 
-/** Sees all pools of an organization: callers who manage them, choose one for workspaces, or read all settings. */
+/**
+ * Callers who see all pools of an organization: those who manage pools, choose a pool for workspaces, or read all
+ * settings.
+ */
 export const seesPools = (access: Access, organizationId: string): boolean =>
   access.can(organizationId, 'manage-agent-pools') ||
   access.can(organizationId, 'read-workspaces') ||

@@ -53,7 +53,7 @@ const poolSerializer = serializerOf<AgentPool>()({
   }),
   relationships: (pool, { access }) => {
     const { id, organization, organizationId, workspaceIds, allowedIds, excludedIds } = pool;
-    // Callers who may change the lists see them whole; others see only the items that they may see anyway.
+    // Callers who may change the lists see all their items. Others see only the items that they may see anyway.
     const isWhole = poolPolicy['can-update'](access, pool);
     const seen = new Set(pool.workspaces.filter((one) => access.has(one, 'runs:read')).map((one) => one.id));
     const shown = (ids: readonly string[]) => (isWhole ? ids : ids.filter((one) => seen.has(one)));

@@ -7,7 +7,7 @@ import { newId } from '../../../kernel/database/ids';
 import { partOfText, sameText } from '../../../kernel/database/like';
 import { lockRow } from '../../../kernel/database/lock-row';
 
-/** An agent pool with the workspaces that use it, and the settings that say which may. */
+/** An agent pool with the workspaces that use it, and the settings that select the workspaces that may use it. */
 export interface AgentPool {
   readonly id: string;
   readonly organizationId: string;
@@ -23,7 +23,7 @@ export interface AgentPool {
   readonly excludedIds: readonly string[];
   /** Projects whose workspaces may use it. */
   readonly projectIds: readonly string[];
-  /** All of these workspaces, with what permission rules need to know of them. */
+  /** All of these workspaces, with the data that permission rules need. */
   readonly workspaces: readonly WorkspaceTarget[];
 }
 
@@ -31,7 +31,7 @@ export interface AgentPool {
 export interface PoolInput {
   readonly name?: string;
   readonly organizationScoped?: boolean;
-  /** The workspaces that use it. They choose the pool themselves, so a request may only repeat the current ones. */
+  /** The workspaces that use it. A workspace chooses its pool itself, so a request may only repeat the current list. */
   readonly workspaces?: readonly SentReference[];
   readonly allowedWorkspaces?: readonly SentReference[];
   readonly excludedWorkspaces?: readonly SentReference[];
@@ -223,7 +223,7 @@ export async function create(
 
 /**
  * Changes the settings in a request. Throws `invalid` for a taken name, for unknown workspaces or projects, and if
- * users of the pool would be shut out.
+ * workspaces would lose their pool.
  */
 export async function update(db: Database, actor: Actor, pool: AgentPool, input: PoolInput): Promise<AgentPool> {
   const { name, organizationScoped } = input;

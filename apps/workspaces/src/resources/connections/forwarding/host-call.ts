@@ -20,12 +20,12 @@ export interface HostPlace {
   readonly agentPoolId: string | null;
 }
 
-/** The hosts to which agents may be sent for a connection: only its own, regardless of the addresses in its answers. */
+/** The hosts that agents may call for a connection: only its own host, regardless of the addresses in its answers. */
 export const isOwnHost = ({ apiUrl, httpUrl }: HostPlace, url: string): boolean =>
   URL.canParse(url) &&
   [apiUrl, httpUrl].some((one) => one !== undefined && new URL(one).origin === new URL(url).origin);
 
-/** How the host of a connection is called: through agents of the pool that it names; if it names none, from here. */
+/** How the host of a connection is called: through agents of the connection's pool; without a pool, from here. */
 export function callOf(deps: CallDeps, place: HostPlace): HostCall {
   const { agentPoolId } = place;
   if (agentPoolId === null) return directly(deps.reach);

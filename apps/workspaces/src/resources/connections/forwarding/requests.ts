@@ -6,7 +6,7 @@ import { newId } from '../../../kernel/database/ids';
 import { tellOfWork } from '../../../kernel/database/notices';
 import { workerSilenceSeconds } from '../../../kernel/installation/infra-versions';
 
-/** A request that an agent is to send to a Git host; only the agent may read it. */
+/** A request for an agent to send to a Git host; only the agent may read it. */
 export interface HostRequest {
   readonly method: string;
   readonly url: string;
@@ -33,13 +33,13 @@ interface Deps {
   readonly keyring: Keyring;
 }
 
-/** How long an agent has to take a request and hand in the answer, in addition to the time the host takes. */
+/** How long an agent has to take a request and send its answer, in addition to the time that the host takes. */
 const graceMs = 10_000;
 const longestPauseMs = 250;
 /** How many requests of a pool may wait, and how large one may be. */
 const mostWaiting = 200;
 const largestRequest = 1024 * 1024;
-/** The largest answer that is accepted: as much as is read from a host that is called from here. */
+/** The largest answer that is accepted: the same as for hosts that are called from here. */
 export const largestAnswer = 4 * 1024 * 1024;
 
 const cellOf = (row: string, column: 'request' | 'answer') => ({ table: 'forwarded_request', row, column });
@@ -62,9 +62,9 @@ export async function poolsThatForward(db: Database, poolIds: readonly string[])
 export const noForwarder = 'no agent of the connection’s pool that forwards requests is connected';
 
 /**
- * Makes an agent of a pool send a request, and waits for the answer. Each request is given to one agent only. Throws
- * `upstream` if there is no agent, if none answers in time, or if the host does not answer, although it may have
- * received the request. Call it outside any transaction.
+ * Makes an agent of a pool send a request, and waits for the answer. Only one agent gets each request. Throws
+ * `upstream` if there is no agent, if none answers in time, or if the host does not answer. In the latter cases, the
+ * host may have received the request. Call it outside any transaction.
  */
 export async function forward(
   { db, keyring }: Deps,

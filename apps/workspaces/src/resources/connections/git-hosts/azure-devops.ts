@@ -24,7 +24,7 @@ const person = 'keystead';
 /** The states of a commit in the words of Azure DevOps. */
 const states = { pending: 'pending', success: 'succeeded', failure: 'failed', error: 'error' } as const;
 
-/** The kinds of events that are delivered, each by its own subscription. */
+/** The kinds of events that are delivered, each by a separate subscription. */
 const subscribed = ['git.push', 'git.pullrequest.created', 'git.pullrequest.updated'] as const;
 
 /** The parts of `organization/project/_git/repository`; a project's own repository may be named without the project. */
@@ -214,7 +214,7 @@ export const azureDevops: GitHost = {
       messagesToSend: 'none',
       detailedMessagesToSend: 'none',
     };
-    // Left over from an attempt whose answer was lost: all are created again, because some may be missing.
+    // An earlier attempt, whose answer was lost, left these. All are created again, because some may be missing.
     for (const one of listAt(await api.find(hooks(at)), 'value')) {
       if (textAt(one, 'consumerInputs', 'url') === url) await api.remove(hooks(at, `/${part(textAt(one, 'id'))}`));
     }
@@ -233,7 +233,7 @@ export const azureDevops: GitHost = {
         ids.push(textAt(await api.call('POST', hooks(at), subscription), 'id'));
       }
     } catch (error) {
-      // All or none: otherwise the next attempt would create some of them twice.
+      // Either all or none, otherwise the next attempt would create some of them twice.
       for (const id of ids) await api.remove(hooks(at, `/${part(id)}`)).catch(() => undefined);
       throw error;
     }

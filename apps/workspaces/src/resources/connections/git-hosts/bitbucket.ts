@@ -6,7 +6,7 @@ export function buildKey(context: string): string {
 }
 
 /**
- * The text of a comment for Bitbucket, which would show the marker that other hosts hide, and hides a link reference
- * that nothing refers to.
+ * The content of a comment for Bitbucket. Bitbucket would show the marker that other hosts hide, but it hides an unused
+ * link reference.
  */
 export const shownText = (text: string): string => text.replace(/^<!-- ([\w ]+) -->\n([\s\S]*)$/, '$2\n\n[//]: # ($1)');

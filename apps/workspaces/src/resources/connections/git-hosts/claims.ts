@@ -2,10 +2,12 @@ import { Prisma } from '../../../generated/prisma/client';
 import type { Database } from '../../../kernel/database/database';
 import type { OwnedWork } from './turns';
 
-/** SQL: the duration of claims that are extended while the work continues; if a node dies, others take over soon. */
+/**
+ * SQL: the duration of claims that are extended while the work continues. If a node dies, other nodes soon take over.
+ */
 export const keptFor = "interval '45 seconds'";
 
-/** A table of work: which column makes a row due, and how long a claim lasts. */
+/** A work table: the column that makes a row due, and the duration of a claim. */
 interface WorkRows<K extends string> {
   readonly table: string;
   readonly keys: readonly K[];
@@ -34,8 +36,9 @@ export type Taken<K extends string, C = unknown> = Readonly<Record<Exclude<K, ke
   OwnedWork & { readonly claim: number; readonly attempts: number } & C;
 
 /**
- * Claims on the rows of a work table. Claiming a row increments its number, and so does ending the claim: a write with an old number,
- * by a slow node or in a late statement, changes nothing. A row that becomes due while it is claimed stays due.
+ * Claims on the rows of a work table. Claiming a row and ending the claim both increment its number. So a write with an
+ * old number, by a slow node or in a late statement, changes nothing. A row that becomes due while it is claimed stays
+ * due.
  */
 export class Claims<K extends string> {
   private readonly table: Prisma.Sql;
@@ -62,7 +65,7 @@ export class Claims<K extends string> {
   }
 
   /**
-   * Claims the row that has been due longest, of an organization that is not `busy`; only one of several nodes gets it.
+   * Claims the row that has been due longest and whose organization is not `busy`; only one of several nodes gets it.
    * Returns its keys and `columns`: SQL about the row as `x` and its owner as `y`.
    */
   take<C>({ prisma }: Database, busy: readonly string[], columns?: Prisma.Sql): Promise<Taken<K, C>[]> {

@@ -22,7 +22,7 @@ export interface ListedRepository {
 export interface RepositoryPage {
   readonly repositories: readonly ListedRepository[];
   readonly more: boolean;
-  /** How many there are in all, if the host says so. */
+  /** The total number, if the host gives it. */
   readonly total?: number;
 }
 
@@ -34,7 +34,7 @@ export interface HostCommit {
   readonly author: string;
 }
 
-/** An open proposal to merge one branch into another; the one word for pull and merge requests. */
+/** An open proposal to merge one branch into another: a pull request or merge request. */
 export interface PullRequest {
   readonly number: number;
   readonly title: string;
@@ -63,7 +63,7 @@ export interface HostTag {
   readonly sha: string;
 }
 
-/** Something that happened in a repository. None of it is trusted until it is looked up. */
+/** An event in a repository. Its data is not trusted until it was looked up at the host. */
 export type HostEvent = { readonly repositoryId: string; readonly sender: Sender } & (
   | { readonly kind: 'push'; readonly branch: string; readonly before: string | null; readonly after: string | null }
   | { readonly kind: 'tag'; readonly tag: string; readonly after: string | null }
@@ -93,7 +93,7 @@ export interface CommitStatus {
 
 /** How a kind of host lets a person connect it in the browser, with the code flow of OAuth 2. */
 export interface OauthFlow {
-  /** Where the browser goes, and where codes and refresh tokens are exchanged, by the address of the host. */
+  /** The addresses for the browser, and for exchanging codes and refresh tokens, from the address of the host. */
   authorize(httpUrl: string): string;
   exchange(httpUrl: string): string;
   /** The scopes to request; null if the host has them with the registered application. */
@@ -114,15 +114,15 @@ export interface GitHost {
   authorization(token: string): Readonly<Record<string, string>>;
   findRepository(api: HostApi, at: string): Promise<HostRepository>;
   /**
-   * Repositories that the token can use, 50 on a page, the first of which is 1. `owner` is an account at the host: some
-   * hosts list only those of one.
+   * Repositories that the token can use, 50 on a page; the first page is 1. `owner` is an account at the host: some
+   * hosts list only the repositories of one account.
    */
   listRepositories(api: HostApi, page: number, owner: string): Promise<RepositoryPage>;
   /** The folders at the top of a commit. */
   listFolders(api: HostApi, at: string, sha: string): Promise<readonly string[]>;
-  /** What the host's merge queue tries in a branch; undefined for other branches. */
+  /** The pull requests that the host's merge queue tries in a branch; undefined for other branches. */
   queuedIn?(branch: string): QueuedMerge | undefined;
-  /** The commit a branch is at; undefined if there is no such branch. */
+  /** The newest commit of a branch; undefined if there is no such branch. */
   findHead(api: HostApi, at: string, branch: string): Promise<HostCommit | undefined>;
   /** The commit a tag points to. */
   findTag(api: HostApi, at: string, tag: string): Promise<HostCommit | undefined>;
@@ -136,8 +136,8 @@ export interface GitHost {
   /** Paths that a pull request changes; undefined if the host cannot tell all of them. */
   listProposed(api: HostApi, at: string, number: number): Promise<readonly string[] | undefined>;
   /**
-   * Creates a webhook; returns its id, for `deleteHook`. A webhook that was created by an attempt whose answer was lost is
-   * not created twice.
+   * Creates a webhook; returns its id, for `deleteHook`. If the answer of an earlier attempt was lost, its webhook is
+   * found and not created twice.
    */
   createHook(api: HostApi, at: string, hook: { url: string; secret: string }): Promise<string>;
   deleteHook(api: HostApi, at: string, id: string): Promise<void>;

@@ -44,7 +44,7 @@ function pullRequestOf(json: unknown): PullRequest {
     head: textAt(json, 'head', 'sha'),
     headBranch: textAt(json, 'head', 'ref'),
     baseBranch: textAt(json, 'base', 'ref'),
-    // A deleted repository counts as a fork.
+    // A deleted repository is treated as a fork.
     fromFork: from === '' || from !== to,
   };
 }
@@ -155,7 +155,7 @@ export const gitea: GitHost = {
   },
 
   async listChanges(api, at, base, head) {
-    // Each commit lists its files. A commit dropped from a branch changes files as well, and would not be listed.
+    // Each commit lists its files. But a commit that was dropped from a branch also changes files, and is not listed.
     const back = await api.find(`${repo(at)}/compare/${head}...${base}`);
     const forth = await api.find(`${repo(at)}/compare/${base}...${head}`);
     if (back === undefined || forth === undefined || listAt(back, 'commits').length > 0) return undefined;

@@ -34,7 +34,7 @@ export interface InstallationToken {
   readonly seconds: number;
 }
 
-/** GitHub accepts signed tokens for at most ten minutes, and by a clock that may be behind ours. */
+/** GitHub accepts signed tokens for at most ten minutes, by its own clock, which may be behind ours. */
 const validSeconds = 9 * 60;
 const clockSeconds = 60;
 const usualSeconds = 3600;
@@ -83,8 +83,8 @@ export async function mintToken(
   const json = await api.call('POST', `/app/installations/${installationId}/access_tokens`, {});
   const token = textAt(json, 'token');
   if (!/^[\x21-\x7e]{1,1024}$/.test(token)) throw new Unreachable('the Git host did not answer with a token');
-  // Seconds from now; an expiry that is not within the next hour, for example because of a wrong clock, counts as one
-  // hour.
+  // Seconds from now. If the expiry is not within the next hour, for example because of a wrong clock, one hour is
+  // assumed.
   const left = Math.floor((Date.parse(textAt(json, 'expires_at')) - nowMs) / 1000);
   return { token, seconds: left > 0 && left < usualSeconds ? left : usualSeconds };
 }

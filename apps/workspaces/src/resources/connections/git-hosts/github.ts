@@ -4,7 +4,7 @@ import type { HostApi } from './host-api';
 import { findHook } from './known-hook';
 import { basic, header, idOfFirst, listAt, segments, signedIn, textAt } from './reading';
 
-/** The most files in a comparison. */
+/** The maximum number of files in a comparison. */
 const mostFiles = 300;
 
 async function findCommit(api: HostApi, at: string, ref: string): Promise<HostCommit | undefined> {

@@ -1,7 +1,7 @@
 import { type OutsideRequest, type OutsideResponse, outsideCall, type Reach, Unreachable } from '@keystead/outside';
 import { textAt } from './reading';
 
-/** How a Git host is called: from here, or by an agent in its network. Every status counts as an answer. */
+/** How a Git host is called: from here, or by an agent in its network. Every status is an answer. */
 export type HostCall = (url: string, request: OutsideRequest, timeoutMs: number) => Promise<OutsideResponse>;
 
 /** Calls from here, if the address of the host may be called. */
@@ -43,7 +43,7 @@ export class HostApi {
   /** Throws HostRefused for statuses of 300 and above, `upstream` if there is no answer. */
   async call(method: Method, path: string, json?: unknown): Promise<unknown> {
     const url = path.startsWith('/') ? this.base + path : path;
-    // The name of a repository or a branch must not lead to anything else that the credential opens.
+    // The name of a repository or a branch must not lead to another address that the credential can use.
     if (dotSegment.test(url.split('?', 1)[0]!))
       throw new HostRefused(404, 'a name must not contain . or .. as a segment');
     const answer = await this.send(url, { method, headers: this.headers, json }, timeoutMs);
@@ -75,7 +75,7 @@ export class HostApi {
     }
   }
 
-  /** Deletes; what is gone already is fine. */
+  /** Deletes; it is not an error if the object no longer exists. */
   async remove(path: string): Promise<void> {
     try {
       await this.call('DELETE', path);

@@ -3,7 +3,7 @@ import { listAt, textAt } from './reading';
 
 type Path = readonly string[];
 
-/** Where the webhooks are in the list of a kind of host, and where each has its address and its id. */
+/** Where a kind of host has its webhooks in the list, and where each webhook has its address and its id. */
 interface HookList {
   readonly list?: Path;
   readonly url: Path;
@@ -11,8 +11,8 @@ interface HookList {
 }
 
 /**
- * The id of the webhook to an address, if there is one: a node may have created it and died before it read the answer. The
- * address contains a unique id, so a webhook to it is ours.
+ * The id of the webhook to an address, if it exists: a node may have created it and died before it read the answer. The
+ * address contains a unique id, so the webhook is ours.
  */
 export async function findHook(
   api: HostApi,

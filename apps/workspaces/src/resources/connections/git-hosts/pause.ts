@@ -4,7 +4,8 @@ const usualLongestSeconds = 6 * 3600;
 export const quickTries = 2;
 
 /**
- * The pause before the next try after `attempts` failures: it doubles each time, and halves for each number below zero.
+ * The pause before the next attempt after `attempts` failures. It doubles each time, and halves for each number below
+ * zero.
  */
 export const pauseSeconds = (attempts: number, longestSeconds = usualLongestSeconds): number =>
   Math.min(longestSeconds, 5 * 2 ** Math.min(attempts, 12));

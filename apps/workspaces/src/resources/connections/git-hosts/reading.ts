@@ -45,7 +45,7 @@ export function idOfFirst(
   return textAt(found, ...idPath) || undefined;
 }
 
-/** The distinct strings at some paths of a list of files. */
+/** The strings at some paths of a list of files, without duplicates. */
 export function pathsIn(files: readonly unknown[], ...paths: readonly (readonly string[])[]): string[] {
   return [...new Set(files.flatMap((file) => paths.map((path) => textAt(file, ...path)).filter(Boolean)))];
 }
@@ -123,5 +123,5 @@ export function moved<T extends object>(
 /** How many repositories a page of a list has. */
 export const repositoriesPerPage = 50;
 
-/** The most pages that are read of a list: beyond that, it is not fully known. */
+/** The maximum number of pages that are read of a list. Longer lists are not completely known. */
 export const mostPages = 30;

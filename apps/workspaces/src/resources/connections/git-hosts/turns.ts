@@ -5,12 +5,13 @@ export interface OwnedWork {
 
 const keepEveryMs = 10_000;
 
-/** How many organizations' hosts may be waited for at once. */
+/** The number of organizations whose hosts may be called at once. */
 const mostWaitedFor = 8;
 
 /**
  * The organizations whose hosts a background job waits for. A call that takes longer than `patienceMs` no longer delays
- * other organizations; its own organization is skipped until it ends. Without `patienceMs`, all calls are waited for.
+ * other organizations; its own organization is skipped until the call ends. Without `patienceMs`, the job waits for all
+ * calls.
  */
 export class Turns {
   private readonly underWay = new Map<string, Promise<void>>();
@@ -27,8 +28,8 @@ export class Turns {
   }
 
   /**
-   * Carries out what is due, up to a number of items. `take` returns one item or none, and is given the organizations
-   * to skip; `keep` extends its claim. Throws the first error at the end, after everything due has had its turn.
+   * Carries out due items, up to a number. `take` gets the organizations to skip, and returns one item or none; `keep`
+   * extends its claim. Throws the first error at the end, after all due items.
    */
   async each<T extends OwnedWork>(
     most: number,
@@ -65,7 +66,7 @@ export class Turns {
     }
   }
 
-  /** Waits as long as there is patience. */
+  /** Waits until the time is over. */
   private async begin(organization: string, work: Promise<unknown>): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     const working = work

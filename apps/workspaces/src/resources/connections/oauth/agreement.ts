@@ -34,7 +34,7 @@ const lifetimeMs = 10 * 60_000;
 /** 32 random bytes in base64url. */
 const form = /^[\w-]{43}$/;
 
-/** Everything that the beginning of a connection is bound to, in one text. */
+/** Everything that the beginning of a connection is bound to, in one string. */
 const begunWith = ({ httpUrl, key, serviceProvider }: OauthClient) => JSON.stringify([serviceProvider, httpUrl, key]);
 
 const hashOf = (keyring: Keyring, state: string) => new Uint8Array(keyring.mac('workspace-vcs-state', state));
@@ -95,7 +95,10 @@ export async function leave(
   return { url: url.href, expiresAt };
 }
 
-/** Consumes a state and returns what it refers to: it is valid once, and only for the caller that began it. */
+/**
+ * Consumes a state and returns the consent that it refers to. It is valid only once, and only for the caller that began
+ * it.
+ */
 async function comeBack(
   db: Database,
   keyring: Keyring,

@@ -40,7 +40,7 @@ export interface ManifestPage {
 
 /** The host's code is valid for an hour. */
 const lifetimeMs = 3_600_000;
-/** The page that leads there is opened at once. */
+/** The page that leads to the host is opened at once. */
 const openMs = 120_000;
 const accountForm = /^[A-Za-z\d](?:[A-Za-z\d-]{0,98}[A-Za-z\d])?$/;
 /** The longest name that GitHub accepts; people may change it there. */
@@ -93,8 +93,8 @@ export async function organizationOf(db: Database, id: string): Promise<string |
 }
 
 /**
- * The form that is posted to the host; undefined after the first minutes, so that an address found later is useless.
- * Reading it does not use it up.
+ * The form that is posted to the host; undefined after the first minutes, so that someone who finds the address later
+ * cannot use it. Reading it does not use it up.
  */
 export async function findPage(
   db: Database,
@@ -143,7 +143,7 @@ export async function convert(
   if (!isGood)
     throw invalid('state', 'is not valid: this was not begun in this session, has expired, or was already completed');
   const asked = row.asked as unknown as ManifestInput;
-  // It may be gone by now: then nothing is sent.
+  // The organization may have been removed: then nothing is sent.
   await clients.requirePool(db, organizationId, asked.agentPool);
   const made = await appOf(deps, asked, code);
   const input: NewClient = {

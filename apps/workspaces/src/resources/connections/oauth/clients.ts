@@ -185,8 +185,8 @@ function requireKeyed(serviceProvider: string, privateKey?: string | null): void
 }
 
 /**
- * Checks the input for an app: its id, its signing key, which a change may omit, and no token, since the host issues
- * its tokens. Throws `invalid`.
+ * Checks the input for an app: its id, and its signing key, which a change may omit. There must be no token, because
+ * the host issues the tokens. Throws `invalid`.
  */
 export function requireAppInput(
   { key, privateKey, oauthTokenString }: Pick<ClientInput, 'key' | 'privateKey' | 'oauthTokenString'>,
@@ -244,7 +244,7 @@ export async function requirePool(tx: Database, organizationId: string, id?: str
 }
 
 /**
- * The agents of a pool receive the token of a connection that goes through them, so a caller who chooses a pool must be
+ * The agents of a pool receive the tokens of connections that use the pool. So a caller who chooses a pool must be
  * allowed to manage pools. Throws `invalid`.
  */
 export function requireMayChoosePool(access: Access, organizationId: string, id?: string | null): void {

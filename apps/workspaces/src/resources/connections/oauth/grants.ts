@@ -77,7 +77,7 @@ async function renew(deps: CallDeps, due: Taken<'id'>, now: () => number): Promi
   const flow = row && hostOf(row.oauthClient.serviceProvider)?.oauth;
   if (!row?.refreshToken || !flow) return;
   const refresh = keyring.open(row.refreshToken, tokenCell(row.id, 'refresh_token')).toString('utf8');
-  // If the connection was given another token in the meantime, that one stays.
+  // If the connection got another token in the meantime, that token stays.
   const same = { id: row.id, refreshToken: row.refreshToken };
   try {
     const given = { grant_type: 'refresh_token', refresh_token: refresh };

@@ -30,7 +30,8 @@ export interface AppInstallation extends Omit<GithubAppInstallation, 'goneAt'> {
 const lookSeconds = 600;
 const longestPauseSeconds = 3600;
 /**
- * How many tokens are requested for new installations at a time; the rest wait until other apps have had their turn.
+ * How many tokens are requested for new installations at a time. The other installations wait until it was the turn of
+ * other apps.
  */
 const mostMade = 20;
 const nextSeconds = 5;
@@ -72,7 +73,7 @@ export async function list(
   return page ? { items, total: await db.prisma.githubAppInstallation.count({ where }) } : { items };
 }
 
-/** Organizations with an app, among those of a principal. */
+/** The organizations of a principal that have an app. */
 export async function organizationsWithApps(db: Database, principal: Principal): Promise<string[]> {
   const rows = await db.prisma.$queryRaw<{ id: string }[]>`
     SELECT o.id FROM organization o WHERE o.removed_at IS NULL AND ${belonging(principal)}
@@ -114,8 +115,8 @@ const madeColumns = (keyring: Keyring, id: string, made: InstallationToken, nowM
   grantColumns(keyring, id, { ...made, refreshToken: null }, nowMs, true);
 
 /**
- * Requests a new token for an installation. If it is refused, the next try waits until the app is known to be installed
- * there.
+ * Requests a new token for an installation. If the host refuses, the next attempt waits until the app is known to be
+ * installed there.
  */
 export async function renewInstallation(
   deps: CallDeps,
@@ -145,8 +146,8 @@ const appClaims = new Claims({
 });
 
 /**
- * Asks the hosts of apps where these are installed, every ten minutes and whenever a webhook reports a change. Any
- * number of callers may call it: each app is claimed for a while.
+ * Asks the hosts of apps where the apps are installed, every ten minutes and after a webhook reports a change. Any
+ * number of callers may call it, because each app is claimed for a while.
  */
 export function lookForInstallations(deps: CallDeps, now: () => number, turns = new Turns()): Promise<void> {
   const { db } = deps;

@@ -3,7 +3,7 @@ import type { ManifestPage } from './app-manifests';
 
 const escaped = (text: string): string => text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
 
-/** No loading, no scripts, no framing; and it posts only to one host. */
+/** The page loads nothing, runs no scripts, cannot be framed, and posts only to one host. */
 const policyOf = (origin: string): string =>
   ["default-src 'none'", `form-action ${origin}`, "frame-ancestors 'none'", "base-uri 'none'"].join('; ');
 

@@ -63,7 +63,7 @@ async function askAboutClient(
   if (input.serviceProvider !== 'github_app') return;
   clients.requireAppInput(input);
   const { keyring, vcsReach: reach } = env;
-  // Before any request: another organization's pool must not receive any.
+  // Checked before any request, because another organization's pool must not receive one.
   await clients.requirePool(db, organizationId, input.agentPool);
   const place = { ...input, agentPoolId: input.agentPool ?? null };
   if (reach) await requireApp({ db, keyring, reach }, place, env.now());

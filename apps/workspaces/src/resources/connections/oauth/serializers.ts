@@ -24,7 +24,7 @@ export const clientSerializer = serializerOf<OauthClient>()({
   attributes: show,
   relationships: (client, { access }) => ({
     organization: toOne('organizations', client.organizationName),
-    // A caller who changes the list has to see all of it.
+    // A caller who may change the list must see all of it.
     projects: toMany(
       'projects',
       oauthPolicy['can-update'](access, client)

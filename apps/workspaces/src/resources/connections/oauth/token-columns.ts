@@ -13,8 +13,8 @@ const longestSeconds = 10 * 365 * 86_400;
 const soonestSeconds = 60;
 
 /**
- * How a token from a host is stored: it is renewed when half of its lifetime is over, but not within the first minute.
- * A token without a refresh token is never renewed, unless there is another way to get one.
+ * How a token from a host is stored. It is renewed after half of its lifetime, but not within the first minute. A token
+ * without a refresh token is never renewed, unless there is another way to get a new token.
  */
 export function grantColumns(
   keyring: Keyring,

@@ -8,7 +8,7 @@ import { repositoriesPerPage } from '../git-hosts/reading';
 import { oauthPolicy } from '../oauth/policy';
 import { openConnection, refusedByHost } from './check';
 
-/** A page of ours has 100 items at most, and may begin in the middle of one of the host. */
+/** Our pages have at most 100 items, and may begin in the middle of a page of the host. */
 const mostPages = 3;
 
 /** The connection through which a host is looked at. */
@@ -35,8 +35,8 @@ async function isOpen({ db, access, organizationId, tokenId }: Browsing): Promis
 }
 
 /**
- * Calls the host of a connection. Throws `missing` if it is not called from here or not open to the caller, `invalid`
- * if it refuses.
+ * Calls the host of a connection. Throws `missing` if the host is not called from here or the connection is not open to
+ * the caller, `invalid` if the host refuses.
  */
 async function withHost<T>(
   from: Browsing,

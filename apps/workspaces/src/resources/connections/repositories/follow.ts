@@ -27,7 +27,7 @@ export const repositoryName = z
   .max(512)
   .regex(/^[^/\s]+(?:\/[^/\s]+)+$/, 'must have the form :org/:repo');
 
-/** A folder without what means nothing: slashes at both ends, and a dot at the start. */
+/** A folder without slashes at both ends and a dot at the start, which mean nothing. */
 export const folderOf = (given: string): string => given.replace(/^(?:\.?\/)+/, '').replace(/(?<!\/)\/+$/, '');
 
 /** A folder of a repository; empty for its root. */
@@ -42,9 +42,9 @@ export const repositoryFolder = z
   .refine((given) => given === '' || !given.split('/').includes(''), 'must be a folder of the repository');
 
 /**
- * The connection that a request names, and its organization: what follows a repository belongs to the whole
- * organization, so its connection must be open to all of it. Throws `invalid` if both or neither are given, and for one
- * that `may` refuses.
+ * The connection that a request names, and its organization. An object that follows a repository belongs to the whole
+ * organization, so its connection must be open to all of it. Throws `invalid` if both or neither are given, and for a
+ * connection that `may` refuses.
  */
 export async function requireConnection<Owner>(
   { prisma }: Database,
@@ -83,7 +83,7 @@ export async function askForRepository(
   return found;
 }
 
-/** Makes a repository be read soon. */
+/** Schedules a repository to be read soon. */
 export async function lookAtRepository(tx: Database, { oauthTokenId, vcsIdentifier }: Followed): Promise<void> {
   if (oauthTokenId === null || vcsIdentifier === null) return;
   const where = { oauthTokenId, identifier: vcsIdentifier };

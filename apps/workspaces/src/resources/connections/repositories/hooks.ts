@@ -21,8 +21,8 @@ const mostRemovals = 40;
 const followers = ['workspace', 'registry_module', 'policy_set'] as const;
 
 /**
- * Adds rows for repositories that are followed but have none: followed before hosts were called, or removed by an older
- * node.
+ * Adds rows for followed repositories that have none, because an older version connected them or an older node removed
+ * the row.
  */
 export async function adoptRepositories({ db, keyring }: VcsDeps): Promise<void> {
   const rows = await db.prisma.$queryRawUnsafe<{ token: string; identifier: string }[]>(

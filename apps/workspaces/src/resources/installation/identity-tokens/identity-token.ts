@@ -34,7 +34,7 @@ export interface WorkspaceIdentity {
   readonly projectName: string;
   readonly workspaceId: string;
   readonly workspaceName: string;
-  /** The workspace's own role, or else its project's; empty or null: runs get no credentials. */
+  /** The role of the workspace, otherwise of its project; if empty or null, runs get no credentials. */
   readonly role: string | null;
   /** Empty for the root namespace. */
   readonly namespace: string;
@@ -62,9 +62,9 @@ export async function workspaceIdentity(db: Database, id: string): Promise<Works
 }
 
 /**
- * The claims of an identity besides audience and times. `subject`: made from ids, which are never reused, or from
- * names, as HCP Terraform documents it. If the name of an organization looks like an id, its subject is made from ids:
- * names must never equal the ids of others.
+ * The claims of an identity besides audience and times. `subject` consists of ids, which are never reused, or of names,
+ * as HCP Terraform documents. If the name of an organization looks like an id, its subject consists of ids, so that
+ * names never equal the ids of others.
  */
 export function claimsOf(of: WorkspaceIdentity, { kind, runId }: IdentifiedPhase, subject: 'ids' | 'names') {
   const named = subject === 'names' && !/^org-\w{16}$/.test(of.organizationName);

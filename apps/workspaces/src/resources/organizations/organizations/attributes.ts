@@ -38,7 +38,8 @@ export const organizationAttributes = table({
   email: setting('email', { type: text, takes: email, initial: '', when: 'required' }),
   'external-id': shown(text, (org) => org.id),
   'created-at': shown(instant, (org) => org.createdAt),
-  // Applied nevertheless: no session lives longer than two weeks. Shown as unset, or providers would plan to unset it.
+  // Applied nevertheless: no session lasts longer than two weeks. Shown as unset, because providers would otherwise
+  // plan to unset it.
   'session-timeout': setting('sessionTimeout', { type: whole.nullable(), takes: minutes, initial: null }),
   'session-remember': setting('sessionRemember', { type: whole.nullable(), takes: minutes, initial: null }),
   'collaborator-auth-policy': setting('collaboratorAuthPolicy', {

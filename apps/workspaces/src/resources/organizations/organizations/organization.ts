@@ -11,7 +11,7 @@ export interface Organization extends Row {
   readonly featureSet: string;
   readonly planEndsAt: Date | null;
   readonly retentionId: string | null;
-  /** Null also if the policy is to keep everything. */
+  /** Also null if the policy keeps everything. */
   readonly retentionDays: number | null;
   /** Every active member has a second factor. */
   readonly twoFactorConformant: boolean;

@@ -3,15 +3,15 @@ import { type Policy, policy } from '../../../kernel/access/policy';
 import type { Organization } from './organization';
 
 const owner = (access: Access, { id }: Organization): boolean => access.isOwner(id);
-/** The organization's own token may use everything except what concerns money or sign-in. */
+/** The organization's token may use everything except settings about billing or sign-in. */
 const ownToken = (access: Access, { id }: Organization): boolean => access.isOrganizationToken(id);
 
 const createsWorkspaces = (access: Access, org: Organization): boolean =>
   access.can(org.id, 'manage-workspaces') || access.createsInSome(org.id) || ownToken(access, org);
 
 /**
- * Who may do what in an organization, by the names the API shows. Rights to what is not built, or not in the plan, are
- * denied to all. Spec: Organization (type `organizations`; id is the organization name)
+ * The permission rules of organizations, by the names that the API shows. Rights to features that are not built, or not
+ * in the plan, are denied to everyone. Spec: Organization (type `organizations`; id is the organization name)
  */
 export const organizationPolicy = policy<Organization>()({
   'can-update': owner,

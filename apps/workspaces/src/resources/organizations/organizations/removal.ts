@@ -3,8 +3,9 @@ import type { Database } from '../../../kernel/database/database';
 const BATCH = 500;
 
 /**
- * Deletes everything in organizations that are marked as removed, in small transactions. The next call deletes the rows
- * that another node has locked, and those that a stopped node did not reach. Returns how many organizations were deleted.
+ * Deletes everything in organizations that are marked as removed, in small transactions. Rows that another node has
+ * locked, or that a stopped node did not reach, are deleted by the next call. Returns how many organizations were
+ * deleted.
  */
 export async function eraseRemoved(db: Database): Promise<number> {
   const removed = await db.prisma.$queryRaw<{ id: string }[]>`

@@ -12,7 +12,7 @@ const unserved = {
 /** Body of a create. Spec: Organizations */
 export const CreateOrganization = document('organizations', { attributes: create, relationships, editions, unserved });
 
-/** Body of an update: fields left out keep their values. Spec: Organizations */
+/** Body of an update: omitted fields keep their values. Spec: Organizations */
 export const UpdateOrganization = document('organizations', { attributes: update, relationships, editions, unserved });
 
 /** The content of a create. */

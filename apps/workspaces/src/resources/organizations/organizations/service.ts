@@ -22,7 +22,7 @@ import {
 import type { NewOrganization, OrganizationChanges } from './schema';
 import { settingsAfter } from './settings';
 
-/** The organization of a row: mapped once for all readers of the same revision. */
+/** The organization of a row, mapped only once for all readers of the same revision. */
 function mapped(db: Database, env: PlanEnvironment, row: Record<string, unknown>): Promise<Organization> {
   const revision = `${row.revision} ${row.epoch} ${row.two_factor_conformant}`;
   return db.remembered(`organization ${row.id}`, revision, async () => organizationOf(row, env));
@@ -55,7 +55,7 @@ export async function requireOrganization(db: Database, env: PlanEnvironment, id
 
 /** The filters of a list; each matches a part of the text, ignoring case. */
 export interface OrganizationSearch {
-  /** Matches name or address; replaces the other filters. */
+  /** Matches the name or the address; replaces the other filters. */
   any?: string;
   name?: string;
   email?: string;
@@ -215,9 +215,9 @@ export async function update(
 }
 
 /**
- * Shortens the lifetimes of an organization's and its teams' tokens to what it allows. Tokens of people belong to them:
- * one that lives longer is refused. The caller holds the lock of the organization, which makes new tokens wait. Throws
- * `invalid` if the token of the request itself would be refused.
+ * Shortens the lifetimes of an organization's and its teams' tokens to its limit. Tokens of people belong to the
+ * people: a token with a longer lifetime is refused instead. The caller holds the lock of the organization, so new
+ * tokens wait. Throws `invalid` if the token of the request itself would be refused.
  */
 export async function shortenTokens(tx: Database, id: string, by: Principal): Promise<void> {
   const [own] = await tx.prisma.$queryRaw<{ max: number | null }[]>`

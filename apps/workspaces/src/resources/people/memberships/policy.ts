@@ -9,7 +9,7 @@ export function seesMembership(access: Access, membership: Membership): boolean 
   return access.isMember(membership.organizationId) || isOwn(access, membership);
 }
 
-/** Who may do what with a membership. Only owners remove owners; everyone else may leave. */
+/** The permission rules of memberships. Only owners may remove owners; everyone else may leave. */
 export const membershipPolicy = policy<Membership>()({
   'can-destroy': (access, membership) =>
     isOwn(access, membership) ||

@@ -70,9 +70,9 @@ export interface Inviting {
 
 /**
  * Invites the person who gets the link, into teams if given. The invitation names an address and no account, because an
- * account may have that address without proof. A second inviter who may add people to every team of an open invitation
- * replaces it: only the new link works. Throws `invalid` for any other second invitation, `malformed` if the plan
- * allows no more people.
+ * account may have that address without proof. If a second inviter may add people to every team of an open invitation,
+ * a new invitation replaces it, and only the new link works. Throws `invalid` for any other second invitation,
+ * `malformed` if the plan allows no more people.
  */
 export async function invite(
   db: Database,
@@ -105,8 +105,8 @@ export async function invite(
 }
 
 /**
- * May this inviter replace the earlier one? They must not have a working link already, and must be allowed to grant
- * everything in the invitation.
+ * Whether this inviter may replace the earlier one: they must not have a valid link already, and must be allowed to
+ * grant everything in the invitation.
  */
 async function mayReplace(
   tx: Database,
@@ -175,8 +175,8 @@ export async function accept(tx: Database, actor: Actor, id: string, userId: str
 }
 
 /**
- * Ends a membership and with it the memberships in teams; deletes an invited person who is in no other organization.
- * Throws `invalid` if no owner would be left.
+ * Ends a membership and its memberships in teams. An invited person who is in no other organization is deleted. Throws
+ * `invalid` if no owner would be left.
  */
 export async function remove(db: Database, actor: Actor, membership: Membership): Promise<void> {
   const { id, organizationId, userId, email } = membership;

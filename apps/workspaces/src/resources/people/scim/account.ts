@@ -7,7 +7,7 @@ import { isLastSiteAdmin } from '../sign-in-providers/filling';
 import { freeAddress } from '../users/addresses';
 import { endAccess } from '../users/end-access';
 
-/** The address of a person: the primary one, else the one for work, else the first valid one. */
+/** The address of a person: the primary address, otherwise the work address, otherwise the first valid address. */
 export function addressOf(attributes: Readonly<Record<string, unknown>>): string | undefined {
   const emails = (attributes.emails as Readonly<Record<string, unknown>>[] | undefined) ?? [];
   const good = emails.filter(({ value }) => typeof value === 'string' && /^[^\s@]+@[^\s@]+$/.test(value));
@@ -44,7 +44,7 @@ export async function resume(tx: Database, { userId, suspends }: { userId: strin
 
 /**
  * Gives an account the name and the address that the directory has changed, unless someone else has the name or has
- * proven the address. An account with a password keeps its address: a new one would open a way into it that bypasses
+ * proven the address. An account with a password keeps its address, because a new address would allow sign-in without
  * the provider.
  */
 export async function nameAccount(

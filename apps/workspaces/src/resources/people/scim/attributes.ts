@@ -8,8 +8,8 @@ export const urns = {
 } as const;
 
 /**
- * The type of an attribute: a string or a boolean; named parts; or a list of values with parts. `readOnly` ones belong to
- * the service: clients may send them back, but they change nothing.
+ * The type of an attribute: a string or a boolean; named parts; or a list of values with parts. `readOnly` attributes
+ * belong to the service: clients may send them back without effect.
  */
 export interface ScimAttribute {
   readonly name: string;

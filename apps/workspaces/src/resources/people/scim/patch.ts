@@ -6,12 +6,12 @@ import { isObject, mostValues, readPart, readValue, type ScimValues, shortened }
 /** One change in a client's PATCH. */
 export interface PatchOperation {
   readonly op: 'add' | 'replace' | 'remove';
-  /** The path; undefined if the operation names none and the value names the attributes. */
+  /** The path; undefined if the value names the attributes instead. */
   readonly path: string | undefined;
   readonly value: unknown;
 }
 
-/** The target of a path: an attribute, those of its values that a filter selects, a part of them. */
+/** The target of a path: an attribute, the values that a filter selects, or a part of these. */
 export interface PatchTarget {
   readonly attribute: ScimAttribute;
   readonly filter?: { readonly part: string; readonly value: string };
@@ -134,7 +134,7 @@ function applyToList(
   const isMeant = (one: ScimValues) =>
     filter === undefined || String(one[filter.part] ?? '').toLowerCase() === filter.value.toLowerCase();
   const put = (list: ScimValues[]) => {
-    // Checked now, not at the end: many operations could make the list long.
+    // Checked now, not at the end, because many operations could make the list long.
     if (list.length > mostValues) throw new ScimRefusal('invalidValue', `${name} has more than ${mostValues} values.`);
     setOrDelete(values, name, list.length === 0 ? undefined : list);
   };
@@ -151,7 +151,7 @@ function applyToList(
     part === undefined
       ? (readValue(attribute, [value]) as ScimValues[])[0]!
       : { [part]: readPart(`${name}.${part}`, part, value) };
-  // Directories replace the value of a type that does not exist yet.
+  // Directories may replace a value of a type that does not exist yet.
   const next = now.some(isMeant)
     ? now.map((one) => (isMeant(one) ? { ...one, ...change } : one))
     : [...now, { ...(filter && { [filter.part]: filter.value }), ...change }];

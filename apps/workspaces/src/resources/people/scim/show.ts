@@ -98,7 +98,7 @@ const chosen = (shown: Shown, query: Query): Shown =>
 
 const mostEntries = 200;
 
-/** Where a list begins and how long it may be. Throws `invalidValue` for anything but whole numbers. */
+/** Where a list begins and how long it may be. Throws `invalidValue` unless these are whole numbers. */
 export function windowOf(query: Query, most = mostEntries): { offset: number; size: number } {
   const whole = (name: string, fallback: number): number => {
     const text = query.get(name);

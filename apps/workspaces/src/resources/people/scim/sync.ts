@@ -14,8 +14,8 @@ export const userLimitOf =
     (await findByName(tx, env, name))?.entitlements.userLimit ?? null;
 
 /**
- * Adds people to the teams linked with their groups, and removes them from those no longer linked; the same for site
- * administration. A team whose link is paused keeps its members. Call it in a transaction.
+ * Adds people to the teams linked with their groups, and removes them from teams that are no longer linked. Does the
+ * same for site administration. A team whose link is paused keeps its members. Call it in a transaction.
  */
 export async function syncPeople(
   tx: Database,

@@ -91,8 +91,8 @@ function split(values: ScimValues) {
 }
 
 /**
- * Adds a person with their account: the one they had when the directory removed them, else the one they already reached
- * from the provider at which the directory's people sign in, else a new one. An address never selects an account.
+ * Adds a person with their account: the account that they had when the directory removed them, otherwise the account
+ * that they already use from the directory's provider, otherwise a new account. An address never selects an account.
  */
 export async function create(keeping: Keeping, values: ScimValues): Promise<ScimUser> {
   const { db, actor, settings, userLimit, nowMs } = keeping;
@@ -194,7 +194,7 @@ export async function remove({ db, actor, userLimit, nowMs }: Keeping, user: Sci
   await db.transaction(async (tx) => {
     const suspends = (await suspend(tx, actor, userId, nowMs)) || user.suspends;
     await tx.prisma.scimGroupMember.deleteMany({ where: { scimUserId: id } });
-    // Keeps only what is needed to recognise them again.
+    // Keeps only the data that is needed to recognise them again.
     const data = { active: false, suspends, removedAt: new Date(nowMs), attributes: {} };
     await tx.prisma.scimUser.update({ where: { id }, data });
     await syncPeople(tx, actor, [userId], userLimit);

@@ -5,7 +5,7 @@ import { ScimRefusal } from './dialect';
 export type ScimValues = Record<string, unknown>;
 
 const longestText = 1024;
-/** The most values of a multi-valued attribute. */
+/** The maximum number of values of a multi-valued attribute. */
 export const mostValues = 100;
 /** The limit for all data of one person, as JSON. */
 const largest = 32_768;
@@ -14,8 +14,8 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * Reads the attributes that a client sends. Names ignore case. Read-only attributes are skipped, an attribute that is
- * null or an empty list counts as absent, and unknown attributes are refused by name.
+ * Reads the attributes that a client sends. Names ignore case. Read-only attributes are skipped, null and empty lists
+ * are treated as absent, and unknown attributes are refused with their name.
  */
 export function readValues(sent: unknown, attributes: readonly ScimAttribute[]): ScimValues {
   if (!isObject(sent)) throw new ScimRefusal('invalidSyntax', 'Send an object.');

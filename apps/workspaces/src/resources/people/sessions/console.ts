@@ -74,8 +74,8 @@ interface SessionRow {
 }
 
 /**
- * What the console needs of people and their tokens. A session is a row: every node knows it, and it ends everywhere at
- * once. It uses a token, which it owns if its person signed in with a password, and has exactly the token's rights.
+ * The people and tokens of the console. A session is a row, so every node knows it, and it ends everywhere at once. It
+ * uses a token and has exactly the token's rights. It owns the token if its person signed in with a password.
  */
 export class ConsoleSessions {
   /** The passkeys of a session's person, and those that the sign-in page asks for. */
@@ -87,8 +87,8 @@ export class ConsoleSessions {
 
   /**
    * Creates a session from a password (and code or passkey), from a passkey that was requested for `browser`, or from
-   * an API token. Throws `unauthenticated` for anything wrong, `limited` if locked, `invalid` at `code` if only that is
-   * missing.
+   * an API token. Throws `unauthenticated` if anything is wrong, `limited` if locked, `invalid` at `code` if only the
+   * code is missing.
    */
   async create(
     given: unknown,
@@ -140,8 +140,8 @@ export class ConsoleSessions {
   }
 
   /**
-   * A session of a person. Changes of sign-in methods need a recent proof, and a session that its person signed in to:
-   * one made from an API token has no more rights than the token.
+   * A session of a person. Changes of sign-in methods need a recent proof, and a session to which its person signed in:
+   * a session from an API token has no more rights than the token.
    */
   private async personOf(session: string, changesAccess: boolean): Promise<Principal> {
     const row = await this.read(session);
@@ -183,7 +183,7 @@ export class ConsoleSessions {
     const now = this.parts.now();
     const id = randomBytes(32).toString('base64url');
     const at = { createdAt: new Date(now), usedAt: new Date(now), expiresAt: new Date(endsMs) };
-    // Signing in counts as a proof.
+    // Signing in is also a proof.
     const stepUpUntil = new Date(provenAtMs + stepUpMinutes * 60_000);
     await db.prisma.consoleSession.create({ data: { hash: hashConsoleId(keyring, id), ...what, ...at, stepUpUntil } });
     const found = await this.read(id);
@@ -206,7 +206,7 @@ export class ConsoleSessions {
     who: { providerId: string; subject: string },
     providerSession: string | undefined,
   ): Promise<void> {
-    // The provider may have started a new session on its side, and will report the end of that one.
+    // The provider may have started a new session on its side, and will report the end of the new session.
     const { count } = await this.parts.db.prisma.consoleSession.updateMany({
       where: { hash, identity: who },
       data: { stepUpUntil: new Date(this.parts.now() + stepUpMinutes * 60_000), providerSession },
@@ -215,7 +215,7 @@ export class ConsoleSessions {
       throw new Refusal('denied', 'A different person signed in at the provider than is signed in here.');
   }
 
-  /** A session by its id; undefined if there is none or it has ended. Reading it does not count as use. */
+  /** A session by its id; undefined if there is none or it has ended. Reading it is not a use. */
   async find(id: string): Promise<ConsoleSession | undefined> {
     const row = await this.read(id);
     return row && this.view(row);
@@ -233,7 +233,9 @@ export class ConsoleSessions {
     if (owned) await tokens.remove(db, actorOf({ principal: principalOf(row), request: { id: requestId } }), owned);
   }
 
-  /** Accepts another proof of identity, valid for a few minutes. Throws `unauthenticated` for a wrong one, `limited`. */
+  /**
+   * Accepts another proof of identity, valid for a few minutes. Throws `unauthenticated` for a wrong one, `limited`.
+   */
   async stepUp(id: string, given: unknown, browser?: string): Promise<ConsoleSession> {
     const { db, keyring } = this.parts;
     const proof = parseProof(Again, given, 'give one of password, code, passkey and token');

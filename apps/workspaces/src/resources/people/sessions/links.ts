@@ -49,8 +49,8 @@ export async function openLink(
 }
 
 /**
- * Uses a link. An invitation makes the person who is signed in a member; with a name, or if no one is signed in, it
- * becomes an account. A reset sets the password; an address counts as proven once the password was given.
+ * Uses a link. An invitation makes the signed-in person a member; with a name, or if no one is signed in, it becomes an
+ * account. A reset sets the password. An address is proven when the password was given.
  */
 export async function useLink(
   db: Database,
@@ -81,9 +81,9 @@ export async function useLink(
 }
 
 /**
- * The inviter may have lost the right to invite since, or the membership may have more than the inviter may give: then
- * the invitation is void, and the audit trail records that. Locks the membership, so that nothing is added to it in the
- * meantime.
+ * The inviter may have lost the right to invite since, or the membership may have more teams than the inviter may give.
+ * Then the invitation is void, and the audit trail records this. Locks the membership, so that no teams are added in
+ * the meantime.
  */
 async function isStillInvited(tx: Database, link: OpenedLink, callerId: string | undefined): Promise<boolean> {
   if (link.membershipId === null) return true;

@@ -26,7 +26,7 @@ export interface PasskeyParts {
   now(): number;
 }
 
-/** What a challenge is for, and the browser that it was made for: its answer is accepted nowhere else. */
+/** The purpose of a challenge and its browser; the answer is accepted only for these. */
 export interface PasskeyQuestion {
   readonly purpose: PasskeyPurpose;
   readonly asker: PasskeyAsker;
@@ -122,9 +122,9 @@ export async function remove(db: Database, actor: Actor, id: string): Promise<vo
 }
 
 /**
- * The account whose passkey has answered a challenge of this browser; undefined for everything else. An answer is
- * accepted once: its challenge must be newer than all that were answered before, and so must the counter of keys that
- * count.
+ * The account whose passkey has answered a challenge of this browser; undefined otherwise. An answer is accepted only
+ * once: its challenge must be newer than all challenges answered before, and if the key has a counter, the counter must
+ * be higher.
  */
 export async function userOf(
   parts: PasskeyParts,

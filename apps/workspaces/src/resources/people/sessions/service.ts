@@ -24,8 +24,8 @@ export interface Credentials {
 
 /**
  * Signs a person in by user name or address: returns a token that ends with the shortest session that any of their
- * organizations allows. Throws `unauthenticated` for anything wrong, `invalid` if only the code is missing, `limited`
- * if locked, and `denied` if everyone except site administrators has to sign in at a provider.
+ * organizations allows. Throws `unauthenticated` if anything is wrong, `invalid` if only the code is missing, `limited`
+ * if locked, and `denied` if everyone except site administrators must sign in at a provider.
  */
 export async function signIn(
   db: Database,

@@ -102,7 +102,7 @@ export async function disable(db: Database, actor: Actor, userId: string): Promi
   });
 }
 
-/** Accepts a time-based code, or a recovery code, each once. */
+/** Accepts a time-based code, or a recovery code, but each only one time. */
 export async function spendCode(
   db: Database,
   keyring: Keyring,

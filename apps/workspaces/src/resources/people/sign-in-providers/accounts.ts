@@ -20,9 +20,10 @@ export interface FoundAccount {
 }
 
 /**
- * The account of a person identified by a provider: the one that its subject led to before, else the one that the
- * directory keeps for it, else one with the address that the provider has checked, if it may link them, else a new one.
- * Throws `denied` with what the person can do. Call it while holding the turn of that subject.
+ * The account of a person identified by a provider. It is the first of these that exists: the account of earlier
+ * sign-ins with this subject; the directory's account for the subject; the account with the address that the provider
+ * has checked, if the provider may link accounts; a new account. Throws `denied` with what the person can do. Call it
+ * while holding the turn of that subject.
  */
 export async function accountOf(
   tx: Database,
@@ -72,9 +73,9 @@ interface Chosen {
 }
 
 /**
- * The account that has a proven address and is linked to no provider yet. Someone else may have entered that address
- * before its owner came, so everything that gave access to the account until now is ended. Site administrators are
- * never found by their address.
+ * The account that has a proven address and is linked to no provider yet. Someone else may have created it with that
+ * address before its owner, so all existing access to the account is revoked. Site administrators are never found by
+ * their address.
  */
 async function linkable(
   tx: Database,

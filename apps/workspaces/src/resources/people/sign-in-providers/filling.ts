@@ -10,8 +10,8 @@ import * as teams from '../teams/service';
 export type UserLimit = (db: Database, organizationName: string) => Promise<number | null>;
 
 /**
- * A source of groups that fill teams: the memberships it adds are marked with its id, and only the source removes them
- * again.
+ * A source of groups whose members join teams. The memberships that it adds are marked with its id, and only the source
+ * removes them.
  */
 export interface GroupSource {
   readonly id: string;
@@ -25,7 +25,7 @@ export interface Wanted {
 }
 
 /**
- * Adds people to the teams that a source wants them in, and removes them from those to which it had added them.
+ * Adds people to the teams that a source names, and removes them from other teams to which the source had added them.
  * Memberships added by hand stay. The number of statements depends on teams, not on people. Call it in a transaction.
  */
 export async function fillTeams(
@@ -184,8 +184,8 @@ const changeOf =
   });
 
 /**
- * Lets a source decide which of some people administer the site. It removes only rights that it gave, never from the
- * last administrator, and none that were given by hand.
+ * Lets a source decide which of some people administer the site. It removes only rights that it gave itself, never
+ * rights given by hand, and never the last administrator's.
  */
 export async function fillSiteAdmins(
   tx: Database,

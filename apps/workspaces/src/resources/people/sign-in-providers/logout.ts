@@ -7,8 +7,8 @@ import type { Openid, ProviderClient } from './openid';
 const event = 'http://schemas.openid.net/event/backchannel-logout';
 
 /**
- * Ends the sessions that a logout token names, by subject, by the provider's own session, or both. Sent twice, the
- * second token finds no sessions left. Throws `malformed` for an invalid token, `upstream` while the provider's keys
+ * Ends the sessions that a logout token names, by subject, by the provider's own session, or both. If the token is sent
+ * twice, the second finds no sessions. Throws `malformed` for an invalid token, `upstream` while the provider's keys
  * cannot be read.
  */
 export async function endFromProvider(

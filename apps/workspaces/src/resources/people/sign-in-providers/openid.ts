@@ -51,12 +51,12 @@ export class Openid extends OpenidProvider<ProviderClient> {
     return issuerOf(this.sets, provider);
   }
 
-  /** Whether the provider names itself in its answers, so that an answer without a name is another's. */
+  /** Whether the provider names itself in its answers; then an answer without a name is from someone else. */
   async namesItself(provider: ProviderClient): Promise<boolean> {
     return (await this.sets.document(sourceOf(provider))).authorization_response_iss_parameter_supported === true;
   }
 
-  /** The accepted signature algorithms: all of them use a public key, so that no secret can be taken for one. */
+  /** The accepted signature algorithms. All use a public key, so that no public key can be used as a secret. */
   signatures(provider: ProviderClient): SignatureCheck {
     return { algorithms: jwtAlgorithms, keys: (header) => this.sets.keys(sourceOf(provider), header) };
   }

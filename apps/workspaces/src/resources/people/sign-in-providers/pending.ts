@@ -31,7 +31,7 @@ export type Pending = Pick<ComeBack, 'providerId' | 'nonce' | 'sessionHash' | 'b
 
 const lifetimeMs = 10 * 60_000;
 /**
- * Anyone may begin one, without a token. Beyond this number, the oldest ones of the network that began most of them are
+ * Anyone may begin a sign-in, without a token. Beyond this number, the oldest sign-ins of the network with the most are
  * deleted.
  */
 const mostPending = 10_000;
@@ -129,7 +129,7 @@ export async function leaving(
 
 /**
  * Stores a provider's answer, and returns a handle for the browser that brought it. A browser that knows only the
- * state, such as the one that started the sign-in, gets nothing. Undefined if there already was an answer.
+ * state, such as the browser that started the sign-in, gets nothing. Undefined if there was already an answer.
  */
 export async function keepAnswer(
   db: Database,

@@ -100,7 +100,7 @@ export async function update(
     await lockRow(tx, 'sign_in_provider', id);
     const before = still(await find(tx, id));
     const { scopes, ...columns } = plain(input);
-    // Subjects are names from this issuer: under another they may mean other people.
+    // Subjects are names from this issuer. At another issuer they may mean other people.
     if (columns.issuer !== undefined && columns.issuer !== before.issuer) {
       const count = await tx.prisma.externalIdentity.count({ where: { providerId: id } });
       if (count > 0) throw invalid('issuer', 'cannot be changed once people have signed in: add another provider');
@@ -122,7 +122,7 @@ export async function update(
   });
 }
 
-/** Removes a provider: its sessions end, and so do the rights of site administrators that it made. */
+/** Removes a provider. Its sessions end, and site administrators lose the rights that it gave them. */
 export async function remove(db: Database, actor: Actor, provider: SignInProvider): Promise<void> {
   const { id } = provider;
   await db.transaction(async (tx) => {

@@ -13,7 +13,7 @@ export function seesTeam(access: Access, team: Pick<TeamTarget, 'id' | 'organiza
   return team.visibility === 'organization' || access.inTeam(team) || seesSecretTeams(access, team.organizationId);
 }
 
-/** May the caller see every team, secret ones included? */
+/** Whether the caller may see every team, including secret teams. */
 export function seesSecretTeams(access: Access, organizationId: string): boolean {
   return access.can(organizationId, 'access-secret-teams') && access.can(organizationId, 'manage-membership');
 }
@@ -21,7 +21,7 @@ export function seesSecretTeams(access: Access, organizationId: string): boolean
 const managesTeam = (access: Access, team: Omit<TeamTarget, 'allowMemberTokenManagement'>): boolean =>
   !team.isOwners && seesTeam(access, team) && access.can(team.organizationId, 'manage-teams');
 
-// Anyone who could join a team with more rights, use its token, or let a group join it, could get those rights.
+// A caller who can join a team with more rights, use its token, or let a group join it, could get these rights.
 function isWithin(
   access: Access,
   { organizationId, rights, grants }: Pick<TeamTarget, 'organizationId' | 'rights' | 'grants'>,
@@ -46,7 +46,7 @@ function managesToken(access: Access, team: TeamTarget): boolean {
   return isMember || (access.can(team.organizationId, 'manage-teams') && isWithin(access, team));
 }
 
-/** Who may do what with a team. The owners team keeps its name, visibility, rights and existence. */
+/** The permission rules of teams. The owners team cannot be deleted, and keeps its name, visibility and rights. */
 export const teamPolicy = policy<TeamTarget>()({
   'can-update-membership': managesMembers,
   'can-destroy': managesTeam,

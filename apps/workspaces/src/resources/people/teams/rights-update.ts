@@ -7,7 +7,10 @@ import {
   rightsOf,
 } from '../../../kernel/access/organization-rights';
 
-/** Rights that require another one, which is granted with them; removing it removes them. */
+/**
+ * Rights that require another right. Granting them also grants the required right; removing the required right removes
+ * them.
+ */
 const needs: readonly (readonly [OrganizationRight, OrganizationRight])[] = [
   ['manage-organization-access', 'manage-teams'],
   ['manage-organization-access', 'manage-membership'],
@@ -16,12 +19,13 @@ const needs: readonly (readonly [OrganizationRight, OrganizationRight])[] = [
   ['read-projects', 'read-workspaces'],
 ];
 
-/** Rights in a request, by their names in the service: `manageProjects`; absent and null ones stay unchanged. */
+/** Rights in a request, by their names in the service: `manageProjects`. Absent and null rights do not change. */
 export type RightsInput = Readonly<Record<string, boolean | null | undefined>>;
 
 /**
- * The rights after a request. Giving a right gives what it requires, taking one takes what requires it. Throws
- * `invalid` naming the right if one request gives it and takes what it requires.
+ * The rights after a request. Granting a right also grants the right that it requires; removing a right also removes
+ * the rights that require it. Throws `invalid` naming the right if a request grants it and removes the right that it
+ * requires.
  */
 export function updateRights(current: Rights, input: RightsInput): Rights {
   const requested = new Map(organizationRights.map((right) => [right, input[camel(right)] ?? undefined]));

@@ -41,8 +41,8 @@ export async function findMany(db: Database, ids: readonly string[]): Promise<Te
 }
 
 /**
- * The rights of a team. Every answer about a team says whether the caller may give them, so they are read once for each
- * of its revisions.
+ * The rights of a team. Every answer about a team says whether the caller may grant them, so they are read only once
+ * for each revision of the team.
  */
 export function grantsOf(db: Database, team: { id: string; grantsRevision: bigint }): Promise<GivenGrants> {
   return db.remembered(`grants ${team.id}`, `${team.grantsRevision}`, async () => {

@@ -35,7 +35,7 @@ type TokenColumns = [
   lastUsedAtMs: number | null,
   expiresAtMs: number | null,
   longestRestMs: number,
-  /** Of an agent: the only ranges of addresses that it may come from. */
+  /** Of an agent: the ranges of addresses from which it may connect. */
   onlyFrom: string[] | null,
 ];
 
@@ -67,7 +67,7 @@ SELECT k.key, json_build_array(t.id, t.kind, t.user_id, coalesce(t.team_id, t.ag
   quick: true,
 };
 
-// Stores the longest idle time with each use, so that a session that was once idle for too long stays ended.
+// Stores the longest idle time with each use, so that a session that was once idle for too long cannot be used again.
 const touchTokens = {
   name: 'token_touch',
   text: `
@@ -145,7 +145,7 @@ export function createAuthenticator(options: {
     await db.rows({ ...touchSessions, values: [keys, new Date(now())] });
     return new Map();
   });
-  // Keyed by a plain hash: the text of a token would outlive its revocation here.
+  // Keyed by a plain hash, because a token itself would stay here after its revocation.
   const hashOf = (token: string): string => {
     const plain = hash('sha256', token, 'base64');
     let keyed = hashes.get(plain);

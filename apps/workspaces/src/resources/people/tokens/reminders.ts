@@ -3,10 +3,10 @@ import type { Environment } from '../../../kernel/endpoints/environment';
 
 /** How long before a token expires people are notified. */
 const AHEAD = '7 days';
-/** Tokens with a shorter lifetime than this are expected to expire. */
+/** There are no reminders for tokens with a shorter lifetime than this. */
 const SHORTEST = '14 days';
 const AT_ONCE = 50;
-/** A mail server that accepted none of this many mails in a row counts as down. */
+/** If a mail server accepted none of this many mails in a row, it is considered down. */
 const FAILURES_IN_A_ROW = 3;
 
 interface Expiring {
@@ -22,9 +22,9 @@ interface Expiring {
 
 /**
  * Notifies people by mail that an API token expires within a week: its person, or the owners of its organization. Each
- * token is claimed first, so that two nodes notify only once; if the server accepted the mail for no one, the next run
- * tries again. Tokens come in no order, so that addresses which are never accepted do not hold up the others. Returns
- * how many.
+ * token is claimed first, so that two nodes notify only once. If the server accepted the mail for no recipient, the
+ * next run tries again. Tokens come in random order, so that addresses that are never accepted do not delay the others.
+ * Returns how many.
  */
 export async function remindOfTokens(
   db: Database,

@@ -9,8 +9,8 @@ import { maxLifeOf } from '../../../kernel/installation/token-lives';
 import { hashSecret, newSecret } from './secret';
 
 /**
- * Kinds of credential: with `agent` tokens runs are carried out and nothing else, `audit-trails` tokens read those of
- * their organization, with `scim` tokens a directory manages people and groups.
+ * Kinds of credential. `agent` tokens can only carry out runs, `audit-trails` tokens can only read the audit trail of
+ * their organization, and with `scim` tokens a directory manages people and groups.
  */
 export type TokenKind = 'user' | 'session' | 'team' | 'organization' | 'audit-trails' | 'agent' | 'scim';
 
@@ -95,9 +95,9 @@ type TokenRow = Awaited<ReturnType<Database['prisma']['token']['findUniqueOrThro
 };
 
 /**
- * Creates a token and returns its secret, this once. An organization has one token of a kind, a team one without a
- * description: creating another ends the first in the same transaction. Throws `invalid` if the expiry is in the past,
- * `ValidationFailed` for a description that another token of the team has.
+ * Creates a token and returns its secret, which is never shown again. An organization has one token of each kind, and a
+ * team has one token without a description. Creating another such token ends the first in the same transaction. Throws
+ * `invalid` if the expiry is in the past, `ValidationFailed` for a description that another token of the team has.
  */
 export async function create(
   db: Database,
@@ -143,7 +143,7 @@ export async function create(
 
 const isOfOrganization = (kind: TokenKind): boolean => kind === 'organization' || kind === 'audit-trails';
 
-/** An empty description is shown as sent, but counts as none. */
+/** An empty description is shown as sent, but is treated as none. */
 const withoutDescription = [{ description: null }, { description: '' }];
 
 async function endPrevious(

@@ -25,7 +25,7 @@ export async function holderOf(
 const restMs = 60_000;
 
 /**
- * Begins a change of address: the new address is confirmed once a link that is sent to it was opened. Returns the
+ * Begins a change of address. The new address is confirmed when someone opens the link that is sent to it. Returns the
  * content of the mail. Throws `invalid` if another person has proven the address to be theirs, `limited` within a
  * minute of the last request.
  */
@@ -76,8 +76,8 @@ export async function freeAddress(tx: Database, actor: Actor, email: string): Pr
 }
 
 /**
- * Gives an account the address that it requested, as proven; with `named`, only that one. Throws `invalid` if it
- * requested another or none, or if another person has proven it in the meantime.
+ * Gives an account the address that it requested, as proven; with `named`, only if it requested that address. Throws
+ * `invalid` if it requested another address or none, or if another person has proven the address in the meantime.
  */
 export async function changeAddress(tx: Database, actor: Actor, userId: string, named?: string): Promise<void> {
   await lockRow(tx, 'user_account', userId);

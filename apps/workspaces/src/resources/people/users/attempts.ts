@@ -16,8 +16,8 @@ export interface Attempt {
 }
 
 /**
- * Counts one attempt to prove an identity, by a password or a code, before the proof is checked, so that many at once
- * cannot all be tried. Throws `limited` while the budget is locked.
+ * Counts one attempt to prove an identity, by a password or a code, before the proof is checked. So an attacker cannot
+ * try many at once. Throws `limited` while the budget is locked.
  */
 export async function takeAttempt(
   db: Database,
@@ -41,12 +41,14 @@ export async function takeAttempt(
   return { key, number: taken.failures };
 }
 
-/** After a correct proof: earlier failures are forgotten. Attempts that others have begun since still count. */
+/** After a correct proof: forgets earlier failures. Attempts that others have begun since are still counted. */
 export async function succeed(db: Database, attempt: Attempt): Promise<void> {
   await forget(db, attempt, attempt.number);
 }
 
-/** Neither right nor wrong: as if there had been no attempt. Attempts that others have begun since still count. */
+/**
+ * The proof was neither right nor wrong: uncounts the attempt. Attempts that others have begun since are still counted.
+ */
 export async function giveBack(db: Database, attempt: Attempt): Promise<void> {
   await forget(db, attempt, 1);
 }
@@ -61,7 +63,7 @@ export async function checked(db: Database, attempt: Attempt, isRight: () => Pro
   }
 }
 
-// A lock that this very attempt caused is removed with it; one that another attempt caused stays.
+// A lock that this attempt caused is also removed; a lock that another attempt caused stays.
 async function forget(db: Database, { key, number }: Attempt, count: number): Promise<void> {
   await db.prisma.$executeRaw`
     UPDATE sign_in_attempt SET failures = greatest(failures - ${count}::int, 0),
@@ -86,8 +88,8 @@ export async function prove(
 }
 
 /**
- * Checks the proofs of an account, or of an unknown name, one after the other: correct ones that come at the same time
- * do not use up the budget.
+ * Checks the proofs of an account, or of an unknown name, one after the other, so that simultaneous correct proofs do
+ * not use up the budget.
  */
 export function inTurn<T>(db: Database, keyring: Keyring, subject: AttemptSubject, look: () => Promise<T>): Promise<T> {
   return db.mutex.run(`proof ${Buffer.from(keyOf(keyring, subject)).toString('hex')}`, look);

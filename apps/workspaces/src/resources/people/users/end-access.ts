@@ -4,10 +4,9 @@ import type { Database } from '../../../kernel/database/database';
 export type AccessEnd = 'password' | 'link' | 'suspension';
 
 /**
- * Revokes an account's credentials. If a provider identifies its person for the first time: all of them, since another
- * person may have created the account. If the directory suspends it: all except second factor, passkeys and
- * invitations. With a new password: sessions except the current one, codes and reset links. API tokens outlive a
- * password.
+ * Revokes an account's credentials. If a provider identifies its person for the first time: all credentials, because
+ * another person may have created the account. If the directory suspends it: all except second factor, passkeys and
+ * invitations. With a new password: sessions except the current one, codes and reset links, but not API tokens.
  */
 export async function endAccess(tx: Database, userId: string, by: AccessEnd, keepTokenId = ''): Promise<void> {
   const { prisma } = tx;

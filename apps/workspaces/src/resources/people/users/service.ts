@@ -79,8 +79,8 @@ export async function findCaller(db: Database, principal: Principal): Promise<Ac
 }
 
 /**
- * An account that the caller may know about: their own, anyone's who shares an organization with them, and the service
- * accounts of teams and organizations they belong to. Site administrators know everyone.
+ * An account that the caller may know about: their own, those of people in the same organizations, and the service
+ * accounts of their teams and organizations. Site administrators know everyone.
  */
 export async function findKnown(db: Database, principal: Principal, id: string): Promise<Account | undefined> {
   if (id === principal.id) return find(db, id);
@@ -121,8 +121,8 @@ export async function create(
 }
 
 /**
- * Changes the caller's own name; omitted fields keep their values. Another address is only requested: it is confirmed
- * once the link that is mailed to it was opened.
+ * Changes the caller's own name; omitted fields keep their values. A new address is only requested: it is confirmed
+ * when someone opens the link that is mailed to it.
  */
 export async function update(
   db: Database,

@@ -17,11 +17,11 @@ export interface Agent {
   readonly versions: readonly string[];
   /** It carries out requests to Git hosts of its pool's connections, and fetches commits from them. */
   readonly forwards: boolean;
-  /** It may be given jobs: it has not signed off, and the current token is the one it registered with. */
+  /** It may get jobs: it has not signed off, and it still uses the token with which it registered. */
   readonly alive: boolean;
 }
 
-/** What an agent is looked up by. */
+/** The data by which an agent is looked up. */
 export interface Loading {
   readonly db: Database;
   readonly principal: Principal;
@@ -37,7 +37,7 @@ interface AgentRow {
   readonly agent_pool_id: string | null;
 }
 
-/** How many agents a pool may have at a time; a caller who registers more probably has a loop somewhere. */
+/** How many agents a pool may have at a time. A caller who registers more probably has a bug. */
 const mostAlive = 500;
 
 /** The agent with an id, in the pool of the token. */
@@ -59,7 +59,7 @@ export function requireAlive({ alive }: Agent): void {
     throw new Refusal('transition', 'this agent has signed off, or registered with another token: register again');
 }
 
-/** Throws `unauthenticated` if the token of an agent has ended while it waited: its work is then given back. */
+/** Throws `unauthenticated` if the token of an agent has ended while the agent waited; its work is then returned. */
 export async function requireStillKnown(
   renew: () => Promise<unknown>,
   giveBack: () => Promise<unknown>,

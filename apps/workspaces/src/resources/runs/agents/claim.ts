@@ -8,8 +8,8 @@ import { type Agent, requireStillKnown } from './agent';
 import type { Claim } from './protocol';
 
 /**
- * How often a waiting agent's request checks for queued jobs when no notification arrives, and how many of these checks
- * pass before a complete one.
+ * How often a waiting agent's request checks for queued jobs when no notification arrives, and the number of quick
+ * checks before a complete one.
  */
 const lookMs = 200;
 const wholeLooks = 5;
@@ -74,7 +74,7 @@ export async function takeWork<Work>(
 }
 
 /**
- * The next job for an agent; waits for one as long as it asks for, and until the agent disconnects (`left`). Throws
+ * The next job for an agent. Waits as long as the agent asks for, and until it disconnects (`left`). Throws
  * `unauthenticated` when its token ends in the meantime.
  */
 export async function claimFor(
@@ -91,7 +91,7 @@ export async function claimFor(
   let looks = 0;
   const take = async (): Promise<RunJob | undefined> => {
     // Jobs queued before the last check are for other agents. Runs that wait for a lock, and jobs of dead workers, are
-    // looked for less often.
+    // checked less often.
     const newest = await newestQueued(db);
     const look = looks++;
     const asks = look % wholeLooks === 0 || (newest !== '' && newest !== previous);

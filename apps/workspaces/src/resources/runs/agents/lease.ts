@@ -18,14 +18,16 @@ const macOf = (keyring: Keyring, agentId: string, { id, attempt }: Lease, what: 
   keyring.mac(what, `${agentId}\n${id}\n${attempt}`).toString('base64url');
 
 /**
- * Proves that a job was given to an agent, and in which attempt. It is valid only for this job and this agent,
- * and as long as the job is held.
+ * Proves that an agent got a job, and in which attempt. It is valid only for this job and agent, and as long as the
+ * agent holds the job.
  */
 export function mintLease(keyring: Keyring, agentId: string, lease: Lease, what: Leased = 'agent-lease'): string {
   return `${lease.attempt}.${macOf(keyring, agentId, lease, what)}`;
 }
 
-/** The lease that a request proves. Throws `denied` for none, for another agent's, and for that of another job. */
+/**
+ * The lease that a request proves. Throws `denied` if there is none, and for a lease of another agent or another job.
+ */
 export function requireLease(
   keyring: Keyring,
   agentId: string,
@@ -56,7 +58,7 @@ export async function requireBegun(db: Database, workerId: string, lease: Lease)
 const uploadMac = (keyring: Keyring, { id, attempt }: Lease, name: UploadName, blobId: string): string =>
   keyring.mac('agent-upload', `${id}\n${attempt}\n${name}\n${blobId}`).toString('base64url');
 
-/** A name for bytes that were uploaded for a job under one name. */
+/** A signed name for bytes that were uploaded for a job. */
 export function nameUpload(keyring: Keyring, lease: Lease, name: UploadName, blobId: string): string {
   return `${blobId}.${uploadMac(keyring, lease, name, blobId)}`;
 }

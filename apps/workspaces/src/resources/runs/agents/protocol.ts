@@ -6,7 +6,10 @@ import { mostRequirements, Requirement } from '../runs/requirements';
  * states, configurations and plans are bytes.
  */
 
-/** The protocols that this version speaks: tests and queries are jobs since the second. An agent one version older or newer finds one that both speak. */
+/**
+ * The protocols that this version supports. Since the second protocol, tests and queries are jobs. An agent one version
+ * older or newer shares at least one protocol with this version.
+ */
 export const spoken = { oldest: 1, newest: 2 } as const;
 
 /** The path of the agents' endpoints. */
@@ -26,7 +29,7 @@ export const Registration = z.strictObject({
   protocol: z.strictObject({ oldest: whole(1000), newest: whole(1000) }),
   'tool-versions': z.array(word).min(1).max(100),
   isolation: word,
-  /** It carries out requests to Git hosts. Older services refuse the field, so only agents that do so send it. */
+  /** The agent carries out requests to Git hosts. Older services refuse the field, so only such agents send it. */
   forwards: z.boolean().default(false),
 });
 
@@ -130,7 +133,7 @@ export const FetchAnswer = z.looseObject({
 /** Why a commit was not fetched, and whether another try may help. */
 export const FetchFailure = z.strictObject({ reason: z.string().min(1).max(1000), again: z.boolean() });
 
-/** Requests a plan to evaluate, of an organization for which the agent is not evaluating one already. */
+/** Requests a plan to evaluate, from an organization for which the agent is not already evaluating a plan. */
 export const EvaluationClaim = z.strictObject({ 'wait-seconds': whole(30), busy: z.array(word).max(64) });
 
 /** The policies to evaluate for a plan; the plan itself is downloaded separately. */
@@ -202,7 +205,7 @@ export const InputsAnswer = z.looseObject({
   'logs-in': z.boolean().default(true),
 });
 
-/** The job is about to run: where its log continues, and its inputs, unless they cannot be read. */
+/** The answer when a job is about to run: where its log continues, and its inputs, unless they cannot be read. */
 export const StartAnswer = z.looseObject({
   'log-offset': z.number(),
   /** Older services sent them only in a separate answer. */

@@ -16,7 +16,7 @@ import { aboutWork, bodyOf, described, done, gather, json, numberOf, raw, toWire
 const requests = `${wire.agentPrefix}/agents/:agent_id/requests` as const;
 const one = `${requests}/:request_id` as const;
 
-/** An agent of a pool that registered as forwarding requests. For all others these endpoints do not exist. */
+/** An agent of a pool that registered with request forwarding. For other agents these endpoints do not exist. */
 type Forwarder = Agent & { readonly agentPoolId: string };
 
 const load = async ({ db, principal, params }: Loading): Promise<Agent | undefined> => {

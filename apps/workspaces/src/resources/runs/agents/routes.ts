@@ -24,7 +24,7 @@ const registering = raw('POST')(agents, {
     const calls = env.vcsReach !== undefined;
     const forwards = agent.forwards && calls;
     const fetches = principal.isOwnWorker === true ? calls : forwards;
-    // An agent of a pool belongs to the people whose plans are checked.
+    // The people whose plans are checked control the agents of a pool.
     const judges = principal.isOwnWorker === true;
     return json({ ...agent, installation, fetches, forwards, judges }, 201);
   },
@@ -69,7 +69,10 @@ const claiming = raw('POST')(`${agent}/jobs`, {
   },
 });
 
-/** The endpoints for agents: with the token of their pool, and about jobs with proof that they hold them. */
+/**
+ * The endpoints for agents. They need the token of the pool, and requests about a job need proof that the agent holds
+ * it.
+ */
 export const agentResource: Resource = {
   name: 'agents',
   endpoints: [registering, exiting, claiming, ...jobEndpoints, ...requestEndpoints],

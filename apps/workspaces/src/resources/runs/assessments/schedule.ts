@@ -19,8 +19,8 @@ import { moveRun } from '../runs/transition';
 
 const BATCH = 20;
 /**
- * The first assessment comes within this many minutes, later ones a tenth of the interval earlier or later, so that
- * they do not all come at once.
+ * The first assessment is due within this many minutes. Later ones are up to a tenth of the interval earlier or later,
+ * so that they are not all due at once.
  */
 const FIRST_MINUTES = 10;
 const SPREAD = 0.1;
@@ -118,7 +118,7 @@ async function begin(tx: Database, { id }: Workspace, parts: AssessmentParts, by
   await advance(tx, id);
 }
 
-/** Moves the time of the next one, by the database's clock; false if it is not due, or if a run came first. */
+/** Moves the time of the next assessment, by the database's clock; false if none is due, or if a run came first. */
 async function take({ prisma }: Database, { id, assessmentDueAt }: Workspace, intervalHours: number): Promise<boolean> {
   if (assessmentDueAt === null) {
     await prisma.$executeRaw`
@@ -149,8 +149,8 @@ async function partsOf(tx: Database, workspace: Workspace) {
 }
 
 /**
- * Deletes assessments that are a month old, except the newest result of each workspace, and those that never became
- * one.
+ * Deletes assessments that are a month old, except the newest result of each workspace. Assessments without a result
+ * are also deleted.
  */
 export const forgetAssessments = ({ prisma }: Database): Promise<number> => prisma.$executeRaw`
   DELETE FROM run r USING workspace w

@@ -17,7 +17,7 @@ export interface ArchiveLimits {
 }
 
 const longestPath = 4096;
-/** A longer one is only kept in the archive. */
+/** A longer README.md is kept only in the archive. */
 const longestReadme = 256 * 1024;
 const kinds = ['file', 'contiguous-file', 'directory', 'symlink'];
 
@@ -47,8 +47,8 @@ async function contentOf(entry: AsyncIterable<unknown>): Promise<Buffer> {
 }
 
 /**
- * Checks a gzip tar as it passes by, without storing it: that it is one, stays within limits, and contains nothing but
- * folders, files and links that stay inside. Write every piece, then end; both throw BadArchive. It keeps only the
+ * Checks a gzip tar as it streams, without storing it: it must be a gzip tar, stay within limits, and contain only
+ * folders, files, and links that stay inside. Write every piece, then end; both throw BadArchive. It keeps only the
  * files that `keeps` selects: README.md by default.
  */
 export class ArchiveCheck {

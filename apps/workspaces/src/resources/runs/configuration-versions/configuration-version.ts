@@ -26,7 +26,7 @@ export interface ModuleConfiguration extends Omit<Row, 'workspaceId' | 'moduleId
 /** A configuration version of a workspace or a module. */
 export type AnyConfiguration = ConfigurationVersion | ModuleConfiguration;
 
-// Clients poll this after an upload, so it is one statement, not one for each table.
+// One statement instead of one for each table, because clients poll this after an upload.
 const select = Prisma.sql`
   SELECT c.*, w.project_id, w.organization_id, i.id AS ingress_id, coalesce(i.changed_files, '{}') AS changed_files
     FROM configuration_version c JOIN workspace w ON w.id = c.workspace_id

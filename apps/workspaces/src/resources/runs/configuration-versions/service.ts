@@ -67,7 +67,7 @@ export async function create(
   });
 }
 
-/** Records that someone other than its creator reads an archive: from then on it does not change. */
+/** Records that someone other than its creator reads an archive. From then on, the archive cannot be replaced. */
 export async function noteRead(
   { prisma }: Database,
   { id, createdByType: type, createdById }: ConfigurationVersion,
@@ -85,7 +85,7 @@ async function isCurrent(tx: Database, { id, workspaceId }: ConfigurationVersion
 const inUse = (tx: Database, { id }: ConfigurationVersion) =>
   tx.prisma.run.count({ where: { configurationVersionId: id, finishedAt: null } });
 
-/** Removes the files of a configuration. Throws `transition` for one that is current, in use, or not uploaded. */
+/** Removes the files of a configuration. Throws `transition` if it is current, in use, or not uploaded. */
 export async function archive(db: Database, actor: Actor, configuration: ConfigurationVersion): Promise<void> {
   await db.transaction(async (tx) => {
     if (await isCurrent(tx, configuration)) {
@@ -110,7 +110,7 @@ export async function archive(db: Database, actor: Actor, configuration: Configu
   });
 }
 
-/** Hides, restores or removes the files of a configuration; never of one that is in use. */
+/** Hides, restores or removes the files of a configuration that is not in use. */
 export async function changeContent(
   db: Database,
   actor: Actor,

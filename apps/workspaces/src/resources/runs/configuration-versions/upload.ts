@@ -39,10 +39,11 @@ export async function* checked(
 }
 
 /**
- * Takes the archive of a configuration without files. Until a run uses it or someone else has read it, another archive
- * replaces it; the same archive again changes nothing. A first archive that is invalid, too large, or has paths outside
- * its folder makes the configuration errored, with the reason; a later one is refused. Afterwards runs of the workspace
- * work on it, and its run starts. `replaces`: it may replace an archive that arrived while it was sent.
+ * Stores the archive of a configuration without files. Until a run uses it or someone else has read it, another archive
+ * replaces it; the same archive again changes nothing. If the first archive is invalid, too large, or has paths outside
+ * its folder, the configuration becomes errored, with the reason; later archives are refused. After a valid archive,
+ * runs of the workspace use the configuration, and its run starts. `replaces`: the archive may replace another that
+ * arrived during the upload.
  */
 export async function upload(
   db: Database,
@@ -123,7 +124,7 @@ async function keepReadme(db: Database, keyring: Keyring, readme: Buffer | undef
   return id;
 }
 
-/** Ends the wait for the files of a configuration that will never come, with the reason. */
+/** Ends the wait for the files of a configuration, with the reason, because they will never come. */
 export async function refuse(
   db: Database,
   { id, workspaceId }: Pick<ConfigurationVersion, 'id' | 'workspaceId'>,

@@ -16,10 +16,12 @@ import type { Attempt, Sender } from './sender';
 
 const { initial, plain } = notificationAttributes;
 
-/** The most configurations of one subject. */
+/** The maximum number of configurations of one subject. */
 const MOST = 20;
 
-/** The subject of notifications: the runs of one workspace, those of all workspaces of a project, or what concerns a team. */
+/**
+ * The subject of notifications: the runs of a workspace, the runs of all workspaces of a project, or events for a team.
+ */
 export type Subscribed =
   | { readonly workspace: WorkspaceTarget & { readonly name: string } }
   | { readonly project: ProjectTarget & { readonly name: string } }
@@ -192,8 +194,8 @@ const ofInput = (input: NewNotification) => ({
 type NewColumns = ReturnType<typeof ofInput>;
 
 /**
- * Checks the recipients and the destination. If it is enabled, it is tested: throws `invalid` if a destination does not
- * answer well. Call it outside any transaction. Decision 0129.
+ * Checks the recipients and the destination. If the configuration is enabled, tests it: throws `invalid` if the
+ * destination does not accept the test. Call it outside any transaction. Decision 0129.
  */
 export async function check(
   db: Database,
@@ -237,8 +239,8 @@ export async function create(
 }
 
 /**
- * Changes the attributes, and removes recipients that are not named: existing clients expect this, but only of this
- * relationship. If it is enabled and the destination changed, the destination is tested first.
+ * Changes the attributes, and removes recipients that are not named; existing clients expect this, but only of this
+ * relationship. If the configuration is enabled and its destination changed, the destination is tested first.
  */
 export async function update(
   db: Database,
@@ -272,7 +274,7 @@ export async function update(
   });
 }
 
-/** Tests a configuration now, regardless of its triggers; throws `invalid` if no destination answers well. */
+/** Tests a configuration now, regardless of its triggers; throws `invalid` if no destination accepts the test. */
 export async function verify(
   db: Database,
   sender: Sender,

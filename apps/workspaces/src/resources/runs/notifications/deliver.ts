@@ -4,10 +4,10 @@ import { find } from './configuration';
 import type { RunFacts, WorkspaceFacts } from './messages';
 import type { Sender } from './sender';
 
-/** Parallel deliveries, each for a different configuration, so that one that stalls delays no other. */
+/** Parallel deliveries, each for a different configuration, so that a stalled delivery does not delay others. */
 const BATCH = 50;
 const ROUNDS = 20;
-/** Attempts before a delivery is given up: about 12 hours in all. */
+/** The number of attempts before a delivery is given up: about 12 hours in total. */
 const TRIES = 12;
 
 interface Due {
@@ -27,7 +27,7 @@ interface Due {
 
 /**
  * Sends due deliveries, each by one node at a time; returns how many it tried. Failures are retried at growing
- * intervals. If a node dies while it sends, another one sends after a minute, so a message may arrive twice.
+ * intervals. If a node dies while it sends, another node sends again after a minute, so a message may arrive twice.
  */
 export async function deliverDue(db: Database, sender: Sender, publicUrl: string): Promise<number> {
   let tried = 0;

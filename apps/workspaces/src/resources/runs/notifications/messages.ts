@@ -18,7 +18,7 @@ export interface RunFacts extends WorkspaceFacts {
   readonly createdBy: string | null;
 }
 
-/** What happened, to a run or to a workspace. Both are left out in a test. */
+/** The event, of a run or of a workspace. A test has neither. */
 export interface Told {
   readonly configurationId: string;
   readonly configurationUrl?: string;

@@ -13,7 +13,7 @@ export interface Attempt {
   readonly code: string;
   /** The answer, or why there was none. */
   readonly body: string;
-  /** It names only people who have not accepted their invitation yet. */
+  /** The recipients are only people who have not accepted their invitation yet. */
   readonly waits?: boolean;
   /** The addresses that have received the mail in this attempt. */
   readonly reached?: readonly string[];

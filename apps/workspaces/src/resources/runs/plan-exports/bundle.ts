@@ -38,7 +38,7 @@ export async function* bundle(
 ): AsyncGenerator<Buffer> {
   const archive = pack();
   const packed = archive.pipe(createGzip());
-  // One after the other, so that other requests get their turn in between.
+  // One after the other, so that other requests run in between.
   const filling = (async () => {
     const files: [string, () => string][] = [
       ['mock-tfconfig-v2.sentinel', () => `import "strings"\n\n${assignments(configurationImport(plan))}${stripIndex}`],

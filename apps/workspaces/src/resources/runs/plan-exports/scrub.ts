@@ -15,8 +15,8 @@ const mapValues = <T, U>(all: Record<string, T>, of: (value: T, key: string) => 
   Object.fromEntries(Object.entries(all).map(([key, value]) => [key, of(value, key)]));
 
 /**
- * A plan without the values that the tool, or the names of `sensitive` variables, mark as sensitive, and without
- * strings equal to them, which the tool does not mark if a provider passes them on. The rest is unchanged.
+ * A plan without sensitive values: those that the tool marks, the values of the variables named in `sensitive`, and all
+ * equal strings, which the tool does not mark if a provider passes them on. The rest is unchanged.
  */
 export function scrubPlan(plan: PlanDocument, sensitive: ReadonlySet<string>): PlanDocument {
   const texts = new Set<string>();

@@ -100,8 +100,8 @@ const sensitiveNames = (variables: readonly Variable[]): string[] =>
   });
 
 /**
- * Exports a plan: one export of each format at a time, for an hour. What the tool or a variable marks as sensitive is
- * left out. Throws `invalid` if there is one already, and for a plan that cannot be exported.
+ * Exports a plan: one export of each format at a time, for an hour. Values that the tool or a variable marks as
+ * sensitive are omitted. Throws `invalid` if an export exists, and for a plan that cannot be exported.
  */
 export async function create(
   db: Database,

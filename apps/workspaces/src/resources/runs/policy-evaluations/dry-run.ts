@@ -58,9 +58,9 @@ async function giveOut({ prisma }: Database, { id, claim }: DryEvaluation, at: n
 }
 
 /**
- * The plan to evaluate under a claim, the same at each call; runs whose plans are gone are skipped. Undefined if the
- * run was deleted in the meantime, or if the dry run has ended: nothing is left to evaluate, or the person who started
- * it may no longer manage policies, and so may not see all runs.
+ * The plan to evaluate under a claim, the same at each call. Runs whose plans no longer exist are skipped. Undefined if
+ * the run was deleted in the meantime, or if the dry run has ended. It ends if no runs are left to evaluate, or if its
+ * creator may no longer manage policies and so may not see all runs.
  */
 export async function nextPlan(
   db: Database,
@@ -138,7 +138,7 @@ function outcomesOf(sets: readonly SaidBySet[]): DryRunOutcome[] {
 }
 
 /**
- * Stores the verdicts on the assigned run, unless that run was deleted in the meantime; after the last run the dry run
+ * Stores the verdicts on the assigned run, unless the run was deleted in the meantime. After the last run, the dry run
  * ends. Call it after the claim has ended.
  */
 export async function takeDryVerdicts(

@@ -28,8 +28,8 @@ const octets = 'application/octet-stream';
 const largestVerdicts = 64 * 1024 * 1024;
 
 /**
- * Only the installation's own agents evaluate policies: an agent of a pool belongs to the people whose plans are
- * checked.
+ * Only the installation's own agents evaluate policies, because the people whose plans are checked control the agents
+ * of a pool.
  */
 const load = async ({ db, principal, params }: Loading): Promise<Agent | undefined> => {
   const agent = await findAgent(db, principal, params.agent_id);
@@ -131,7 +131,7 @@ function verdictsIn(bytes: Buffer): ReadonlyMap<string, (typeof wire.Verdicts)['
   return new Map(read.data.sets.map((set) => [set.id, set]));
 }
 
-/** A set is an error unless each of its policies was evaluated. */
+/** A set has an error unless each of its policies was evaluated. */
 function verdictOf(set: JudgingSet, said: ReturnType<typeof verdictsIn>): SetVerdict {
   const { error = 'The worker did not evaluate this set', outcomes = [] } = said.get(set.id) ?? {};
   const blank = unjudged(set.policies);

@@ -108,8 +108,8 @@ export async function findEvaluation(
 }
 
 /**
- * Ends evaluations that nothing carries out: those of Sentinel, of sets that no longer apply to the workspace, and late
- * ones.
+ * Ends evaluations that no worker will carry out: those of Sentinel, those of sets that no longer apply to the
+ * workspace, and late ones.
  */
 export function settleEvaluations(parts: JudgingParts, turns = new Turns()): Promise<void> {
   return turns.each(
@@ -138,7 +138,7 @@ interface PreparedEvaluation {
   plan(): Promise<Readable | undefined>;
 }
 
-/** The inputs of an evaluation; undefined if there is nothing left to evaluate; then its outcomes are set. */
+/** The inputs of an evaluation; undefined if there is nothing left to evaluate: then its outcomes are set. */
 export async function prepareEvaluation(
   parts: JudgingParts,
   due: TakenEvaluation,
@@ -231,7 +231,7 @@ const ownFiles = (policies: readonly JudgingPolicy[]) => ({
   files: Object.fromEntries(policies.map(({ name, text }) => [`${name}.rego`, text ?? ''])),
 });
 
-/** The policies of a version, and their files; or why there are none. */
+/** The policies of a version and their files, or the reason why there are none. */
 async function versionFiles(
   db: Database,
   keyring: Keyring,
@@ -280,7 +280,7 @@ async function conclude(
 ): Promise<void> {
   const { task_stage_id, policy_dry_run_id } = due;
   if (policy_dry_run_id !== null) {
-    // It is queued again, behind waiting evaluations, with a new deadline for its next plan.
+    // The evaluation is queued again, behind waiting evaluations, with a new deadline for its next plan.
     const again = Prisma.sql`attempts = 0, ends_at = now() + interval '10 minutes'`;
     return db.transaction(async (tx) => {
       if (await byWorkers.end(tx, due, Prisma.sql`now()`, again))

@@ -29,8 +29,8 @@ const facts = `
    WHERE r.id = $1`;
 
 /**
- * The input of policies about a run, under the names that HCP Terraform uses, with its role at the secrets service.
- * They see only the names of variables. Undefined for a run that is gone.
+ * The input of policies about a run, under the names that HCP Terraform uses, with the run's role at the secrets
+ * service. It contains only the names of variables. Undefined if the run no longer exists.
  */
 export async function runInput(db: Database, runId: string): Promise<object | undefined> {
   const [found] = await db.prisma.$queryRawUnsafe<JudgedRun[]>(facts, runId);

@@ -12,7 +12,7 @@ import * as workspaces from '../../workspaces/workspaces/workspace';
 
 const MOST_SOURCES = 20;
 
-/** After an apply in one workspace (the sourceable) another one gets a run. */
+/** After an apply in one workspace (the sourceable), another workspace gets a run. */
 export interface RunTrigger extends Row {
   readonly organizationId: string;
   readonly workspace: WorkspaceTarget & { readonly name: string };
@@ -39,8 +39,8 @@ export async function find(db: Database, id: string): Promise<RunTrigger | undef
 }
 
 /**
- * A page of the triggers that start runs of a workspace, or that its applies set off; the caller must see the other
- * workspace.
+ * A page of the triggers that start runs of a workspace, or of the triggers of its applies; the caller must see the
+ * other workspace.
  */
 export async function list(
   db: Database,
@@ -94,7 +94,7 @@ export async function create(
   });
 }
 
-/** Deletes a trigger; a run that is already due is not started any more. */
+/** Deletes a trigger. A run that is already due is not started. */
 export async function remove(db: Database, actor: Actor, trigger: RunTrigger): Promise<void> {
   await db.transaction(async (tx) => {
     const { count } = await tx.prisma.runTrigger.deleteMany({ where: { id: trigger.id } });

@@ -102,7 +102,7 @@ export function cancel(db: Database, keyring: Keyring, runId: string, by: Act): 
 }
 
 /**
- * Ends a run whose tool does not stop; with `anyTime` without the waiting time. The workspace is free at once, and
+ * Ends a run whose tool does not stop; with `anyTime`, without the waiting time. The workspace is free at once, and
  * later results of the tool are refused.
  */
 export function forceCancel(

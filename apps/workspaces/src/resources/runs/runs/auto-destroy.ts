@@ -10,7 +10,7 @@ import { autoDestroySource, finalStatuses } from './statuses';
 
 const BATCH = 20;
 
-/** Refusals that may pass: the workspace is tried again by a later sweep. */
+/** Temporary refusals: a later sweep tries the workspace again. */
 const passing: readonly string[] = ['unavailable', 'upstream', 'timeout', 'limited', 'conflict'];
 
 /**
@@ -29,7 +29,7 @@ export async function startAutoDestroy(db: Database, keyring: Keyring): Promise<
     try {
       if (await destroyOne(db, keyring, id)) queued += 1;
     } catch (error) {
-      // A failure does not hold up the others.
+      // A failure does not delay the others.
       problems.push(error);
     }
   }
@@ -75,7 +75,7 @@ async function take(tx: Database, id: string): Promise<Workspace | undefined> {
   return taken > 0 ? workspace : undefined;
 }
 
-/** Is a run waiting or under way that does the same? */
+/** Whether such a run is already waiting or under way. */
 async function isUnderWay({ prisma }: Database, workspaceId: string): Promise<boolean> {
   const where = { workspaceId, source: autoDestroySource, status: { notIn: [...finalStatuses] } };
   return (await prisma.run.count({ where })) > 0;
@@ -94,7 +94,7 @@ async function skip(tx: Database, workspace: Workspace, reason: string): Promise
   await tellOfWorkspace(tx, id, 'workspace:auto_destroy_run_results', { auto_destroy_at: at, error: reason });
 }
 
-/** Reminds people 24 and 12 hours ahead, once each; if the first was missed, only 12 hours ahead. */
+/** Reminds people once 24 hours and once 12 hours ahead; if the first reminder was missed, only 12 hours ahead. */
 export async function remindOfAutoDestroy({ prisma }: Database): Promise<number> {
   return prisma.$executeRaw`
     WITH near AS (

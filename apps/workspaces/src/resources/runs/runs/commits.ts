@@ -27,7 +27,7 @@ const longestText = 10_000;
 /** The display names of the sources of configurations. */
 const sourceOf = (serviceProvider: string): string => serviceProvider.replace(/_.*$/, '');
 
-/** A commit that is only proposed is planned and never applied. */
+/** A proposed commit is only planned, never applied. */
 export const isProposed = ({ pull, queued }: CommitSeen): boolean => pull !== undefined || queued !== undefined;
 
 /** Creates a configuration for a commit that will be fetched; returns its id. Call it while the workspace is locked. */
@@ -92,8 +92,8 @@ async function configurationOf(tx: Database, workspaceId: string, commitSha: str
 /**
  * The newest commit of the branch that a workspace follows, as a configuration that exists or will be fetched. For runs
  * that are started by hand, even if no webhook reported the commit. Undefined if the workspace follows tags or nothing,
- * or if its host is down: then the newest fetched commit is good enough. Throws `invalid` if the host answers that
- * there is no such branch or repository, or that it may not be read. Call it outside any transaction.
+ * or if its host is down: then the run uses the newest fetched commit. Throws `invalid` if the host answers that there
+ * is no such branch or repository, or that the token may not read it. Call it outside any transaction.
  */
 export async function newestCommit(
   deps: VcsDeps,

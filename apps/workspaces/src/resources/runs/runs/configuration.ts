@@ -21,8 +21,8 @@ export async function newestUsable(db: Database, workspaceId: string): Promise<s
 }
 
 /**
- * The configuration that a run works on: the given one, else the current one of the workspace, else the newest that was
- * uploaded. Throws `invalid`.
+ * The configuration of a run: the given one, otherwise the current one of the workspace, otherwise the newest uploaded
+ * one. Throws `invalid`.
  */
 export async function requireConfiguration(
   db: Database,

@@ -87,9 +87,9 @@ function sealed(keyring: Keyring, id: string, variables: readonly RunVariable[])
 }
 
 /**
- * Creates a run; it starts when its turn comes and a worker is there. `commit`: a configuration that is still to be
- * fetched, for which the run waits. A destroy run of an empty workspace ends at once. Throws `invalid` for a contradictory
- * request, for a workspace whose runs take place elsewhere, and for a missing configuration.
+ * Creates a run. It starts when it is its turn and a worker is available. `commit`: a configuration that must still be
+ * fetched; the run waits for it. A destroy run of an empty workspace ends at once. Throws `invalid` for a contradictory
+ * request, for a workspace without remote runs, and for a missing configuration.
  */
 export async function create(
   db: Database,

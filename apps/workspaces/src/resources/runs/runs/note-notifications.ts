@@ -8,9 +8,9 @@ import { autoDestroySource, finalStatuses, type RunStatus } from './statuses';
 
 /**
  * SQL that queues notifications together with a change of a run: one delivery for each configuration of its workspace
- * or project with that trigger. A run that applies without confirmation does not need attention; the end of an
- * auto-destroy run also has its own trigger. `runs`: the name of a relation with only that run. Undefined: the status
- * has no trigger.
+ * or project with that trigger. A run that applies without confirmation does not need attention. The end of an
+ * auto-destroy run also has a separate trigger. `runs`: the name of a relation with only that run. Undefined: the
+ * status has no trigger.
  */
 export function notesOf(
   runs: Prisma.Sql,
@@ -58,7 +58,7 @@ const teamReads = Prisma.sql`t.organization_id = w.organization_id AND (t.is_own
   OR EXISTS (SELECT FROM team_workspace g WHERE g.team_id = t.id AND g.workspace_id = w.id AND g.capabilities & ${reading} <> 0)
   OR EXISTS (SELECT FROM team_project g WHERE g.team_id = t.id AND g.project_id = w.project_id AND g.capabilities & ${reading} <> 0))`;
 
-/** Whether a team may still be told of a workspace: a message may wait for hours. */
+/** Whether a team may still get messages about a workspace, because a message may wait for hours. */
 export async function mayTell({ prisma }: Database, teamId: string, workspaceId: string): Promise<boolean> {
   const found = await prisma.$queryRaw<unknown[]>`
     SELECT 1 FROM team t JOIN workspace w ON ${teamReads} WHERE t.id = ${teamId} AND w.id = ${workspaceId}`;

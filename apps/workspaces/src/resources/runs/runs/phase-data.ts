@@ -75,7 +75,7 @@ const blobColumns = ['json_blob_id', 'redacted_blob_id', 'plan_blob_id', 'state_
 const columns = Prisma.raw([...blobColumns, 'log_size'].join(', '));
 const nulls = Prisma.raw(blobColumns.map((column) => `${column} = NULL`).join(', '));
 
-/** A phase without data counts as removed. */
+/** A phase without data is treated as removed. */
 async function hide({ prisma }: Database, phaseId: string): Promise<number> {
   const moved = await prisma.$executeRaw`
     INSERT INTO hidden_phase_data (phase_id, ${columns})
@@ -96,7 +96,7 @@ async function restore({ prisma }: Database, phaseId: string): Promise<number> {
   return moved;
 }
 
-/** Removes hidden data for good; returns of how many phases. */
+/** Permanently removes hidden data; returns the number of phases. */
 async function removePhaseData({ prisma }: Database, phaseIds: readonly string[]): Promise<number> {
   const where = { phaseId: { in: [...phaseIds] } };
   await prisma.logChunk.deleteMany({ where });

@@ -56,7 +56,7 @@ const DEFAULT_WINDOW = 65_536;
 
 const patienceMs = 5000;
 
-/** Waits briefly for more of a log: the client would ask again half a second later. Undefined: nothing came. */
+/** Waits briefly for more of a log, because the client would ask again half a second later. Undefined: nothing came. */
 function moreOf(
   env: Pick<Environment, 'watches' | 'waiting'>,
   { id, status, logSize }: Logged,

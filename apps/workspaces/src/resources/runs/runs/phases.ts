@@ -46,7 +46,7 @@ export async function findMany(
 ): Promise<Phase[]> {
   const kind = kindOf[path];
   const condition = 'id' in where ? Prisma.sql`f.id = ANY(${where.id.in})` : Prisma.sql`f.run_id = ${where.runId}`;
-  // A log is read in many pieces, each with all of this: one statement, not one for each table.
+  // One statement instead of one for each table, because a log is read in many pieces and each needs all of this.
   const rows = await db.prisma.$queryRaw<Record<string, unknown>[]>`
     SELECT f.*, w.id AS workspace_id, w.project_id, w.organization_id, ${executionMode} AS execution_mode,
            ARRAY(SELECT x.id FROM plan_export x WHERE x.plan_id = f.id) AS export_ids,

@@ -9,14 +9,14 @@ export interface RunTarget {
 
 const applies = (access: Access, { workspace }: RunTarget): boolean => access.has(workspace, 'runs:apply');
 
-/** Who may see a run, and with it its plan, its apply, events and comments. */
+/** Whether the caller may see a run, with its plan, apply, events and comments. */
 export const readsRun = (access: Access, { workspace }: RunTarget): boolean => access.has(workspace, 'runs:read');
 
-/** Who may read a plan in full: it shows sensitive values. */
+/** Whether the caller may read a complete plan, which shows sensitive values. */
 export const administers = (access: Access, { workspace }: RunTarget): boolean =>
   access.has(workspace, 'settings:write');
 
-/** Who may do what with a run, by the names the API shows. */
+/** The permission rules of runs, by the names that the API shows. */
 export const runPolicy = policy<RunTarget>()({
   'can-apply': applies,
   'can-cancel': applies,

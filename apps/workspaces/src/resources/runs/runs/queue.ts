@@ -104,15 +104,15 @@ async function unlockAfter(tx: Database, workspaceId: string, runId: string): Pr
   await tx.prisma.$executeRaw`
     UPDATE workspace_lock SET unlocked_at = now(), unlocked_type = 'runs', unlocked_id = ${runId}
      WHERE workspace_id = ${workspaceId} AND unlocked_at IS NULL`;
-  // Uploads that the run announced but never made end with its lock.
+  // Uploads that the run announced but never sent are cancelled with its lock.
   const where = { workspaceId, status: 'pending', createdByType: 'runs', createdById: runId };
   await tx.prisma.stateVersion.updateMany({ where, data: { status: 'discarded' } });
 }
 
 /**
- * Starts the runs of a workspace whose turn it is: speculative and saved plans at once, the others one at a time, under
- * the workspace's lock. Without a worker of its version, or while its commit is fetched, a run does not start, and none
- * overtakes it. Call it while the workspace is locked.
+ * Starts the next runs of a workspace: speculative and saved plans at once, other runs one at a time, under the
+ * workspace's lock. A run does not start without a worker of its version, or while its commit is fetched, and no other
+ * run overtakes it. Call it while the workspace is locked.
  */
 export async function advance(tx: Database, workspaceId: string): Promise<void> {
   const { workspace, runs } = await read(tx, workspaceId);
@@ -149,8 +149,8 @@ interface Ending {
 }
 
 /**
- * Ends a run: its remaining phases are unreachable, its job has ended, its lock is released, and the next run starts.
- * Call it while the workspace is locked, after the phase that ended the run was moved.
+ * Ends a run: its remaining phases become unreachable, its job ends, its lock is released, and the next run starts.
+ * Call it while the workspace is locked, after the status of the phase that ended the run was changed.
  */
 export async function finish(
   tx: Database,
@@ -189,8 +189,8 @@ export async function yieldAssessment(tx: Database, workspaceId: string): Promis
 }
 
 /**
- * Continues after a successful plan: with its tasks and policies, including those that were added in the meantime; or,
- * if there are none, with what follows them.
+ * Continues after a successful plan: with its tasks and policies, including those added in the meantime. If there are
+ * none, continues with the next step.
  */
 export async function afterPlan(tx: Database, run: Run, hasChanges: boolean): Promise<void> {
   await preparePolicies(tx, run.id);
@@ -211,7 +211,7 @@ export async function goOn(
   await moveRun(tx, run.id, status, { reason });
   if (ends) return finish(tx, run, 'planned_and_finished');
   if (run.savePlan) return moveRun(tx, run.id, 'planned_and_saved');
-  // If the lock was released by force in the meantime, nothing is applied before a confirmation.
+  // If the lock was released by force in the meantime, the run waits for confirmation before it applies.
   if (!applies || !(await lockFor(tx, run.workspaceId, run.id))) return;
   await moveRun(tx, run.id, 'confirmed');
   await enqueue(tx, { id: run.id, phaseId: run.applyId }, 'apply');

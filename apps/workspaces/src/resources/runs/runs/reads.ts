@@ -22,7 +22,7 @@ export const listParameters = {
   'search[basic]': "Part of the id, of the message, or of the name of the run's creator.",
 } as const;
 
-/** Besides those, lists of an organization take: */
+/** Lists of an organization also take: */
 export const organizationParameters = {
   ...listParameters,
   'filter[workspace_names]': 'Comma-separated names of workspaces.',

@@ -33,8 +33,9 @@ interface Ended {
 const againAfterMinutes = 60;
 
 /**
- * Makes a finished assessment the newest result of its workspace, and queues notifications. One that was canceled, or
- * whose state is no longer the current one, is not a result and is repeated. Call it while the workspace is locked.
+ * Makes a finished assessment the newest result of its workspace, and queues notifications. If the assessment was
+ * canceled, or its state is no longer current, it is not a result and is repeated. Call it while the workspace is
+ * locked.
  */
 export async function recordAssessment(
   tx: Database,

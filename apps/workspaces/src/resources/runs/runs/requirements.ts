@@ -5,10 +5,10 @@ import { newId } from '../../../kernel/database/ids';
 import { parseConstraint } from '../../../kernel/installation/infra-versions';
 import type { Run } from './run';
 
-/** The most modules and providers that are recorded of a configuration. */
+/** The maximum number of modules and providers that are recorded of a configuration. */
 export const mostRequirements = 500;
 
-/** A module or a provider that a configuration installs: where it is from, which version, and which it accepts. */
+/** A module or a provider that a configuration installs: its source, its version, and its version constraint. */
 export const Requirement = z.strictObject({
   kind: z.enum(['module', 'provider']),
   /** With its host: `registry.example.com/acme/network/aws`. */
@@ -40,8 +40,8 @@ export async function noteRequirements(
 }
 
 /**
- * Whether a constraint accepts a version, as the tools decide: a version before a release only by its own name. A
- * constraint that cannot be read accepts nothing.
+ * Whether a constraint accepts a version, by the rules of the tools: a prerelease is accepted only if the constraint
+ * names it exactly. A constraint that cannot be parsed accepts nothing.
  */
 export function accepts(constraint: string, version: string): boolean {
   const clauses = constraint.split(',').map((clause) => clause.trim().replace(/^=?\s*v?/, ''));

@@ -6,10 +6,10 @@ import type { Run } from './run';
 import { runTriggerSource } from './statuses';
 
 /**
- * Lets a run apply without confirmation, or requires one and says why. Decided after the plan, by the rights at that
- * time: the starter of the run may still apply; and its configuration is from someone who may, or from what the
- * workspace follows in its repository, or was applied by a run that a person confirmed. Call it while the workspace is
- * locked.
+ * Lets a run apply without confirmation, or requires a confirmation and says why. This is decided after the plan, by
+ * the rights at that time. The starter of the run must still be allowed to apply. The configuration must come from
+ * someone who may apply, or from the branch or tags that the workspace follows, or a person must have confirmed an
+ * earlier run that applied it. Call it while the workspace is locked.
  */
 export async function decideUnattended(tx: Database, run: Run): Promise<{ applies: boolean; reason: string | null }> {
   if (!run.autoApply) return { applies: false, reason: null };
@@ -23,8 +23,8 @@ export async function decideUnattended(tx: Database, run: Run): Promise<{ applie
 }
 
 /**
- * Why a plan or an apply that was requested must not begin: the caller who requested it no longer has the right. Call it when
- * a worker begins, while the workspace is locked.
+ * The reason why a requested plan or apply must not begin: its requester no longer has the right. Call it when a worker
+ * begins, while the workspace is locked.
  */
 export async function phaseProblem(tx: Database, run: Run, kind: 'plan' | 'apply'): Promise<string | undefined> {
   const { createdByType: type, createdById: id, confirmedByType, confirmedById } = run;
@@ -47,7 +47,7 @@ export async function phaseProblem(tx: Database, run: Run, kind: 'plan' | 'apply
 const unattendedProblem = async (tx: Database, run: Run): Promise<string | undefined> =>
   (await starterProblem(tx, run)) ?? (await retiredProblem(tx, run)) ?? (await configurationProblem(tx, run));
 
-/** Why a run that no person started must not apply: the setting that started it is off. */
+/** The reason why a run that no person started must not apply: the setting that started it is off. */
 async function starterProblem(tx: Database, run: Run): Promise<string | undefined> {
   const { createdByType: type, createdById: id, source } = run;
   if (source === runTriggerSource) {
@@ -60,8 +60,9 @@ async function starterProblem(tx: Database, run: Run): Promise<string | undefine
 }
 
 /**
- * Why a run that no person started must not apply a commit: the workspace follows something else by now, or the host no
- * longer has the branch or the tag, or the tag is at another commit. Scheduled destroy runs often outlive their branch.
+ * The reason why a run that no person started must not apply a commit: the workspace now follows something else, the
+ * host no longer has the branch or tag, or the tag names another commit. Scheduled destroy runs often outlive their
+ * branch.
  */
 async function retiredProblem(tx: Database, run: Run): Promise<string | undefined> {
   if ((run.createdByType !== system.type && run.source !== runTriggerSource) || run.isDestroy) return undefined;
@@ -90,7 +91,7 @@ async function retiredProblem(tx: Database, run: Run): Promise<string | undefine
   return `the tag ${tag} is at another commit now`;
 }
 
-/** A run whose plan showed everything in its configuration: the person who confirmed it has seen that. */
+/** A run whose plan showed everything in its configuration, so the person who confirmed it has seen everything. */
 const whole = {
   refreshOnly: false,
   isDestroy: false,

@@ -86,7 +86,7 @@ export const poolOf = ({ w, p, o }: Placed): string =>
   `CASE WHEN ${w}.execution_mode IS NOT NULL THEN ${w}.agent_pool_id
         WHEN ${p}.execution_mode IS NOT NULL THEN ${p}.agent_pool_id ELSE ${o}.default_agent_pool_id END`;
 
-/** SQL: whether a workspace may use a pool: its own, unless another is named. */
+/** SQL: whether a workspace may use a pool (its own, unless another is named). */
 export const isPoolOpen = (
   at: Placed,
   pool = poolOf(at),
@@ -96,7 +96,7 @@ export const isPoolOpen = (
     OR EXISTS (SELECT 1 FROM agent_pool_workspace x WHERE x.agent_pool_id = ap.id AND x.workspace_id = ${at.w}.id)
     OR EXISTS (SELECT 1 FROM agent_pool_project x WHERE x.agent_pool_id = ap.id AND x.project_id = ${at.p}.id)))`;
 
-// Recently seen workers: those of the service for remote runs, those of its pool for a workspace in agent mode.
+// Workers with a recent heartbeat: of the service for remote runs, of its pool for a workspace in agent mode.
 const workersOf = (at: Placed): string => `run_worker k
   WHERE k.seen_at > now() - interval '${workerSilenceSeconds} seconds' AND k.ended_at IS NULL
     AND CASE ${modeOf(at)} WHEN 'remote' THEN k.agent_pool_id IS NULL

@@ -74,5 +74,5 @@ export const CreateRun = document('runs', {
 export const Remark = bare({
   comment: z.string().trim().max(10_000).nullish().describe('A comment.'),
 });
-/** An empty one counts as none. */
+/** An empty comment is treated as none. */
 export type Remarked = ParsedDocument<typeof Remark>;

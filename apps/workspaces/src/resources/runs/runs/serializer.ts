@@ -12,7 +12,7 @@ export function accountOf(type: string | null, id: string | null) {
   return toOne('users', id === null || type === 'users' ? id : accountIdOf({ id }));
 }
 
-/** Why a commit waits, and what to do if that does not end by itself. */
+/** Why a commit waits, and what to do if the wait does not end automatically. */
 function fetchingReason({ failures, pool, forwards }: NonNullable<Run['fetching']>): string {
   if (pool !== null && !forwards) {
     return `Waiting for its commit: no agent of the connection’s pool ${pool} that forwards requests is connected. Start one with AGENT_REQUEST_FORWARDING`;

@@ -7,7 +7,7 @@ export const autoDestroySource = 'tfe-infrastructure-lifecycle';
 /** The source of runs that follow runs of other workspaces. */
 export const runTriggerSource = 'tfe-run-trigger';
 
-/** Statuses of runs that have not ended; those of stages that are not built never occur. */
+/** Statuses of runs that have not ended. Statuses of stages that are not built never occur. */
 export const runStatuses = [
   'pending',
   'pre_plan_running',
@@ -90,7 +90,7 @@ export const queuedStatuses: readonly string[] = [
   'applying',
 ];
 
-/** Waiting until its workspace or a worker is free. */
+/** Waits until its workspace or a worker is free. */
 export const waitingStatuses: readonly string[] = ['pending', 'plan_queued', 'confirmed', 'apply_queued'];
 
 interface RunFacts {

@@ -10,8 +10,8 @@ import { findAny, type Run } from './run';
 import { finalStatuses, type PhaseStatus, type RunStatus } from './statuses';
 
 /**
- * Locks the workspace of a run and the run itself until the transaction ends, always in this order, and reads the run
- * as it is then. Throws `missing`.
+ * Locks the workspace of a run and then the run itself until the transaction ends, always in this order. Returns the
+ * run as it is then. Throws `missing`.
  */
 export async function lockRun(tx: Database, keyring: Keyring, id: string): Promise<Run> {
   const [row] = await tx.prisma.$queryRaw<{ workspace_id: string }[]>`SELECT workspace_id FROM run WHERE id = ${id}`;
@@ -23,7 +23,7 @@ export async function lockRun(tx: Database, keyring: Keyring, id: string): Promi
   return run;
 }
 
-/** The same for a run that may be gone by now, with its workspace. */
+/** The same for a run that may have been deleted with its workspace. */
 export async function lockRunIfThere(tx: Database, keyring: Keyring, id: string): Promise<Run | undefined> {
   try {
     return await lockRun(tx, keyring, id);

@@ -31,8 +31,8 @@ export async function startTriggered(db: Database, keyring: Keyring): Promise<nu
 }
 
 /**
- * A run that the workspace refuses, for example because it has no configuration or its runs take place elsewhere, is
- * not tried again.
+ * If the workspace refuses the run, for example because it has no configuration or no remote runs, the run is not
+ * retried.
  */
 async function startOne(db: Database, keyring: Keyring, due: Due): Promise<boolean> {
   try {

@@ -58,7 +58,7 @@ export const Callback = z.object({
 });
 
 /**
- * Proves that a request comes from the service that was asked for a result. It is bound to that result, and so to its
+ * Proves that a request comes from the service that was asked for a result. It is bound to this result, and so to its
  * run and stage.
  */
 export const tokenOf = (keyring: Keyring, id: string): string =>
@@ -71,7 +71,7 @@ export function requireToken(keyring: Keyring, { id }: TaskResult, authorization
 }
 
 /**
- * Whether a task in its current form is asked for a result: one that was deleted, or has another address, may neither
+ * Whether a task in its current form was asked for a result. A task that was deleted or has another address may neither
  * read nor answer.
  */
 export async function isAsked(db: Database, runTaskId: string, taskUrl: string): Promise<boolean> {
@@ -93,8 +93,8 @@ export function requireOpen(result: { readonly status: string }): void {
 }
 
 /**
- * Stores a task's message about a result: that it is at work, or, once, how it ended. Throws `transition` for one that
- * has ended.
+ * Stores a task's message about a result: that the task is running, or, once, how it ended. Throws `transition` for an
+ * ended result.
  */
 export async function takeResult(
   db: Database,

@@ -19,7 +19,7 @@ export interface TaskDeps {
   readonly publicUrl: string;
 }
 
-/** Requests that are not accepted are sent again, after 2, 4, 8 and 16 seconds. */
+/** Requests that are not accepted are sent again after 2, 4, 8 and 16 seconds. */
 const mostAttempts = 5;
 
 interface DueTask {

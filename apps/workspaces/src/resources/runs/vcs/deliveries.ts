@@ -21,7 +21,7 @@ import {
 } from '../../connections/repositories/repository';
 import { applyEvent } from './events';
 
-/** Other things that follow a repository, and read it when its branches or tags may have moved. */
+/** Other objects that follow a repository and read it when its branches or tags may have moved. */
 export type Follow = (db: Database, reached: Reached) => Promise<void>;
 
 /** The largest delivery that is read: hosts leave out commits beyond a few megabytes. */

@@ -20,7 +20,7 @@ export async function workspacesOf(db: Database, { row }: Pick<Reached, 'row'>):
 export const branchOf = (workspace: Workspace, { row }: Pick<Reached, 'row'>): string | null =>
   workspace.vcsBranch ?? row.defaultBranch;
 
-/** Each answer of a host is requested once for a while, however many workspaces need it. */
+/** Caches each answer of a host for a while, because many workspaces may need it. */
 function once<T>(find: (key: string) => Promise<T>): (key: string) => Promise<T> {
   const lookups = new Map<string, Promise<T>>();
   return (key) => {
@@ -51,7 +51,7 @@ export async function branchMoved(
     (one) => branchOf(one, reached) === branch && one.vcsTagsRegex === null,
   );
   if (following.length === 0) return;
-  // Deliveries come late, twice and in any order: only the current position of the branch counts.
+  // Deliveries may be late, repeated and in any order, so only the current position of the branch is used.
   const commit = await host.findHead(api, row.identifier, branch);
   await noteGone(db, following, `branch:${branch}`, commit === undefined);
   if (commit === undefined) return;
@@ -113,8 +113,8 @@ async function tagsInUse(db: Database, workspaces: readonly Workspace[]): Promis
 }
 
 /**
- * Tags that no webhook reported, and those that are gone. Tags older than a workspace's interest in them are
- * remembered, and start nothing.
+ * Handles tags that no webhook reported, and tags that no longer exist. Tags that existed before a workspace followed
+ * tags are remembered, and start no run.
  */
 export async function lookForTags(db: Database, reached: Reached, workspaces: readonly Workspace[]): Promise<void> {
   const { host, api, row } = reached;
@@ -189,7 +189,7 @@ export async function pullMoved(
   });
 }
 
-/** What a merge queue tries before it merges, for all workspaces that plan proposals to that branch. */
+/** The trial merges of a merge queue, for all workspaces that plan proposals to that branch. */
 async function queueMoved(
   db: Database,
   reached: Reached,
@@ -217,7 +217,7 @@ interface Proposal extends Omit<Arrival, 'commit' | 'before' | 'changesSince' | 
   listChanges(commit: HostCommit): Promise<readonly string[] | undefined>;
 }
 
-/** Has a proposal planned in the workspaces that follow its branch and plan proposals. */
+/** Starts plans of a proposal in the workspaces that follow its branch and plan proposals. */
 async function proposed(
   db: Database,
   reached: Reached,
@@ -235,7 +235,7 @@ async function proposed(
   await ingest(db, reached, planning, { ...more, commit, passing, before: null, changesSince: () => changes('') });
 }
 
-/** Carries out what an event requires, by the current state at the host. */
+/** Processes an event, by the current state at the host. */
 export async function applyEvent(
   db: Database,
   reached: Reached,

@@ -21,8 +21,7 @@ const fetches = `${wire.agentPrefix}/agents/:agent_id/fetches` as const;
 const one = `${fetches}/:configuration_version_id` as const;
 
 /**
- * Credentials of repositories are only for the installation's own agents, and for those of a pool that a connection
- * names.
+ * Only the installation's own agents, and agents of the pool that a connection names, get credentials of repositories.
  */
 const load = async ({ db, principal, params }: Loading): Promise<Agent | undefined> => {
   const agent = await findAgent(db, principal, params.agent_id);
@@ -54,7 +53,7 @@ const claiming = raw('POST')(fetches, {
     const { configurationVersionId, attempt, ref = null, sshKey = null } = fetch;
     const lease = mintLease(env.keyring, id, { id: configurationVersionId, attempt }, 'agent-fetch');
     const { configurationBytes } = env;
-    // This service's private networks do not apply to agents elsewhere: those configure their own.
+    // This service's setting of private networks does not apply to agents of pools, which have a separate setting.
     const networks = agent.agentPoolId === undefined ? env.vcsNetworks : [];
     return json(toWire({ ...fetch, ref, sshKey, networks, configurationBytes, lease }));
   },

@@ -7,7 +7,7 @@ import { hostOf } from '../../connections/git-hosts/hosts';
 import { pauseSeconds, quickTries } from '../../connections/git-hosts/pause';
 import { accessTo } from '../../connections/repositories/repository';
 
-/** A commit to fetch, with the credential for it, which only the fetching program may see. */
+/** A commit to fetch, with its credential, which only the fetching program may see. */
 export interface Fetch {
   /** What the commit is for: a configuration version, or the fetch of a version of a module. */
   readonly configurationVersionId: string;
@@ -16,7 +16,7 @@ export interface Fetch {
   readonly attempt: number;
   readonly cloneUrl: string;
   readonly commit: string;
-  /** Where it was seen: for hosts that serve a commit only by the name of its branch or tag. */
+  /** The reference at which it was seen, for hosts that serve a commit only by the name of its branch or tag. */
   readonly ref: string | undefined;
   readonly submodules: boolean;
   /** An HTTP header for the host of the repository. */

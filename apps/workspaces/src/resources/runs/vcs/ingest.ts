@@ -22,8 +22,8 @@ export interface Arrival extends CommitSeen {
 }
 
 /**
- * A push starts runs if the workspace is set to do so, or after its first run; the first check after connecting starts
- * one only if it is set to do so.
+ * A push starts runs if the workspace queues all runs, or after its first run. The first check after connecting starts
+ * a run only if the workspace queues all runs.
  */
 async function startsByItself(tx: Database, workspace: Workspace, isFirst: boolean): Promise<boolean> {
   if (workspace.queueAllRuns || isFirst) return workspace.queueAllRuns;
@@ -66,7 +66,7 @@ async function ingestFor(
   await db.transaction(async (tx) => {
     if (!(await lockRow(tx, 'workspace', workspace.id))) return;
     const now = await tx.prisma.vcsHead.findUnique({ where });
-    // Another node recorded a commit first: later events compare with that one.
+    // Another node recorded a commit first. Later events are compared with that commit.
     if (now?.commit !== seen) return;
     const head = { workspaceId: workspace.id, ref, commit: commit.sha };
     await tx.prisma.vcsHead.upsert({ where, create: head, update: { commit: commit.sha } });

@@ -57,8 +57,8 @@ const linkOf = ({ publicUrl }: VcsDeps, row: ReportRow): string =>
 const givenUp = 'given up';
 
 /**
- * There is nothing left to report unless another run of the commit starts: the last status was sent, given up, or will
- * not come.
+ * There is nothing left to report unless another run of the commit starts: the last status was sent or given up, or
+ * there will be none.
  */
 const isOver = `(c.created_at <= now() - interval '30 days' OR i.repository_id IS NULL OR i.status_sent IS NOT DISTINCT FROM '${givenUp}'
    OR coalesce(i.status_sent LIKE 'done %', false)
@@ -66,7 +66,7 @@ const isOver = `(c.created_at <= now() - interval '30 days' OR i.repository_id I
    OR c.status = 'uploaded' AND r.id IS NULL AND NOT c.auto_queue_runs)`;
 
 /**
- * Finished commits are not checked again. A run that begins in the meantime moves the time, and so keeps its commit
+ * Finished commits are not checked again. A run that begins in the meantime changes the time, and so keeps its commit
  * open.
  */
 const closeThoseThatAreOver = `
@@ -118,7 +118,7 @@ async function tell(deps: VcsDeps, rows: readonly ReportRow[]): Promise<void> {
     const standing = commitStatusOf(row);
     return standing ? [{ row, ...standing, workspace: row.workspace, hasChanges: row.hasChanges }] : [];
   });
-  // Across nodes, the one that claims the first row reports all. A row that was given up does not count.
+  // The node that claims the first row reports all rows. A row that was given up is ignored.
   const leaders = reportable.map(({ row }) => row).filter(({ statusSent }) => statusSent !== givenUp);
   const [leader] = leaders.sort((a, b) => (a.id < b.id ? -1 : 1));
   if (!leader) return;
@@ -256,7 +256,7 @@ async function comment(deps: VcsDeps, due: CommentDue): Promise<void> {
       return;
     }
     const { host, api, row } = reached;
-    // A node that tried before may have died after the host created the comment and before that was recorded.
+    // An earlier node may have died after the host created the comment and before this was recorded.
     const isRecorded = due.comment_id !== null || due.attempts <= 1;
     const existing = isRecorded ? due.comment_id : await host.findComment(api, row.identifier, due.number, mark);
     const commentId = await host.writeComment(api, row.identifier, due.number, text, existing ?? null);

@@ -8,7 +8,7 @@ import { type Reached, reachRepository, type VcsDeps } from '../../connections/r
 import type { Follow } from './deliveries';
 import { branchMoved, branchOf, lookForTags, pullMoved, workspacesOf } from './events';
 
-/** Commits pushed while a host was unreachable are found this soon after it can be reached again. */
+/** How soon commits that were pushed while a host was unreachable are found after it can be reached again. */
 const longestPauseSeconds = 60;
 
 /**

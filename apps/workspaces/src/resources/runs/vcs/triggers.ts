@@ -27,8 +27,8 @@ function expressionOf(pattern: string): RE2JS {
 }
 
 /**
- * Whether changed files concern a workspace. Undefined (not all files are known) always does. Prefixes and files of
- * variables add to the working directory; patterns replace all of them.
+ * Whether changed files concern a workspace. Undefined (not all files are known) means yes. Prefixes and variable files
+ * are used in addition to the working directory; patterns replace all of these.
  */
 export function concerns(triggers: Triggers, files: readonly string[] | undefined): boolean {
   const { fileTriggersEnabled, triggerPrefixes, triggerPatterns, workingDirectory, varFiles } = triggers;
@@ -39,8 +39,8 @@ export function concerns(triggers: Triggers, files: readonly string[] | undefine
   }
   const own = folder(workingDirectory ?? '');
   if (own === '' && triggerPrefixes.length === 0) return true;
-  // Prefixes without a working directory: the root counts only if nothing else is named.
-  // Other files of variables are below the working directory.
+  // Without a working directory, the root is used only if there are no prefixes. Other variable files are below the
+  // working directory.
   const roots = varFiles.filter((file) => file.startsWith('/'));
   const prefixes = [...[...triggerPrefixes, ...roots].map(folder), ...(own === '' ? [] : [own])];
   return files.some((file) => prefixes.some((prefix) => isBelow(file, prefix)));

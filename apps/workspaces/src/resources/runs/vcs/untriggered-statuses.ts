@@ -9,7 +9,10 @@ import { contextOf, workspacePage } from './commit-status';
 
 const mostAttempts = 20;
 
-/** Records that a proposed commit does not concern a workspace, to be reported: its merge need not wait for a plan. */
+/**
+ * Records that a proposed commit does not concern a workspace. This is reported, so that its merge does not wait for a
+ * plan.
+ */
 export async function noteUntriggered(
   tx: Database,
   repositoryId: string,
@@ -61,7 +64,7 @@ async function reportOne(
   const { db, publicUrl } = deps;
   const { repository_id: id, commit } = due;
   try {
-    // One status for all: that of the workspace that plans it.
+    // There is one status for all: the status of the workspace that plans it.
     if (due.isAggregated && due.concernsAnother) {
       await claims.remove(db, due);
       return;

@@ -101,7 +101,7 @@ interface PolicyOwner<Target> {
 /** The four endpoints of one level that can have a policy. */
 function policyAt<Target>(owner: PolicyOwner<Target>): Endpoint[] {
   const { path, of, spec, load, holder, visible, mayChange, siteAdmin } = owner;
-  // A policy itself has no permissions: only its owner does.
+  // Permissions depend on the policy's owner, not on the policy.
   const organizationsOf = (target: Target) => owner.organizationsOf(target).filter((id) => id !== undefined);
   const common = { spec, edition: 'self-hosted', load, organizationsOf, visible, siteAdmin } as const;
   type TargetCall<Body> = Call<string, Body, Target>;

@@ -28,8 +28,8 @@ async function findOwn(db: Database, holder: RetentionTarget): Promise<Retention
 }
 
 /**
- * The effective policy: the holder's own, otherwise that of the level above, up to the installation; null if there is
- * none.
+ * The effective policy: the holder's own, otherwise the policy of the level above, up to the installation; null if
+ * there is none.
  */
 export async function findEffective(db: Database, holder: RetentionTarget): Promise<RetentionPolicy | null> {
   const own = await findOwn(db, holder);
@@ -69,7 +69,9 @@ export async function replace(
   });
 }
 
-/** Removes the holder's own policy; the level above decides again. Removing none succeeds. */
+/**
+ * Removes the holder's own policy, so the policy of the level above applies again. It is not an error if there is none.
+ */
 export async function remove(db: Database, actor: Actor, holder: RetentionTarget): Promise<void> {
   await db.transaction(async (tx) => {
     const before = await findOwn(tx, holder);

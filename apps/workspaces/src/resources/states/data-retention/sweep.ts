@@ -23,7 +23,7 @@ const tableOf = {
   'configuration-versions': Prisma.sql`configuration_version`,
 } as const;
 
-/** Never anything in use: the current state, the current configuration, and what a run still works with. */
+/** Data in use is never removed: the current state, the current configuration, and data of unfinished runs. */
 const spared = {
   'state-versions': Prisma.sql`x.status = 'finalized' AND x.id IS DISTINCT FROM w.current_state_version_id`,
   'configuration-versions': Prisma.sql`x.status = 'uploaded' AND x.id IS DISTINCT FROM w.current_configuration_id
@@ -72,7 +72,7 @@ async function softDelete(db: Database, kind: Kind, nowMs: number): Promise<numb
                    LIMIT ${BATCH} FOR UPDATE OF x SKIP LOCKED)`;
 }
 
-/** Removes for good the files of configurations that were deleted long enough ago. */
+/** Permanently removes the files of configurations that were deleted long enough ago. */
 async function removeConfigurations(db: Database, nowMs: number): Promise<number> {
   const before = restorableSince(nowMs);
   return db.transaction(async ({ prisma }) => {
@@ -88,7 +88,7 @@ async function removeConfigurations(db: Database, nowMs: number): Promise<number
   });
 }
 
-/** Removes for good the bytes of states that were deleted long enough ago. */
+/** Permanently removes the bytes of states that were deleted long enough ago. */
 async function removeForGood(db: Database, nowMs: number): Promise<number> {
   const before = restorableSince(nowMs);
   return db.transaction(async ({ prisma }) => {

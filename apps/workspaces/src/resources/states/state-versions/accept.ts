@@ -28,13 +28,13 @@ export interface Offered {
    * The quarantined state that they come from: removed from quarantine if they are accepted, kept if they are refused.
    */
   readonly quarantinedId?: string;
-  /** They were derived from stored bytes: if they are refused, nothing is lost. */
+  /** They were derived from stored bytes, so nothing is lost if they are refused. */
   readonly derived?: boolean;
 }
 
 /**
- * Makes content current if the lock and the history still allow it, decided under the workspace's row; otherwise keeps
- * it in quarantine and refuses. Returns the id of the state version.
+ * Makes content current if the lock and the history still allow it, which is decided while the workspace's row is
+ * locked. Otherwise keeps it in quarantine and refuses. Returns the id of the state version.
  */
 export async function accept(
   db: Database,

@@ -19,8 +19,8 @@ export interface Claim {
 }
 
 /**
- * Refuses a claim that contradicts the state itself: history follows the content of files, as it does in the tool.
- * Throws `invalid` naming the field.
+ * Refuses a claim that contradicts the state itself, because the content of files decides about history, as in the
+ * tool. Throws `invalid` naming the field.
  */
 export function requireOwnClaim({ serial, lineage }: Claim, parsed: ParsedState): void {
   if (serial !== parsed.serial) {
@@ -50,7 +50,7 @@ export async function requireLock(
 
 /**
  * Refuses a state that does not follow the current one: the same serial with other content, a lower serial, or another
- * lineage that is not ahead. Throws `conflict` naming serials and lineages of both; `force` lets everything pass.
+ * lineage without a higher serial. Throws `conflict` naming serials and lineages of both; `force` accepts every state.
  */
 export function requireSuccessor(claim: Claim, current: History | undefined): void {
   if (!current || claim.force) return;

@@ -145,7 +145,10 @@ export type Form = 'raw' | 'json';
 /** Where a format of a state version is read and written, below `/api/v2`. */
 const contentPath = (id: string, form: Form): string => `/state-versions/${id}/content/${form}`;
 
-/** Adds signed links for reading what exists. Readers may not write: links for that come from `withUploadLinks`. */
+/**
+ * Adds signed links for reading existing content. Upload links come from `withUploadLinks`, because readers may not
+ * write.
+ */
 export function withLinks(env: Environment, version: StateVersion): ShownStateVersion {
   const readable = version.status === 'finalized';
   const link = (form: Form, blobId: string | null) =>

@@ -141,8 +141,8 @@ async function insert(
 }
 
 /**
- * Returns to the content of an earlier state version, as a new one with the next serial. Throws `conflict` without the
- * lock, `invalid` for a version whose content is gone.
+ * Returns to the content of an earlier state version, as a new version with the next serial. Throws `conflict` without
+ * the lock, `invalid` if the content of the earlier version no longer exists.
  */
 export async function rollback(
   db: Database,
@@ -219,7 +219,7 @@ export async function promote(
   return still(await find(db, id));
 }
 
-/** Hides, restores or removes the content of a state version; never of the current one of its workspace. */
+/** Hides, restores or removes the content of a state version, but never of the current version of its workspace. */
 export async function changeContent(
   db: Database,
   actor: Actor,

@@ -35,7 +35,7 @@ const from = `
   FROM workspace w JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL
   JOIN state_version s ON s.`;
 
-/** One statement for a version with everything that is shown of it: several would mean several round trips. */
+/** One statement for a version with everything that answers show, to avoid several round trips. */
 const readById = {
   name: 'state_version_by_id',
   text: `${select}, s.id AS key ${from}workspace_id = w.id WHERE s.id = ANY($1)`,

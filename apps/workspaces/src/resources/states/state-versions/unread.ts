@@ -8,12 +8,12 @@ import { watch } from './watch';
 import { described } from './writes';
 
 const claimSeconds = 600;
-/** A state during which this many nodes died is not tried again. */
+/** If this many nodes died while reading a state, it is not tried again. */
 const attempts = 5;
 
 /**
  * Reads the finalized states that have not been read yet, for their outputs and resources. Each is claimed in the
- * database, so that one node reads it, and another one after a crash. Returns how many.
+ * database, so that only one node reads it, and another node after a crash. Returns how many.
  */
 export async function readUnread(db: Database, keyring: Keyring): Promise<number> {
   let done = 0;

@@ -17,7 +17,7 @@ import { tryFinalize } from './writes';
 
 type KeyringEnv = Pick<Environment, 'keyring'>;
 
-/** The actor who announced a state version: the only one whose upload counts. */
+/** The actor who announced a state version; only their upload is accepted. */
 const announcer = (version: StateVersion): Actor => ({
   type: version.createdByType as Actor['type'],
   id: version.createdById,
@@ -25,8 +25,8 @@ const announcer = (version: StateVersion): Actor => ({
 });
 
 /**
- * Receives the bytes of an announced state version as a stream. They are accepted once: a second upload is refused, as
- * is one that differs from the announced MD5 or comes when the announcer has lost the lock.
+ * Receives the bytes of an announced state version as a stream. They are accepted only once. Refuses a second upload,
+ * an upload that differs from the announced MD5, and an upload after the announcer has lost the lock.
  */
 export async function uploadRaw(
   db: Database,

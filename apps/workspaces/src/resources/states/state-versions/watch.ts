@@ -2,7 +2,7 @@ import type { Database } from '../../../kernel/database/database';
 import { type Digest, StateDigest } from './scanner/state-reader';
 import { type StateThread, type StateThreads, stateThreadsOf } from './scanner/state-threads';
 
-/** A state up to this size is read on the spot: handing it to another thread would take longer. */
+/** A state up to this size is read in this thread, because passing it to another thread would take longer. */
 const shortBytes = 64 * 1024;
 const runBytes = 256 * 1024;
 
@@ -10,8 +10,8 @@ const runBytes = 256 * 1024;
 export type Seen = (piece: Uint8Array) => Promise<void> | undefined;
 
 /**
- * Watches a state go by during `work`: returns its MD5, its content, and the result of the work. If the database has a
- * thread for it, states longer than a few pieces are read there, so that other requests do not wait.
+ * Watches the bytes of a state during `work`: returns its MD5, its content, and the result of the work. If the database
+ * has a thread for it, states longer than a few pieces are read there, so that other requests do not wait.
  */
 export async function watch<T>(
   db: Database,

@@ -17,9 +17,9 @@ import { addedVersion, type StateVersion } from './state-version';
 const fewOutputs = 200;
 const smallOutputsBytes = 256 * 1024;
 
-// A decision is valid only for the revision at which it was made: a released lock or another state has changed that. A
-// caller who holds the row's lock needs no revision. The time is taken once the row is locked, so that versions are
-// ordered by when they were created.
+// A decision is valid only for the revision at which it was made, because a released lock or another state changes the
+// revision. A caller who holds the row's lock needs no revision. The time is read when the row is locked, so that
+// versions are ordered by their creation.
 const atRevision = 'revision = coalesce($2::bigint, revision)';
 
 const announcing = {
@@ -135,8 +135,9 @@ function fewSealed(keyring: Keyring, found: readonly ParsedOutput[]) {
 }
 
 /**
- * Makes an announced version the current one, with everything the workspace shows of it; older uploads that never came
- * are discarded. False if the workspace is no longer at the revision, or the version does not meet the conditions.
+ * Makes an announced version the current one, with everything that the workspace shows of it. Older announced versions
+ * without an upload are discarded. False if the workspace is no longer at the revision, or the version does not meet
+ * the conditions.
  */
 async function finalizeAt(
   db: Database,
@@ -193,7 +194,7 @@ export async function finalize(
   const found = version.outputsGiven ? [] : (content.parsed?.outputs ?? []);
   const sealed = fewSealed(keyring, found);
   const done = await finalizeAt(tx, actor, version, null, content, sealed ?? []);
-  // The version was checked under the lock, so the bytes must have been swept.
+  // The version was checked under the lock, so a sweep must have removed the bytes.
   if (!done) throw new Refusal('unavailable', 'the upload took too long; try again');
   if (!sealed) await outputs.store(tx, keyring, version.id, found);
 }

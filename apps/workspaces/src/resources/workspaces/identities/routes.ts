@@ -12,7 +12,7 @@ import { declaredIdentities, identityKinds } from './declared';
 
 const phases = ['plan', 'apply'] as const;
 
-/** An identity of a workspace's plans or applies, for the configuration of systems that will trust it. */
+/** An identity of a workspace's plans or applies, to configure systems that will trust it. */
 interface Identity {
   readonly id: string;
   readonly organizationId: string;

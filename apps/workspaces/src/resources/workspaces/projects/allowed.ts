@@ -8,7 +8,7 @@ export interface Goal {
   readonly projectId: string;
 }
 
-/** The settings of a workspace that refer to things that not every workspace may use. */
+/** The settings of a workspace that refer to objects which not every workspace may use. */
 interface Uses {
   readonly agentPoolId: string | null;
   readonly oauthTokenId: string | null;
@@ -18,8 +18,8 @@ interface Uses {
 }
 
 /**
- * Whether a workspace may use a pool: one of the whole organization, of its project, or its own, unless it is excluded.
- * Undefined if the organization has no such pool.
+ * Whether a workspace may use a pool: a pool of the whole organization, of its project, or of the workspace, unless the
+ * workspace is excluded. Undefined if the organization has no such pool.
  */
 export async function isPoolOpen(
   db: Database,

@@ -1,7 +1,7 @@
 import { invalid } from '@keystead/jsonapi';
 import type { Database } from '../../../kernel/database/database';
 
-/** How workspaces of a project run by default; a null mode means that of the organization. */
+/** How workspaces of a project run by default; a null mode means the mode of the organization. */
 export interface Execution {
   readonly executionMode: string | null;
   readonly agentPoolId: string | null;
@@ -26,7 +26,7 @@ export function settledExecution(current: Execution, input: ExecutionInput): Exe
       'If agent-pool and execution-mode are both included in setting-overwrites, their values must be the same.';
     throw invalid('settingOverwrites', message);
   }
-  // A project has its own pool exactly if it has its own mode: each implies the other.
+  // A project has its own pool if and only if it has its own mode.
   const own = ownMode ?? ownPool;
   if (own === false) return { executionMode: null, agentPoolId: null };
   const mode = input.defaultExecutionMode ?? current.executionMode;

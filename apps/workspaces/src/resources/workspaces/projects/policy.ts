@@ -8,7 +8,7 @@ export interface JudgedProject extends ProjectTarget {
 
 const mayDelete = (access: Access, project: JudgedProject): boolean => access.hasProject(project, 'project:delete');
 
-/** Who may do what with a project, by the names the API shows. */
+/** The permission rules of projects, by the names that the API shows. */
 export const projectPolicy = policy<JudgedProject>()({
   'can-read': (access, project) => access.seesProject(project),
   'can-update': (access, project) => access.hasProject(project, 'project:update'),
@@ -21,7 +21,7 @@ export const projectPolicy = policy<JudgedProject>()({
   'can-manage-varsets': (access, project) => access.hasProject(project, 'varsets:write'),
 });
 
-/** May the caller delete projects like this one, were it not the default? */
+/** Whether the caller could delete this project if it were not the default. */
 export const mayTryToDelete = mayDelete;
 
 /** Moving a workspace needs the right to move in the project it leaves and in the one it enters. */

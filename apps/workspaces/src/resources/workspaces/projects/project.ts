@@ -1,6 +1,6 @@
 import type { JudgedProject } from './policy';
 
-/** A project. Execution mode and agent pool are its own; if they are null, `inherited` has them. */
+/** A project with its own execution mode and agent pool; if they are null, `inherited` has the effective ones. */
 export interface Project extends JudgedProject {
   readonly organizationName: string;
   readonly name: string;
@@ -8,7 +8,7 @@ export interface Project extends JudgedProject {
   readonly autoDestroyActivityDuration: string | null;
   /** Null: as the organization says. */
   readonly allowForceDeleteWorkspaces: boolean | null;
-  /** Where its workspaces' runs get credentials; null: nowhere. */
+  /** The role with which runs of its workspaces get credentials; null: none. */
   readonly secretsRole: string | null;
   readonly secretsNamespace: string | null;
   readonly executionMode: string | null;

@@ -53,7 +53,7 @@ export interface Caller {
   readonly isOwner: boolean;
 }
 
-/** What the organization leaves to its owners, no administrator of a project may allow. */
+/** An administrator of a project may not allow actions that the organization reserves for its owners. */
 function requireOwner(
   { isOwner }: Caller,
   { allowForceDeleteWorkspaces: given }: ProjectInput,

@@ -35,12 +35,12 @@ export interface Bound {
   readonly workspaceId?: string;
 }
 
-/** Whether a string can be a key of bindings. It must not begin or end with blanks, which no one would see. */
+/** Whether a string can be a key of bindings. It must not begin or end with blanks, because they are invisible. */
 export function isBindingKey(key: string): boolean {
   return key.length <= LONGEST_KEY && KEY.test(key) && !/^hcp?:/.test(key);
 }
 
-/** The keys and values in a request; of equal keys the last one counts. Throws `invalid`. */
+/** The keys and values in a request; if a key is repeated, the last value is used. Throws `invalid`. */
 function readBindings(sent: readonly SentReference[]): Map<string, string> {
   const read = new Map<string, string>();
   for (const { attributes } of sent) {
@@ -54,7 +54,7 @@ function readBindings(sent: readonly SentReference[]): Map<string, string> {
   return read;
 }
 
-/** SQL: the organization reserves the key, and workspaces may not override what their project binds to it. */
+/** SQL: the organization reserves the key, and workspaces may not override their project's value. */
 export const isFixedKey = (organizationId: Prisma.Sql, key: Prisma.Sql): Prisma.Sql => Prisma.sql`EXISTS (
   SELECT 1 FROM reserved_tag_key rk WHERE rk.organization_id = ${organizationId} AND rk.key = ${key} AND rk.disable_overrides)`;
 

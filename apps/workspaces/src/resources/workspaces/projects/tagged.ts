@@ -32,8 +32,8 @@ export function projectHasBinding(key: string, value?: string): Prisma.Sql {
 }
 
 /**
- * SQL: the binding applies to the workspace w: its own or its project's. Its own hides the project's with that
- * key, unless the key is reserved and may not be overridden.
+ * SQL: the binding, its own or its project's, applies to the workspace w. Its own binding overrides the project's with
+ * that key, unless the key is reserved and may not be overridden.
  */
 export function workspaceHasBinding(key: string | Prisma.Sql, value?: string | Prisma.Sql): Prisma.Sql {
   const fixed = isFixedKey(Prisma.sql`w.organization_id`, Prisma.sql`${key}`);

@@ -53,7 +53,7 @@ const whole = {
 /** The cell in which the key of a task is sealed. */
 const keyCell = (id: string) => ({ table: 'run_task', row: id, column: 'hmac_key' });
 
-/** The key that requests of a task are signed with; undefined if it has none, or the task is gone. */
+/** The key that signs requests of a task; undefined if the task has none or no longer exists. */
 export async function findKey(db: Database, keyring: Keyring, id: string): Promise<string | undefined> {
   const row = await db.prisma.runTask.findUnique({ where: { id }, select: { hmacKey: true } });
   return row?.hmacKey ? keyring.open(row.hmacKey, keyCell(id)).toString('utf8') : undefined;
@@ -249,8 +249,8 @@ const stagesOf = ({ stage, stages }: AttachInput): TaskStageName[] | undefined =
   stages === undefined ? stage && [stage] : [...new Set(stages)];
 
 /**
- * Adds a task to the runs of a workspace. Throws `invalid` for one of another organization, and for one that is there
- * already.
+ * Adds a task to the runs of a workspace. Throws `invalid` for a task of another organization, and if the workspace
+ * already has the task.
  */
 export async function attach(
   db: Database,

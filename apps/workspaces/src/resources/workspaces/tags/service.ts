@@ -147,8 +147,8 @@ export async function bindings(db: Database, { id: workspaceId, organizationId }
 }
 
 /**
- * The effective bindings of some workspaces and projects, by id. A workspace inherits those of its project; its own
- * ones override those with the same key, unless that is reserved and may not be overridden.
+ * The effective bindings of some workspaces and projects, by id. A workspace inherits the bindings of its project. Its
+ * own bindings override inherited ones with the same key, unless the key is reserved and may not be overridden.
  */
 export async function effectiveBindings(
   db: Database,
@@ -168,7 +168,7 @@ export async function effectiveBindings(
   return found;
 }
 
-/** Those in the request first, in its order. */
+/** First the bindings of the request, in its order. */
 function sentFirst(all: Binding[], sent: readonly SentReference[]): Binding[] {
   const keys = sent.map(({ attributes }) => attributes?.key);
   const place = ({ key }: Binding): number => (keys.includes(key) ? keys.indexOf(key) : keys.length);

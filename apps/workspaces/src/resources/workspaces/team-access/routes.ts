@@ -41,7 +41,7 @@ async function requireTeam(db: Database, access: Access, organizationId: string,
 
 /**
  * Throws `denied` if a request lets a team override policies and the caller may neither override them there nor
- * delegate that right: policies also bind the administrators of a workspace.
+ * delegate that right, because policies also apply to the administrators of a workspace.
  */
 function requireMayDelegate(
   access: Access,

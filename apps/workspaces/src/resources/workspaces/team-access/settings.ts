@@ -22,8 +22,8 @@ export function settingsOf<D extends Record<string, Dial>>(dials: D, mask: Mask)
 }
 
 /**
- * The settings after a request. Only the `custom` level lets them be set; another level accepts no values but its own.
- * Throws `invalid` with one issue per attribute that differs, each below `at`.
+ * The settings after a request. Only the `custom` level allows other values; every other level accepts only its own
+ * values. Throws `invalid` with one issue per attribute that differs, each below `at`.
  */
 export function settled<D extends Record<string, Dial>>(
   access: string,

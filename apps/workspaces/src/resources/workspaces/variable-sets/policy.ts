@@ -34,5 +34,5 @@ function reads(access: Access, set: JudgedSet): boolean {
   return set.projectIds.includes(parentProjectId) && access.readsVariablesInProject(project);
 }
 
-/** Who may do what with a variable set. */
+/** The permission rules of variable sets. */
 export const variableSetPolicy = policy<JudgedSet>()({ 'can-read': reads, 'can-update': manages });

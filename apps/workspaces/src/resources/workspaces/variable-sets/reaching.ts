@@ -3,7 +3,7 @@ import type { Database } from '../../../kernel/database/database';
 import { findMany, list } from '../variables/service';
 import type { Variable } from '../variables/variable';
 
-/** A stored variable, with its rank among those with the same key: the highest rank wins. */
+/** A stored variable, with its rank among variables with the same key; the highest rank wins. */
 export interface Candidate {
   readonly id: string;
   readonly key: string;
@@ -22,9 +22,9 @@ export function openValue(keyring: Keyring, { id, value, sealed }: Candidate): s
 }
 
 /**
- * All variables that apply to a workspace. Ranks: global, project and workspace sets, the workspace itself, [the run],
- * and above them sets with priority: the wider, the stronger. Among sets of one rank the first by name wins. A set that
- * a project owns never applies outside of it, even if it was assigned there.
+ * All variables that apply to a workspace. The ranks, from the lowest: global, project and workspace sets, the
+ * workspace itself, [the run], then sets with priority, where a wider scope has a higher rank. Among sets of one rank,
+ * the first by name wins. A set that a project owns never applies outside the project, even if it was assigned there.
  */
 export async function candidates(db: Database, workspaceId: string): Promise<Candidate[]> {
   return db.prisma.$queryRaw<Candidate[]>`

@@ -49,7 +49,7 @@ export async function listVariableSets(
   return { items: await inOrder(ids, (some) => findMany(db, some)), total: Number(count?.total ?? 0) };
 }
 
-/** The most variables of workspaces, and of sets, that one search looks at: what it costs does not grow further. */
+/** The maximum number of variables of workspaces, and of sets, that one search reads. This limits its cost. */
 const mostSearched = 100_000;
 
 /** Variables of an organization that the caller may read, by part of their key, in the order of keys. */
@@ -76,7 +76,7 @@ export async function searchVariables(
   return { items: await inOrder(rows, (ids) => findVariables(db, ids)), total: Number(found?.total ?? 0) };
 }
 
-/** Does a variable set apply to a workspace? */
+/** Whether a variable set applies to a workspace. */
 export async function reaches(
   db: Database,
   setId: string,

@@ -179,7 +179,7 @@ function valueColumns(keyring: Keyring, id: string, sensitive: boolean, value: s
 
 const notShown = '(not shown)';
 
-// Without the value: a value that is plain today may become sensitive tomorrow, and events are kept.
+// Without the value, because a plain value may become sensitive later, and events are kept.
 function shown(variable: Variable, value = notShown) {
   return { ...variableAttributes.stored(variable), value, versionId: variable.versionId };
 }

@@ -23,7 +23,7 @@ const folder = z
   .max(4096)
   .refine((value) => !value.split('/').includes('..'), 'must be a path below the repository');
 
-/** Like the tool's `-var-file`; one that begins with a slash is in the root of the repository. */
+/** Like the tool's `-var-file`. A path that begins with a slash is relative to the root of the repository. */
 const varFiles = z.array(folder.min(1)).max(100);
 
 const duration = z

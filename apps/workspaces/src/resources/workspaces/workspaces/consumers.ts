@@ -7,7 +7,10 @@ import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { fromWorkspaces, selectWorkspaces, type Workspace, workspaceOf } from './workspace';
 
-/** The workspaces that may read this one's state: those chosen, or all of the project or organization it is open to. */
+/**
+ * The workspaces that may read this workspace's state: the chosen ones, or all workspaces of the project or
+ * organization.
+ */
 export async function listConsumers(
   db: Database,
   access: Access,

@@ -38,13 +38,13 @@ export interface Catalogue {
   /** The versions on workers with a recent heartbeat. */
   readonly offered: readonly string[];
   readonly newest: string;
-  /** May a workspace of the organization be pinned to this exact version? */
+  /** Whether a workspace of the organization may be pinned to this exact version. */
   knows(version: string, organizationId: string): boolean;
 }
 
 /**
- * The versions workspaces may choose from: the built-in ones as administrators changed them, those they added, and
- * those that workers have.
+ * The versions that workspaces can use: the built-in versions with the administrators' changes, the versions that they
+ * added, and the versions of workers.
  */
 export async function catalogue(db: Database): Promise<Catalogue> {
   const stored = await db.readOne<VersionsRow>(readVersions, 'all');
@@ -99,8 +99,8 @@ export async function resolveVersion(db: Database, text: string): Promise<string
 }
 
 /**
- * Gives queued runs the version their workspace asks for now. A speculative plan may have asked for another version
- * than the workspace: it keeps that. The caller must hold the workspace lock.
+ * Gives queued runs the version that their workspace now asks for. A speculative plan that asked for another version
+ * keeps its version. The caller must hold the workspace lock.
  */
 export async function repinWaiting(
   tx: Database,

@@ -110,8 +110,8 @@ function ordering(sort: Sort, backwards: boolean): Prisma.Sql {
 }
 
 /**
- * The ids on a page of workspaces named `w`, as rows `chosen`: an index returns them in order, and only for them is the
- * rest looked up. A page in the second half of `total`, if that is known, is read from the end of the index.
+ * The ids on a page of workspaces named `w`, as rows `chosen`. An index returns them in order, and the other data is
+ * looked up only for them. A page in the second half of `total`, if known, is read from the end of the index.
  */
 export function pageOf(where: Prisma.Sql, sort: Sort, page: Page, total?: number): Prisma.Sql {
   const { backwards, take, skip } = fromNearerEnd(page, total);
@@ -121,7 +121,7 @@ export function pageOf(where: Prisma.Sql, sort: Sort, page: Page, total?: number
      WITH ORDINALITY AS found(id, place)) AS chosen`;
 }
 
-/** Those whose current run has one of the statuses. Runs that have not ended are few, and have an index. */
+/** Workspaces whose current run has one of the statuses. Few runs have not ended, and they have an index. */
 export function currentRunIn(statuses: readonly string[]): Prisma.Sql {
   const found = Prisma.sql`u.id = w.current_run_id AND u.status = ANY(${[...statuses]})`;
   if (over.some((status) => statuses.includes(status))) return Prisma.sql`EXISTS (SELECT 1 FROM run u WHERE ${found})`;
@@ -197,7 +197,7 @@ async function listBehind(
   return { items: rows.slice(0, size), more: rows.length > size };
 }
 
-/** The conditions of which one is true for each workspace after a position. */
+/** Conditions; for each workspace after a position, one of them is true. */
 function behind({ column, nullable, parse }: SortColumn, descending: boolean, place: Cursor | undefined): Prisma.Sql[] {
   const withoutValue = nullable ? [Prisma.sql`${column} IS NULL`] : [];
   if (place === undefined) return [nullable ? Prisma.sql`${column} IS NOT NULL` : Prisma.sql`TRUE`, ...withoutValue];

@@ -15,7 +15,9 @@ export interface LockRequest extends UnlockRequest {
   readonly terms: LockTerms;
 }
 
-/** The result of a request; `workspace` as it is now, left out if another request changed it after it was read. */
+/**
+ * The result of a request. `workspace` is its current state, omitted if another request changed it after it was read.
+ */
 export interface Outcome<Name extends string> {
   readonly name: Name;
   readonly workspace?: Workspace;

@@ -4,7 +4,7 @@ import { actorTypes } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { serializerOf } from '../../../kernel/endpoints/endpoint';
 
-/** One period in which a workspace was locked: by whom, why, from when to when, and who ended it. */
+/** A period in which a workspace was locked: the holder, the reason, the start, the end, and who ended it. */
 export const lockSerializer = serializerOf<WorkspaceLock>()({
   type: 'workspace-locks',
   shape: {

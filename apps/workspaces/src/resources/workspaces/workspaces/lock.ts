@@ -54,7 +54,7 @@ export async function lock(db: Database, actor: Actor, stamp: WorkspaceStamp, te
   return afterwards(db, workspace.id, locked.workspace);
 }
 
-/** The workspace after a change: from the change itself if it knows, else read again. */
+/** The workspace after a change: from the result of the change if it has it, otherwise read again. */
 async function afterwards(db: Database, id: string, known: Workspace | undefined): Promise<Workspace> {
   if (known === undefined) return requireWorkspace(db, id);
   rememberWorkspace(db, known);

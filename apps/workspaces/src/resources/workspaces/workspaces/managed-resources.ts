@@ -57,9 +57,9 @@ function idOf(workspaceId: string, address: string): string {
 const moduleWords = '("(?:[^"\\\\]|\\\\.)*")|(^|\\.)module\\.';
 
 /**
- * A page of the resources in the current state, one row per instance, by address; data sources are left out. A state
- * that was read before indexes were stored shows one row per resource; of a very large one not all are listed. `meta`
- * then says how many are missing.
+ * A page of the resources in the current state, one row per instance, by address, without data sources. A state that
+ * was read before indexes were stored shows one row per resource. Of a very large state, not all instances are listed;
+ * `meta` then says how many are missing.
  */
 export async function listResources(
   db: Database,

@@ -7,13 +7,13 @@ const administers = (access: Access, workspace: WorkspaceTarget): boolean => acc
 
 type DeletedWorkspace = WorkspaceTarget & { readonly projectForceDelete?: boolean | null };
 
-/** May someone who may delete the workspace do so while it manages resources? */
+/** Whether a caller who may delete the workspace may do this while it manages resources. */
 export const mayForceDelete = (access: Access, { organizationId, projectForceDelete }: DeletedWorkspace): boolean =>
   access.isOwner(organizationId) || (projectForceDelete ?? access.mayForceDelete(organizationId));
 
 /**
- * Who may do what with a workspace, by the names the API shows.
- * Spec: Workspace (type `workspaces`; id of the form `ws-<id>`)
+ * The permission rules of workspaces, by the names that the API shows. Spec: Workspace (type `workspaces`; id of the
+ * form `ws-<id>`)
  */
 export const workspacePolicy = policy<DeletedWorkspace>()({
   'can-create-state-versions': (access, ws) => access.has(ws, 'state:write'),

@@ -17,8 +17,8 @@ async function erase(db: Database, actor: Actor, workspace: Workspace, action: s
 }
 
 /**
- * Deletes a workspace even if it manages resources. Throws `denied` if it does and its project, or the organization,
- * leaves that to owners.
+ * Deletes a workspace even if it manages resources. Throws `denied` if it manages resources and its project, or the
+ * organization, allows only owners to delete it.
  */
 export async function remove(db: Database, caller: WorkspaceCaller, workspace: Workspace): Promise<void> {
   await db.transaction(async (tx) => {

@@ -147,7 +147,7 @@ const update = both(
     requires: 'can-update',
     include,
     loadsEarly: true,
-    // A move may end the caller's own permissions: the answer uses those from before.
+    // A move may end the caller's own permissions, so the answer uses the permissions from before the move.
     keepsAccess: true,
     turns: false,
     cached: cachedWorkspaces,

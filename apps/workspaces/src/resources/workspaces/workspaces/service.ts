@@ -25,7 +25,7 @@ function hasCeiling(settings: SiteSettings, { workspaceLimit }: Organization): b
 async function requireRoom(db: Database, settings: SiteSettings, organization: Organization): Promise<void> {
   if (!hasCeiling(settings, organization)) return;
   const most = organization.workspaceLimit ?? settings.defaultWorkspacesPerOrganizationCeiling;
-  // The counting row is also the lock: of two requests for the last place, one waits.
+  // The counting row is also the lock. If two requests want the last place, one of them waits.
   await db.prisma.$queryRaw`
     SELECT 1 FROM organization_tally WHERE organization_id = ${organization.id} FOR UPDATE`;
   const tally = await db.prisma.organizationTally.findUnique({ where: { organizationId: organization.id } });
@@ -131,7 +131,7 @@ function editedSettings(
   return { ...after, infraVersion: version ?? before.infraVersion };
 }
 
-/** Does an update need only the workspace itself: no other row, and no check of names? */
+/** Whether an update needs only the workspace itself: no other row, and no check of names. */
 function isPlainEdit(workspace: WorkspaceStamp, changes: WorkspaceChanges): boolean {
   const { name, project, tags, tagBindings, vcsRepo, agentPoolId, agentPool } = changes;
   const stays = name === undefined || name === workspace.name;
@@ -153,7 +153,7 @@ export async function update(
 ): Promise<Workspace> {
   const wanted = changes.infraVersion || undefined;
   const isRepinned = wanted !== undefined && wanted !== (await workspaceAt(db, workspace)).infraVersion;
-  // The current value is always accepted, even if the version is gone: clients send all fields.
+  // The current value is always accepted, even if the version no longer exists, because clients send all fields.
   if (isRepinned) await requireVersion(db, wanted, workspace);
   if (isPlainEdit(workspace, changes) && !isRepinned && !db.inTransaction) {
     return writeEdit(db, workspace, {

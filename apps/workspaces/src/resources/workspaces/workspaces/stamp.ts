@@ -72,8 +72,8 @@ interface TallyRow {
 }
 
 /**
- * The position of a page in an order that is read from its nearer end: an index scan must pass every earlier row, 0.2
- * µs each. Without a total it is read from the start.
+ * The position of a page in an order that is read from its nearer end, because an index scan passes every earlier row,
+ * at 0.2 µs each. Without a total it is read from the start.
  */
 export function fromNearerEnd({ size, offset }: { size: number; offset: number }, total = Infinity) {
   const end = Math.min(offset + size, total);
@@ -249,7 +249,7 @@ type Revisions = Pick<WorkspaceStamp, 'revision' | 'organizationRevision' | 'pro
 const revisionsOf = ({ revision, organizationRevision, projectRevision }: Revisions): string =>
   `${revision} ${organizationRevision} ${projectRevision}`;
 
-/** The workspace of a stamp, or a newer one: from memory while no revision has changed. Throws `missing`. */
+/** The workspace of a stamp, or a newer revision of it; from memory if no revision has changed. Throws `missing`. */
 export function workspaceAt(db: Database, stamp: WorkspaceStamp): Promise<Workspace> {
   return db.remembered(`workspace ${stamp.id}`, revisionsOf(stamp), () => requireWorkspace(db, stamp.id));
 }

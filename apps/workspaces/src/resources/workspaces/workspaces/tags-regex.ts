@@ -1,6 +1,6 @@
 import { RE2JS } from 're2js';
 
-/** The most states of the automaton for an expression; repeated parts are written out in it. */
+/** The maximum number of states of the automaton for an expression, in which repeated parts are written out. */
 const mostSteps = 5_000;
 
 /** Why an expression for version tags cannot be used; undefined if it can. The syntax allows no backtracking. */
@@ -14,7 +14,7 @@ export function requireRegex(expression: string): string | undefined {
   }
 }
 
-// A group that is never closed goes to the end, so that nothing is read twice.
+// A group without a closing bracket extends to the end, so that nothing is read twice.
 const atom = /\\[pP]\{[^}]*(?:\}|$)|\\[\s\S]|\[\^?\]?(?:\\[\s\S]|[^\]\\])*(?:\]|\\?$)|\{(\d+)(?:,(\d*))?\}|[\s\S]/gu;
 
 /**

@@ -14,7 +14,7 @@ import { allowsAtLeast } from '../../../kernel/installation/infra-versions';
 /** Where a workspace's runs take place. */
 export type ExecutionMode = 'remote' | 'local' | 'agent';
 
-/** A workspace with what its rendering and its rules need from its surroundings. */
+/** A workspace, with the data of other rows that its rendering and its rules need. */
 export interface Workspace extends Row {
   /** Name of the organization. */
   readonly organization: string;
@@ -103,8 +103,8 @@ export const workspacesById = `(SELECT f.* FROM unnest($1::text[]) AS k(key)
     CROSS JOIN LATERAL (SELECT * FROM workspace x WHERE x.id = k.key LIMIT 1) f)`;
 
 /**
- * Workspaces by id. Planning takes eight times as long as executing, and PostgreSQL would plan for each id: it assumes
- * ten ids in an unknown list. Quick reads are planned once.
+ * Workspaces by id. Planning takes eight times as long as executing, and PostgreSQL would plan for each id, because it
+ * assumes ten ids in an unknown list. Quick reads are planned only once.
  */
 const readById = {
   name: 'workspace_by_id',
@@ -128,14 +128,14 @@ interface Mode {
   readonly poolId: string | null;
 }
 
-/** The value of the project, else of the organization: for a workspace that sets none. */
+/** The value of the project, otherwise of the organization, for a workspace that sets none. */
 export function inheritedMode(workspace: Workspace): Mode {
   return workspace.projectMode === null
     ? { mode: workspace.organizationMode, poolId: workspace.organizationPoolId }
     : { mode: workspace.projectMode, poolId: workspace.projectPoolId };
 }
 
-/** The workspace's own value, else the inherited one: the only place that decides about inheritance. */
+/** The workspace's own value, otherwise the inherited one. Only this function decides about inheritance. */
 export function effectiveMode(workspace: Workspace): Mode {
   return workspace.executionMode === null
     ? inheritedMode(workspace)
@@ -192,9 +192,9 @@ export interface WorkspaceCaller {
   readonly access: Access;
   readonly edition: Edition;
   readonly settings: SiteSettings;
-  /** What calls to Git hosts need; without a reach none is called. */
+  /** The data for calls to Git hosts; without a reach, no host is called. */
   readonly vcs: { readonly keyring: Keyring; readonly reach: Reach | undefined };
 }
 
-/** Statuses of finished runs: lists of workspaces separate them from unfinished ones, which are few. */
+/** Statuses of finished runs. Lists of workspaces separate them from unfinished runs, which are few. */
 export const over = ['applied', 'planned_and_finished', 'errored', 'canceled', 'discarded'] as const;

@@ -205,7 +205,7 @@ function valuesOf(changed: readonly Edited[], updatedAt: Date): unknown[] {
   return [JSON.stringify(rows), JSON.stringify(events), changed.map(({ before }) => before.id)];
 }
 
-/** Writes edits of workspaces, each on top of the one before it. */
+/** Writes edits of workspaces, each on top of the previous one. */
 export const editing: Batched<Proposed, Workspace> = {
   ...updateMany,
   about: ({ current }) => current.id,

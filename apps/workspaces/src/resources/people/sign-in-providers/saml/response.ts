@@ -25,9 +25,9 @@ const leewayMs = 60_000;
 const protocol = 'urn:oasis:names:tc:SAML:2.0';
 
 /**
- * Reads a response. The library checks the signature and returns the part of the document that it covers; only that
- * part is read. Documents that no provider sends but attackers do are refused first: with a document type, comments or
- * instructions, with several assertions, with weak algorithms. Throws `denied` with the reason.
+ * Reads a response. The library checks the signature and returns the part of the document that the signature covers;
+ * only that part is read. Documents that only attackers send are refused first: with a document type, comments or
+ * instructions, with several assertions, or with weak algorithms. Throws `denied` with the reason.
  */
 export async function readResponse(encoded: string, expected: Expected): Promise<Vouched> {
   const { settings, publicUrl } = expected;
@@ -80,7 +80,9 @@ function requirePlain(xml: string): void {
   }
 }
 
-/** Elements around the assertion are checked if they are there: they may be unsigned, but must not contradict it. */
+/**
+ * Elements around the assertion are checked if they exist. They may be unsigned, but must not contradict the assertion.
+ */
 function requireEnvelope(xml: string, { requestId }: Expected, consumer: string): void {
   const root = /<(?:[^\s<>/:]+:)?Response\s([^<>]*)>/.exec(xml)?.[1] ?? '';
   const sent = (name: string) => new RegExp(`(?:^|\\s)${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)')`).exec(root);

@@ -23,7 +23,7 @@ const admin = { siteAdmin: true, edition: 'self-hosted' } as const;
 const place = '/admin/saml-settings';
 const { get, patch, action, raw } = endpoints({} as Policy<undefined>, samlSerializer, { organizationsOf: () => [] });
 
-/** With the groups of a person who is in thousands of them. */
+/** Large enough for a person who is in thousands of groups. */
 const formBytes = 512 * 1024;
 const open = { outside: true, auth: 'none', edition: 'self-hosted' } as const;
 
@@ -42,8 +42,7 @@ const consume = raw('POST')('/users/saml/auth', {
     try {
       const parts = { db, keyring: env.keyring, publicUrl: env.publicUrl, nowMs: env.now() };
       const { state, handle } = await receive(parts, form);
-      // A post from another site comes without the cookie that identifies the browser; the page that it redirects to
-      // receives the cookie.
+      // Browsers send no cookie with a post from another site. The page to which we redirect receives the cookie.
       const Location = `/ui/sign-in/callback?${new URLSearchParams({ state, handle })}`;
       return { status: 303, headers: { Location } };
     } catch (failure) {

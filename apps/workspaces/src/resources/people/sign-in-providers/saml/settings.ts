@@ -114,7 +114,8 @@ async function keepProvider(tx: Database, { enabled, siteAdminRole }: SamlSettin
 }
 
 /**
- * API tokens of people who signed in by SAML have the configured lifetime, and no such limit once SAML is switched off.
+ * Limits API tokens of people who signed in by SAML to the configured lifetime, and removes the limit when SAML is
+ * switched off.
  */
 async function changeTokens(tx: Database, before: SamlSettings, after: SamlSettings): Promise<void> {
   if (!after.enabled) {

@@ -7,7 +7,7 @@ import { lockRunIfThere, movePhase, moveRun, recordEvent } from '../transition';
 import { appendToPhase } from './logs';
 import { endUnservedToolRuns, giveUpToolJob } from './tool-jobs';
 
-/** How often a plan is tried whose worker vanishes each time. */
+/** How often a plan is tried if its worker dies each time. */
 const plansTried = 3;
 
 const BATCH = 20;
@@ -29,8 +29,7 @@ export async function settleAbandoned(db: Database, keyring: Keyring): Promise<n
 }
 
 /**
- * Deletes workers a day after their last heartbeat, and agents after a week, so that people can see for a while that
- * they existed.
+ * Deletes workers a day after their last heartbeat, and agents after a week, so that people can see them for a while.
  */
 export async function forgetWorkers(db: Database): Promise<number> {
   return db.prisma.$executeRaw`DELETE FROM run_worker 
@@ -83,7 +82,8 @@ async function giveUp(
 
 const offered = Prisma.raw(workerVersions({ w: 'w', p: 'p', o: 'o' }));
 
-// Plans that wait for workers, none of which has their version. While there is no worker at all, nothing is known.
+// Plans whose version no worker has. Without any worker, there are no such plans, because the workers' versions are
+// unknown.
 const unserved = Prisma.sql`
   SELECT r.id FROM run r
     JOIN workspace w ON w.id = r.workspace_id
@@ -93,8 +93,8 @@ const unserved = Prisma.sql`
      AND cardinality(${offered}) > 0 AND NOT r.infra_version = ANY(${offered})`;
 
 /**
- * Ends runs whose version of the tool no worker has had for a while, with the reason in the log of their plan: command
- * lines that wait for a run print nothing else of it. Returns how many there were. Any number of callers may call it.
+ * Ends runs whose version of the tool no worker has had for a while. The reason is in the log of their plan, because
+ * command lines that wait for a run print only the log. Returns how many there were. Any number of callers may call it.
  */
 export async function endUnserved(db: Database, keyring: Keyring, waitSeconds: number): Promise<number> {
   await db.prisma.$executeRaw`

@@ -76,7 +76,10 @@ const isForAgents = `${modeOf(places)} = 'agent'`;
 const forWorkers = Prisma.raw(`NOT (${isForAgents})`);
 const forPool = Prisma.raw(`${isForAgents} AND ${isPoolOpen(places)} AND ${poolOf(places)}`);
 
-/** Jobs that this worker may take, by the current settings of the workspace, not those from when the run was queued. */
+/**
+ * Jobs that this worker may take, by the current settings of the workspace, not by the settings when the run was
+ * queued.
+ */
 const mayTake = ({ agentPoolId }: ClaimingWorker): Prisma.Sql =>
   agentPoolId === undefined ? forWorkers : Prisma.sql`${forPool} = ${agentPoolId}`;
 
@@ -250,7 +253,7 @@ export async function findClosed(
   return found;
 }
 
-/** Keeps a job for another lease; to be called after a third of the lease. */
+/** Keeps a job for another lease. Call it after a third of the lease. */
 export async function heartbeat(
   db: Database,
   job: RunJob,
@@ -265,7 +268,10 @@ export async function heartbeat(
   return { mine: false, cancel: current?.cancel === 'force-cancel' ? 'force-cancel' : 'no' };
 }
 
-/** Records that the tool is about to run: plan_queued becomes planning, apply_queued applying. False: the job is not the worker's any more. */
+/**
+ * Records that the tool is about to run: plan_queued becomes planning, apply_queued applying. False: the worker no
+ * longer holds the job.
+ */
 export async function started(db: Database, keyring: Keyring, job: RunJob, workerId: string): Promise<boolean> {
   if (isToolJob(job)) return startToolJob(db, job, (tx) => isMine(tx, job, workerId));
   return db.transaction(async (tx) => {

@@ -8,7 +8,7 @@ import { isMine } from './claims';
 import { isOfFork, jobInputs } from './inputs';
 import type { JobIdentities, JobLogin, KeptToken, LoginParts, RunJob, SecretsService } from './job';
 
-/** A query reads what a plan reads, and is known as one. */
+/** A query reads the same as a plan, so its identity is that of a plan. */
 const identified = ({ kind, runId }: RunJob) => ({ kind: kind === 'apply' ? kind : ('plan' as const), runId });
 
 const cell = (id: string) => ({ table: 'run_credential', row: id, column: 'sealed' });
@@ -32,7 +32,10 @@ export async function jobLogin(
   return { role, namespace, address, mount, jwt };
 }
 
-/** Signs the identity tokens that the variables of a job's workspace ask for, and no others: they are given to what runs in the job. */
+/**
+ * Signs the identity tokens that the variables of a job's workspace ask for, and no others, because all code in the job
+ * can read them.
+ */
 export async function jobIdentities(
   { db, keyring, secrets, issuer, nowMs }: LoginParts,
   job: RunJob,
@@ -52,7 +55,10 @@ export async function jobIdentities(
   return { tokens, secretsAddress: secrets?.address ?? null };
 }
 
-/** Records a token of the secrets service that a job was given, so that it ends even if the worker dies first. Returns its id. */
+/**
+ * Records the token of the secrets service that a job got, so that it is revoked even if the worker dies. Returns its
+ * id.
+ */
 export async function keepToken(
   db: Database,
   keyring: Keyring,
@@ -63,7 +69,7 @@ export async function keepToken(
   const id = newId('cred');
   const sealed = new Uint8Array(keyring.seal(Buffer.from(token), cell(id)));
   await db.prisma.runCredential.create({ data: { id, jobId: job.id, workerId, namespace, sealed } });
-  // People find the token in the secrets service by it; it gives no access.
+  // People can find the token in the secrets service with it. It gives no access.
   if (accessor !== '') {
     const data = { secretsAccessor: accessor, secretsNamespace: namespace };
     await db.prisma.runPhase.updateMany({ where: { id: job.kind === 'plan' ? job.planId : job.applyId }, data });

@@ -6,7 +6,7 @@ import type { Database } from '../../../../kernel/database/database';
 import { type Candidate, candidates, openValue } from '../../../workspaces/variable-sets/reaching';
 import type { JobInputs, JobVariable, RegistryLogin, RunJob } from './job';
 
-/** The rank of the run's own values among the ranks below: only priority sets override them. */
+/** The rank of the run's own values among the ranks below. Only priority sets override them. */
 const runRank = 5;
 
 function opened(keyring: Keyring, one: Candidate): JobVariable {
@@ -65,7 +65,7 @@ function registryOf(keyring: Keyring, job: RunJob, publicUrl: string): RegistryL
   return protocol === 'https:' ? { host, token: runToken(keyring, job) } : undefined;
 }
 
-/** Everything a job works with, decrypted; large inputs are streams that open on request. */
+/** All inputs of a job, decrypted; large inputs are streams that open on request. */
 export async function jobInputs(db: Database, keyring: Keyring, job: RunJob, publicUrl: string): Promise<JobInputs> {
   const isTest = job.kind === 'test';
   const secrets = isTest ? ofTests : await secretsOf(db, job.runId);

@@ -11,7 +11,7 @@ export interface RunJob {
   readonly kind: 'plan' | 'apply' | 'test' | 'query';
   /** For a test or a query, its own id. */
   readonly runId: string;
-  /** Empty for a test, whose name of a workspace is that of its module. */
+  /** Empty for a test, which has the name of its module as workspace name. */
   readonly workspaceId: string;
   readonly workspaceName: string;
   readonly organizationId: string;
@@ -93,7 +93,7 @@ export interface JobInputs {
   planFile(): Promise<Readable | undefined>;
 }
 
-/** What a worker should do with its job. Not `mine`: stop at once, its results are refused. */
+/** What a worker should do with its job. If it is not `mine`, stop at once, because its results are refused. */
 export interface Heartbeat {
   readonly mine: boolean;
   /** `cancel`: interrupt the tool and wait; `force-cancel`: kill it. */
@@ -139,12 +139,12 @@ export interface LoginParts {
   readonly nowMs: number;
 }
 
-/** Identity tokens by audience, and where the secrets service is; or why a job gets none. */
+/** Identity tokens by audience, and the address of the secrets service; or the reason why a job gets none. */
 export type JobIdentities =
   | { readonly tokens: Readonly<Record<string, string>>; readonly secretsAddress: string | null }
   | { readonly withheld: string };
 
-/** The login of a job at the secrets service; or why there is none, for the person whose run it is. */
+/** The login of a job at the secrets service; or the reason why there is none, for the creator of the run. */
 export type JobLogin =
   | {
       readonly role: string;

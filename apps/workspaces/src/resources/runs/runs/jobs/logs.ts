@@ -10,7 +10,7 @@ const largestRead = 1024 * 1024;
 
 const cell = (phaseId: string, start: bigint) => ({ table: 'log_chunk', row: `${phaseId}/${start}`, column: 'sealed' });
 
-/** Output of the tool must not end a log: STX and ETX become spaces. */
+/** Output of the tool must not end a log, so STX and ETX become spaces. */
 function harmless(bytes: Uint8Array): Uint8Array {
   if (!bytes.some((byte) => byte === STX[0] || byte === ETX[0])) return bytes;
   return bytes.map((byte) => (byte === STX[0] || byte === ETX[0] ? SPACE : byte));
@@ -24,7 +24,8 @@ export interface Appended {
 
 /**
  * Appends to the log of a job: encrypted chunks that never change again. Undefined for a worker that was replaced: its
- * text is dropped. `offset` is where the bytes begin in the log; bytes that are already there are not added again.
+ * output is dropped. `offset` is the position of the bytes in the log; bytes that are already there are not added
+ * again.
  */
 export async function append(
   db: Database,
@@ -87,8 +88,8 @@ export interface Logged {
 export const isLogOver = (status: string): boolean => ['finished', 'errored', 'canceled'].includes(status);
 
 /**
- * A window of a log as clients read it: STX, the text, and ETX once nothing more will come. Offsets count STX. Empty if
- * there is nothing yet, or nothing new.
+ * A window of a log as clients read it: STX, the text, and ETX at the end of a finished log. Offsets include STX. Empty
+ * if there is no log yet, or nothing new.
  */
 export async function read(
   db: Database,

@@ -113,7 +113,7 @@ export async function saveState(db: Database, keyring: Keyring, job: RunJob, sta
   await takeState(db, keyring, job, { ...headOf(state), md5, bytes: Readable.from([state]) });
 }
 
-/** Stores a refused state in quarantine, for as long as the others there. */
+/** Stores a refused state in quarantine, for as long as other refused states. */
 export async function quarantineState(
   db: Database,
   keyring: Keyring,
@@ -137,7 +137,8 @@ export async function takeState(db: Database, keyring: Keyring, job: RunJob, sta
   const input = { serial, lineage, md5, run: job.runId };
   const actor = holderOf(job.runId);
   const version = await states.create(db, { keyring }, actor, workspace, input).catch(async (error: Error) => {
-    // Refused before its bytes were read, for example because the run has lost the lock: they are stored nevertheless.
+    // The state was refused before its bytes were read, for example because the run has lost the lock. The bytes are
+    // stored nevertheless.
     await quarantineState(db, keyring, job, state, error.message);
     throw error;
   });
@@ -162,7 +163,7 @@ export async function finishApply(
   return endApply(db, keyring, job, workerId, { ...result, erroredState, lost });
 }
 
-/** Ends an apply job whose state was uploaded before; `lost` says why that was refused. */
+/** Ends an apply job whose state was uploaded before; `lost` is the reason if the state was refused. */
 export async function endApply(
   db: Database,
   keyring: Keyring,
@@ -212,8 +213,8 @@ async function workAt(tx: Database, workspaceId: string, configurationId: string
 }
 
 /**
- * Saves the state after an apply. If that is refused, returns the reason, and people can download it as the errored
- * state.
+ * Saves the state after an apply. If the state is refused, returns the reason, and people can download it as the
+ * errored state.
  */
 async function saveOrSay(db: Database, keyring: Keyring, job: RunJob, state: Uint8Array): Promise<string | undefined> {
   try {

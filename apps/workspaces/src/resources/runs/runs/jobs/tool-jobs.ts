@@ -230,7 +230,7 @@ export function finishToolJob(
   });
 }
 
-/** Handles a test or query whose worker was lost: it ends, because a test may have created anything. */
+/** Ends a test or query whose worker died. It is not repeated, because a test may have created resources. */
 export async function giveUpToolJob(tx: Database, jobId: string, toolRunId: string): Promise<void> {
   const run = await lockToolRun(tx, toolRunId);
   const [job] = await tx.prisma.$queryRaw<{ state: string }[]>`

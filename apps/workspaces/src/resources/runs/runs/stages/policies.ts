@@ -9,7 +9,9 @@ import { stampNow } from '../transition';
 export const policyKinds = ['opa', 'sentinel'] as const;
 export type PolicyKind = (typeof policyKinds)[number];
 
-/** A tag by which a set applies to workspaces or excludes them; without a value, only tags without one match. */
+/**
+ * A tag that selects the workspaces of a set or excludes workspaces; without a value, only tags without a value match.
+ */
 export interface TagSelector {
   readonly key: string;
   readonly value: string | null;
@@ -79,8 +81,8 @@ const current = Prisma.sql`(SELECT v.id FROM policy_set_version v WHERE v.policy
   ORDER BY v.created_at DESC, v.id DESC LIMIT 1)`;
 
 /**
- * SQL: the version of the set s that is evaluated. For a set that follows a repository and has no readable version, it
- * is one without files, which no plan passes.
+ * SQL: the version of the set s that is evaluated. If a set follows a repository and has no readable version, this is a
+ * version without files, which no plan passes.
  */
 const judgingVersion = Prisma.sql`coalesce(${current}, CASE WHEN s.vcs_identifier IS NOT NULL THEN coalesce((
   SELECT v.id FROM policy_set_version v WHERE v.policy_set_id = s.id ORDER BY v.created_at DESC, v.id DESC LIMIT 1), '') END)`;
@@ -135,7 +137,7 @@ const namedSets = (db: Database, ids: readonly string[]): Promise<ReachingSet[]>
   db.prisma.$queryRaw<ReachingSet[]>`
     SELECT ${ofSet} FROM policy_set s WHERE s.id = ANY(${[...ids]}) AND ${judges} ORDER BY s.name`;
 
-/** Begins the evaluations of a stage with the current policies: later changes of these do not affect it. */
+/** Begins the evaluations of a stage with the current policies. Later changes of the policies have no effect. */
 export async function beginPolicies(tx: Database, taskStageId: string, runId: string): Promise<void> {
   const evaluations = await tx.prisma.policyEvaluation.findMany({ where: { taskStageId, status: 'pending' } });
   if (evaluations.length === 0) return;
@@ -235,7 +237,7 @@ export function verdictOf(sets: readonly JudgedSet[]): 'passed' | 'failed' | 'er
   return failed ? 'failed' : 'errored';
 }
 
-/** Whether people may let a run continue: every set that failed it can be overridden. */
+/** Whether people may let a run continue, because every failed set can be overridden. */
 export const isOverridable = (sets: readonly JudgedSet[]): boolean =>
   sets
     .filter(blocks)

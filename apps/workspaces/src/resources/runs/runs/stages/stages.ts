@@ -89,10 +89,13 @@ export const toStatus = (status: ResultStatus): Prisma.Sql =>
 
 const stampOf = (status: string): string => `${status.replaceAll('_', '-')}-at`;
 
-/** However often a task reports progress, it has this long in total. */
+/** The total time of a task, even if it reports progress. */
 const longest = Prisma.raw("interval '60 minutes'");
 
-/** Begins the tasks of a stage, and its policies: they are due at once. False: there are none, or it was begun before. */
+/**
+ * Begins the tasks of a stage, and its policies, which are due at once. False: there are none, or the stage has already
+ * begun.
+ */
 export async function enterStage(tx: Database, runId: string, stage: TaskStageName): Promise<boolean> {
   const found = await findStage(tx, runId, stage);
   if (!found) return false;
@@ -106,9 +109,7 @@ export async function enterStage(tx: Database, runId: string, stage: TaskStageNa
   return true;
 }
 
-/**
- * Ends the stages of a finished run: those it did not reach are unreachable. Stages after an apply are still to come.
- */
+/** Ends the stages of a finished run: stages that it did not reach become unreachable, except stages after an apply. */
 export async function closeStages(tx: Database, runId: string, status: FinalStatus): Promise<void> {
   const open = await tx.prisma.taskStage.findMany({
     where: { runId, status: { in: ['pending', 'running', 'awaiting_override'] } },

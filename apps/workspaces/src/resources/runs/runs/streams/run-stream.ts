@@ -10,7 +10,7 @@ import { runSerializer } from '../serializer';
 import { finalStatuses } from '../statuses';
 import { type PhaseState, type RunState, watchedRuns } from './watched-run';
 
-/** The most bytes of a log in one event. */
+/** The maximum number of bytes of a log in one event. */
 const windowBytes = 64 * 1024;
 
 /** How far a client has read both logs, in bytes: the id of every event. */
@@ -25,7 +25,7 @@ const readOf = (id: string | undefined): LogOffsets => {
 };
 const idOf = ({ plan, apply }: LogOffsets): string => `p${plan}-a${apply}`;
 
-/** The bytes of whole characters at the start of some text; the rest comes with the next piece. */
+/** The bytes of complete characters at the start of a piece; the rest comes with the next piece. */
 function wholeCharacters(bytes: Buffer): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back]!;

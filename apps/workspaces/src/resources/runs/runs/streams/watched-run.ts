@@ -43,7 +43,7 @@ export const watchedRuns: Watched<RunState> = {
   async read({ db, keyring }, ids, before) {
     const runs = await db.rows<Record<string, unknown>>({ name: 'runs_watched', text: read, values: [ids] });
     const phases = await db.prisma.runPhase.findMany({ where: { runId: { in: [...ids] } }, orderBy: { kind: 'desc' } });
-    // What is hidden leaves an empty log: most phases need not be looked up.
+    // Hidden data leaves an empty log, so most phases need no look-up.
     const empty = phases.flatMap(({ id, logSize, status }) => (logSize === 0n && endedPhases.has(status) ? [id] : []));
     const hidden =
       empty.length === 0 ? [] : await db.prisma.hiddenPhaseData.findMany({ where: { phaseId: { in: empty } } });
@@ -104,7 +104,7 @@ const tables = Prisma.sql`run_event e JOIN run r ON r.id = e.run_id JOIN workspa
 
 /**
  * Recent events of organizations, read every second while they are watched. Transactions may commit in another order
- * than they begin, within half a minute at most: newer events are read again each time, so that none is missed.
+ * than they begin, within at most half a minute. So newer events are read again each time, and none is missed.
  */
 export const watchedOrganizations: Watched<readonly RunNews[]> = {
   name: 'runs of organizations',

@@ -1,4 +1,4 @@
-/** The bytes of JSON. Positions are offsets; functions that look for an end are given where to begin. */
+/** The bytes of JSON. Positions are offsets; functions that search for an end get the position where to begin. */
 export const QUOTE = 0x22;
 export const BACKSLASH = 0x5c;
 export const COMMA = 0x2c;
@@ -49,7 +49,7 @@ export function afterSpaces({ bytes, view }: JsonChunk, i: number): number {
 export function endOfPlain({ bytes, view }: JsonChunk, i: number): number {
   const lastFour = bytes.length - 4;
   for (; i <= lastFour; i += 4) {
-    // A byte that becomes negative sets its highest bit: that finds zeros, and bytes below a space.
+    // A byte that becomes negative sets its highest bit. This finds zeros, and bytes below a space.
     const four = view.getInt32(i, true);
     const quotes = four ^ 0x22222222;
     const slashes = four ^ 0x5c5c5c5c;

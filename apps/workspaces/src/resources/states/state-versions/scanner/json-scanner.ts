@@ -38,9 +38,9 @@ export interface JsonListener {
   readonly deepest: number;
   /** A key of the object at `depth`. */
   key(depth: number, key: string): void;
-  /** A value begins; returns how many bytes of its text are wanted at most. */
+  /** A value begins; returns the maximum number of bytes of its text that the listener wants. */
   begin(depth: number, kind: 'object' | 'array' | 'scalar', position: number): number;
-  /** The value at `depth` has ended; `text` is there if it was wanted and not too long. */
+  /** The value at `depth` has ended; `text` is given if it was wanted and not too long. */
   end(depth: number, text: string | undefined, position: number): void;
 }
 
@@ -147,9 +147,9 @@ export class JsonScanner {
   }
 
   /**
-   * Checks whole tokens that are not reported; returns where that ended. Most of a state is that deep, so this is one
-   * loop over local variables, with the most frequent tokens first. Everything that it does not recognize at once
-   * (errors included) is left to the other functions, which read byte by byte.
+   * Checks whole tokens that are not reported; returns the position where it stopped. Most of a state is that deep, so
+   * this is one loop over local variables, with the most frequent tokens first. The other functions, which read byte by
+   * byte, handle everything that it does not recognize at once, including errors.
    */
   private skim(piece: JsonChunk, from: number): number {
     const { objects } = this;
@@ -329,8 +329,8 @@ export class JsonScanner {
 }
 
 /**
- * Passes on the same bytes, in memory that does not grow with them. Throws `invalid` for `field` if they turn out not
- * to be a JSON object; until the end, nothing derived from them may be used.
+ * Passes on the same bytes, in constant memory. Throws `invalid` for `field` if they are not a JSON object. Until the
+ * end, nothing derived from them may be used.
  */
 export async function* jsonObject(source: AsyncIterable<Uint8Array>, field: string): AsyncGenerator<Uint8Array> {
   let isObject = false;

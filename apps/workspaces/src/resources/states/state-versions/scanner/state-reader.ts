@@ -13,21 +13,21 @@ import {
 } from './parse-state';
 
 const scalarBytes = 64 * 1024;
-/** Names, types and addresses of resources are shorter; longer ones are left out. */
+/** Names, types and addresses of resources are shorter; longer ones are omitted. */
 const fieldBytes = 4 * 1024;
 /** The limit for all outputs of a state together; later ones are left out. */
 const outputBytes = 16 * 1024 * 1024;
-/** The most resources that are listed; counting continues. */
+/** The maximum number of resources that are listed; counting continues. */
 const listedResources = 100_000;
-/** The most instances that are listed by their indexes, across all resources. */
+/** The maximum number of instances that are listed by their indexes, across all resources. */
 const listedInstances = 100_000;
 /** The part that is reserved for the names of a resource with many indexes. */
 const namesRoom = 4 * fieldBytes;
 /** What an index costs in addition to its own characters. */
 const keyCost = 4;
-/** The most characters of everything listed, and of everything counted separately. */
+/** The maximum number of characters of everything listed, and of everything counted separately. */
 export const listedCharacters = 16 * 1024 * 1024;
-/** The most modules and providers that are counted separately. */
+/** The maximum number of modules and providers that are counted separately. */
 const countedApart = 10_000;
 /** Strings of resources that are created only once. */
 const knownTexts = 1_000;
@@ -138,7 +138,7 @@ export class StateReader {
     } else if (depth === 1) {
       this.section = undefined;
       this.top.delete(key);
-      // Of a repeated key the last one counts, as everywhere in JSON.
+      // If a key is repeated, the last value is used, as everywhere in JSON.
       if (key === 'outputs') {
         this.outputs = new Map();
         this.outputRoom = outputBytes;

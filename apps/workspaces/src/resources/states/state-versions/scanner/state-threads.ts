@@ -10,7 +10,7 @@ import type { Answered, Asked } from './state-thread';
 export class StateThreads {
   private running: StateThread | undefined;
 
-  /** One is enough: it reads states faster than the main thread can receive them from the network. */
+  /** One thread is enough: it reads states faster than the main thread can receive them from the network. */
   current(): StateThread {
     this.running ??= new StateThread(() => {
       this.running = undefined;

@@ -3,8 +3,8 @@ import { NoState } from './parse-state';
 import { StateReader } from './state-reader';
 
 /**
- * The bytes of a state with another serial, otherwise unchanged. The state is opened twice: to find the position, and
- * to copy it; it is never completely in memory. A state without a serial stays as it is.
+ * The bytes of a state with another serial, otherwise unchanged. The state is opened twice, to find the position and to
+ * copy it, and is never completely in memory. A state without a serial does not change.
  */
 export async function* withSerial(
   open: () => Promise<Readable | undefined>,
