@@ -280,11 +280,51 @@ describe('the console of the secrets service', () => {
       await page.getByRole('dialog').getByRole('button', { name: 'Revoke 1 lease' }).click();
       await page.getByText('1 in all').waitFor();
       expect(scheduler.issued).toHaveLength(1);
+      // One lease has its page.
+      await page.getByRole('link', { name: /^lease …/ }).click();
+      await page.getByRole('heading', { name: /^Lease …/ }).waitFor();
+      const facts = page.locator('dl.facts');
+      await facts.getByRole('link', { name: 'crane', exact: true }).waitFor();
+      await facts.getByText('never').waitFor();
+      await button(page, 'Renew 1 lease').click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('Valid for').selectOption({ label: '12 hours' });
+      expect(await at.violations(page)).toEqual([]);
+      await dialog.getByRole('button', { name: 'Renew 1 lease' }).click();
+      // No lease outlives its maximum, and the service says so.
+      await dialog.getByText(/^It is valid for 1 h 59 min/).waitFor();
+      await dialog.locator('.notice').waitFor();
+      await dialog.getByRole('button', { name: 'Done' }).click();
+      await facts.getByText('never').waitFor({ state: 'detached' });
+      expect(await at.violations(page)).toEqual([]);
+      await page.setViewportSize({ width: 320, height: 900 });
+      expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
+      await page.setViewportSize({ width: 1440, height: 900 });
+      const id = new URL(page.url()).searchParams.get('id')!;
+      // Who may not list leases can still look up their own.
+      await api('POST', 'sys/policies/acl/holder', {
+        policy: 'path "sys/leases/revoke" { capabilities = ["update"] }',
+      });
+      const { auth: holder } = await api('POST', 'auth/token/create', { policies: ['holder'] });
+      const own = await at.open(`${at.installation.secretsUrl}/ui/leases/lease?id=${encodeURIComponent(id)}`);
+      await own.getByLabel('Token', { exact: true }).fill(holder.client_token);
+      await button(own, 'Sign in').click();
+      await own.getByText('dock/creds/crane', { exact: true }).waitFor();
       // The role says who holds its credentials.
       await page.goto(`${at.installation.secretsUrl}/ui/engines/mount?mount=dock/&tab=role&name=crane`);
       const held = page.getByRole('region', { name: 'Credentials in use' });
       await held.getByRole('link', { name: `token …${auth.accessor.slice(-6)}` }).waitFor();
       expect(await held.getByRole('link', { name: 'dock/creds/crane' }).count()).toBe(1);
+      await held.getByLabel(/^Choose dock/).check();
+      await button(page, 'Renew 1 lease').click();
+      await dialog.getByLabel('Valid for').selectOption({ label: '30 minutes' });
+      await dialog.getByRole('button', { name: 'Renew 1 lease' }).click();
+      await dialog.getByText('It is valid for 30 min from now.').waitFor();
+      await dialog.getByRole('button', { name: 'Done' }).click();
+      await button(own, 'Revoke 1 lease').click();
+      await own.getByRole('dialog').getByRole('button', { name: 'Revoke 1 lease' }).click();
+      await own.getByText('The lease was revoked').waitFor();
+      expect(scheduler.issued).toHaveLength(0);
     });
   });
 
