@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect } from '@jest/globals';
 import { journey, soon } from '../stage';
-import { hostile, tarOf } from '../stand-in-tool';
+import { readme, tarOf } from '../stand-in-tool';
 import { at } from './installation';
 import { api, type Made, of, upload } from './workspaces-api';
 
@@ -27,7 +27,7 @@ describe('what teams share', () => {
   description = "How high it is."
 }
 output "top" { value = var.height }`;
-    const archive = gzipSync(tarOf({ 'main.tf': main, 'README.md': hostile }));
+    const archive = gzipSync(tarOf({ 'main.tf': main, 'README.md': readme }));
     await dialog
       .getByLabel('Archive (.tar.gz)')
       .setInputFiles({ name: 'wall.tar.gz', mimeType: 'application/gzip', buffer: archive });
@@ -35,7 +35,22 @@ output "top" { value = var.height }`;
     await page.getByText('/quarry/wall/stone"').waitFor();
     await page.getByRole('table', { name: 'Inputs' }).getByText('How high it is.').waitFor();
     await page.getByRole('table', { name: 'Outputs' }).getByText('top').waitFor();
-    await page.getByText(hostile).first().waitFor();
+    const shown = page.getByRole('region', { name: 'README' });
+    await shown.getByRole('heading', { name: 'Its heights', level: 4 }).waitFor();
+    const links = await shown
+      .getByRole('link')
+      .evaluateAll((all) => all.map((a) => [a.textContent, a.getAttribute('href'), a.getAttribute('rel')]));
+    expect(links).toEqual([
+      ['Its guide', 'https://example.com/guide', 'noopener noreferrer nofollow'],
+      ['its heights', '#text-its-heights', null],
+      ['a picture', 'https://example.com/wall.svg', 'noopener noreferrer nofollow'],
+    ]);
+    await shown.getByRole('cell', { name: 'low & dry' }).waitFor();
+    await shown.getByText('More about it', { exact: true }).waitFor();
+    expect(await shown.textContent()).not.toContain('written by a tool');
+    await shown.getByText('{{7*7}}').waitFor();
+    await shown.getByRole('link', { name: 'its heights' }).click();
+    await page.waitForURL(/#text-its-heights$/);
     expect(await page.evaluate(() => (window as unknown as { harmed?: number }).harmed)).toBeUndefined();
     await page.getByText('No workspace used this module in its latest plan.').waitFor();
     await page.getByLabel('Only workspaces that do not accept version').fill('2.0.0');

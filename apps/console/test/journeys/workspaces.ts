@@ -160,7 +160,7 @@ describe('the first day in the workspace console', () => {
       await page.getByRole('heading', { name: 'Created: 1' }).waitFor();
       await page.goto(at.installation.workspacesUrl + workspace(org));
       await page.getByRole('heading', { name: 'Outputs' }).waitFor();
-      await page.getByRole('heading', { name: 'README' }).waitFor();
+      await page.getByRole('region', { name: 'README' }).getByRole('cell', { name: 'low & dry' }).waitFor();
       await unharmed(page);
       // The address of a run that the tool prints leads to its page.
       const runs = await api<{ data: { id: string }[] }>('GET', `organizations/${org}/runs`);
