@@ -101,6 +101,10 @@ const pages = [
   page(
     inProject,
     lazy(() => import('./projects/project'), 'Project'),
+    'q',
+    'status',
+    'sort',
+    'page',
   ),
   page(`${inProject}/notifications`, lazy(notifications, 'ProjectNotifications'), 'page'),
   page(`${inProject}/notifications/$notification`, lazy(notifications, 'ProjectNotification')),
