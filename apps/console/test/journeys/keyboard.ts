@@ -1,6 +1,6 @@
 import { describe } from '@jest/globals';
 import type { Locator, Page } from 'playwright-core';
-import { journey } from '../stage';
+import { button, journey } from '../stage';
 import { at } from './installation';
 
 const farthest = 150;
@@ -15,7 +15,10 @@ async function reach(page: Page, what: Locator): Promise<void> {
   throw new Error(`${farthest} steps with Tab do not lead to ${what}`);
 }
 async function press(page: Page, name: string, role: 'button' | 'link' = 'button'): Promise<void> {
-  await reach(page, page.getByRole(role, { name, exact: true }).last());
+  await reach(
+    page,
+    role === 'button' ? button(page, name).first() : page.getByRole('link', { name, exact: true }).last(),
+  );
   await page.keyboard.press('Enter');
 }
 async function write(page: Page, label: string, text: string): Promise<void> {
@@ -52,11 +55,11 @@ describe('who has no pointer', () => {
     await press(page, 'Key/value', 'link');
     await write(page, 'Path', 'typed');
     await press(page, 'Enable engine');
-    await press(page, 'New secret');
+    await press(page, 'Create secret');
     await write(page, 'Path', 'door');
     await write(page, 'Name', 'code');
     await write(page, 'Value', 'open sesame');
-    await press(page, 'Save');
+    await press(page, 'Create secret');
     await page.getByRole('heading', { name: 'door', exact: true }).waitFor();
     await press(page, 'Reveal code');
     await page.getByText('open sesame').waitFor();
@@ -73,7 +76,7 @@ describe('who has no pointer', () => {
 
   journey('asks why a policy forbids', async () => {
     const page = await inSecrets('/ui/policies');
-    await press(page, 'New policy');
+    await press(page, 'Create policy');
     await write(page, 'Name', 'typist');
     await press(page, 'Continue');
     await reach(page, page.getByLabel('Rules'));
@@ -88,7 +91,7 @@ describe('who has no pointer', () => {
     await write(page, 'Username', username);
     await write(page, 'Password', password);
     await page.keyboard.press('Enter');
-    await press(page, 'New organization');
+    await press(page, 'Create organization');
     await write(page, 'Name', 'typists');
     await write(page, 'Email address', 'ops@example.com');
     await press(page, 'Create organization');
@@ -97,7 +100,7 @@ describe('who has no pointer', () => {
 
   journey('makes a workspace, and locks it with a reason', async () => {
     const page = await at.signedIn('workspaces', '/ui/organizations/typists');
-    await press(page, 'New workspace');
+    await press(page, 'Create workspace');
     await write(page, 'Name', 'desk');
     await press(page, 'Create workspace');
     await page.getByRole('heading', { name: 'desk', level: 1 }).waitFor();

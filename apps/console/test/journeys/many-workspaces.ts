@@ -69,8 +69,8 @@ describe('many workspaces', () => {
       await project.waitForURL(/q=plu/);
       await listed.getByRole('link', { name: 'cherry' }).waitFor({ state: 'detached' });
       expect(await at.violations(project)).toEqual([]);
-      await project.getByRole('button', { name: 'New workspace' }).click();
-      await project.getByRole('heading', { name: 'New workspace in stone fruit' }).waitFor();
+      await project.getByRole('button', { name: 'Create workspace' }).click();
+      await project.getByRole('heading', { name: 'Create workspace in stone fruit' }).waitFor();
       await project.getByLabel('Name', { exact: true }).last().fill('peach');
       await inDialog(project, 'Create workspace').click();
       await project.getByRole('heading', { name: 'peach', level: 1 }).waitFor();

@@ -5,7 +5,7 @@ import { FormDialog } from '../../design/form';
 import { rule, useChange, useOrganization } from '../api';
 import { ChoiceField } from '../parts/choice-field';
 import { fieldsOf, useDraft } from '../parts/draft';
-import { Opener } from '../parts/opener';
+import { Creator } from '../parts/opener';
 import type { Workspace } from './use-workspace';
 
 type Mode = Workspace['attributes']['execution-mode'];
@@ -21,13 +21,9 @@ export function NewWorkspace({ org, within }: NewWorkspaceProps) {
   const organization = useOrganization().data?.data;
   const { permissions } = within?.attributes ?? organization?.attributes ?? {};
   return (
-    <Opener
-      label="New workspace"
-      kind="primary"
-      forbidden={rule(permissions?.['can-create-workspace'], 'can-create-workspace')}
-    >
+    <Creator label="Create workspace" forbidden={rule(permissions?.['can-create-workspace'], 'can-create-workspace')}>
       {(close) => <Create org={org} {...(within ? { within } : {})} onClose={close} />}
-    </Opener>
+    </Creator>
   );
 }
 
@@ -56,7 +52,7 @@ function Create({ org, within, onClose }: NewWorkspaceProps & { readonly onClose
   const { field } = fieldsOf(draft, make.error);
   return (
     <FormDialog
-      title={within === undefined ? 'New workspace' : `New workspace in ${within.attributes.name}`}
+      title={within === undefined ? 'Create workspace' : `Create workspace in ${within.attributes.name}`}
       action="Create workspace"
       change={make}
       onBack={onClose}
