@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { findBrowser } from '@keystead/testing';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
 import { createInstallation, type TestInstallation } from '../../../local/test/installation';
 
 /** Without a browser the journeys show as skipped, never as passed. */
@@ -31,6 +31,10 @@ export async function soon(look: () => unknown, withinMs = 15_000): Promise<void
     }
   }
 }
+
+/** A button that can be pressed: of the open dialog, if there is one, as many are called like the button that opens it. */
+export const button = (page: Page, name: string): Locator =>
+  page.locator('dialog[open], body:not(:has(dialog[open]))').getByRole('button', { name, exact: true });
 
 /** Signs out by the menu of the account. */
 export async function signOut(page: Page): Promise<void> {

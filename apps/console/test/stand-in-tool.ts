@@ -137,6 +137,31 @@ export function standInOpa(): string {
   return file;
 }
 
+/** A README with all that Markdown has, and with what must not come out of it. */
+export const readme = `# A wall
+
+[Its guide](https://example.com/guide), [its heights](#its-heights), [a script](javascript:window.harmed=1), **not** a [file](docs/more.md).
+![a picture](https://example.com/wall.svg)
+
+<!-- written by a tool -->
+<details><summary>More about it</summary></details>
+
+#### Its heights
+
+| Height | Stones |
+| --- | --- |
+| \`low\` &amp; dry | 3 |
+
+- [x] solid
+1. first
+
+\`\`\`hcl
+module "wall" {}
+\`\`\`
+
+${hostile}
+`;
+
 /** A tar of some files, as a configuration is uploaded. */
 export function tarOf(files: Readonly<Record<string, string>>): Buffer {
   const pieces = Object.entries(files).flatMap(([name, text]) => {

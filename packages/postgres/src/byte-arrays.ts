@@ -3,8 +3,8 @@ const BYTEA = 17;
 const HEADER_BYTES = 20;
 
 /**
- * The values of a statement, in which arrays of bytes are as the server reads them: the driver would write their bytes as
- * hexadecimal digits into a text, which the server would parse.
+ * The values of a statement, with arrays of bytes in binary. The driver would write them as hexadecimal digits, which the
+ * server would have to parse.
  */
 export function withByteArrays(values: readonly unknown[]): readonly unknown[] {
   return values.some(isBytes) ? values.map((value) => (isBytes(value) ? byteArray(value) : value)) : values;

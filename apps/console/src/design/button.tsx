@@ -1,4 +1,4 @@
-import type { LucideIcon } from 'lucide-react';
+import { type LucideIcon, Plus } from 'lucide-react';
 import { type ReactNode, useRef } from 'react';
 
 export interface ButtonProps {
@@ -60,6 +60,11 @@ export function Button({
     </>
   );
 }
+
+/** The button of a page or a section that creates one of what it lists. Its form has the same words. */
+export const CreateButton = (props: Omit<ButtonProps, 'kind' | 'icon' | 'small' | 'type'>) => (
+  <Button {...props} kind="primary" icon={Plus} />
+);
 
 /** Opens a popover below an element, kept within the window. A click elsewhere or Escape closes it. */
 function showBelow(hidden: HTMLElement, element: HTMLElement): void {

@@ -1,7 +1,24 @@
-import { type ReactNode, useEffect, useId, useRef, useState } from 'react';
+import { type ReactNode, type RefObject, useId, useLayoutEffect, useRef, useState } from 'react';
 import { Button } from './button';
 import { TextField } from './field';
 import { LayerContext } from './layer';
+
+/**
+ * Shows a dialog while it is there. It closes before it leaves the page: only then the browser gives the focus back to
+ * the button that opened it. If that is gone as well, the keyboard goes on at the page, not at the top of the window.
+ */
+export function useModal(element: RefObject<HTMLDialogElement | null>): void {
+  useLayoutEffect(() => {
+    const dialog = element.current;
+    dialog?.showModal();
+    return () => {
+      dialog?.close();
+      setTimeout(() => {
+        if (document.activeElement === document.body) document.getElementById('main')?.focus({ preventScroll: true });
+      });
+    };
+  }, [element]);
+}
 
 /** A modal dialog. The browser's element keeps the focus inside. */
 export function Dialog({
@@ -15,11 +32,7 @@ export function Dialog({
 }) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
-    const dialog = element.current;
-    dialog?.showModal();
-    return () => dialog?.close();
-  }, []);
+  useModal(element);
   return (
     <dialog ref={element} className="dialog" aria-labelledby={id} onClose={onClose} onCancel={onClose}>
       <LayerContext.Provider value={element}>

@@ -18,6 +18,7 @@ export interface Pages {
   '/policies/explain': ExplainSearch;
   '/policies/$name': { readonly line?: number };
   '/leases': LeaseSearch;
+  '/leases/lease': Named;
   '/access': Nothing;
   '/access/entities': Named;
   '/access/groups': Named;
@@ -67,6 +68,9 @@ export const policyPage = (name: string, search?: Pages['/policies/$name']) => (
   ...page('/policies/$name', search),
   params: { name } as never,
 });
+
+/** The page of a lease. */
+export const leasePage = (id: string) => page('/leases/lease', { id });
 
 /** The search parameters of this page. */
 export const useAddress = <A extends keyof Pages>(_page: A): Pages[A] => useSearch({ strict: false }) as Pages[A];

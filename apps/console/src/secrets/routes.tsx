@@ -34,6 +34,7 @@ const pages: {
   '/policies/explain': [lazy(() => import('./policies/explain'), 'Explain'), explainSearch],
   '/policies/$name': [lazy(() => import('./policies/policy'), 'PolicyPage')],
   '/leases': [lazy(() => import('./leases/leases'), 'Leases'), leaseSearch],
+  '/leases/lease': [lazy(() => import('./leases/lease'), 'LeasePage')],
   '/access': [lazy(() => import('./access/methods'), 'Methods')],
   '/access/entities': [lazy(() => import('./access/identities'), 'Entities')],
   '/access/groups': [lazy(() => import('./access/identities'), 'Groups')],

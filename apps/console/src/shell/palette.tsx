@@ -1,6 +1,7 @@
 import { Command as Menu } from 'cmdk';
 import type { LucideIcon } from 'lucide-react';
 import { useEffect, useRef, useState } from 'react';
+import { useModal } from '../design/dialog';
 
 /** An entry of the palette. */
 export interface Command {
@@ -44,13 +45,11 @@ export function Palette({
 }) {
   const element = useRef<HTMLDialogElement>(null);
   const [text, setText] = useState('');
+  useModal(element);
   useEffect(() => {
-    const dialog = element.current;
-    dialog?.showModal();
     // The surrounding menu can also take the focus, and would get it.
-    dialog?.querySelector('input')?.focus();
+    element.current?.querySelector('input')?.focus();
     setText(takeTyped());
-    return () => dialog?.close();
   }, [takeTyped]);
   const [found, setFound] = useState<readonly Command[]>([]);
   useEffect(() => {

@@ -5,7 +5,7 @@ import { Empty, PageHead, SameBy } from '../design/page';
 import { Time } from '../design/time';
 import { useChange, useRead } from './api';
 import { fieldsOf, useDraft } from './parts/draft';
-import { Opener } from './parts/opener';
+import { Creator } from './parts/opener';
 import { ResourceTable } from './parts/resource-table';
 
 /** The organizations that the caller may see. */
@@ -17,11 +17,7 @@ export function Organizations() {
     <div className="stack">
       <PageHead
         title="Organizations"
-        actions={
-          <Opener label="New organization" kind="primary">
-            {(close) => <NewOrganization onClose={close} />}
-          </Opener>
-        }
+        actions={<Creator label="Create organization">{(close) => <NewOrganization onClose={close} />}</Creator>}
       />
       <ResourceTable
         label="Organizations"
@@ -62,7 +58,7 @@ function NewOrganization({ onClose }: { readonly onClose: () => void }) {
   const { field } = fieldsOf(draft, make.error);
   return (
     <FormDialog
-      title="New organization"
+      title="Create organization"
       action="Create organization"
       change={make}
       onBack={onClose}

@@ -101,8 +101,13 @@ const pages = [
   page(
     inProject,
     lazy(() => import('./projects/project'), 'Project'),
+    'q',
+    'status',
+    'sort',
+    'page',
   ),
   page(`${inProject}/notifications`, lazy(notifications, 'ProjectNotifications'), 'page'),
+  page(`${inProject}/notifications/new`, lazy(notifications, 'NewProjectNotification')),
   page(`${inProject}/notifications/$notification`, lazy(notifications, 'ProjectNotification')),
   page(
     `${inOrganization}/teams`,
@@ -156,6 +161,10 @@ const pages = [
     `${inOrganization}/version-control`,
     lazy(() => import('./vcs/connections'), 'Connections'),
     'page',
+  ),
+  page(
+    `${inOrganization}/version-control/new`,
+    lazy(() => import('./vcs/new-connection'), 'NewConnection'),
   ),
   page(
     `${inOrganization}/version-control/$connection`,
@@ -212,6 +221,7 @@ const pages = [
     'page',
   ),
   page(`${inWorkspace}/notifications`, lazy(notifications, 'WorkspaceNotifications'), 'page'),
+  page(`${inWorkspace}/notifications/new`, lazy(notifications, 'NewWorkspaceNotification')),
   page(`${inWorkspace}/notifications/$notification`, lazy(notifications, 'WorkspaceNotification')),
   page(
     `${inWorkspace}/settings`,
@@ -253,6 +263,10 @@ const pages = [
     '/admin/sign-in',
     lazy(() => import('./admin/sign-in/providers'), 'SignInProviders'),
     'page',
+  ),
+  page(
+    '/admin/sign-in/new',
+    lazy(() => import('./admin/sign-in/new-provider'), 'NewProvider'),
   ),
   page(
     '/admin/sign-in/$provider',

@@ -3,7 +3,7 @@ import { afterAll, describe, expect } from '@jest/globals';
 import { emptyDatabase, testServer } from '@keystead/testing';
 import pg from 'pg';
 import type { Page } from 'playwright-core';
-import { journey, soon } from '../stage';
+import { button, journey, soon } from '../stage';
 import { at } from './installation';
 import { api } from './secrets-api';
 
@@ -12,7 +12,6 @@ describe('the pages of a database engine', () => {
   afterAll(async () => {
     for (const cleanUp of cleanUps.toReversed()) await cleanUp();
   });
-  const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
   const link = (page: Page, name: string) => page.getByRole('link', { name, exact: true });
   const fact = (page: Page, label: string) =>
     page.locator('dl.facts > div').filter({ has: page.getByText(label, { exact: true }) });

@@ -1,10 +1,9 @@
 import { describe, expect } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { journey, signOut } from '../stage';
+import { button, journey, signOut } from '../stage';
 import { at } from './installation';
 import { api, type Made, of, upload } from './workspaces-api';
 
-const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 const dialog = (page: Page, name: string) => page.getByRole('dialog').getByRole('button', { name, exact: true });
 const password = 'a long enough password';
 
@@ -49,7 +48,7 @@ describe('a person', () => {
       await button(page, 'Sign in').click();
       await page.getByRole('link', { name: 'harbour' }).click();
       // A workspace, a token for the tool, a configuration that the tool pushes.
-      await button(page, 'New workspace').first().click();
+      await button(page, 'Create workspace').first().click();
       await page.getByLabel('Name', { exact: true }).fill('quay');
       await dialog(page, 'Create workspace').click();
       await page.getByRole('heading', { name: 'quay', level: 1 }).waitFor();
@@ -63,7 +62,7 @@ describe('a person', () => {
       await upload(workspace.data.id, 'output "height" { value = 3 }', token);
       // A run, which she confirms and watches.
       await page.goto(quay);
-      await button(page, 'New run').click();
+      await button(page, 'Start run').click();
       await page.getByLabel('Message').fill('First stones of the quay');
       await dialog(page, 'Start run').click();
       await page.getByText('stone.wall["a"]').waitFor();
@@ -83,11 +82,11 @@ describe('a person', () => {
       await button(vault, 'Sign in').click();
       await vault.getByRole('button', { name: /^Account of/ }).waitFor();
       await vault.goto(`${secretsUrl}/ui/secrets?at=harbour/`);
-      await button(vault, 'New secret').click();
+      await button(vault, 'Create secret').first().click();
       await vault.getByRole('dialog').getByLabel('Path').fill('crane');
       await vault.getByRole('dialog').getByLabel('Name').fill('code');
       await vault.getByRole('dialog').getByLabel('Value').fill('heave-ho');
-      await button(vault, 'Save').click();
+      await button(vault, 'Create secret').click();
       await button(vault, 'Share once').click();
       await button(vault, 'Create link').click();
       const link = (await vault.getByRole('dialog').locator('code').first().textContent())!;

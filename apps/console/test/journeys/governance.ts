@@ -81,7 +81,7 @@ variable "stones" {
       await api('POST', `organizations/${name}/workspaces`, of('workspaces', { name: one }));
     const page = await at.signedIn('workspaces', `/ui/organizations/${name}/workspaces/nave/change-requests`);
     const dialog = page.getByRole('dialog');
-    await page.getByRole('button', { name: 'New change request' }).click();
+    await page.getByRole('button', { name: 'Create change request' }).click();
     await dialog.getByLabel('Subject').fill('Widen the door');
     await dialog.getByLabel('Message').fill('It is too narrow for carts.');
     await dialog.getByRole('button', { name: 'Create change request' }).click();
@@ -141,7 +141,7 @@ variable "stones" {
     await page.getByLabel('Number').fill('1.4.2');
     await page.getByLabel('Archive', { exact: true }).fill('https://example.com/opa');
     await page.getByLabel('SHA-256 of the archive').fill('ab'.repeat(32));
-    await page.locator('form').getByRole('button', { name: 'Add version' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Add version' }).click();
     const row = page.getByRole('row').filter({ hasText: '1.4.2' });
     await row.getByText('enabled').waitFor();
     await row.getByRole('button', { name: 'Disable' }).click();

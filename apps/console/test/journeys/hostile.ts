@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { expect } from '@jest/globals';
 import type { TestInstallation } from '../../../../local/test/installation';
 import { waitFor } from '../../../../local/test/start';
-import { hostile, tarOf } from '../stand-in-tool';
+import { hostile, readme, tarOf } from '../stand-in-tool';
 
 /** Ids of the planted resources. */
 export interface Planted {
@@ -124,7 +124,7 @@ export function gardenOf({ workspacesUrl, firstRun }: TestInstallation, outside:
     const version = await make(`workspaces/${hedge.id}/configuration-versions`, 'configuration-versions', {
       'auto-queue-runs': false,
     });
-    const files = { 'main.tf': 'output "height" { value = 3 }', 'README.md': hostile };
+    const files = { 'main.tf': 'output "height" { value = 3 }', 'README.md': readme };
     const upload = async ({ attributes }: Answer['data']) => {
       const { pathname, search } = new URL(attributes['upload-url']!);
       const put = await fetch(workspacesUrl + pathname + search, {

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { journey } from '../stage';
+import { button, journey } from '../stage';
 import { at } from './installation';
 import { api } from './secrets-api';
 
@@ -20,7 +20,6 @@ async function cluster() {
 }
 
 describe('the pages of a kubernetes engine', () => {
-  const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
   const link = (page: Page, name: string) => page.getByRole('link', { name, exact: true });
 
   journey('configures a cluster, creates a role, and gets a service account token', async () => {

@@ -1,13 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { describe, expect } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { journey, soon } from '../stage';
+import { button, journey, soon } from '../stage';
 import { at, forgetProofs } from './installation';
 
 const tool = 'http://localhost:10003';
 
 describe('what people are sent to from elsewhere', () => {
-  const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
   const verifier = randomBytes(48).toString('base64url');
   const login = () => {
     const asked = new URLSearchParams({

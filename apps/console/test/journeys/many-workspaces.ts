@@ -59,6 +59,23 @@ describe('many workspaces', () => {
       await page.getByLabel('Project').selectOption({ label: 'stone fruit' });
       await soon(async () => expect(await page.getByLabel(/^Choose /).count()).toBe(2));
       await page.getByLabel('Project').selectOption({ label: 'All projects' });
+      // Its project lists them as well.
+      const project = await at.signedIn('workspaces', `/ui/organizations/${organization}/projects`);
+      await project.getByRole('link', { name: 'stone fruit' }).click();
+      const listed = project.getByRole('table', { name: 'Workspaces' });
+      await listed.getByRole('row', { name: /plum/ }).getByText('locked').waitFor();
+      await listed.getByRole('link', { name: 'cherry' }).waitFor();
+      await project.getByLabel('Search by name').fill('plu');
+      await project.waitForURL(/q=plu/);
+      await listed.getByRole('link', { name: 'cherry' }).waitFor({ state: 'detached' });
+      expect(await at.violations(project)).toEqual([]);
+      await project.getByRole('button', { name: 'Create workspace' }).click();
+      await project.getByRole('heading', { name: 'Create workspace in stone fruit' }).waitFor();
+      await project.getByLabel('Name', { exact: true }).last().fill('peach');
+      await inDialog(project, 'Create workspace').click();
+      await project.getByRole('heading', { name: 'peach', level: 1 }).waitFor();
+      await project.locator('dd').getByText('stone fruit').waitFor();
+      await api('DELETE', `organizations/${organization}/workspaces/peach`);
       // One that was locked already is refused, and the others are not.
       await page.getByLabel('Choose pear').check();
       await act('Lock');

@@ -3,7 +3,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, expect } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { journey, soon } from '../stage';
+import { button, journey, soon } from '../stage';
 import { at } from './installation';
 import { api } from './secrets-api';
 
@@ -20,7 +20,6 @@ const hasOpenssl = (() => {
 })();
 
 describe('the pages of a pki engine', () => {
-  const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
   const link = (page: Page, name: string) => page.getByRole('link', { name, exact: true });
   const daysOf = (pem: string) => (Date.parse(new X509Certificate(pem).validTo) - Date.now()) / dayMs;
   const openMount = (page: Page, search: string) =>

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect } from '@jest/globals';
 import { journey, soon } from '../stage';
-import { hostile, tarOf } from '../stand-in-tool';
+import { readme, tarOf } from '../stand-in-tool';
 import { at } from './installation';
 import { api, type Made, of, upload } from './workspaces-api';
 
@@ -13,10 +13,10 @@ describe('what teams share', () => {
   journey('is a module: published from a file, read, deprecated with a reason, and deleted', async () => {
     await organization('quarry');
     const page = await at.signedIn('workspaces', '/ui/organizations/quarry/registry');
-    await page.getByRole('button', { name: 'New module' }).click();
+    await page.getByRole('button', { name: 'Create module' }).click();
     await page.getByLabel('Name', { exact: true }).fill('wall');
     await page.getByLabel('Provider', { exact: true }).fill('stone');
-    await page.getByRole('button', { name: 'Create module' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Create module' }).click();
     await page.getByRole('heading', { name: 'wall', level: 1 }).waitFor();
     await page.getByText('It has no published version yet.').waitFor();
     await page.getByRole('button', { name: 'Publish version' }).click();
@@ -27,7 +27,7 @@ describe('what teams share', () => {
   description = "How high it is."
 }
 output "top" { value = var.height }`;
-    const archive = gzipSync(tarOf({ 'main.tf': main, 'README.md': hostile }));
+    const archive = gzipSync(tarOf({ 'main.tf': main, 'README.md': readme }));
     await dialog
       .getByLabel('Archive (.tar.gz)')
       .setInputFiles({ name: 'wall.tar.gz', mimeType: 'application/gzip', buffer: archive });
@@ -35,7 +35,22 @@ output "top" { value = var.height }`;
     await page.getByText('/quarry/wall/stone"').waitFor();
     await page.getByRole('table', { name: 'Inputs' }).getByText('How high it is.').waitFor();
     await page.getByRole('table', { name: 'Outputs' }).getByText('top').waitFor();
-    await page.getByText(hostile).first().waitFor();
+    const shown = page.getByRole('region', { name: 'README' });
+    await shown.getByRole('heading', { name: 'Its heights', level: 4 }).waitFor();
+    const links = await shown
+      .getByRole('link')
+      .evaluateAll((all) => all.map((a) => [a.textContent, a.getAttribute('href'), a.getAttribute('rel')]));
+    expect(links).toEqual([
+      ['Its guide', 'https://example.com/guide', 'noopener noreferrer nofollow'],
+      ['its heights', '#text-its-heights', null],
+      ['a picture', 'https://example.com/wall.svg', 'noopener noreferrer nofollow'],
+    ]);
+    await shown.getByRole('cell', { name: 'low & dry' }).waitFor();
+    await shown.getByText('More about it', { exact: true }).waitFor();
+    expect(await shown.textContent()).not.toContain('written by a tool');
+    await shown.getByText('{{7*7}}').waitFor();
+    await shown.getByRole('link', { name: 'its heights' }).click();
+    await page.waitForURL(/#text-its-heights$/);
     expect(await page.evaluate(() => (window as unknown as { harmed?: number }).harmed)).toBeUndefined();
     await page.getByText('No workspace used this module in its latest plan.').waitFor();
     await page.getByLabel('Only workspaces that do not accept version').fill('2.0.0');
@@ -103,7 +118,7 @@ output "top" { value = var.height }`;
     await dialog.getByRole('button', { name: 'Add key' }).click();
     await dialog.getByText('must be one OpenPGP public key').first().waitFor();
     await dialog.getByRole('button', { name: 'Cancel' }).click();
-    await page.getByRole('button', { name: 'New provider' }).click();
+    await page.getByRole('button', { name: 'Create provider' }).click();
     await dialog.getByLabel('Name', { exact: true }).fill('bell');
     await dialog.getByRole('button', { name: 'Create provider' }).click();
     await page.getByRole('heading', { name: 'bell', level: 1 }).waitFor();
@@ -119,7 +134,7 @@ output "top" { value = var.height }`;
       await upload(made.data.id, 'output "height" { value = 3 }');
       const page = await at.signedIn('workspaces', '/ui/organizations/court/policies');
       const dialog = page.getByRole('dialog');
-      await page.getByRole('button', { name: 'New policy' }).click();
+      await page.getByRole('button', { name: 'Create policy' }).click();
       await dialog.getByLabel('Name', { exact: true }).fill('owners');
       await dialog.getByLabel('Query').fill('data.terraform.owners.deny');
       await dialog.getByLabel('Enforcement level').selectOption('mandatory');
@@ -134,7 +149,7 @@ output "top" { value = var.height }`;
       await soon(async () => expect(await page.getByLabel('Policy code').inputValue()).toContain('deny contains'));
       expect(await at.violations(page)).toEqual([]);
       await page.goto(`${at.installation.workspacesUrl}/ui/organizations/court/policies/sets`);
-      await page.getByRole('button', { name: 'New policy set' }).click();
+      await page.getByRole('button', { name: 'Create policy set' }).click();
       await dialog.getByLabel('Name', { exact: true }).fill('everywhere');
       await dialog.getByLabel('Apply to all workspaces').check();
       await dialog.getByLabel('Overridable').check();
@@ -143,7 +158,7 @@ output "top" { value = var.height }`;
       await page.getByLabel('Add a policy').selectOption({ label: 'owners' });
       await page.getByRole('button', { name: 'Add', exact: true }).first().click();
       await page.getByRole('button', { name: 'Remove owners' }).waitFor();
-      await page.getByRole('button', { name: 'New parameter' }).click();
+      await page.getByRole('button', { name: 'Create parameter' }).click();
       await dialog.getByLabel('Key').fill('team');
       await dialog.getByLabel('Value').fill('masons');
       await dialog.getByRole('button', { name: 'Create parameter' }).click();
@@ -188,13 +203,13 @@ output "top" { value = var.height }`;
       await page.getByRole('heading', { name: 'Tests of wall', level: 1 }).waitFor();
       await page.getByRole('button', { name: 'Enable tests' }).click();
       await page.getByText('The tests of this module are off.').waitFor({ state: 'detached' });
-      await page.getByRole('button', { name: 'New variable' }).click();
+      await page.getByRole('button', { name: 'Create variable' }).click();
       await dialog.getByLabel('Key').fill('height');
       await dialog.getByLabel('Value').fill('3');
-      await dialog.getByRole('button', { name: 'Save variable' }).click();
+      await dialog.getByRole('button', { name: 'Create variable' }).click();
       await page.getByRole('table', { name: 'Variables' }).getByText('height').waitFor();
       const start = async (main: string) => {
-        await page.getByRole('button', { name: 'New test run' }).click();
+        await page.getByRole('button', { name: 'Start test run' }).click();
         const buffer = gzipSync(tarOf({ 'main.tf': main, 'tests/wall.tftest.hcl': 'run "is_high" {}' }));
         await dialog
           .getByLabel('Archive (.tar.gz)')
@@ -240,7 +255,7 @@ output "top" { value = var.height }`;
       const page = await at.signedIn('workspaces', '/ui/organizations/surveyor/workspaces/hill/queries');
       const dialog = page.getByRole('dialog');
       const start = async () => {
-        await page.getByRole('button', { name: 'New query' }).click();
+        await page.getByRole('button', { name: 'Start query' }).click();
         await dialog.getByLabel('Variables').fill('region = "north"');
         await dialog.getByRole('button', { name: 'Start query' }).click();
         await page.getByRole('heading', { name: 'Query of hill', level: 1 }).waitFor();
@@ -286,7 +301,7 @@ output "top" { value = var.height }`;
       await page.getByLabel('Policy code').fill('package terraform.owners\n\ndeny contains "x" if true');
       await page.getByRole('button', { name: 'Save code' }).click();
       await page.getByText('Saved.').waitFor();
-      await page.getByRole('button', { name: 'New dry run' }).click();
+      await page.getByRole('button', { name: 'Start dry run' }).click();
       const dialog = page.getByRole('dialog');
       await dialog.getByLabel('owners', { exact: true }).waitFor();
       await dialog.getByRole('button', { name: 'Start dry run' }).click();

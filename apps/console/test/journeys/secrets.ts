@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect } from '@jest/globals';
 import { findBrowser } from '@keystead/testing';
-import type { Page } from 'playwright-core';
 import { SchedulerStandIn } from '../../../secrets/test/stand-ins/scheduler';
-import { journey, soon } from '../stage';
+import { button, journey, soon } from '../stage';
 import { at, forgetProofs } from './installation';
 import { api } from './secrets-api';
 
@@ -11,28 +10,26 @@ import { api } from './secrets-api';
 const evil = '<img src=x onerror="document.title=1">';
 
 describe('the console of the secrets service', () => {
-  const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
-
   journey('stores a secret, shows it, writes it again, compares, deletes, brings back and destroys', async () => {
     const page = await at.signedIn('secrets', '/ui/engines/new');
     await page.getByRole('link', { name: 'Key/value' }).click();
     await page.getByLabel('Path').fill('first');
     await button(page, 'Enable engine').click();
-    await button(page, 'New secret').click();
+    await button(page, 'Create secret').first().click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Path').fill('apps/db');
     await dialog.getByLabel('Name').fill('password');
     await dialog.getByLabel('Value').fill('swordfish-one');
-    await dialog.getByRole('button', { name: 'Save' }).click();
+    await button(page, 'Create secret').click();
     await page.getByRole('heading', { name: 'db', exact: true }).waitFor();
     await soon(async () => expect(await page.content()).not.toContain('swordfish-one'));
     await button(page, 'Reveal password').click();
     await page.getByText('swordfish-one').waitFor();
     await button(page, 'Hide password').click();
     await soon(async () => expect(await page.content()).not.toContain('swordfish-one'));
-    await button(page, 'New version').click();
+    await button(page, 'Create version').click();
     await page.getByRole('dialog').getByLabel('Value').fill('swordfish-two');
-    await button(page, 'Save the version').click();
+    await button(page, 'Create version').click();
     await page.getByText('version 2, current').waitFor();
     await page.getByRole('link', { name: 'Compare with 2' }).click();
     await page.getByRole('heading', { name: 'From version 1 to version 2' }).waitFor();
@@ -58,14 +55,14 @@ describe('the console of the secrets service', () => {
     await api('POST', 'sys/mounts/second', { type: 'kv', options: { version: '2' } });
     await api('POST', 'second/data/app', { data: { word: 'first word', port: 1 } });
     const page = await at.signedIn('secrets', '/ui/secrets?at=second/app');
-    await button(page, 'New version').click();
+    await button(page, 'Create version').click();
     await button(page, 'Edit as JSON').click();
     const json = page.getByLabel('Fields as JSON');
     await json.fill('{"word": "second word", "port": ');
     await page.getByText('This is not a JSON object.').waitFor();
-    await button(page, 'Save the version').click();
+    await button(page, 'Create version').click();
     await json.fill('{"word": "second word", "port": 2, "hosts": ["a", "b"]}');
-    await button(page, 'Save the version').click();
+    await button(page, 'Create version').click();
     await page.getByText('version 2, current').waitFor();
     expect((await api('GET', 'second/data/app')).data.data).toEqual({
       word: 'second word',
@@ -165,7 +162,7 @@ describe('the console of the secrets service', () => {
 
   journey('writes a policy, shows the line that is wrong, and says why it forbids', async () => {
     const page = await at.signedIn('secrets', '/ui/policies');
-    await button(page, 'New policy').click();
+    await button(page, 'Create policy').click();
     await page.getByLabel('Name').fill('crew');
     await button(page, 'Continue').click();
     const rules = page.getByLabel('Rules');
@@ -210,7 +207,7 @@ describe('the console of the secrets service', () => {
     await button(page, 'Sign in').click();
     // A forbidden button gives its reason on hover, and more when pressed.
     await page.locator('button[title^="Needs update on deck/data/open/flag"]').waitFor();
-    await button(page, 'New version').click({ force: true });
+    await button(page, 'Create version').click({ force: true });
     const reason = page.locator('.popup.reason:popover-open');
     await reason.getByText('path "deck/data/open/*" { capabilities = ["read"] }').waitFor();
     await reason.getByText('The request would be allowed if that rule granted update as well.').waitFor();
@@ -280,11 +277,51 @@ describe('the console of the secrets service', () => {
       await page.getByRole('dialog').getByRole('button', { name: 'Revoke 1 lease' }).click();
       await page.getByText('1 in all').waitFor();
       expect(scheduler.issued).toHaveLength(1);
+      // One lease has its page.
+      await page.getByRole('link', { name: /^lease …/ }).click();
+      await page.getByRole('heading', { name: /^Lease …/ }).waitFor();
+      const facts = page.locator('dl.facts');
+      await facts.getByRole('link', { name: 'crane', exact: true }).waitFor();
+      await facts.getByText('never').waitFor();
+      await button(page, 'Renew 1 lease').click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('Valid for').selectOption({ label: '12 hours' });
+      expect(await at.violations(page)).toEqual([]);
+      await dialog.getByRole('button', { name: 'Renew 1 lease' }).click();
+      // No lease outlives its maximum, and the service says so.
+      await dialog.getByText(/^It is valid for 1 h 59 min/).waitFor();
+      await dialog.locator('.notice').waitFor();
+      await dialog.getByRole('button', { name: 'Done' }).click();
+      await facts.getByText('never').waitFor({ state: 'detached' });
+      expect(await at.violations(page)).toEqual([]);
+      await page.setViewportSize({ width: 320, height: 900 });
+      expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
+      await page.setViewportSize({ width: 1440, height: 900 });
+      const id = new URL(page.url()).searchParams.get('id')!;
+      // Who may not list leases can still look up their own.
+      await api('POST', 'sys/policies/acl/holder', {
+        policy: 'path "sys/leases/revoke" { capabilities = ["update"] }',
+      });
+      const { auth: holder } = await api('POST', 'auth/token/create', { policies: ['holder'] });
+      const own = await at.open(`${at.installation.secretsUrl}/ui/leases/lease?id=${encodeURIComponent(id)}`);
+      await own.getByLabel('Token', { exact: true }).fill(holder.client_token);
+      await button(own, 'Sign in').click();
+      await own.getByText('dock/creds/crane', { exact: true }).waitFor();
       // The role says who holds its credentials.
       await page.goto(`${at.installation.secretsUrl}/ui/engines/mount?mount=dock/&tab=role&name=crane`);
       const held = page.getByRole('region', { name: 'Credentials in use' });
       await held.getByRole('link', { name: `token …${auth.accessor.slice(-6)}` }).waitFor();
       expect(await held.getByRole('link', { name: 'dock/creds/crane' }).count()).toBe(1);
+      await held.getByLabel(/^Choose dock/).check();
+      await button(page, 'Renew 1 lease').click();
+      await dialog.getByLabel('Valid for').selectOption({ label: '30 minutes' });
+      await dialog.getByRole('button', { name: 'Renew 1 lease' }).click();
+      await dialog.getByText('It is valid for 30 min from now.').waitFor();
+      await dialog.getByRole('button', { name: 'Done' }).click();
+      await button(own, 'Revoke 1 lease').click();
+      await own.getByRole('dialog').getByRole('button', { name: 'Revoke 1 lease' }).click();
+      await own.getByText('The lease was revoked').waitFor();
+      expect(scheduler.issued).toHaveLength(0);
     });
   });
 
@@ -320,11 +357,11 @@ describe('the console of the secrets service', () => {
     const shown = ['Overview', 'Secrets', 'Secrets engines', 'Auth methods', 'Policies', 'Tokens', 'MFA'];
     await soon(async () => expect(await rail.allTextContents()).toEqual(shown));
     await page.goto(`${at.installation.secretsUrl}/ui/secrets?at=cubbyhole/`);
-    await button(page, 'New secret').click();
+    await button(page, 'Create secret').first().click();
     await page.getByLabel('Path').fill('mine');
     await page.getByRole('dialog').getByLabel('Name').fill('note');
     await page.getByRole('dialog').getByLabel('Value').fill('x');
-    await button(page, 'Save').click();
+    await button(page, 'Create secret').click();
     await page.getByRole('heading', { name: 'mine' }).waitFor();
     await page.goto(`${at.installation.secretsUrl}/ui/engines`);
     await page.getByRole('table', { name: 'Secrets engines' }).waitFor();
@@ -416,7 +453,7 @@ describe('the console of the secrets service', () => {
     await dialog.getByLabel('Policies').fill('default');
     await page.getByRole('option', { name: 'default' }).click();
     await dialog.getByLabel('TTL').fill('20m');
-    await button(page, 'Create').click();
+    await button(page, 'Create token').click();
     await button(page, 'Reveal token').click();
     const token = (await page.getByRole('alert').locator('pre').textContent())!;
     const own = await fetch(`${at.installation.secretsUrl}/v1/auth/token/lookup-self`, {
@@ -432,7 +469,7 @@ describe('the console of the secrets service', () => {
   journey('puts entities into a group by their names', async () => {
     await api('POST', 'identity/entity', { name: 'stoker' });
     const page = await at.signedIn('secrets', '/ui/access/groups');
-    await button(page, 'New group').click();
+    await button(page, 'Create group').first().click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Name').fill('engine room');
     await dialog.getByLabel('Members').fill('stok');
@@ -473,7 +510,7 @@ describe('the console of the secrets service', () => {
   journey('takes the fields of a secret from a file, gives them as one, and says who wrote each version', async () => {
     await api('POST', 'sys/mounts/desk', { type: 'kv', options: { version: '2' } });
     const page = await at.signedIn('secrets', '/ui/secrets?at=desk/');
-    await page.getByRole('button', { name: 'New secret' }).click();
+    await button(page, 'Create secret').first().click();
     const box = page.getByRole('dialog');
     await box.getByLabel('Path').fill('lamp');
     const choose = (name: string, text: string) =>
@@ -482,7 +519,7 @@ describe('the console of the secrets service', () => {
     await box.getByText('notes.txt is neither a JSON object').waitFor();
     await choose('.env', '# of the lamp\nexport BULB="warm white"\nWATTS=7\n');
     await choose('more.json', '{"height": 12345678901234567890}');
-    await box.getByRole('button', { name: 'Save' }).click();
+    await button(page, 'Create secret').click();
     await page.getByRole('heading', { name: 'lamp', level: 1 }).waitFor();
     await page.getByRole('table', { name: 'Versions' }).getByText('root').waitFor();
     const download = page.waitForEvent('download');
@@ -540,7 +577,7 @@ describe('the console of the secrets service', () => {
     await api('POST', 'sys/auth/bridge', { type: 'userpass' });
     await api('POST', 'auth/bridge/users/rower', { password: 'never used' });
     const page = await at.signedIn('secrets', '/ui/access/second-factor');
-    await button(page, 'New method').click();
+    await button(page, 'Create method').first().click();
     await page.getByLabel('Name').fill('phones');
     await page.getByLabel('A login with a passkey needs no code').check();
     await button(page, 'Create method').click();
@@ -564,7 +601,7 @@ describe('the console of the secrets service', () => {
     expect(Object.values(entity.mfa_secrets)).toEqual([{ method_name: 'phones', type: 'totp' }]);
     await api('POST', 'identity/group', { name: 'crew', member_entity_ids: [entity.id] });
     await page.reload();
-    await button(page, 'New enforcement').click();
+    await button(page, 'Create enforcement').click();
     const dialog = page.getByRole('dialog');
     const pick = async (label: string, typed: string) => {
       await dialog.getByLabel(label).fill(typed);
@@ -582,7 +619,7 @@ describe('the console of the secrets service', () => {
     await button(page, 'Delete enforcement some-logins').click();
     await button(page, 'Delete enforcement').click();
     await page.getByText('No login needs MFA.').waitFor();
-    await button(page, 'New enforcement').click();
+    await button(page, 'Create enforcement').click();
     await dialog.getByLabel('Name').fill('all-logins');
     await dialog.getByRole('checkbox', { name: /^bridge\// }).check();
     await at.picture(page, 'secrets-new-enforcement');
@@ -737,7 +774,7 @@ describe('the console of the secrets service', () => {
     await page.getByLabel('Token', { exact: true }).fill(auth.client_token);
     await button(page, 'Sign in').click();
     await page.getByText('Your policies do not let you list this folder.').waitFor();
-    await soon(async () => expect(await button(page, 'New secret').count()).toBe(0));
+    await soon(async () => expect(await button(page, 'Create secret').count()).toBe(0));
     expect(await page.getByRole('alert').count()).toBe(0);
     expect(await at.violations(page)).toEqual([]);
     await page.getByRole('list', { name: 'Named by your policies' }).getByRole('link', { name: 'team/one' }).waitFor();

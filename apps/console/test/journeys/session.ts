@@ -142,7 +142,7 @@ describe('a page of the workspaces console that is left', () => {
     expect(token.length).toBeGreaterThan(20);
     await page.getByRole('link', { name: 'Administration' }).click();
     await page.getByRole('link', { name: 'Sign-in', exact: true }).click();
-    await page.getByRole('button', { name: 'Add provider' }).click();
+    await page.getByRole('link', { name: 'Add provider' }).click();
     await page.getByLabel('Name', { exact: true }).fill('Forgotten');
     await page.getByLabel('Issuer').fill('https://id.example.com/forgotten');
     await page.getByLabel('Client id').fill('keystead');

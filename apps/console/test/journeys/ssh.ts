@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, expect } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { journey } from '../stage';
+import { button, journey } from '../stage';
 import { at } from './installation';
 import { api } from './secrets-api';
 
@@ -26,7 +26,6 @@ const hasKeygen = (() => {
 })();
 
 describe('the pages of an ssh engine', () => {
-  const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
   const link = (page: Page, name: string) => page.getByRole('link', { name, exact: true });
 
   journey(

@@ -1,11 +1,10 @@
 import { describe, expect } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { journey, soon } from '../stage';
+import { button, journey, soon } from '../stage';
 import { at } from './installation';
 import { api } from './secrets-api';
 
 describe('the pages of a totp engine', () => {
-  const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
   const link = (page: Page, name: string) => page.getByRole('link', { name, exact: true });
 
   journey(

@@ -1,14 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { journey, soon } from '../stage';
+import { button, journey, soon } from '../stage';
 import { at } from './installation';
 import { api } from './secrets-api';
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 
 describe('the pages of a transit engine', () => {
-  const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
   const tab = (page: Page, name: string) => page.getByRole('tab', { name, exact: true });
   const result = (page: Page, name: RegExp) => page.getByRole('status', { name }).locator('pre');
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { expect } from '@jest/globals';
-import { hostile, tarOf } from '../stand-in-tool';
+import { readme, tarOf } from '../stand-in-tool';
 import { at } from './installation';
 
 const type = 'application/vnd.api+json';
@@ -42,7 +42,7 @@ export async function upload(workspaceId: string, main: string, token?: string):
   const put = await fetch(at.installation.workspacesUrl + url.pathname + url.search, {
     method: 'PUT',
     headers: { 'Content-Type': 'application/octet-stream' },
-    body: new Uint8Array(gzipSync(tarOf({ 'main.tf': main, 'README.md': hostile }))),
+    body: new Uint8Array(gzipSync(tarOf({ 'main.tf': main, 'README.md': readme }))),
   });
   expect(put.status).toBe(200);
 }

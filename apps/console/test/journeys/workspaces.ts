@@ -1,6 +1,6 @@
 import { describe, expect } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { journey, soon } from '../stage';
+import { button, journey, soon } from '../stage';
 import { hostile } from '../stand-in-tool';
 import { at, forgetProofs } from './installation';
 import { api, type Made, of, pushState, upload } from './workspaces-api';
@@ -23,14 +23,13 @@ async function prepared(main = 'output "height" { value = 3 }'): Promise<{ org: 
 }
 
 const workspace = (org: string, rest = '') => `/ui/organizations/${org}/workspaces/web${rest}`;
-const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 const dialog = (page: Page, name: string) => page.getByRole('dialog').getByRole('button', { name, exact: true });
 const status = (page: Page, text: string) =>
   page.getByRole('status', { name: 'Status of the run' }).filter({ hasText: text });
 
 /** Starts a run in the console, and returns when its plan waits for confirmation. */
 async function planned(page: Page, message: string): Promise<void> {
-  await button(page, 'New run').click();
+  await button(page, 'Start run').click();
   await page.getByLabel('Message').fill(message);
   await dialog(page, 'Start run').click();
   await page.getByRole('heading', { name: message }).waitFor();
@@ -45,12 +44,12 @@ describe('the first day in the workspace console', () => {
     'makes an organization and a workspace, and finds it by name',
     async () => {
       const page = await at.signedIn('workspaces');
-      await button(page, 'New organization').click();
+      await button(page, 'Create organization').click();
       await page.getByLabel('Name', { exact: true }).fill('garden');
       await page.getByLabel('Email address').fill('ops@example.com');
       await dialog(page, 'Create organization').click();
       await page.getByRole('heading', { name: 'garden', level: 1 }).waitFor();
-      await button(page, 'New workspace').first().click();
+      await button(page, 'Create workspace').first().click();
       await page.getByLabel('Name', { exact: true }).fill('hedge');
       await dialog(page, 'Create workspace').click();
       await page.getByRole('heading', { name: 'hedge', level: 1 }).waitFor();
@@ -160,7 +159,7 @@ describe('the first day in the workspace console', () => {
       await page.getByRole('heading', { name: 'Created: 1' }).waitFor();
       await page.goto(at.installation.workspacesUrl + workspace(org));
       await page.getByRole('heading', { name: 'Outputs' }).waitFor();
-      await page.getByRole('heading', { name: 'README' }).waitFor();
+      await page.getByRole('region', { name: 'README' }).getByRole('cell', { name: 'low & dry' }).waitFor();
       await unharmed(page);
       // The address of a run that the tool prints leads to its page.
       const runs = await api<{ data: { id: string }[] }>('GET', `organizations/${org}/runs`);
@@ -251,11 +250,11 @@ describe('the first day in the workspace console', () => {
         ['colour', 'red', false],
         ['password', 'hush-hush', true],
       ] as const) {
-        await button(page, 'New variable').click();
+        await button(page, 'Create variable').click();
         await page.getByLabel('Key', { exact: true }).fill(key);
         await page.getByLabel('Value', { exact: true }).fill(value);
         if (sensitive) await page.getByLabel('Sensitive').check();
-        await dialog(page, 'Save variable').click();
+        await dialog(page, 'Create variable').click();
         await page.getByRole('dialog').waitFor({ state: 'detached' });
       }
       await page.getByText('hides that of').waitFor();

@@ -50,7 +50,7 @@ export function CreateToken({ onClose }: { readonly onClose: () => void }) {
     );
   }
   return (
-    <FormDialog title="Create token" action="Create" change={change} onSend={send} onBack={onClose}>
+    <FormDialog title="Create token" action="Create token" change={change} onSend={send} onBack={onClose}>
       <TextField
         label="Display name"
         autoFocus

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ApiError } from '../../api/api-error';
-import { Button } from '../../design/button';
+import { Button, CreateButton } from '../../design/button';
 import { Confirm } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
 import { CheckField, TextField } from '../../design/field';
@@ -65,13 +65,12 @@ export function Enforcements({ methods }: { readonly methods: readonly NamedMeth
     <section className="stack-tight" aria-labelledby="enforcements">
       <div className="row spread">
         <h2 id="enforcements">Login enforcements</h2>
-        <Button
-          small
+        <CreateButton
           forbidden={methods.length === 0 ? 'there is no method yet: create one first' : undefined}
           onClick={() => setAdding(true)}
         >
-          New enforcement
-        </Button>
+          Create enforcement
+        </CreateButton>
       </div>
       <ErrorNotice error={found.error ?? (removing === undefined ? change.error : null)} />
       {found.isPending ? <Skeleton rows={2} /> : null}
@@ -155,7 +154,7 @@ function NewEnforcement({
         : undefined;
   return (
     <FormDialog
-      title="New enforcement"
+      title="Create enforcement"
       action="Create enforcement"
       change={change}
       forbidden={problem}

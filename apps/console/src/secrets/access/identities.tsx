@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { Badge } from '../../design/badge';
-import { Button } from '../../design/button';
+import { Button, CreateButton } from '../../design/button';
 import { Copied } from '../../design/copy';
 import { Confirm } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
@@ -67,18 +67,11 @@ function IdentityList({ kind }: { readonly kind: IdentityKind }) {
     .slice(0, 500);
   return (
     <div className="stack">
-      <PageHead
-        title={title}
-        actions={
-          <Button kind="primary" onClick={() => setAdding(true)}>
-            New {one}
-          </Button>
-        }
-      />
+      <PageHead title={title} actions={<CreateButton onClick={() => setAdding(true)}>Create {one}</CreateButton>} />
       <ErrorNotice error={found.error} onRetry={() => void found.refetch()} />
       {found.isPending ? <Skeleton /> : null}
       {found.data !== undefined && all.length === 0 ? (
-        <Empty action={<Button onClick={() => setAdding(true)}>Create the first {one}</Button>}>
+        <Empty action={<CreateButton onClick={() => setAdding(true)}>Create {one}</CreateButton>}>
           {kind === 'entity'
             ? 'An entity is a person or a program, however it logs in. The first login creates one.'
             : 'A group gives its policies to all entities in it.'}
@@ -121,7 +114,7 @@ function NewIdentity({ kind, onClose }: { readonly kind: IdentityKind; readonly 
   };
   return (
     <FormDialog
-      title={`New ${words[kind].one}`}
+      title={`Create ${words[kind].one}`}
       action={`Create ${words[kind].one}`}
       change={change}
       onSend={send}

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { ApiError } from '../../api/api-error';
 import { Badge } from '../../design/badge';
-import { Button } from '../../design/button';
+import { Button, CreateButton } from '../../design/button';
 import { Copied } from '../../design/copy';
 import { Confirm, Dialog } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
@@ -70,13 +70,7 @@ export function SecondFactor() {
     <div className="stack">
       <PageHead
         title="MFA"
-        actions={
-          isDenied ? null : (
-            <Button kind="primary" onClick={() => setMaking(true)}>
-              New method
-            </Button>
-          )
-        }
+        actions={isDenied ? null : <CreateButton onClick={() => setMaking(true)}>Create method</CreateButton>}
       />
       {isDenied ? (
         <p className="second">Your policies do not let you list MFA methods.</p>
@@ -85,7 +79,7 @@ export function SecondFactor() {
       )}
       {found.isPending ? <Skeleton rows={2} /> : null}
       {found.data !== undefined && methods.length === 0 ? (
-        <Empty action={<Button onClick={() => setMaking(true)}>Create the first method</Button>}>
+        <Empty action={<CreateButton onClick={() => setMaking(true)}>Create method</CreateButton>}>
           A method defines one-time codes. People enroll in it, and a login enforcement requires it.
         </Empty>
       ) : null}
@@ -170,7 +164,7 @@ function NewMethod({ onClose }: { readonly onClose: () => void }) {
     change.mutate({ method: 'POST', path: 'identity/mfa/method/totp', body });
   };
   return (
-    <FormDialog title="New method" action="Create method" change={change} onSend={send} onBack={onClose}>
+    <FormDialog title="Create method" action="Create method" change={change} onSend={send} onBack={onClose}>
       <TextField label="Name" autoFocus value={given.method_name} onChange={set('method_name')} />
       <TextField
         label="Issuer"

@@ -1,8 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { Plus } from 'lucide-react';
 import { type FormEvent, useState } from 'react';
-import { Button } from '../../design/button';
+import { Button, CreateButton } from '../../design/button';
 import { Copied } from '../../design/copy';
 import { Confirm } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
@@ -38,14 +37,9 @@ export function Tokens() {
       <PageHead
         title="Tokens"
         actions={
-          <Button
-            kind="primary"
-            icon={Plus}
-            {...may({ path: creation, capabilities: ['update'] })}
-            onClick={() => setAdding(true)}
-          >
+          <CreateButton {...may({ path: creation, capabilities: ['update'] })} onClick={() => setAdding(true)}>
             Create token
-          </Button>
+          </CreateButton>
         }
       >
         <p className="second">A token is listed by its accessor; the token itself cannot be read.</p>

@@ -40,8 +40,8 @@ export function EditSecret({
   };
   return (
     <FormDialog
-      title={versioned ? 'New version' : 'Edit'}
-      action={versioned ? 'Save the version' : 'Save'}
+      title={versioned ? 'Create version' : 'Edit'}
+      action={versioned ? 'Create version' : 'Save'}
       change={change}
       problem={problem}
       onSend={send}

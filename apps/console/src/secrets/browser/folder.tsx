@@ -1,8 +1,8 @@
 import { Link, useNavigate } from '@tanstack/react-router';
-import { FileLock, Folder as FolderIcon, Plus, Vault } from 'lucide-react';
+import { FileLock, Folder as FolderIcon, Vault } from 'lucide-react';
 import { useState } from 'react';
 import { isDenied } from '../../api/api-error';
-import { Button } from '../../design/button';
+import { Button, CreateButton } from '../../design/button';
 import { ErrorNotice } from '../../design/error-notice';
 import { TextField } from '../../design/field';
 import { Form } from '../../design/form';
@@ -89,11 +89,7 @@ export function Folder({ mount, folder }: { readonly mount: Mount; readonly fold
         actions={
           <>
             {hasVersions(mount) && folder !== '' ? <Button onClick={() => setMoving(true)}>Move or copy</Button> : null}
-            {mayCreate ? (
-              <Button kind="primary" icon={Plus} onClick={() => setAdding(true)}>
-                New secret
-              </Button>
-            ) : null}
+            {mayCreate ? <CreateButton onClick={() => setAdding(true)}>Create secret</CreateButton> : null}
           </>
         }
       />
@@ -107,13 +103,7 @@ export function Folder({ mount, folder }: { readonly mount: Mount; readonly fold
         <Empty
           icon={Vault}
           command={`keystead kv put ${mount.path}${folder}first password=…`}
-          action={
-            mayCreate ? (
-              <Button icon={Plus} onClick={() => setAdding(true)}>
-                Create the first secret
-              </Button>
-            ) : undefined
-          }
+          action={mayCreate ? <CreateButton onClick={() => setAdding(true)}>Create secret</CreateButton> : undefined}
         >
           No secrets here yet. A secret is a path with fields, such as a username and a password.
         </Empty>

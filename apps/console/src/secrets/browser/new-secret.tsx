@@ -37,7 +37,14 @@ export function NewSecret({
     return change.mutate({ method: 'POST', path: encodedPath(valuesAt(mount, path)), body });
   };
   return (
-    <FormDialog title="New secret" action="Save" change={change} problem={missing} onSend={send} onBack={onClose}>
+    <FormDialog
+      title="Create secret"
+      action="Create secret"
+      change={change}
+      problem={missing}
+      onSend={send}
+      onBack={onClose}
+    >
       <TextField
         label="Path"
         required

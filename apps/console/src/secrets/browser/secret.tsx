@@ -60,7 +60,7 @@ export function SecretPage({
                 Share once
               </Button>
               <Button {...may({ path: values, capabilities: ['update'] })} onClick={() => setDoing('edit')}>
-                {versioned ? 'New version' : 'Edit'}
+                {versioned ? 'Create version' : 'Edit'}
               </Button>
               <Button
                 forbidden={data.data ? undefined : 'there is no value to export'}

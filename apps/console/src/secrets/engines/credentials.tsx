@@ -1,3 +1,4 @@
+import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { Button } from '../../design/button';
 import { Copied } from '../../design/copy';
@@ -8,6 +9,7 @@ import { Notice } from '../../design/notice';
 import { SecretValue, ValuesShown } from '../../design/secret-value';
 import { Time } from '../../design/time';
 import { useMay } from '../may';
+import { leasePage } from '../pages';
 import { encodedPath, useChange } from '../reads';
 
 interface CredentialsAnswer {
@@ -100,7 +102,16 @@ export function Credentials({
                 ({ name, label, isSecret }) =>
                   [label, shownValue(String(got.data[name]), label.toLowerCase(), isSecret)] as const,
               ),
-            ...(lease ? [['Lease ID', <Copied key="lease" text={lease} what="lease ID" />] as const] : []),
+            ...(lease
+              ? [
+                  [
+                    'Lease',
+                    <Link key="lease" {...leasePage(lease)}>
+                      {lease}
+                    </Link>,
+                  ] as const,
+                ]
+              : []),
             ...(endsAt === undefined
               ? []
               : [[lease ? 'Expires' : 'Next rotation', <Time key="end" at={endsAt} />] as const]),

@@ -10,7 +10,7 @@ import { TextField } from '../../design/field';
 import { SecretValue, ValuesShown } from '../../design/secret-value';
 import { useSession } from '../../shell/session';
 import { textOf } from '../browser/values';
-import { page } from '../pages';
+import { leasePage, page } from '../pages';
 import { encodedPath, useList } from '../reads';
 import { bodyOf, type EnginePath, filled, isSetting, typedOf } from './document';
 import { GeneratedFields, type Typed } from './form';
@@ -277,7 +277,7 @@ function AnswerFacts({ answer }: { readonly answer: PathAnswer | undefined }) {
             <>
               <dt>lease_id</dt>
               <dd>
-                <code>{answer.lease_id}</code>
+                <Link {...leasePage(answer.lease_id)}>{answer.lease_id}</Link>
               </dd>
             </>
           ) : null}

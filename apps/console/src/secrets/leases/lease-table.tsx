@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router';
 import { Badge } from '../../design/badge';
 import { Time } from '../../design/time';
 import { mountOf, useMounts } from '../mounts';
-import { mountPage, page } from '../pages';
+import { leasePage, mountPage, page } from '../pages';
 import { type Lease, Lifeline, spanOf } from './lifeline';
 
 /** Leases with their timelines. If they are selectable, Shift-click selects a range. */
@@ -73,7 +73,8 @@ export function LeaseTable({
               <td>
                 <Origin path={lease.path} />
                 <p className="second small">
-                  …{lease.lease_id.slice(-6)} · <Time at={lease.issue_time} />
+                  <Link {...leasePage(lease.lease_id)}>lease …{lease.lease_id.slice(-6)}</Link> ·{' '}
+                  <Time at={lease.issue_time} />
                 </p>
               </td>
               <td className="lifeline-column">
@@ -83,17 +84,11 @@ export function LeaseTable({
                 <Time at={lease.expire_time} />
               </td>
               <td>
-                <State lease={lease} />
+                <LeaseState lease={lease} />
               </td>
               {isOfOne ? null : (
                 <td className="tight">
-                  {lease.token_accessor === null ? (
-                    <span className="second">a token that is gone</span>
-                  ) : (
-                    <Link {...page('/access/tokens', { accessor: lease.token_accessor })}>
-                      token …{lease.token_accessor.slice(-6)}
-                    </Link>
-                  )}
+                  <Holder lease={lease} />
                 </td>
               )}
             </tr>
@@ -105,7 +100,7 @@ export function LeaseTable({
 }
 
 /** Links a lease to the secret or engine path that issued it. */
-function Origin({ path }: { readonly path: string }) {
+export function Origin({ path }: { readonly path: string }) {
   const mounts = useMounts();
   const mount = mountOf(mounts.secret, path);
   if (mount === undefined) return <code>{path}</code>;
@@ -120,7 +115,17 @@ function Origin({ path }: { readonly path: string }) {
   );
 }
 
-function State({ lease }: { readonly lease: Lease }) {
+/** Links a lease to the token that requested it. */
+export function Holder({ lease: { token_accessor: accessor } }: { readonly lease: Lease }) {
+  return accessor === null ? (
+    <span className="second">a token that is gone</span>
+  ) : (
+    <Link {...page('/access/tokens', { accessor })}>token …{accessor.slice(-6)}</Link>
+  );
+}
+
+/** Whether a lease is live, or how its revocation goes. */
+export function LeaseState({ lease }: { readonly lease: Lease }) {
   const { state, error, attempts, next_attempt: next, away_since: away } = lease;
   if (next === null) return <Badge tone={state === 'live' ? 'green' : 'amber'}>{state}</Badge>;
   return (

@@ -5,7 +5,8 @@ import { Skeleton } from '../../design/page';
 import { page } from '../pages';
 import { useRead } from '../reads';
 import { LeaseTable } from './lease-table';
-import type { Lease } from './lifeline';
+import { type Lease, renewableOf } from './lifeline';
+import { RenewChosen } from './renew-chosen';
 import { RevokeChosen } from './revoke-chosen';
 
 interface LeasesOfProps {
@@ -31,6 +32,7 @@ export function LeasesOf({ title, of, none }: LeasesOfProps) {
         <>
           <LeaseTable leases={found.data.leases} isOfOne={'accessor' in of} chosen={chosen} onChoose={setChosen} />
           <div className="row">
+            <RenewChosen chosen={renewableOf(found.data.leases, chosen)} />
             <RevokeChosen chosen={chosen} onDone={() => setChosen(new Set())} />
             <Link {...page('/leases', of)}>View all leases</Link>
           </div>

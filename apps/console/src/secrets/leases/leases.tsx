@@ -11,7 +11,8 @@ import { useMay } from '../may';
 import { page, useAddress } from '../pages';
 import { encodedPath, useChange } from '../reads';
 import { LeaseTable } from './lease-table';
-import type { Lease } from './lifeline';
+import { type Lease, renewableOf } from './lifeline';
+import { RenewChosen } from './renew-chosen';
 import { RevokeChosen } from './revoke-chosen';
 import type { LeaseSearch } from './search';
 
@@ -80,7 +81,10 @@ export function Leases() {
         }
         actions={
           chosen.size > 0 ? (
-            <RevokeChosen chosen={chosen} onDone={() => setChosen(new Set())} />
+            <>
+              <RenewChosen chosen={renewableOf(leases, chosen)} />
+              <RevokeChosen chosen={chosen} onDone={() => setChosen(new Set())} />
+            </>
           ) : search.prefix === undefined || search.accessor !== undefined ? undefined : (
             <Button
               kind="danger"

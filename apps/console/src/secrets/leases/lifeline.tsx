@@ -16,6 +16,14 @@ export interface Lease {
   readonly away_since: string | null;
 }
 
+/** Which of the chosen leases can be renewed. */
+export const renewableOf = (leases: readonly Lease[], chosen: ReadonlySet<string>): ReadonlySet<string> =>
+  new Set(
+    leases.flatMap(({ lease_id: id, renewable, state }) =>
+      chosen.has(id) && renewable && state === 'live' ? [id] : [],
+    ),
+  );
+
 /** Start and end of a timeline in epoch milliseconds. */
 export interface Span {
   readonly from: number;

@@ -1,6 +1,6 @@
 import { useQueries } from '@tanstack/react-query';
 import { useState } from 'react';
-import { Button } from '../../design/button';
+import { Button, CreateButton } from '../../design/button';
 import { Confirm } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
 import { SelectField, TextField } from '../../design/field';
@@ -43,18 +43,11 @@ export function Limits() {
   const known = limits.flatMap(({ data }) => data ?? []);
   return (
     <div className="stack">
-      <PageHead
-        title="Quotas"
-        actions={
-          <Button kind="primary" onClick={() => setAdding(true)}>
-            New quota
-          </Button>
-        }
-      />
+      <PageHead title="Quotas" actions={<CreateButton onClick={() => setAdding(true)}>Create quota</CreateButton>} />
       <ErrorNotice error={rates.error ?? leases.error ?? change.error} />
       {rates.data === undefined && rates.error === null ? <Skeleton rows={2} /> : null}
       {rates.data !== undefined && names.length === 0 ? (
-        <Empty action={<Button onClick={() => setAdding(true)}>Create the first quota</Button>}>
+        <Empty action={<CreateButton onClick={() => setAdding(true)}>Create quota</CreateButton>}>
           A quota limits requests by rate, or how many leases there may be, so that one caller does not slow down all
           others.
         </Empty>
@@ -128,7 +121,7 @@ function NewLimit({ onClose }: { readonly onClose: () => void }) {
     change.mutate({ method: 'POST', path: `sys/quotas/${kind}/${encodeURIComponent(name)}`, body });
   };
   return (
-    <FormDialog title="New quota" action="Create quota" change={change} onSend={send} onBack={onClose}>
+    <FormDialog title="Create quota" action="Create quota" change={change} onSend={send} onBack={onClose}>
       <SelectField
         label="Type"
         value={kind}

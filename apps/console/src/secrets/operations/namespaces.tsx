@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { Button } from '../../design/button';
+import { Button, CreateButton } from '../../design/button';
 import { Copied } from '../../design/copy';
 import { Confirm } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
@@ -27,11 +27,7 @@ export function Namespaces() {
     <div className="stack">
       <PageHead
         title="Namespaces"
-        actions={
-          <Button kind="primary" onClick={() => setAdding(true)}>
-            New namespace
-          </Button>
-        }
+        actions={<CreateButton onClick={() => setAdding(true)}>Create namespace</CreateButton>}
       >
         <p className="second">Each namespace has its own engines, auth methods, policies and tokens.</p>
         {here === (session.namespace ?? '') ? null : (
@@ -50,7 +46,7 @@ export function Namespaces() {
       )}
       {list.data === undefined && list.error === null ? <Skeleton rows={3} /> : null}
       {list.data?.length === 0 ? (
-        <Empty action={<Button onClick={() => setAdding(true)}>Create the first namespace</Button>}>
+        <Empty action={<CreateButton onClick={() => setAdding(true)}>Create namespace</CreateButton>}>
           A namespace gives a team its own isolated engines, auth methods and policies.
         </Empty>
       ) : null}
@@ -121,7 +117,7 @@ function NewNamespace({ onClose }: { readonly onClose: () => void }) {
     change.mutate({ method: 'POST', path: `sys/namespaces/${encodedPath(name)}` });
   };
   return (
-    <FormDialog title="New namespace" action="Create namespace" change={change} onSend={send} onBack={onClose}>
+    <FormDialog title="Create namespace" action="Create namespace" change={change} onSend={send} onBack={onClose}>
       <TextField label="Name" required autoFocus value={name} onChange={setName} />
     </FormDialog>
   );

@@ -1,6 +1,6 @@
 import { Link, useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
-import { Button } from '../../design/button';
+import { Button, CreateButton } from '../../design/button';
 import { Dialog } from '../../design/dialog';
 import { ErrorNotice } from '../../design/error-notice';
 import { TextField } from '../../design/field';
@@ -21,14 +21,7 @@ export function Policies() {
   const shown = (names.data ?? []).filter((name) => name.includes(part));
   return (
     <div className="stack">
-      <PageHead
-        title="Policies"
-        actions={
-          <Button kind="primary" onClick={() => setAdding(true)}>
-            New policy
-          </Button>
-        }
-      />
+      <PageHead title="Policies" actions={<CreateButton onClick={() => setAdding(true)}>Create policy</CreateButton>} />
       <PolicyTabs />
       <ErrorNotice error={names.error} onRetry={() => void names.refetch()} />
       {names.isPending ? <Skeleton /> : null}
@@ -75,7 +68,7 @@ function NewPolicy({ onClose }: { readonly onClose: () => void }) {
     void navigate(policyPage(name.trim().toLowerCase()));
   };
   return (
-    <Dialog title="New policy" onClose={onClose}>
+    <Dialog title="Create policy" onClose={onClose}>
       <form className="stack" onSubmit={send}>
         <TextField label="Name" required autoFocus value={name} onChange={setName} hint="Lower case." />
         <div className="row end">

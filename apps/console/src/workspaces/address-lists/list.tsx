@@ -3,14 +3,14 @@ import { useState } from 'react';
 import type { Resource } from '../../api/workspaces';
 import { Copied } from '../../design/copy';
 import { CheckField, TextField } from '../../design/field';
-import { Form } from '../../design/form';
+import { FormDialog } from '../../design/form';
 import { Empty, PageHead } from '../../design/page';
 import { organizationCrumbs, rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
 import { useFilters } from '../filters';
-import { useAdding } from '../parts/adding';
 import { DangerZone } from '../parts/danger-zone';
 import { fieldsOf, useDraft } from '../parts/draft';
 import { Loaded } from '../parts/loaded';
+import { Creator } from '../parts/opener';
 import { RemoveButton } from '../parts/remove-button';
 import { ResourceTable } from '../parts/resource-table';
 import { SameByApi } from '../parts/same-by-api';
@@ -26,20 +26,18 @@ export function AddressList() {
   );
   const name = list.data?.data?.attributes.name;
   const forbidden = rule(found.data?.data?.attributes.permissions['can-update'], 'can-update');
-  const { button, form } = useAdding({
-    label: 'Add range',
-    forbidden,
-    form: (close) => <NewRange list={id} onClose={close} />,
-  });
   const all = `/organizations/${encodeURIComponent(organization)}/addresses`;
   return (
     <div className="stack">
       <PageHead
         title={name ?? 'IP allowlist'}
         crumbs={organizationCrumbs(organization, { label: 'IP allowlists', to: all }, { label: name ?? '…' })}
-        actions={button}
+        actions={
+          <Creator label="Add range" forbidden={forbidden}>
+            {(close) => <NewRange list={id} onClose={close} />}
+          </Creator>
+        }
       />
-      {form}
       <Loaded query={list} rows={4}>
         {({ data }) =>
           data === null ? null : (
@@ -158,7 +156,7 @@ function NewRange({ list, onClose }: { readonly list: string; readonly onClose: 
   );
   const { field, check } = fieldsOf(draft, add.error);
   return (
-    <Form layout="panel" title="Add range" action="Add range" change={add} onSend={() => add.mutate()} onBack={onClose}>
+    <FormDialog title="Add range" action="Add range" change={add} onSend={() => add.mutate()} onBack={onClose}>
       <TextField label="Range" required autoFocus placeholder="192.0.2.0/24" {...field('range')} />
       <TextField label="Description" {...field('description')} />
       <CheckField
@@ -166,6 +164,6 @@ function NewRange({ list, onClose }: { readonly list: string; readonly onClose: 
         {...check('enabled')}
         hint="A range that would leave out your own address is refused."
       />
-    </Form>
+    </FormDialog>
   );
 }

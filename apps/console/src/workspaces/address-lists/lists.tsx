@@ -1,6 +1,6 @@
 import { Link, useNavigate } from '@tanstack/react-router';
 import { SelectField, TextField } from '../../design/field';
-import { Form } from '../../design/form';
+import { FormDialog } from '../../design/form';
 import { Empty } from '../../design/page';
 import { rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
 import { useFilters } from '../filters';
@@ -28,7 +28,7 @@ export function AddressLists() {
       path="cidr-range-lists"
       about={<p className="second">Without a range that is enabled, a list limits no one.</p>}
       adding={{
-        label: 'New IP allowlist',
+        label: 'Create IP allowlist',
         forbidden,
         form: (close) => <NewList organization={name} onClose={close} />,
       }}
@@ -84,9 +84,8 @@ function NewList({ organization, onClose }: { readonly organization: string; rea
   );
   const { field } = fieldsOf(draft, create.error);
   return (
-    <Form
-      layout="panel"
-      title="New IP allowlist"
+    <FormDialog
+      title="Create IP allowlist"
       action="Create IP allowlist"
       change={create}
       onSend={() => create.mutate()}
@@ -109,6 +108,6 @@ function NewList({ organization, onClose }: { readonly organization: string; rea
           onChange={draft.set('pools')}
         />
       ) : null}
-    </Form>
+    </FormDialog>
   );
 }

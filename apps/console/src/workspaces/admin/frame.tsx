@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { type Crumb, PageHead, Tabs } from '../../design/page';
 import { useSession } from '../../shell/session';
-import { type Adding, useAdding } from '../parts/adding';
+import { AddButton, type Adding } from '../parts/adding';
 import { SameByApi } from '../parts/same-by-api';
 
 const tabs = [
@@ -36,7 +36,6 @@ export function AdminPage({
   readonly children: ReactNode;
 }) {
   const { session, config } = useSession();
-  const { button, form } = useAdding(adding);
   const offered = tabs.filter(({ selfHosted }) => !selfHosted || config.edition === 'self-hosted');
   return (
     <div className="stack">
@@ -44,12 +43,11 @@ export function AdminPage({
         title={title}
         crumbs={[{ label: 'Administration', to: '/admin' }, ...(above ? [above] : []), { label: title }]}
         state={state}
-        actions={button}
+        actions={adding === undefined ? undefined : <AddButton {...adding} />}
       />
       <Tabs label="Administration" tabs={offered} />
       {session['is-site-admin'] ? (
         <>
-          {form}
           {children}
           <SameByApi path={path} />
         </>

@@ -2,7 +2,7 @@ import { Badge } from '../../design/badge';
 import { Button } from '../../design/button';
 import { ErrorNotice } from '../../design/error-notice';
 import { SelectField, TextField } from '../../design/field';
-import { Form } from '../../design/form';
+import { FormDialog } from '../../design/form';
 import { Empty } from '../../design/page';
 import { useChange, useRead } from '../api';
 import { useFilters } from '../filters';
@@ -136,17 +136,10 @@ function NewVersion({ tool, onClose }: { readonly tool: VersionedTool; readonly 
   );
   const { field } = fieldsOf(draft, add.error);
   return (
-    <Form
-      layout="panel"
-      title="Add version"
-      action="Add version"
-      change={add}
-      onSend={() => add.mutate()}
-      onBack={onClose}
-    >
+    <FormDialog title="Add version" action="Add version" change={add} onSend={() => add.mutate()} onBack={onClose}>
       <TextField label="Number" required autoFocus {...field('version')} placeholder={tools[tool].example} />
       <TextField label="Archive" type="url" {...field('url')} hint="Where workers fetch it." />
       <TextField label="SHA-256 of the archive" {...field('sha')} />
-    </Form>
+    </FormDialog>
   );
 }

@@ -1,6 +1,6 @@
 import { Link, useNavigate } from '@tanstack/react-router';
 import { CheckField, TextField } from '../../design/field';
-import { Form } from '../../design/form';
+import { FormDialog } from '../../design/form';
 import { Empty } from '../../design/page';
 import { Time } from '../../design/time';
 import { rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
@@ -27,7 +27,7 @@ export function Pools() {
       title="Agents"
       path="agent-pools"
       adding={{
-        label: 'New agent pool',
+        label: 'Create agent pool',
         forbidden: rule(may, 'can-update-agent-pools'),
         form: (close) => <NewPool organization={name} onClose={close} />,
       }}
@@ -84,9 +84,8 @@ function NewPool({ organization, onClose }: { readonly organization: string; rea
   );
   const { field, check } = fieldsOf(draft, create.error);
   return (
-    <Form
-      layout="panel"
-      title="New agent pool"
+    <FormDialog
+      title="Create agent pool"
       action="Create agent pool"
       change={create}
       onSend={() => create.mutate()}
@@ -94,6 +93,6 @@ function NewPool({ organization, onClose }: { readonly organization: string; rea
     >
       <TextField label="Name" required autoFocus {...field('name')} />
       <CheckField label="Available to the whole organization" {...check('organization-scoped')} />
-    </Form>
+    </FormDialog>
   );
 }

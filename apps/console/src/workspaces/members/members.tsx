@@ -1,10 +1,9 @@
 import { useState } from 'react';
 import type { Resource } from '../../api/workspaces';
 import { Badge } from '../../design/badge';
-import { Button } from '../../design/button';
 import { ErrorNotice } from '../../design/error-notice';
 import { CheckField, SelectField, TextField } from '../../design/field';
-import { Form } from '../../design/form';
+import { FormDialog } from '../../design/form';
 import { Empty, Skeleton } from '../../design/page';
 import { Time } from '../../design/time';
 import { asOpened } from '../../shell/as-opened';
@@ -43,7 +42,7 @@ export function Members() {
     <OrganizationPage
       title="Members"
       path="organization-memberships"
-      adding={{ label: 'Invite', forbidden, form: (close) => <Invite organization={name} onClose={close} /> }}
+      adding={{ label: 'Invite person', forbidden, form: (close) => <Invite organization={name} onClose={close} /> }}
     >
       <div className="row bottom">
         <SearchBox label="Username or address" value={filters.q} onSearch={(q) => setFilters({ q })} />
@@ -138,13 +137,12 @@ function Invite({ organization, onClose }: { readonly organization: string; read
   const link = invite.data?.meta?.['invite-url'];
   const invited = invite.data?.data?.attributes.email;
   return (
-    <Form
-      layout="panel"
-      title="Invite a person"
-      action="Invite"
+    <FormDialog
+      title="Invite person"
+      action="Invite person"
       change={invite}
       onSend={() => invite.mutate()}
-      extra={<Button onClick={onClose}>Close</Button>}
+      onBack={onClose}
     >
       {typeof link === 'string' ? (
         <ShownOnce name={`Invitation of ${invited}`} value={asOpened(link)} onClose={invite.reset}>
@@ -184,6 +182,6 @@ function Invite({ organization, onClose }: { readonly organization: string; read
           />
         ))}
       </fieldset>
-    </Form>
+    </FormDialog>
   );
 }

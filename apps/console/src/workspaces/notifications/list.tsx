@@ -1,16 +1,12 @@
-import { Link, useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
+import { Link } from '@tanstack/react-router';
 import type { Pagination } from '../../api/workspaces';
 import { Badge } from '../../design/badge';
-import { Button } from '../../design/button';
-import { Form } from '../../design/form';
 import { Empty } from '../../design/page';
 import { Time } from '../../design/time';
-import { type ApiAnswer, useChange, useRead } from '../api';
+import { type ApiAnswer, useRead } from '../api';
 import { useFilters } from '../filters';
-import { useDraft } from '../parts/draft';
+import { AddButton } from '../parts/adding';
 import { ResourceTable } from '../parts/resource-table';
-import { ConfigurationFields, newConfiguration, sentConfiguration } from './configuration-fields';
 import { type Configuration, destinations } from './triggers';
 
 /** The workspace or project whose runs are notified. */
@@ -35,7 +31,6 @@ export function NotificationList({
   readonly forbidden: string | undefined;
 }) {
   const [filters] = useFilters<'page'>();
-  const [adds, setAdds] = useState(false);
   const query = { 'page[number]': Number(filters.page ?? 1), 'page[size]': 20 };
   const { type, id } = subject;
   const configurations = useRead<Listed>(
@@ -52,30 +47,19 @@ export function NotificationList({
   );
   if (forbidden !== undefined)
     return <Empty>Only people who may change notifications see where they go. {forbidden}</Empty>;
-  const button = (
-    <span>
-      <Button kind="primary" onClick={() => setAdds(!adds)}>
-        New notification
-      </Button>
-    </span>
-  );
+  const empty = `No notifications about ${type === 'workspaces' ? 'its runs' : 'the runs of its workspaces'} are sent.`;
   return (
-    <>
-      {adds ? <NewConfiguration subject={subject} to={to} onClose={() => setAdds(false)} /> : null}
+    <section className="stack-tight" aria-labelledby="notifications">
+      <div className="panel-head">
+        <h2 id="notifications">{type === 'workspaces' ? 'Notifications' : 'For all workspaces of the project'}</h2>
+        <AddButton label="Create notification" to={`${to}/new`} />
+      </div>
       <ResourceTable
         label="Notifications"
         query={configurations}
         paged
         outline={2}
-        empty={
-          adds ? null : (
-            <Empty action={button}>
-              {type === 'workspaces'
-                ? 'No notifications about its runs are sent. They can go to a web address, Slack, Microsoft Teams or people by e-mail.'
-                : 'No notifications about the runs of its workspaces are sent. They can go to a web address, Slack, Microsoft Teams or people by e-mail.'}
-            </Empty>
-          )
-        }
+        empty={<Empty>{empty} They can go to a web address, Slack, Microsoft Teams or people by e-mail.</Empty>}
         columns={[
           { head: 'Name', cell: ({ id, attributes }) => <Link to={`${to}/${id}`}>{attributes.name}</Link> },
           { head: 'Destination', cell: (configuration) => whom(configuration) },
@@ -93,8 +77,7 @@ export function NotificationList({
           },
         ]}
       />
-      {adds || configurations.data === undefined || configurations.data.data.length === 0 ? null : button}
-    </>
+    </section>
   );
 }
 
@@ -112,52 +95,5 @@ function LastTry({ configuration }: { readonly configuration: Configuration }) {
       {last.successful === 'true' ? <Badge tone="green">arrived</Badge> : <Badge tone="red">failed</Badge>}
       <Time at={last['sent-at']} />
     </span>
-  );
-}
-
-function NewConfiguration({
-  subject: { type, id },
-  to,
-  onClose,
-}: {
-  readonly subject: Subject;
-  readonly to: string;
-  readonly onClose: () => void;
-}) {
-  const navigate = useNavigate();
-  const draft = useDraft(newConfiguration);
-  const { value } = draft;
-  const add = useChange(
-    (api) => {
-      const attributes = {
-        ...sentConfiguration(value),
-        name: value.name,
-        'destination-type': value['destination-type'],
-        ...(value['destination-type'] === 'email' ? { url: null } : { 'email-addresses': [] }),
-      };
-      const body = { data: { type: 'notification-configurations' as const, attributes } };
-      return type === 'workspaces'
-        ? api.POST('/api/v2/workspaces/{workspace_id}/notification-configurations', {
-            params: { path: { workspace_id: id } },
-            body,
-          })
-        : api.POST('/api/v2/projects/{project_id}/notification-configurations', {
-            params: { path: { project_id: id } },
-            body,
-          });
-    },
-    ({ data }) => void navigate({ to: `${to}/${data?.id}` }),
-  );
-  return (
-    <Form
-      layout="panel"
-      title="New notification"
-      action="Save notification"
-      change={add}
-      onSend={() => add.mutate()}
-      onBack={onClose}
-    >
-      <ConfigurationFields draft={draft} error={add.error} stored={false} />
-    </Form>
   );
 }

@@ -7,6 +7,7 @@ import { WorkspaceHead } from '../workspace/head';
 import { useWorkspace } from '../workspace/use-workspace';
 import { NotificationConfiguration, useConfiguration } from './configuration';
 import { NotificationList } from './list';
+import { NewConfiguration } from './new-configuration';
 
 const useId = () => (useParams({ strict: false }) as { notification?: string }).notification ?? '';
 
@@ -24,6 +25,21 @@ export function WorkspaceNotifications() {
           to={`${to}/notifications`}
           forbidden={rule(workspace.attributes.permissions['can-update'], 'can-update')}
         />
+      )}
+      <SameByApi path={`workspaces/${workspace?.id ?? '…'}/notification-configurations`} />
+    </div>
+  );
+}
+
+/** The page that creates one. */
+export function NewWorkspaceNotification() {
+  const { to, workspace } = useWorkspace();
+  return (
+    <div className="stack">
+      <WorkspaceHead />
+      <h2>Create notification</h2>
+      {workspace === undefined ? null : (
+        <NewConfiguration subject={{ type: 'workspaces', id: workspace.id }} to={`${to}/notifications`} />
       )}
       <SameByApi path={`workspaces/${workspace?.id ?? '…'}/notification-configurations`} />
     </div>
@@ -80,6 +96,18 @@ export function ProjectNotifications() {
           forbidden={rule(found.attributes.permissions['can-update'], 'can-update', 'an administrator of the project')}
         />
       )}
+      <SameByApi path={`projects/${id}/notification-configurations`} />
+    </div>
+  );
+}
+
+/** The page that creates one. */
+export function NewProjectNotification() {
+  const { id, to, crumbs } = useProject();
+  return (
+    <div className="stack">
+      <PageHead title="Create notification" crumbs={[...crumbs, { label: 'Notifications', to }]} />
+      <NewConfiguration subject={{ type: 'projects', id }} to={to} />
       <SameByApi path={`projects/${id}/notification-configurations`} />
     </div>
   );

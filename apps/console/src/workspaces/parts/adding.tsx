@@ -1,23 +1,31 @@
-import { type ReactNode, useState } from 'react';
-import { Button } from '../../design/button';
+import { Link } from '@tanstack/react-router';
+import { Plus } from 'lucide-react';
+import type { ReactNode } from 'react';
+import { CreateButton } from '../../design/button';
+import { Creator } from './opener';
 
-/** What a page can add. */
-export interface Adding {
-  /** The text of the button: "New project". */
+/** What a page can add: by a dialog, or, if it has many fields, by a page. */
+export type Adding = {
+  /** The action and its object: "Create project". */
   readonly label: string;
   readonly forbidden?: string | undefined;
-  readonly form: (close: () => void) => ReactNode;
-}
+} & ({ readonly form: (close: () => void) => ReactNode } | { readonly to: string });
 
-/** The button in the page head, and the form below it that the button opens and closes. */
-export function useAdding(adding: Adding | undefined) {
-  const [isOpen, setOpen] = useState(false);
-  if (adding === undefined) return { button: undefined, form: null };
-  const { label, forbidden, form } = adding;
-  const button = (
-    <Button kind="primary" forbidden={forbidden} onClick={() => setOpen(!isOpen)}>
+/** The button that adds something, in the head of a page or in an empty list. */
+export function AddButton(adding: Adding) {
+  const { label, forbidden } = adding;
+  if ('form' in adding) {
+    return (
+      <Creator label={label} forbidden={forbidden}>
+        {adding.form}
+      </Creator>
+    );
+  }
+  if (forbidden !== undefined) return <CreateButton forbidden={forbidden}>{label}</CreateButton>;
+  return (
+    <Link className="button primary" to={adding.to}>
+      <Plus size={16} aria-hidden="true" />
       {label}
-    </Button>
+    </Link>
   );
-  return { button, form: isOpen ? form(() => setOpen(false)) : null };
 }

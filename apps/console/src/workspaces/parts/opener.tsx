@@ -1,15 +1,8 @@
+import { type LucideIcon, Plus } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
 import { Button } from '../../design/button';
 
-/** A button with the form or dialog that it opens. */
-export function Opener({
-  label,
-  text = label,
-  kind,
-  small,
-  forbidden,
-  children,
-}: {
+interface OpenerProps {
   /** The action and its object: "Delete web". */
   readonly label: string;
   /** The text of the button, if shorter than the label. */
@@ -17,13 +10,23 @@ export function Opener({
   readonly kind?: 'primary' | 'danger' | 'quiet';
   readonly small?: boolean;
   readonly forbidden?: string | undefined;
+  readonly icon?: LucideIcon;
   readonly children: (close: () => void) => ReactNode;
-}) {
+}
+
+/** The button that creates one of what a page or a section lists, with its dialog. */
+export const Creator = (props: Omit<OpenerProps, 'kind' | 'icon' | 'text'>) => (
+  <Opener {...props} kind="primary" icon={Plus} />
+);
+
+/** A button with the form or dialog that it opens. */
+export function Opener({ label, text = label, kind, small, forbidden, icon, children }: OpenerProps) {
   const [open, setOpen] = useState(false);
   return (
     <>
       <Button
         {...(kind ? { kind } : {})}
+        {...(icon ? { icon } : {})}
         {...(text === label ? {} : { label })}
         small={small ?? false}
         forbidden={forbidden}

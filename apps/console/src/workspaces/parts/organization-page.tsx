@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { PageHead } from '../../design/page';
 import { organizationCrumbs, useOrganizationName } from '../api';
-import { type Adding, useAdding } from './adding';
+import { AddButton, type Adding } from './adding';
 import { SameByApi } from './same-by-api';
 
 /** A page of an organization: its head, what can be added, and the equivalent API call. */
@@ -21,13 +21,15 @@ export function OrganizationPage({
   readonly children: ReactNode;
 }) {
   const name = useOrganizationName();
-  const { button, form } = useAdding(adding);
   return (
     <div className="stack">
-      <PageHead title={title} crumbs={organizationCrumbs(name, { label: title })} actions={button}>
+      <PageHead
+        title={title}
+        crumbs={organizationCrumbs(name, { label: title })}
+        actions={adding === undefined ? undefined : <AddButton {...adding} />}
+      >
         {about}
       </PageHead>
-      {form}
       {children}
       <SameByApi path={`organizations/${name}/${path}`} />
     </div>

@@ -48,7 +48,7 @@ export function DryRuns() {
       <PageHead
         title="Dry runs"
         crumbs={organizationCrumbs(org, { label: 'Policy dry runs' })}
-        actions={<NewDryRunButton org={org} kind="primary" />}
+        actions={<NewDryRunButton org={org} />}
       >
         <PolicyTabs org={org} />
       </PageHead>
@@ -77,17 +77,9 @@ export function DryRuns() {
 }
 
 /** Starts a dry run of the policy shown or of those that are chosen. */
-export function NewDryRunButton({
-  org,
-  policy,
-  kind,
-}: {
-  readonly org: string;
-  readonly policy?: string;
-  readonly kind?: 'primary';
-}) {
+export function NewDryRunButton({ org, policy }: { readonly org: string; readonly policy?: string }) {
   return (
-    <Opener label="New dry run" forbidden={useForbidden()} {...(kind ? { kind } : {})}>
+    <Opener label="Start dry run" forbidden={useForbidden()} kind="primary">
       {(close) => <NewDryRun org={org} policy={policy} onClose={close} />}
     </Opener>
   );
@@ -129,7 +121,7 @@ function NewDryRun({
   );
   return (
     <FormDialog
-      title="New dry run"
+      title="Start dry run"
       action="Start dry run"
       change={start}
       forbidden={policies.length + sets.length === 0 ? 'Choose a policy or a policy set first.' : undefined}

@@ -13,7 +13,7 @@ import { useFilters } from '../filters';
 import { DangerZone } from '../parts/danger-zone';
 import { fieldsOf, useDraft } from '../parts/draft';
 import { Loaded } from '../parts/loaded';
-import { Opener } from '../parts/opener';
+import { Creator } from '../parts/opener';
 import { ResourceTable } from '../parts/resource-table';
 import { SameByApi } from '../parts/same-by-api';
 import { SearchBox } from '../parts/search-box';
@@ -43,9 +43,9 @@ export function Policies() {
         title="Policies"
         crumbs={organizationCrumbs(org, { label: 'Policies' })}
         actions={
-          <Opener label="New policy" kind="primary" forbidden={useForbidden()}>
+          <Creator label="Create policy" forbidden={useForbidden()}>
             {(close) => <NewPolicy org={org} onClose={close} />}
-          </Opener>
+          </Creator>
         }
       >
         <PolicyTabs org={org} />
@@ -95,7 +95,7 @@ function NewPolicy({ org, onClose }: { readonly org: string; readonly onClose: (
   const { field } = fieldsOf(draft, create.error);
   return (
     <FormDialog
-      title="New policy"
+      title="Create policy"
       action="Create policy"
       change={create}
       onBack={onClose}

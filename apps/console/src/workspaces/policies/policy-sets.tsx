@@ -13,7 +13,7 @@ import { DangerZone } from '../parts/danger-zone';
 import { fieldsOf, useDraft } from '../parts/draft';
 import { Loaded } from '../parts/loaded';
 import { Members } from '../parts/members';
-import { Opener } from '../parts/opener';
+import { Creator } from '../parts/opener';
 import { RemoveButton } from '../parts/remove-button';
 import { ResourceTable } from '../parts/resource-table';
 import { SameByApi } from '../parts/same-by-api';
@@ -56,9 +56,9 @@ export function PolicySets() {
         title="Policy sets"
         crumbs={organizationCrumbs(org, { label: 'Policy sets' })}
         actions={
-          <Opener label="New policy set" kind="primary" forbidden={useForbidden()}>
+          <Creator label="Create policy set" forbidden={useForbidden()}>
             {(close) => <NewSet org={org} onClose={close} />}
-          </Opener>
+          </Creator>
         }
       >
         <PolicyTabs org={org} />
@@ -108,7 +108,7 @@ function NewSet({ org, onClose }: { readonly org: string; readonly onClose: () =
   const { field, check } = fieldsOf(draft, create.error);
   return (
     <FormDialog
-      title="New policy set"
+      title="Create policy set"
       action="Create policy set"
       change={create}
       onBack={onClose}
@@ -306,9 +306,9 @@ function Parameters({ id, forbidden }: { readonly id: string; readonly forbidden
     <section className="stack-tight" aria-labelledby="parameters">
       <div className="row spread">
         <h2 id="parameters">Parameters</h2>
-        <Opener label="New parameter" forbidden={forbidden}>
+        <Creator label="Create parameter" forbidden={forbidden}>
           {(close) => <NewParameter id={id} onClose={close} />}
-        </Opener>
+        </Creator>
       </div>
       <ResourceTable
         label="Parameters"
@@ -358,7 +358,7 @@ function NewParameter({ id, onClose }: { readonly id: string; readonly onClose: 
   const { field, check } = fieldsOf(draft, create.error);
   return (
     <FormDialog
-      title="New parameter"
+      title="Create parameter"
       action="Create parameter"
       change={create}
       onBack={onClose}

@@ -10,9 +10,11 @@ import { DangerZone } from '../parts/danger-zone';
 import { fieldsOf, useDraft } from '../parts/draft';
 import { Loaded } from '../parts/loaded';
 import { SameByApi } from '../parts/same-by-api';
+import { NewWorkspace } from '../workspace/new-workspace';
 import { ProjectAccess } from './project-access';
+import { ProjectWorkspaces } from './project-workspaces';
 
-/** One project: its settings, and the teams with access. */
+/** One project: its workspaces, its settings, and the teams with access. */
 export function Project() {
   const organization = useOrganizationName();
   const { project: id = '' } = useParams({ strict: false }) as { project?: string };
@@ -29,6 +31,7 @@ export function Project() {
           { label: 'Projects', to: `/organizations/${encodeURIComponent(organization)}/projects` },
           { label: found?.attributes.name ?? '…' },
         )}
+        actions={found ? <NewWorkspace org={organization} within={found} /> : undefined}
       />
       <Loaded query={project} rows={8}>
         {({ data }) =>
@@ -39,20 +42,12 @@ export function Project() {
                 <dd>
                   <Copied text={data.id} what="project id" />
                 </dd>
-                <dt>Workspaces</dt>
-                <dd>
-                  <Link
-                    to={`/organizations/${encodeURIComponent(organization)}`}
-                    search={{ project: data.id } as never}
-                  >
-                    {data.attributes['workspace-count'].toLocaleString('en')}
-                  </Link>
-                </dd>
                 <dt>Created</dt>
                 <dd>
                   <Time at={data.attributes['created-at']} />
                 </dd>
               </dl>
+              <ProjectWorkspaces project={data} organization={organization} />
               <ProjectAccess project={data} organization={organization} />
               <section className="stack-tight" aria-labelledby="notifications">
                 <h2 id="notifications">Notifications</h2>

@@ -1,6 +1,6 @@
 import { Link, useNavigate } from '@tanstack/react-router';
 import { TextField } from '../../design/field';
-import { Form } from '../../design/form';
+import { FormDialog } from '../../design/form';
 import { Empty } from '../../design/page';
 import { Time } from '../../design/time';
 import { rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
@@ -27,7 +27,7 @@ export function Projects() {
       title="Projects"
       path="projects"
       adding={{
-        label: 'New project',
+        label: 'Create project',
         forbidden,
         form: (close) => <NewProject organization={name} onClose={close} />,
       }}
@@ -90,9 +90,8 @@ function NewProject({ organization, onClose }: { readonly organization: string; 
   );
   const { field } = fieldsOf(draft, create.error);
   return (
-    <Form
-      layout="panel"
-      title="New project"
+    <FormDialog
+      title="Create project"
       action="Create project"
       change={create}
       onSend={() => create.mutate()}
@@ -100,6 +99,6 @@ function NewProject({ organization, onClose }: { readonly organization: string; 
     >
       <TextField label="Name" required autoFocus {...field('name')} />
       <TextField label="Description" {...field('description')} />
-    </Form>
+    </FormDialog>
   );
 }

@@ -14,7 +14,7 @@ import { useFilters } from '../filters';
 import { ArchiveField, uploadArchive } from '../parts/archive';
 import { fieldsOf, useDraft } from '../parts/draft';
 import { Loaded } from '../parts/loaded';
-import { Opener } from '../parts/opener';
+import { Creator, Opener } from '../parts/opener';
 import { RemoveButton } from '../parts/remove-button';
 import { ResourceTable } from '../parts/resource-table';
 import { SameByApi } from '../parts/same-by-api';
@@ -51,7 +51,7 @@ export function ModuleTests() {
         actions={
           module === undefined ? undefined : (
             <Opener
-              label="New test run"
+              label="Start test run"
               kind="primary"
               forbidden={forbidden ?? (isOff ? 'The tests of this module are off: enable them first.' : undefined)}
             >
@@ -204,7 +204,7 @@ function NewTestRun({
   const { field, check } = fieldsOf(draft, start.error);
   return (
     <FormDialog
-      title="New test run"
+      title="Start test run"
       action="Start test run"
       change={start}
       forbidden={archive === undefined ? 'Choose an archive first.' : valuesProblem(draft.value.variables)}
@@ -245,9 +245,9 @@ function Variables({ module, forbidden }: { readonly module: Module; readonly fo
     <section className="stack-tight" aria-labelledby="variables">
       <div className="panel-head">
         <h2 id="variables">Variables</h2>
-        <Opener label="New variable" forbidden={forbidden}>
+        <Creator label="Create variable" forbidden={forbidden}>
           {(close) => <VariableDialog home={home} onClose={close} />}
-        </Opener>
+        </Creator>
       </div>
       <ResourceTable
         label="Variables"

@@ -19,6 +19,7 @@ import { DangerZone } from '../parts/danger-zone';
 import { fieldsOf, useDraft } from '../parts/draft';
 import { Loaded } from '../parts/loaded';
 import { Opener } from '../parts/opener';
+import { Readme } from '../parts/readme';
 import { RemoveButton } from '../parts/remove-button';
 import { SameByApi } from '../parts/same-by-api';
 import { Status } from '../parts/states';
@@ -224,12 +225,7 @@ function Docs({ module, version }: { readonly module: Module; readonly version: 
     <Loaded query={docs} rows={6}>
       {({ root, submodules }) => (
         <>
-          {root.readme === '' ? null : (
-            <section className="stack-tight" aria-labelledby="readme">
-              <h2 id="readme">README</h2>
-              <pre className="code-block readme">{root.readme}</pre>
-            </section>
-          )}
+          <Readme text={root.readme} />
           <section className="stack-tight" aria-labelledby="inputs">
             <h2 id="inputs">Inputs</h2>
             {root.inputs.length === 0 ? <p className="second">None.</p> : null}

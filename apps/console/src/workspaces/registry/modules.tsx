@@ -6,7 +6,7 @@ import { Time } from '../../design/time';
 import { organizationCrumbs, rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
 import { useFilters } from '../filters';
 import { fieldsOf, useDraft } from '../parts/draft';
-import { Opener } from '../parts/opener';
+import { Creator, Opener } from '../parts/opener';
 import { ResourceTable } from '../parts/resource-table';
 import { SameByApi } from '../parts/same-by-api';
 import { SearchBox } from '../parts/search-box';
@@ -51,9 +51,9 @@ export function Modules() {
             <Opener label="Publish from Git" forbidden={forbidden}>
               {(close) => <FromGit org={org} onClose={close} />}
             </Opener>
-            <Opener label="New module" kind="primary" forbidden={forbidden}>
+            <Creator label="Create module" forbidden={forbidden}>
               {(close) => <NewModule org={org} onClose={close} />}
-            </Opener>
+            </Creator>
           </>
         }
       >
@@ -108,7 +108,7 @@ function NewModule({ org, onClose }: { readonly org: string; readonly onClose: (
   const { field } = fieldsOf(draft, create.error);
   return (
     <FormDialog
-      title="New module"
+      title="Create module"
       action="Create module"
       change={create}
       onBack={onClose}
@@ -157,8 +157,8 @@ function FromGit({ org, onClose }: { readonly org: string; readonly onClose: () 
   const { field } = fieldsOf(draft, create.error);
   return (
     <FormDialog
-      title="Publish a module from Git"
-      action="Publish module"
+      title="Publish from Git"
+      action="Publish from Git"
       change={create}
       forbidden={connections.isEmpty ? 'There is no connection to a Git host yet.' : undefined}
       onBack={onClose}

@@ -11,7 +11,7 @@ import { useFilters } from '../filters';
 import { DangerZone } from '../parts/danger-zone';
 import { fieldsOf, useDraft } from '../parts/draft';
 import { Loaded } from '../parts/loaded';
-import { Opener } from '../parts/opener';
+import { Creator } from '../parts/opener';
 import { RemoveButton } from '../parts/remove-button';
 import { ResourceTable } from '../parts/resource-table';
 import { SameByApi } from '../parts/same-by-api';
@@ -49,9 +49,9 @@ export function Providers() {
         title="Providers"
         crumbs={organizationCrumbs(org, { label: 'Registry' })}
         actions={
-          <Opener label="New provider" kind="primary" forbidden={forbidden}>
+          <Creator label="Create provider" forbidden={forbidden}>
             {(close) => <NewProvider org={org} onClose={close} />}
-          </Opener>
+          </Creator>
         }
       >
         <RegistryTabs org={org} />
@@ -103,7 +103,7 @@ function NewProvider({ org, onClose }: { readonly org: string; readonly onClose:
   const { field } = fieldsOf(draft, create.error);
   return (
     <FormDialog
-      title="New provider"
+      title="Create provider"
       action="Create provider"
       change={create}
       onBack={onClose}
@@ -123,9 +123,9 @@ function SigningKeys({ org, forbidden }: { readonly org: string; readonly forbid
     <section className="stack-tight" aria-labelledby="keys">
       <div className="row spread">
         <h2 id="keys">Signing keys</h2>
-        <Opener label="Add key" forbidden={forbidden}>
+        <Creator label="Add key" forbidden={forbidden}>
           {(close) => <AddKey org={org} onClose={close} />}
-        </Opener>
+        </Creator>
       </div>
       <ResourceTable
         label="Signing keys"

@@ -1,6 +1,6 @@
 import { Copied } from '../../design/copy';
 import { TextField } from '../../design/field';
-import { Form } from '../../design/form';
+import { FormDialog } from '../../design/form';
 import { Empty } from '../../design/page';
 import { rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
 import { useFilters } from '../filters';
@@ -86,7 +86,7 @@ function NewKey({ organization, onClose }: { readonly organization: string; read
   };
   const { field } = fieldsOf(draft, add.error);
   return (
-    <Form layout="panel" title="Add SSH key" action="Add key" change={add} onSend={send} onBack={onClose}>
+    <FormDialog title="Add SSH key" action="Add SSH key" change={add} onSend={send} onBack={onClose}>
       <TextField label="Name" required autoFocus {...field('name')} />
       <TextField
         label="Private key"
@@ -96,6 +96,6 @@ function NewKey({ organization, onClose }: { readonly organization: string; read
         hint="With its first and last line, and without a passphrase."
         {...field('value')}
       />
-    </Form>
+    </FormDialog>
   );
 }

@@ -1,7 +1,7 @@
 import { Link, useNavigate } from '@tanstack/react-router';
 import type { Resource } from '../../api/workspaces';
 import { SelectField, TextField } from '../../design/field';
-import { Form } from '../../design/form';
+import { FormDialog } from '../../design/form';
 import { Empty } from '../../design/page';
 import { rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
 import { useFilters } from '../filters';
@@ -26,7 +26,7 @@ export function Teams() {
     <OrganizationPage
       title="Teams"
       path="teams"
-      adding={{ label: 'New team', forbidden, form: (close) => <NewTeam organization={name} onClose={close} /> }}
+      adding={{ label: 'Create team', forbidden, form: (close) => <NewTeam organization={name} onClose={close} /> }}
     >
       <SearchBox label="Team name" value={filters.q} onSearch={(q) => setFilters({ q })} />
       <ResourceTable
@@ -88,9 +88,8 @@ function NewTeam({ organization, onClose }: { readonly organization: string; rea
   );
   const { field } = fieldsOf(draft, create.error);
   return (
-    <Form
-      layout="panel"
-      title="New team"
+    <FormDialog
+      title="Create team"
       action="Create team"
       change={create}
       onSend={() => create.mutate()}
@@ -111,6 +110,6 @@ function NewTeam({ organization, onClose }: { readonly organization: string; rea
           { value: 'organization', label: 'Visible: every member of the organization' },
         ]}
       />
-    </Form>
+    </FormDialog>
   );
 }

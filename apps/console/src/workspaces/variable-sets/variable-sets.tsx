@@ -8,7 +8,7 @@ import { Empty, PageHead, SameBy, Skeleton } from '../../design/page';
 import { organizationCrumbs, rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
 import { fieldsOf, useDraft } from '../parts/draft';
 import { Members } from '../parts/members';
-import { Opener } from '../parts/opener';
+import { Creator, Opener } from '../parts/opener';
 import { RemoveButton } from '../parts/remove-button';
 import { ResourceTable } from '../parts/resource-table';
 import { VariableDialog, variablesOfSet } from '../workspace/variable-dialog';
@@ -33,9 +33,9 @@ export function VariableSets() {
         title="Variable sets"
         crumbs={organizationCrumbs(org, { label: 'Variable sets' })}
         actions={
-          <Opener label="New variable set" kind="primary" forbidden={rule(may, 'can-manage-varsets')}>
+          <Creator label="Create variable set" forbidden={rule(may, 'can-manage-varsets')}>
             {(close) => <SetDialog org={org} onClose={close} />}
-          </Opener>
+          </Creator>
         }
       />
       <ResourceTable
@@ -93,8 +93,8 @@ function SetDialog({
   const { field, check } = fieldsOf(draft, save.error);
   return (
     <FormDialog
-      title={set === undefined ? 'New variable set' : 'Change variable set'}
-      action="Save variable set"
+      title={set === undefined ? 'Create variable set' : 'Change variable set'}
+      action={set === undefined ? 'Create variable set' : 'Save changes'}
       change={save}
       onBack={onClose}
       onSend={() => save.mutate()}
@@ -152,9 +152,9 @@ export function VariableSetPage() {
               <Opener label="Change" forbidden={forbidden}>
                 {(close) => <SetDialog org={org} set={set} onClose={close} />}
               </Opener>
-              <Opener label="New variable" kind="primary" forbidden={forbidden}>
+              <Creator label="Create variable" forbidden={forbidden}>
                 {(close) => <VariableDialog home={home} onClose={close} />}
-              </Opener>
+              </Creator>
             </>
           )
         }

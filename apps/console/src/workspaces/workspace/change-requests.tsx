@@ -7,7 +7,7 @@ import { Empty, Skeleton } from '../../design/page';
 import { Time } from '../../design/time';
 import { rule, useChange, useRead } from '../api';
 import { useFilters } from '../filters';
-import { Opener } from '../parts/opener';
+import { Creator } from '../parts/opener';
 import { ResourceTable } from '../parts/resource-table';
 import { SameByApi } from '../parts/same-by-api';
 import { RequestFields, requestChange } from './change-request-form';
@@ -39,9 +39,9 @@ function List({ org, workspace: { id, attributes } }: { readonly org: string; re
     <section className="stack-tight" aria-labelledby="change-requests">
       <div className="panel-head">
         <h2 id="change-requests">Change requests</h2>
-        <Opener label="New change request" kind="primary" forbidden={forbidden}>
+        <Creator label="Create change request" forbidden={forbidden}>
           {(close) => <NewRequest org={org} id={id} onClose={close} />}
-        </Opener>
+        </Creator>
       </div>
       <ErrorNotice error={archive.error} />
       <ResourceTable
@@ -93,7 +93,7 @@ function NewRequest({ org, id, onClose }: { readonly org: string; readonly id: s
   const create = useChange((api) => requestChange(api, org, id, text), onClose);
   return (
     <FormDialog
-      title="New change request"
+      title="Create change request"
       action="Create change request"
       change={create}
       onBack={onClose}

@@ -20,7 +20,11 @@ export function NewRun({ workspace, org }: { readonly workspace: Workspace; read
   const elsewhere =
     mode === 'local' ? 'The execution mode is local: people plan and apply on their own machines.' : undefined;
   return (
-    <Opener label="New run" kind="primary" forbidden={elsewhere ?? rule(permissions['can-queue-run'], 'can-queue-run')}>
+    <Opener
+      label="Start run"
+      kind="primary"
+      forbidden={elsewhere ?? rule(permissions['can-queue-run'], 'can-queue-run')}
+    >
       {(close) => <RunDialog workspace={workspace} org={org} onClose={close} />}
     </Opener>
   );
@@ -60,7 +64,7 @@ function RunDialog({
   );
   return (
     <FormDialog
-      title={`New run in ${workspace.attributes.name}`}
+      title={`Start run in ${workspace.attributes.name}`}
       action={kind === 'destroy' ? 'Plan to destroy everything' : 'Start run'}
       change={start}
       onBack={onClose}

@@ -1,26 +1,34 @@
 import { useNavigate } from '@tanstack/react-router';
+import type { Resource } from '../../api/workspaces';
 import { SelectField, TextField } from '../../design/field';
 import { FormDialog } from '../../design/form';
 import { rule, useChange, useOrganization } from '../api';
 import { ChoiceField } from '../parts/choice-field';
 import { fieldsOf, useDraft } from '../parts/draft';
-import { Opener } from '../parts/opener';
+import { Creator } from '../parts/opener';
 import type { Workspace } from './use-workspace';
 
 type Mode = Workspace['attributes']['execution-mode'];
 
+interface NewWorkspaceProps {
+  readonly org: string;
+  /** The project that it is created in; otherwise it can be chosen. */
+  readonly within?: Resource<'ProjectsResource'>;
+}
+
 /** Creates a workspace. */
-export function NewWorkspace({ org }: { readonly org: string }) {
-  const may = useOrganization().data?.data?.attributes.permissions['can-create-workspace'];
+export function NewWorkspace({ org, within }: NewWorkspaceProps) {
+  const organization = useOrganization().data?.data;
+  const { permissions } = within?.attributes ?? organization?.attributes ?? {};
   return (
-    <Opener label="New workspace" kind="primary" forbidden={rule(may, 'can-create-workspace')}>
-      {(close) => <Create org={org} onClose={close} />}
-    </Opener>
+    <Creator label="Create workspace" forbidden={rule(permissions?.['can-create-workspace'], 'can-create-workspace')}>
+      {(close) => <Create org={org} {...(within ? { within } : {})} onClose={close} />}
+    </Creator>
   );
 }
 
-function Create({ org, onClose }: { readonly org: string; readonly onClose: () => void }) {
-  const draft = useDraft({ name: '', description: '', project: '', mode: '' as Mode | '' });
+function Create({ org, within, onClose }: NewWorkspaceProps & { readonly onClose: () => void }) {
+  const draft = useDraft({ name: '', description: '', project: within?.id ?? '', mode: '' as Mode | '' });
   const { name, description, project, mode } = draft.value;
   const navigate = useNavigate();
   const usual = useOrganization().data?.data?.relationships['default-project'].data?.id;
@@ -44,7 +52,7 @@ function Create({ org, onClose }: { readonly org: string; readonly onClose: () =
   const { field } = fieldsOf(draft, make.error);
   return (
     <FormDialog
-      title="New workspace"
+      title={within === undefined ? 'Create workspace' : `Create workspace in ${within.attributes.name}`}
       action="Create workspace"
       change={make}
       onBack={onClose}
@@ -52,15 +60,17 @@ function Create({ org, onClose }: { readonly org: string; readonly onClose: () =
     >
       <TextField label="Name" required autoFocus hint="Letters, numbers, dashes and underscores." {...field('name')} />
       <TextField label="Description" {...field('description')} />
-      <ChoiceField
-        label="Project"
-        kind="projects"
-        organization={org}
-        value={project}
-        onChange={draft.set('project')}
-        none="The default project"
-        leaveOut={({ id }) => id === usual}
-      />
+      {within === undefined ? (
+        <ChoiceField
+          label="Project"
+          kind="projects"
+          organization={org}
+          value={project}
+          onChange={draft.set('project')}
+          none="The default project"
+          leaveOut={({ id }) => id === usual}
+        />
+      ) : null}
       <SelectField
         label="Execution mode"
         {...field('mode')}

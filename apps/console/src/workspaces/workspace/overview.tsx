@@ -8,6 +8,7 @@ import { Notice } from '../../design/notice';
 import { SameBy, Skeleton } from '../../design/page';
 import { Time } from '../../design/time';
 import { exactly, includedOf, useRead } from '../api';
+import { Readme } from '../parts/readme';
 import { ResourceTable } from '../parts/resource-table';
 import { Status } from '../parts/states';
 import { kindOf, titleOf } from '../runs/run-types';
@@ -33,12 +34,7 @@ export function Overview() {
             {run === undefined ? <FirstSteps org={org} ws={ws} /> : <CurrentRun run={run} to={to} />}
             <Outputs workspace={workspace} />
             <Resources workspace={workspace} />
-            {readme === undefined ? null : (
-              <section className="stack-tight">
-                <h2>README</h2>
-                <pre className="readme">{readme.attributes['raw-markdown']}</pre>
-              </section>
-            )}
+            <Readme text={readme?.attributes['raw-markdown']} />
           </div>
           <aside>
             <Facts workspace={workspace} project={project?.attributes.name} />

@@ -46,7 +46,7 @@ function List({ to, workspace }: { readonly to: string; readonly workspace: Work
     <section className="stack-tight" aria-labelledby="queries">
       <div className="panel-head">
         <h2 id="queries">Queries</h2>
-        <Opener label="New query" kind="primary" forbidden={mayQuery(workspace)}>
+        <Opener label="Start query" kind="primary" forbidden={mayQuery(workspace)}>
           {(close) => <NewQuery to={to} workspace={workspace} onClose={close} />}
         </Opener>
       </div>
@@ -102,7 +102,7 @@ function NewQuery({
   const { field, check } = fieldsOf(draft, start.error);
   return (
     <FormDialog
-      title="New query"
+      title="Start query"
       action="Start query"
       change={start}
       forbidden={valuesProblem(draft.value.variables)}

@@ -79,9 +79,15 @@ export function VariableDialog({
     onClose,
   );
   const { field, check } = fieldsOf(draft, save.error);
-  const title = variable === undefined ? 'New variable' : `Change ${was?.key}`;
+  const title = variable === undefined ? 'Create variable' : `Change ${was?.key}`;
   return (
-    <FormDialog title={title} action="Save variable" change={save} onBack={onClose} onSend={() => save.mutate()}>
+    <FormDialog
+      title={title}
+      action={variable === undefined ? title : 'Save changes'}
+      change={save}
+      onBack={onClose}
+      onSend={() => save.mutate()}
+    >
       <TextField label="Key" required autoFocus={was === undefined} {...field('key')} />
       <TextField
         label="Value"

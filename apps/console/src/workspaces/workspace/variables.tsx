@@ -3,7 +3,7 @@ import type { Resource } from '../../api/workspaces';
 import { Badge } from '../../design/badge';
 import { Empty, SameBy } from '../../design/page';
 import { rule, useRead } from '../api';
-import { Opener } from '../parts/opener';
+import { Creator, Opener } from '../parts/opener';
 import { RemoveButton } from '../parts/remove-button';
 import { ResourceTable } from '../parts/resource-table';
 import { WorkspaceHead } from './head';
@@ -40,9 +40,9 @@ export function Variables() {
       <WorkspaceHead />
       <div className="row spread">
         <h2>Variables</h2>
-        <Opener label="New variable" kind="primary" forbidden={forbidden}>
+        <Creator label="Create variable" forbidden={forbidden}>
           {(close) => <VariableDialog home={home} onClose={close} />}
-        </Opener>
+        </Creator>
       </div>
       {workspace !== undefined && !mayRead ? (
         <p className="second">Reading variables needs can-read-variable.</p>

@@ -21,6 +21,7 @@ import type { Mark } from './marks';
 import { NewWorkspace } from './new-workspace';
 import { OrganizationHealth } from './organization-health';
 import type { Workspace } from './use-workspace';
+import { workspaceSorts } from './workspace-sorts';
 
 const pageSize = 100;
 
@@ -32,11 +33,6 @@ interface WorkspaceFilters {
   readonly sort?: string;
 }
 
-const sorts = [
-  { value: '', label: 'Name' },
-  { value: '-current-run.created-at', label: 'Latest run' },
-  { value: '-latest-change-at', label: 'Latest change' },
-];
 /** The maximum number of workspaces that can be chosen at once. */
 const mostChosen = 1000;
 
@@ -90,7 +86,12 @@ export function Workspaces() {
           onChange={(status) => change({ status })}
           options={statusOptions}
         />
-        <SelectField label="Sort by" value={sort ?? ''} onChange={(sort) => change({ sort })} options={sorts} />
+        <SelectField
+          label="Sort by"
+          value={sort ?? ''}
+          onChange={(sort) => change({ sort })}
+          options={workspaceSorts}
+        />
       </search>
       <List key={org} org={org} filters={filters} hasFilters={hasFilters} />
       <SameBy

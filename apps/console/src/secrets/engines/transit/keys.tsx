@@ -1,7 +1,7 @@
-import { LockKeyhole, Plus } from 'lucide-react';
+import { LockKeyhole } from 'lucide-react';
 import { useState } from 'react';
 import { Badge } from '../../../design/badge';
-import { Button } from '../../../design/button';
+import { CreateButton } from '../../../design/button';
 import { encodedPath, useList } from '../../reads';
 import { RecordTable } from '../record-table';
 import { spanOf } from '../ttl-field';
@@ -12,11 +12,7 @@ import { NewKey } from './new-key';
 export function Keys({ mount }: { readonly mount: string }) {
   const names = useList(`${encodedPath(mount)}keys`);
   const [adding, setAdding] = useState(false);
-  const add = (
-    <Button kind="primary" icon={Plus} onClick={() => setAdding(true)}>
-      Create key
-    </Button>
-  );
+  const add = <CreateButton onClick={() => setAdding(true)}>Create key</CreateButton>;
   return (
     <>
       <RecordTable<TransitKey>

@@ -1,0 +1,19 @@
+import { lazy, Suspense } from 'react';
+import { Skeleton } from '../../design/page';
+
+const Markdown = lazy(() => import('../../design/markdown'));
+
+/** The README of a configuration or a module. What renders it loads when there is one. */
+export function Readme({ text }: { readonly text: string | undefined }) {
+  if (text === undefined || text.trim() === '') return null;
+  return (
+    <section className="stack-tight" aria-labelledby="readme">
+      <h2 id="readme">README</h2>
+      <div className="readme">
+        <Suspense fallback={<Skeleton rows={3} />}>
+          <Markdown text={text} />
+        </Suspense>
+      </div>
+    </section>
+  );
+}
