@@ -154,11 +154,13 @@ export const LOOK_AT_PREFIX: Statement = {
      ORDER BY path LIMIT 1000) e`,
 };
 
+// The server would plan a look-up by arrays again each time, because it sees how short they are; it does not look into a
+// subquery.
 /** $1 mounts, $2 paths, $3 now. The witness is missing for entries that were never rewritten. */
 export const READ_ENTRIES: Statement = {
   name: 'entry-read',
   text: `SELECT e.mount_id, e.path, e.revision, e.sealed, e.expires_at_ms, w.stamp
-    FROM unnest($1::uuid[], $2::text[]) AS i(mount_id, path)
+    FROM unnest((SELECT $1::uuid[]), (SELECT $2::text[])) AS i(mount_id, path)
     JOIN entry e ON e.mount_id = i.mount_id AND e.path = i.path
     LEFT JOIN entry_witness w ON w.mount_id = e.mount_id AND w.path = e.path
    WHERE e.expires_at_ms IS NULL OR e.expires_at_ms > $3`,

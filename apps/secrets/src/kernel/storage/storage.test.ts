@@ -48,6 +48,17 @@ describe('entries', () => {
     expect(found.map((entry) => entry?.value.toString())).toEqual(['m/3', undefined, 'm/1', 'm/3']);
   });
 
+  it('are read by a statement that is not planned again each time', async () => {
+    const node = await test.another({ maxConnections: 1 });
+    for (let n = 0; n < 12; n += 1) await node.entries.readMany([{ mountId, path: `none/${n}` }]);
+    const { rows } = await node.database.query<{ plans: string }>(
+      "SELECT custom_plans::text AS plans FROM pg_prepared_statements WHERE name = 'entry-read'",
+    );
+    expect(Number(rows[0]!.plans)).toBeLessThan(8);
+    await node.stop();
+    await until(() => test.storage.changes.others === 0);
+  });
+
   it('expire', async () => {
     // Its clock is ahead of all other nodes, because they would delete expired entries.
     const clock = manualClock(Date.now() + 3_600_000);
