@@ -23,7 +23,7 @@ export const addressBlocks = z.string().transform((text, context) => {
   return blocks;
 });
 
-/** Tokens chosen by an operator: long enough that they cannot be guessed. */
+/** Tokens that an operator chose, long enough that no one can guess them. */
 const workerTokens = z.string().transform((text, context): readonly string[] => {
   const tokens = text.split(',').flatMap((entry) => entry.trim() || []);
   if (tokens.length === 0 || !tokens.every((token) => /^[\x21-\x7e]{32,512}$/.test(token))) {
