@@ -56,7 +56,7 @@ describe('configuration', () => {
     [
       'SECRETS_TRUSTED_PROXY_SECRET',
       'x'.repeat(32),
-      'SECRETS_TRUSTED_PROXY_SECRET needs SECRETS_TRUSTED_PROXIES: no other peer is asked for it',
+      'SECRETS_TRUSTED_PROXY_SECRET needs SECRETS_TRUSTED_PROXIES: only these proxies send it',
     ],
     ['SECRETS_TRUSTED_PROXY_SECRET', 'short', 'SECRETS_TRUSTED_PROXY_SECRET: must have at least 32 characters'],
     ['SECRETS_TRUSTED_PROXY_SECRET', ' , ', 'SECRETS_TRUSTED_PROXY_SECRET: must have at least 32 characters'],

@@ -64,87 +64,90 @@ const Variables = z.object({
   SECRETS_SEAL_KEY: z
     .string()
     .optional()
-    .describe('The key that wraps all others: 32 bytes, hex or base64. Losing it loses every secret.'),
-  SECRETS_SEAL_KEY_FILE: z.string().optional().describe('File with that key.'),
-  SECRETS_PREVIOUS_SEAL_KEY: z.string().optional().describe('The key before the last change, for one start.'),
-  SECRETS_PREVIOUS_SEAL_KEY_FILE: z.string().optional().describe('File with the previous key.'),
+    .describe('The key that encrypts all other keys: 32 bytes, hex or base64. Without it, all secrets are lost.'),
+  SECRETS_SEAL_KEY_FILE: z.string().optional().describe('File with the seal key.'),
+  SECRETS_PREVIOUS_SEAL_KEY: z
+    .string()
+    .optional()
+    .describe('The previous seal key, for the first start after a change.'),
+  SECRETS_PREVIOUS_SEAL_KEY_FILE: z.string().optional().describe('File with the previous seal key.'),
   SECRETS_PUBLIC_URL: webAddress
     .optional()
-    .describe('Where others reach the service; the start of the issuer in its identity tokens.'),
+    .describe('Address at which clients reach the service. The issuer of its identity tokens begins with it.'),
   SECRETS_TLS_CLIENT_CERTIFICATES: onOff(true).describe(
-    'With TLS: request a client certificate, for auth/cert; clients without one are served as well.',
+    'With TLS: ask for a client certificate, for auth/cert. Clients can still connect without one.',
   ),
   SECRETS_CLIENT_CERTIFICATE_HEADER: z
     .string()
     .regex(/^[A-Za-z0-9-]+$/, 'is not the name of a header')
     .transform((name) => name.toLowerCase())
     .optional()
-    .describe(
-      'Header in which trusted proxies send the certificate of their client: escaped PEM, or as RFC 9440 says.',
-    ),
-  SECRETS_AUDIT_FILE: z.string().optional().describe('File that audit lines are appended to, as device file/.'),
-  SECRETS_AUDIT_STDOUT: onOff(false).describe('Write audit lines to standard output, as device stdout/.'),
-  SECRETS_AUDIT_TABLE: onOff(false).describe('Also record changes in a hash-chained table: sys/audit-chain.'),
-  SECRETS_AUDIT_READS: onOff(false).describe('Also record who read which secret in a table: sys/audit-reads.'),
+    .describe('Header in which trusted proxies send the client’s certificate: escaped PEM, or the format of RFC 9440.'),
+  SECRETS_AUDIT_FILE: z.string().optional().describe('File to which audit lines are appended (device file/).'),
+  SECRETS_AUDIT_STDOUT: onOff(false).describe('Write audit lines to standard output (device stdout/).'),
+  SECRETS_AUDIT_TABLE: onOff(false).describe('Also record changes in a hash-chained table (sys/audit-chain).'),
+  SECRETS_AUDIT_READS: onOff(false).describe('Also record in a table who read which secret (sys/audit-reads).'),
   SECRETS_AUDIT_READS_DAYS: wholeNumber(1, 3650).default(90).describe('Days for which recorded reads are kept.'),
   SECRETS_AUDIT_BY_API_DIRECTORY: z
     .string()
     .optional()
-    .describe('Turns on sys/audit/:path: directory for the files of devices enabled there, and for nothing else.'),
+    .describe('Turns on sys/audit/:path for file devices. Directory for their files; use it for nothing else.'),
   SECRETS_AUDIT_BY_API_RECEIVERS: receivers.describe(
-    'Turns on devices of the types socket, syslog and http by API: addresses or CIDR blocks that they may be in, and syslog for the daemon of the machine.',
+    'Turns on sys/audit/:path for devices of the types socket, syslog and http. Addresses or CIDR blocks that they may send to, and syslog for the syslog daemon of the machine.',
   ),
   SECRETS_AUDIT_SYSLOG: receiver(syslogAt, 'udp://, tcp:// or tls://host:port, or unix:///dev/log').describe(
-    'Syslog server that audit lines are sent to, as device syslog/: udp://, tcp:// or tls://host:port, or unix:///path; ?facility=AUTH&tag=keystead may follow.',
+    'Syslog server to which audit lines are sent (device syslog/): udp://, tcp:// or tls://host:port, or unix:///path; ?facility=AUTH&tag=keystead may follow.',
   ),
   SECRETS_AUDIT_SOCKET: receiver(socketAt, 'udp://, tcp:// or tls://host:port, or unix:///path').describe(
-    'Where audit lines are sent as they are, as device socket/: tcp://, tls:// or udp://host:port, or unix:///path.',
+    'Address to which audit lines are sent without changes (device socket/): tcp://, tls:// or udp://host:port, or unix:///path.',
   ),
   SECRETS_AUDIT_HTTP: z
     .url({ protocol: /^https?$/ })
     .optional()
-    .describe('Address that audit lines are posted to, as device http/.'),
+    .describe('Address to which audit lines are posted (device http/).'),
   SECRETS_AUDIT_HTTP_HEADERS: parsed(readHeaders)
     .optional()
     .describe(
-      'Headers sent with them, as name=value,…, values percent-encoded. Also as SECRETS_AUDIT_HTTP_HEADERS_FILE.',
+      'Headers of these requests: name=value,…, with percent-encoded values. Also as SECRETS_AUDIT_HTTP_HEADERS_FILE.',
     ),
-  SECRETS_AUDIT_SYNC: onOff(false).describe('Wait until audit lines are on the disk.'),
+  SECRETS_AUDIT_SYNC: onOff(false).describe('Wait until audit lines are written to disk.'),
   SECRETS_ACME_NETWORKS: networks
     .optional()
     .describe('Private addresses or CIDR blocks that ACME challenges may lead to, in addition to public ones.'),
   SECRETS_DEFAULT_MOUNTS: z
     .string()
     .default('auth/cloudone,scheduler,cloudtwo')
-    .describe('Mounts of a new installation in addition to the fixed ones; none for no others.'),
-  SECRETS_DEFAULT_LEASE_TTL: seconds(768 * 3600).describe('Default lifetime.'),
-  SECRETS_MAX_LEASE_TTL: seconds(768 * 3600).describe('Maximum lifetime, unless a mount sets another.'),
+    .describe('Mounts of a new installation in addition to the fixed mounts. none: no others.'),
+  SECRETS_DEFAULT_LEASE_TTL: seconds(768 * 3600).describe('Default lifetime of tokens and leases.'),
+  SECRETS_MAX_LEASE_TTL: seconds(768 * 3600).describe(
+    'Maximum lifetime of tokens and leases, unless a mount sets another.',
+  ),
   SECRETS_REQUEST_TIMEOUT: seconds(90).describe('How long a request may take.'),
   SECRETS_FAMILY_HEADERS: onOff(true).describe('Also accept X-Vault-* headers, which existing clients send.'),
   SECRETS_UNKNOWN_PARAMETERS: z
     .enum(['warn', 'refuse'])
     .default('warn')
-    .describe('Unknown fields, such as mistyped ones: reported in warnings, or refused with 400.'),
+    .describe('Unknown (for example mistyped) fields: warn reports them in warnings, refuse answers 400.'),
   SECRETS_UI: onOff(true).describe('Show the console at /ui/.'),
   SECRETS_UI_IDLE_MINUTES: wholeNumber(1, 24 * 60)
     .default(30)
-    .describe('Minutes without activity after which the console signs a person out.'),
+    .describe('Minutes without activity after which the console signs the user out.'),
   SECRETS_UI_SESSION_HOURS: wholeNumber(1, 24 * 7)
     .default(12)
     .describe('Hours after which the console asks to sign in again.'),
   SECRETS_UI_WORKSPACES_URL: webAddress
     .optional()
-    .describe('Where browsers reach the workspace service, for links between the consoles.'),
+    .describe('Address at which browsers reach the workspace service, for links between the consoles.'),
   SECRETS_CLUSTER_NAME: z.string().default('keystead').describe('Name shown in sys/health and sys/seal-status.'),
   SECRETS_FIRST_RUN_FILE: z
     .string()
     .optional()
-    .describe('The first start initialises the service and writes root token and keys to this new file.'),
+    .describe('The first start initialises the service and writes the root token and keys to this new file.'),
   SCHEDULER_ADDR: z.string().default('').describe('Default scheduler address for config/access.'),
   SCHEDULER_TOKEN: z
     .string()
     .default('')
-    .describe('Default management token for SCHEDULER_ADDR; sent to no other address.'),
+    .describe('Default management token for SCHEDULER_ADDR. It is not sent to other addresses.'),
   CLOUDONE_TENANT_ID: z.string().default('').describe('Default tenant for the configuration of cloudone.'),
   CLOUDONE_AD_RESOURCE: z.string().default('').describe('Default audience of JWTs for cloudone.'),
   CLOUDONE_ENVIRONMENT: z.string().default('').describe('Default cloud for cloudone.'),
@@ -186,7 +189,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     problems.push('SECRETS_SEAL_KEY or SECRETS_SEAL_KEY_FILE must be set, or SECRETS_SEAL=shamir');
   }
   if (settings.SECRETS_CLIENT_CERTIFICATE_HEADER !== undefined && !settings.SECRETS_TRUSTED_PROXIES?.length) {
-    problems.push('SECRETS_CLIENT_CERTIFICATE_HEADER needs SECRETS_TRUSTED_PROXIES: no other sender of it is believed');
+    problems.push('SECRETS_CLIENT_CERTIFICATE_HEADER needs SECRETS_TRUSTED_PROXIES: only these proxies may send it');
   }
   if (settings.SECRETS_SEAL === 'shamir' && settings.SECRETS_PROCESSES > 1) {
     problems.push('SECRETS_PROCESSES must be 1 with SECRETS_SEAL=shamir: a share would reach only one process');

@@ -23,7 +23,7 @@ export const addressBlocks = z.string().transform((text, context) => {
   return blocks;
 });
 
-/** Tokens chosen by an operator: long enough that they cannot be guessed. */
+/** Tokens that an operator chose, long enough that no one can guess them. */
 const workerTokens = z.string().transform((text, context): readonly string[] => {
   const tokens = text.split(',').flatMap((entry) => entry.trim() || []);
   if (tokens.length === 0 || !tokens.every((token) => /^[\x21-\x7e]{32,512}$/.test(token))) {
@@ -40,59 +40,63 @@ const Variables = z.object({
   WORKSPACES_SEAL_KEY: z
     .string()
     .optional()
-    .describe('The key that protects secrets at rest: 32 bytes, hex or base64. Losing it loses all state and keys.'),
-  WORKSPACES_SEAL_KEY_FILE: z.string().optional().describe('File with that key.'),
+    .describe(
+      'The key that protects secrets at rest: 32 bytes, hex or base64. Without it, all states and keys are lost.',
+    ),
+  WORKSPACES_SEAL_KEY_FILE: z.string().optional().describe('File with the seal key.'),
   WORKSPACES_PREVIOUS_SEAL_KEY: z
     .string()
     .optional()
-    .describe('The previous key, until everything is encrypted with the new one.'),
-  WORKSPACES_PREVIOUS_SEAL_KEY_FILE: z.string().optional().describe('File with the previous key.'),
+    .describe('The previous seal key, until everything is encrypted with the new key.'),
+  WORKSPACES_PREVIOUS_SEAL_KEY_FILE: z.string().optional().describe('File with the previous seal key.'),
   WORKSPACES_PUBLIC_URL: webAddress
     .optional()
-    .describe('Where clients reach the service; the start of every absolute link.'),
+    .describe('Address at which clients reach the service. All absolute links begin with it.'),
   WORKSPACES_EDITION: z.enum(editions).default('self-hosted').describe('Edition: hosted or self-hosted.'),
   WORKSPACES_CLIENT_ALIASES: onOff(true).describe(
-    'Send and accept the names existing clients use, in addition to the neutral ones.',
+    'Send and accept the names that existing clients use, in addition to the neutral names.',
   ),
   WORKSPACES_UI: onOff(true).describe('Serve the web console at /ui/.'),
   WORKSPACES_UI_IDLE_MINUTES: wholeNumber(1, 1440)
     .default(30)
-    .describe('Minutes after which an unused console session ends.'),
+    .describe('Minutes without activity after which a console session ends.'),
   WORKSPACES_UI_SESSION_HOURS: wholeNumber(1, 336)
     .default(12)
     .describe('Hours after which a console session ends in any case.'),
   WORKSPACES_SECRETS_PUBLIC_URL: webAddress
     .optional()
-    .describe('Where browsers reach the secrets service, for links; unless set, WORKSPACES_SECRETS_ADDR.'),
+    .describe('Address at which browsers reach the secrets service, for links. Default: WORKSPACES_SECRETS_ADDR.'),
   WORKSPACES_IP_RANGES: addressBlocks
     .optional()
-    .describe('Addresses or CIDR blocks of the service, which /api/meta/ip-ranges shows to everyone; 404 unless set.'),
+    .describe(
+      'Addresses or CIDR blocks of the service. /api/meta/ip-ranges shows them to everyone; unless set, it answers 404.',
+    ),
   WORKSPACES_VCS: onOff(true).describe(
-    'Call the Git hosts that workspaces are connected to. Off: repositories are only stored and shown.',
+    'Call the Git hosts that workspaces are connected to. Off: vcs-repo is only stored and shown.',
   ),
   WORKSPACES_VCS_NETWORKS: addressBlocks
     .optional()
-    .describe('Private addresses or CIDR blocks in which Git hosts may be, in addition to public ones.'),
+    .describe('Private addresses or CIDR blocks in which Git hosts may be, in addition to public addresses.'),
   WORKSPACES_VCS_POLL_SECONDS: wholeNumber(5, 86_400)
     .default(3600)
-    .describe('How often repositories are polled; set it low if no webhook reaches the service.'),
+    .describe('How often repositories are polled. Set it low if webhooks cannot reach the service.'),
   WORKSPACES_NOTIFICATION_NETWORKS: addressBlocks
     .optional()
-    .describe('Private addresses or CIDR blocks that notifications may go to, in addition to public ones.'),
+    .describe('Private addresses or CIDR blocks that notifications may be sent to, in addition to public addresses.'),
   WORKSPACES_VERSION_WAIT_SECONDS: wholeNumber(10, 86_400)
     .default(120)
     .describe(
-      'How long a run waits for a worker with its tool version while only workers with other versions are there.',
+      'How long a run waits for a worker with its tool version if only workers with other versions are running.',
     ),
   WORKSPACES_ASSESSMENT_HOURS: wholeNumber(0, 8760)
     .default(24)
-    .describe('How often workspaces with assessments-enabled are assessed (hosted edition); 0 is never.'),
-  WORKSPACES_AUDIT_DAYS: wholeNumber(0, 36_500).default(400).describe('How long audit events are kept; 0 is for ever.'),
+    .describe('How often workspaces with assessments-enabled are assessed (hosted edition). 0: never.'),
+  WORKSPACES_AUDIT_DAYS: wholeNumber(0, 36_500).default(400).describe('How long audit events are kept. 0: forever.'),
   WORKSPACES_SMTP_URL: z
     .url({ protocol: /^smtps?$/ })
     .optional()
     .describe(
-      'Mail server for notifications: smtp(s)://user:password@host:port; with ?requireTLS=false also sends the password without TLS. Also as WORKSPACES_SMTP_URL_FILE.',
+      'Mail server for notifications: smtp(s)://user:password@host:port. With ?requireTLS=false the password is also sent without TLS. Also as WORKSPACES_SMTP_URL_FILE.',
     ),
   WORKSPACES_SMTP_FROM: z
     .string()
@@ -101,21 +105,23 @@ const Variables = z.object({
   WORKSPACES_AGENT_TOKEN: workerTokens
     .optional()
     .describe(
-      'Token of agents for the remote runs of the whole installation: at least 32 random characters; during a rotation, the new and the old one separated by a comma. Also as WORKSPACES_AGENT_TOKEN_FILE.',
+      'Token of agents that perform the remote runs of the whole installation: at least 32 random characters. During a rotation: the new and the old token, separated by a comma. Also as WORKSPACES_AGENT_TOKEN_FILE.',
     ),
-  WORKSPACES_REASONS: onOff(true).describe('Refusals name the missing permission if the caller may see the target.'),
+  WORKSPACES_REASONS: onOff(true).describe(
+    'Error responses name the missing permission if the caller may see the target.',
+  ),
   WORKSPACES_CONFIGURATION_LIMIT_MIB: wholeNumber(1, 16_384)
     .default(256)
-    .describe('Largest configuration that can be uploaded, packed; unpacked it may be four times as large.'),
+    .describe('Maximum size of an uploaded configuration archive. Its unpacked files may be four times as large.'),
   WORKSPACES_CHECK_SSH_KEYS: onOff(true).describe(
     'Refuse SSH keys that are not private keys or have a passphrase. Off accepts any text.',
   ),
   WORKSPACES_CHECK_SAML_CERTIFICATES: onOff(true).describe(
-    'Refuse SAML settings with invalid certificates. Off accepts any text, with which sign-in fails.',
+    'Refuse SAML settings with invalid certificates. Off accepts any text, but sign-in then fails.',
   ),
   WORKSPACES_RATE_LIMIT: wholeNumber(0, 1_000_000)
     .optional()
-    .describe('Requests a second for each caller; 0 means no limit. Unless set, the site settings decide.'),
+    .describe('Requests per second for each caller. 0: no limit. Unless set, the site settings decide.'),
   WORKSPACES_DEFAULT_FEATURE_SET: z
     .enum(['free', 'standard', 'plus', 'business', 'trial'])
     .default('business')
@@ -129,26 +135,26 @@ const Variables = z.object({
   WORKSPACES_BLOB_STORE_ACCESS_KEY_ID: z
     .string()
     .optional()
-    .describe('Access key of the S3-compatible store; unless set, found as by AWS clients.'),
+    .describe(
+      'Access key of the S3-compatible store. Unless set, the service looks for credentials as AWS clients do.',
+    ),
   WORKSPACES_BLOB_STORE_SECRET_ACCESS_KEY: z
     .string()
     .optional()
-    .describe('Secret of that access key. Also as WORKSPACES_BLOB_STORE_SECRET_ACCESS_KEY_FILE.'),
+    .describe('Secret of the access key. Also as WORKSPACES_BLOB_STORE_SECRET_ACCESS_KEY_FILE.'),
   WORKSPACES_SECRETS_ADDR: webAddress
     .optional()
-    .describe(
-      'Secrets service from which workers get credentials, for workspaces with a secrets-role; off unless set.',
-    ),
+    .describe('Secrets service from which workers get credentials for workspaces with a secrets-role. Off unless set.'),
   WORKSPACES_SECRETS_LOGIN_MOUNT: z
     .string()
     .regex(/^[\w.-]+(\/[\w.-]+)*$/, 'is a path such as jwt')
     .default('jwt')
-    .describe('Mount path of its jwt login, below auth/.'),
+    .describe('Mount path, below auth/, of the jwt login of the secrets service.'),
   WORKSPACES_SECRETS_AUDIENCE: z
     .string()
     .min(1)
     .optional()
-    .describe('Audience of the identity tokens of runs; unless set, WORKSPACES_SECRETS_ADDR.'),
+    .describe('Audience of the identity tokens of runs. Default: WORKSPACES_SECRETS_ADDR.'),
   WORKSPACES_FIRST_RUN_FILE: z
     .string()
     .optional()

@@ -27,7 +27,7 @@ export const wholeNumber = (least: number, most: number) => z.coerce.number().in
 /** An http or https address, without slashes at its end. */
 export const webAddress = z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/(?<!\/)\/+$/, ''));
 
-/** What is logged. */
+/** Lowest level of log lines that are written. */
 export const logLevel = z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']);
 
 /** A string read by `parse`, whose error says what is wrong with it. */
@@ -93,18 +93,18 @@ const shared = (prefix: string, standard: { port: number; connections: number })
   PROCESSES: processes.describe('Number of processes that share the port, or auto for one per processor.'),
   TRUSTED_PROXIES: proxies
     .optional()
-    .describe('Comma-separated addresses or CIDR blocks of proxies whose X-Forwarded-For is believed.'),
+    .describe('Addresses or CIDR blocks, separated by commas, of proxies whose X-Forwarded-For the service trusts.'),
   TRUSTED_PROXY_SECRET: proxySecrets
     .optional()
     .describe(
-      `Trusted proxies are believed only if they send this in X-Keystead-Proxy-Secret; two values separated by a comma during a change. At least ${shortestProxySecret} characters. Also as ${prefix}_TRUSTED_PROXY_SECRET_FILE.`,
+      `Secret that trusted proxies must send in X-Keystead-Proxy-Secret. During a change: two secrets, separated by a comma. At least ${shortestProxySecret} characters. Also as ${prefix}_TRUSTED_PROXY_SECRET_FILE.`,
     ),
-  TLS_CERT_FILE: z.string().optional().describe('PEM certificate; with it the service speaks TLS.'),
+  TLS_CERT_FILE: z.string().optional().describe('PEM certificate. If set, the service uses TLS.'),
   TLS_KEY_FILE: z.string().optional().describe('PEM private key of the certificate.'),
   METRICS_PORT: port.optional().describe('Port for Prometheus metrics at /metrics; off unless set.'),
   METRICS_HOST: z.string().default('127.0.0.1').describe('Address for metrics.'),
   API_PAGE: onOff(true).describe('Show the OpenAPI document as a page at /docs.'),
-  LOG_LEVEL: logLevel.default('info').describe('What is logged.'),
+  LOG_LEVEL: logLevel.default('info').describe('Lowest level of log lines that are written.'),
   TRACES_URL: tracesUrl,
   TRACES_SHARE: z.coerce
     .number()
@@ -112,18 +112,18 @@ const shared = (prefix: string, standard: { port: number; connections: number })
     .max(1)
     .default(0.01)
     .describe(
-      'Share of requests that are traced, from 0 to 1, unless a traceparent header decides it; below 1 at most 20 per second.',
+      'Share of requests to trace, from 0 to 1, unless a traceparent header decides it. Below 1: at most 20 per second.',
     ),
   TRACES_HEADERS: tracesHeaders(prefix),
   SLOW_REQUEST_MS: wholeNumber(1, 3_600_000)
     .optional()
-    .describe('Requests whose answer takes longer to begin are logged with a breakdown of the time; off unless set.'),
+    .describe('Log requests whose response takes longer to begin, with a breakdown of the time. Off unless set.'),
   CLOCK_TOLERANCE: z.coerce
     .number()
     .min(0.1)
     .default(2)
     .describe(
-      'Seconds that this clock may differ from the database’s; beyond that, this node lets nothing expire and /readyz answers 503.',
+      'Maximum difference in seconds from the clock of the database. If it is larger, this node lets nothing expire and /readyz answers 503.',
     ),
   STANDBY_MAX_LAG: z.coerce
     .number()
@@ -131,11 +131,13 @@ const shared = (prefix: string, standard: { port: number; connections: number })
     .max(86_400)
     .optional()
     .describe(
-      'Makes this a read-only node, on a standby of PostgreSQL: answers may be this many seconds old; 503 if the standby lags more. Off unless set.',
+      'Makes this a read-only node on a standby of PostgreSQL. Responses may be this many seconds old; if the standby lags more, the node answers 503. Off unless set.',
     ),
   PRIMARY_URL: webAddress
     .optional()
-    .describe('Where a read-only node redirects other requests (307), such as the address of all writing nodes.'),
+    .describe(
+      'Address to which a read-only node redirects requests that it cannot answer (307), such as the load balancer of the other nodes.',
+    ),
   MIGRATE: onOff(true).describe('Apply outstanding database migrations at start.'),
   ALLOW_NEWER_SCHEMA: onOff(false).describe(
     'Start on a database that a newer version has migrated, during an upgrade.',
@@ -146,9 +148,11 @@ const shared = (prefix: string, standard: { port: number; connections: number })
     .max(600)
     .default(5)
     .describe(
-      'At shutdown: how long the service still accepts while /readyz answers 503, so that balancers notice first.',
+      'At shutdown: how long the service still accepts requests while /readyz answers 503, for load balancers to notice.',
     ),
-  DRAIN_SECONDS: wholeNumber(0, 600).default(10).describe('At shutdown: how long requests may then take to finish.'),
+  DRAIN_SECONDS: wholeNumber(0, 600)
+    .default(10)
+    .describe('At shutdown: how long the node then waits for open requests.'),
 });
 
 type Shared = ReturnType<typeof shared>;
@@ -176,7 +180,7 @@ export function readShared(prefix: string, values: Readonly<Record<string, unkno
     );
   }
   if (read.TRUSTED_PROXY_SECRET?.length && !read.TRUSTED_PROXIES?.length) {
-    problems.push(`${prefix}_TRUSTED_PROXY_SECRET needs ${prefix}_TRUSTED_PROXIES: no other peer is asked for it`);
+    problems.push(`${prefix}_TRUSTED_PROXY_SECRET needs ${prefix}_TRUSTED_PROXIES: only these proxies send it`);
   }
   return {
     listen: {

@@ -103,8 +103,8 @@ export async function readHeader(file: string): Promise<Header> {
 
 /**
  * Yields every batch of a backup, calls `read` with the bytes read so far, and verifies digests, counts and
- * completeness. Given the seal key, it rejects a backup altered by anyone who does not have that key. If it throws
- * `Problem`, discard everything it has yielded.
+ * completeness. With the seal key, it rejects a backup that was changed by someone without the key. If it throws
+ * `Problem`, discard everything that it has yielded.
  */
 export async function* readBatches(file: string, proof: Proof, read?: (bytes: number) => void): AsyncGenerator<Batch> {
   const counts: Record<string, number> = {};

@@ -20,7 +20,9 @@ interface StartOptions {
 const WRONG_SHARE = 2;
 const RECOVERY = 'sys/rekey-recovery-key';
 
-/** `operator rekey …`: new recovery key shares for old ones. Shares are prompted for, never arguments. */
+/**
+ * `operator rekey …`: new recovery key shares for old ones. The command prompts for shares; they are never arguments.
+ */
 export const rekeyCommands: readonly CommandSpec[] = [
   {
     name: 'operator rekey',

@@ -55,7 +55,7 @@ export async function once(
 }
 
 /**
- * Creates a resource here, without the settings that this service refuses; they are reported for manual work. A refused
+ * Creates a resource here without the settings that this service refuses, which are reported for manual work. A refused
  * setting is first tried with its value in `instead`.
  */
 export async function make(

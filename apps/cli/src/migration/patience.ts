@@ -6,7 +6,7 @@ const ATTEMPTS = { limited: 30, fault: 6 };
 /** Whether to repeat a request after this answer, after `attempt` attempts. */
 export function isWorthRepeating(method: string, status: number, attempt: number): boolean {
   if (status === 429) return attempt < ATTEMPTS.limited;
-  // A throttled request was not done; a create that failed otherwise is never sent twice.
+  // A throttled request was not carried out. A create that failed for another reason is never sent twice.
   const transientStatuses = method === 'GET' ? [500, 502, 503, 504] : [503];
   return transientStatuses.includes(status) && attempt < ATTEMPTS.fault;
 }

@@ -57,7 +57,7 @@ export class Remote {
     return this.resourceIn((await this.ask('GET', path)).document, `GET ${path}`);
   }
 
-  /** The resource, or undefined if there is none that we may see. */
+  /** The resource; undefined if it does not exist or we may not see it. */
   async find(path: string): Promise<RemoteResource | undefined> {
     return (await this.ask('GET', path, undefined, ABSENT)).document?.data as RemoteResource | undefined;
   }
@@ -119,7 +119,7 @@ export class Remote {
     return Object.keys(attributes);
   }
 
-  /** The bytes at a URL from the server; undefined if they are gone. */
+  /** The bytes at a URL from the server; undefined if they no longer exist. */
   async download(url: string): Promise<Buffer | undefined> {
     const target = this.absolute(url);
     const options = { method: 'GET', accept: '*/*', timeout: BYTES_TIMEOUT_MS };

@@ -26,9 +26,9 @@ export interface AppParts {
   readonly largeBodies: Gate;
   /** Undefined: no page shows the interface. */
   readonly apiPage: ApiPage | undefined;
-  /** Where this node, which only reads, sends callers who need one that writes. */
+  /** The address of a writing node, to which this read-only node redirects callers. */
   readonly primaryUrl: string | undefined;
-  /** Undefined: there is no console, and no cookie means anything. */
+  /** Undefined: there is no console, and all cookies are ignored. */
   readonly console: ConsoleEdge | undefined;
 }
 
@@ -61,7 +61,7 @@ async function answer(parts: AppParts, req: IncomingMessage, res: ServerResponse
   }
   const extra = extraHeaders(parts, req);
   if (req.headers.origin !== undefined && crossOrigin(parts.origins, req, res)) return;
-  // Not tried if a header names the namespace: clients that send such paths do not know our headers.
+  // Not tried if a header names the namespace, because clients that send such paths do not know our headers.
   const target = readTarget(url, (text) => (extra === undefined ? parts.readBase64(text) : undefined));
   if (target instanceof Detour) {
     send(res, 307, '', ['Location', target.location]);

@@ -10,7 +10,7 @@ import type { PageSession } from './request';
 export interface ConsoleParts {
   readonly sessions: Sessions;
   /**
-   * What the session with an id may be used for; undefined if it has ended. `background`: the page sends the request by
+   * The session with an id and its token; undefined if it has ended. `background`: the page sends the request by
    * itself, so it is not a use.
    */
   find(id: string, background: boolean): Promise<PageSession | undefined>;

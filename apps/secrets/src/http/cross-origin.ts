@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { errorBody } from '@keystead/envelope';
 import { send } from './response';
 
-/** Which web pages may call the service; kept in storage, changed by an operator. */
+/** The web pages that may call the service; stored in the database, and changed by an operator. */
 export interface OriginRules {
   readonly current: {
     readonly enabled: boolean;

@@ -2,7 +2,7 @@ import type http from 'node:http';
 import https from 'node:https';
 import type { Socket } from 'node:net';
 
-/** The verb of a request; `LIST` or `SCAN` for one that `rescueList` let through. */
+/** The verb of a request; `LIST` or `SCAN` if `rescueList` accepted it. */
 export function methodOf(req: http.IncomingMessage): string {
   return req.method as string;
 }
@@ -11,10 +11,10 @@ export function methodOf(req: http.IncomingMessage): string {
  * Teaches an HTTP or HTTPS server the verb LIST, which Node's parser refuses.
  *
  * The parser stops at the S of LIST, so it still decides where a request begins. When it refuses, the connection gets a
- * new parser, which is fed the same bytes with a verb that it knows; before any handler sees the request, that verb is
- * turned back into LIST. Connections that never send LIST are not touched. A LIST sent before the previous request was
- * answered is refused like any unknown verb. If the verb itself is split over packets, the letters of the earlier
- * packet are lost, so a misspelt verb that differs from LIST only in those letters is taken for LIST.
+ * new parser, which gets the same bytes with a verb that it knows. Before a handler sees the request, that verb is
+ * changed back to LIST. Connections that never send LIST are not touched. A LIST that is sent before the previous
+ * request was answered is refused like any unknown verb. If the verb itself is split over packets, the letters of the
+ * earlier packet are lost. So a misspelt verb that differs from LIST only in those letters is read as LIST.
  *
  * SCAN is handled in the same way if the whole word comes in one packet, as every client sends it; otherwise it is
  * refused.
@@ -55,7 +55,7 @@ interface RescuedSocket extends Socket {
   [rescued]?: boolean;
 }
 
-/** Set while a rescued request line is still incomplete: a second refusal is then not another LIST. */
+/** Set while a rescued request line is incomplete: a second refusal is then not another LIST. */
 const rescued = Symbol('rescued');
 
 /** A verb that the parser does not know, and the bytes for a new parser: they begin with a part of REPORT. */
@@ -110,8 +110,8 @@ const others: Record<string, string> = {
 };
 
 /**
- * Undoes what the server did to the socket when it accepted it; returns false and does nothing in an unknown version of
- * Node.
+ * Undoes the changes that the server made to the socket when it accepted it. In an unknown version of Node, does
+ * nothing and returns false.
  */
 function detach(socket: RescuedSocket): boolean {
   const release = listenerNamed(socket, 'close', closing);

@@ -18,7 +18,7 @@ import { type BodyBounds, type RequestFields, tooManyBytes, tooManyValues } from
 const largeBodyBytes = 2 * 1024 * 1024;
 /** Fast enough for the largest body to arrive within the time limit of a request. */
 const pace = { graceMs: 15_000, bytesPerSecond: 512 * 1024 };
-/** More deeply nested bodies are refused: no real body nests like that, and every later step may recurse. */
+/** More deeply nested bodies are refused. No real body nests like that, and every later step may recurse. */
 const maxNesting = 500;
 /** A body up to this size cannot exceed any limit, so it is not scanned first. */
 const surelyHarmlessBytes = 900;
@@ -89,8 +89,7 @@ async function received(req: IncomingMessage, { bytes }: BodyBounds, turn: () =>
   }
 }
 
-// curl labels every body as a form unless told otherwise: what begins like JSON is read as JSON, as clients have always
-// relied on.
+// By default, curl labels every body as a form. So a body that begins like JSON is read as JSON; clients rely on this.
 function isForm(type: string, bytes: Buffer): boolean {
   if (!type.startsWith('application/x-www-form-urlencoded')) return false;
   for (const c of bytes) {
@@ -117,7 +116,7 @@ export interface BodyFields {
 }
 
 const halfOfCharacter = /\p{Surrogate}/u;
-/** A lone surrogate can come only from an escape: bytes are read as UTF-8, which has none. */
+/** A lone surrogate can come only from an escape, because UTF-8 has none. */
 const mayHoldHalves = /\\u[dD][89a-fA-F]/;
 
 /**
@@ -143,7 +142,10 @@ function parseJsonBody(text: string): BodyFields {
   return { fields: value as Record<string, unknown>, exact };
 }
 
-/** Other systems replace lone surrogates or refuse the whole answer, so a client would not read back what it sent. */
+/**
+ * Other systems replace lone surrogates or refuse the whole answer, so a client would not read back the value that it
+ * sent.
+ */
 function requireWhole(value: unknown, at: string[]): void {
   if (typeof value === 'string' && halfOfCharacter.test(value)) {
     throw new Refusal('malformed', `${at.join('.') || 'the body'} contains an unpaired surrogate`);
@@ -194,7 +196,7 @@ function printable(character: string): string {
   return character < ' ' ? JSON.stringify(character).slice(1, -1) : character;
 }
 
-/** Forms are typed by people; larger bodies are sent as JSON. */
+/** People type forms; larger bodies are sent as JSON. */
 const maxFormBytes = 1024 * 1024;
 
 /** Reads the fields of a form; a repeated field becomes a list. Throws `too-large`. */

@@ -32,9 +32,9 @@ const trueTexts = new Set(['1', 't', 'T', 'true', 'TRUE', 'True']);
 const falseTexts = new Set(['', '0', 'f', 'F', 'false', 'FALSE', 'False']);
 
 /**
- * Turns an HTTP request into a kernel request. `readBody` reads the fields of a body once it is known how much of it
- * this caller may send. A token in the request takes precedence over a session. Throws `malformed` for a list parameter
- * that is not a boolean, and `unsupported-operation` for unknown verbs.
+ * Turns an HTTP request into a kernel request. `readBody` reads the fields of a body, after the caller's limit is
+ * known. A token in the request takes precedence over a session. Throws `malformed` for a list parameter that is not a
+ * boolean, and `unsupported-operation` for unknown verbs.
  */
 export function readRequest(
   req: IncomingMessage,

@@ -96,7 +96,7 @@ function headersOf(outcome: Outcome, extra: readonly string[] | undefined): stri
   return headers;
 }
 
-/** Writes a refusal: its status and its text, if it has one. If trying again may help, a header says when. */
+/** Writes a refusal: its status and its message, if it has one. If a retry may help, a header says when. */
 export function sendRefusal(res: ServerResponse, refusal: Refusal, extra?: readonly string[]): void {
   const headers = refusal.kind === 'unavailable' ? ['Retry-After', '1', ...(extra ?? [])] : extra;
   const messages = refusal.message === '' ? [] : [refusal.message];

@@ -33,7 +33,7 @@ export function entryOf({ inputs, audit }: Kernel, request: Request, context: Re
   };
 }
 
-/** Writes the request line, or prepares the row of the chained table. Must be done before anything changes. */
+/** Writes the request line, or prepares the row of the chained table. Call it before anything changes. */
 export function requestLine({ audit }: Kernel, entry: AuditedRequest): Promise<void> | undefined {
   return audit.active ? audit.request(entry) : audit.prepare(entry);
 }
@@ -102,7 +102,7 @@ export class ChainedLine {
 
 const nothingDeclared: ReadonlySet<string> = new Set();
 
-// One object for each token record and token text, so that the text is hashed once per token.
+// One object for each token record and token, so that a token is hashed only once.
 const callers = new WeakMap<object, AuditCaller>();
 
 function callerOf(

@@ -11,7 +11,7 @@ import type { Bearer, Request } from './request';
  * Finds the record of the token that was sent; nothing is counted or changed yet.
  *
  * Undefined if the path asks for no token, or if none was sent where it is optional. Throws the same `denied` for every
- * other reason: no token, an unknown or expired token, one of another namespace, or a forbidden address.
+ * other reason: no token, an unknown or expired token, a token of another namespace, or a forbidden address.
  */
 export async function identify(kernel: Kernel, request: Request, match: RouteMatch): Promise<TokenRecord | undefined> {
   if (match.auth === 'none' || match.auth === 'wrapping') return undefined;

@@ -23,8 +23,8 @@ export class PolicyDenied extends Refusal {
 }
 
 /**
- * Checks the caller's policies. If a path can be both created and changed and the rules grant both, nothing is read; if
- * they grant only one, `exists` decides, and the commit checks it again. Throws `denied`.
+ * Checks the caller's policies. If a path can be both created and changed and the rules grant both, nothing is read. If
+ * they grant only one, `exists` decides, and the commit checks this again. Throws `denied`.
  */
 export async function authorize(
   request: Request,
@@ -66,7 +66,9 @@ export async function authorize(
   return { capability, sudo: decision.sudo, guard, decision, stored };
 }
 
-/** Refuses a request that leads nowhere, in words that this caller may read: only root learns which mounts exist. */
+/**
+ * Refuses a request without a target, with a message that this caller may read: only root learns which mounts exist.
+ */
 export function requireOperation(match: RouteMatch, bearer: Bearer | undefined): void {
   if (match.operation) return;
   if (!match.mount) {

@@ -12,7 +12,7 @@ import {
 import type { Intent, Page, Storage } from '../sdk/storage';
 import type { DecisionQueues, View } from './decision-queues';
 
-/** After this many rows other requests get a turn. */
+/** After this many rows, other requests run. */
 const SCANNED_AT_ONCE = 5000;
 
 /** What a call's storage needs. */
@@ -24,9 +24,7 @@ export interface StorageDeps {
 
 /** What is added to the decisions of a call. */
 export interface Joining {
-  /**
-   * Throws if the caller may not make this decision as things are now: its rights depend on whether the entry exists.
-   */
+  /** Throws if the caller may not make this decision now, because its rights depend on whether the entry exists. */
   judge?(tx: Storage): Promise<void>;
   /** Adds to the write set of a decision what must be committed with it. */
   add?(set: WriteSet): void;
@@ -39,9 +37,9 @@ export interface Joining {
  * `prefix` is the caller's private folder if the backend stores per token.
  */
 export class CallStorage implements Storage {
-  /** Undefined until the first write: most calls only read. */
+  /** Undefined until the first write, because most calls only read. */
   private pending: Pending | undefined;
-  /** The keys that the handler of a writing call has read: writing one of them needs a transaction. */
+  /** The keys that the handler of a writing call has read. Writing one of them needs a transaction. */
   private readKeys: Set<string> | undefined;
 
   constructor(
@@ -107,7 +105,7 @@ export class CallStorage implements Storage {
 
   put(key: string, value: string, parse?: (text: string) => unknown, parsed?: unknown): void {
     const path = this.prefix + key;
-    // A write based on an older value would overwrite that of a faster caller.
+    // A write based on an older value would overwrite the value of a faster caller.
     if (this.readKeys?.has(path)) throw new Error(`${path} was read: it must be written in a transaction`);
     const memo = parse && { parse, parsed: deepFrozen(parsed) };
     addPut(this.set, { mountId: this.mountId, path, value: Buffer.from(value), memo, require: this.takeGuard() });

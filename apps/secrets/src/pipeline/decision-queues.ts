@@ -51,24 +51,24 @@ interface DecidedBatch {
 
 interface Queue {
   readonly waiting: QueuedDecision[];
-  /** Until when other nodes are expected to decide about the same. */
+  /** The time until which other nodes are expected to decide about the same subject. */
   contendedUntilMs: number;
 }
 
 const MOST = 64;
 /** After a lost race, decisions are made in the database for this long. */
 const CONTENDED_MS = 1000;
-/** Decisions in the database at once: others need connections, too. */
+/** The number of decisions in the database at once. It is limited because other work also needs connections. */
 const IN_DATABASE = 2;
 
 /**
- * Decisions about the same thing, one after the other, in the order in which they came.
+ * Decisions about the same subject, one after the other, in the order of arrival.
  *
- * Those that wait for the same turn are decided together: each sees what the earlier ones have decided, and one commit
- * writes everything, on condition that nothing has changed since it was read. A decision that removes what an earlier
- * one writes waits for the next commit. If another node did change something, all are decided again, now holding a lock
- * in the database that no other node can overtake, so none loses twice. If there are other nodes, a refusal is only
- * based on the database, since this node's memory may be outdated.
+ * Decisions that wait for the same turn are made together. Each sees the results of the earlier ones, and one commit
+ * writes everything, on condition that nothing has changed since it was read. A decision that removes an entry which an
+ * earlier one writes waits for the next commit. If another node has changed something, all are made again while holding
+ * a lock in the database, so none loses twice. If there are other nodes, a refusal is based only on the database,
+ * because this node's memory may be outdated.
  */
 export class DecisionQueues {
   private readonly queues = new Map<string, Queue>();
@@ -197,8 +197,8 @@ async function decideAll(base: EntryReader, queued: readonly QueuedDecision[]): 
 }
 
 /**
- * Does a set remove what an earlier set of its batch writes? Merged, they would not require anything of the entry, and
- * would remove what another node has written to it in the meantime.
+ * Whether a set removes an entry that an earlier set of its batch writes. Merged, the sets would not require anything
+ * of the entry, and would remove a value that another node has written in the meantime.
  */
 function removesAny({ deletes, prefixes }: WriteSet, { puts }: WriteSet): boolean {
   if (puts.length === 0 || deletes.length + prefixes.length === 0) return false;

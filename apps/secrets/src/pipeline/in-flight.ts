@@ -23,8 +23,8 @@ export class InFlight {
 }
 
 /**
- * The requests that this node is working on, oldest first. They are kept by the clock of the timeouts: a separate table
- * would make them survive the cheap garbage collections.
+ * The running requests of this node, oldest first. The clock of the timeouts keeps them, because in a separate table
+ * they would survive the cheap garbage collections.
  */
 export function inFlight({ silence, clock, timeoutSeconds }: Kernel): InFlightRequest[] {
   const nowMs = clock.now();

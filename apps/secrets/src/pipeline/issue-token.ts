@@ -59,7 +59,7 @@ export async function issueToken(
   return { auth: await authOf(kernel.identity, minted, minted.record.ttlSeconds), warnings: [] };
 }
 
-/** The second factors of a login: sent along with it, or already proven for an entity. */
+/** The second factors of a login: sent with the login, or already proven for an entity. */
 export type Factors = { readonly sentPasscodes: readonly string[] } | { readonly provenFor: string };
 
 const waitingWarning =
@@ -196,7 +196,7 @@ function loginPolicies(login: Login): string[] {
   return [...names].sort();
 }
 
-// The mount may force a kind of token; a kind that it only prefers gives way to the role's.
+// The mount may force a kind of token. If the mount only prefers a kind, the role's kind is used.
 function loginType(login: Login, mount: LiveMount): 'service' | 'batch' {
   const { tokenType } = mount.config;
   if (tokenType === 'service' || tokenType === 'batch') return tokenType;

@@ -49,7 +49,7 @@ export interface Kernel {
   readonly inputs: InputParsers;
   /** Requests that take longer are refused; work that they began continues. */
   readonly timeoutSeconds: number;
-  /** While the database does not answer, no request waits for it. */
+  /** Requests do not wait for a database that does not answer. */
   readonly silence: Pick<Silence, 'lasts' | 'whenItLasts' | 'waitingFor'>;
   /** This node only reads, from a standby; `primaryUrl` is where others write. */
   readonly standby: { readonly lag: Pick<ReplayLag, 'trouble'>; readonly primaryUrl: string | undefined } | undefined;

@@ -8,7 +8,7 @@ import type { AnyOperation } from '../sdk/path';
 /** The compiled schema of an operation. */
 interface Compiled {
   readonly schema: z.ZodObject;
-  /** Keys that must be there after a merge. */
+  /** Keys that must exist after a merge. */
   readonly required: readonly string[];
   readonly fieldNames: ReadonlySet<string>;
   /** Stored secrets, each with the fields that decide where it is sent. */
@@ -24,9 +24,9 @@ export class InputParsers {
   constructor(private readonly rules: { readonly refusesUnknown: boolean }) {}
 
   /**
-   * Parses the fields of a request; unknown fields are left out. Null empties a list or a map and resets a single value
-   * to its default (Decision 0011). With `update`, the given fields replace those of the stored record (merge) or of
-   * the defaults. Throws `invalid` with the text that clients expect.
+   * Parses the fields of a request, without unknown fields. Null empties a list or a map and resets a single value to
+   * its default (Decision 0011). With `update`, the given fields replace those of the stored record (merge) or of the
+   * defaults. Throws `invalid` with the text that clients expect.
    */
   parse(operation: AnyOperation, fields: InputFields, exact: boolean, stored: unknown): InputFields {
     const { schema, required, sent } = this.of(operation);
@@ -163,7 +163,7 @@ function wrongPart(value: unknown, expectedType: string): { kind: string; expect
   return kind === expectedType ? undefined : { kind, expectedType };
 }
 
-/** Refuses to send a stored secret to another place unless the caller sends the secret again. */
+/** Refuses to send a stored secret to another address unless the caller sends the secret again. */
 function requireSentAgain(
   [secret, targets]: Compiled['sent'][number],
   fields: InputFields,

@@ -35,9 +35,9 @@ import { handleWhileSealed } from './while-sealed';
 type Advance = <K extends RequestContext>(context: K) => K;
 
 /**
- * The life of a request: find the route and the caller, read the body, ask the policies, write the audit line, run the
- * handler, commit, write the audit line of the answer. Refusals and faults are thrown; both leave audit lines too, with
- * the data determined by then and the status of the answer.
+ * The life of a request: find the route and the caller, read the body, check the policies, write the audit line, run
+ * the handler, commit, write the audit line of the answer. Refusals and faults are thrown; both also leave audit lines,
+ * with the data known by then and the status of the answer.
  */
 export async function handle(kernel: Kernel, request: Request): Promise<Outcome> {
   requireReading(kernel, request);
@@ -126,7 +126,7 @@ async function carryOut(kernel: Kernel, request: Request, advance: Advance, isOv
   const recorded = entry ? advance({ ...allowed, entry }) : allowed;
   const auditLine = entry && requestLine(kernel, entry);
   if (auditLine) await auditLine;
-  // After the answer "timed out", a client must be able to rely on nothing starting later.
+  // After the answer "timed out", no work may start.
   if (isOver()) throw timedOut();
   const chain = entry && kernel.chained ? new ChainedLine(kernel.audit, entry) : undefined;
   const set = newWriteSet();
@@ -144,13 +144,13 @@ async function carryOut(kernel: Kernel, request: Request, advance: Advance, isOv
   }
 }
 
-/** Whether an answer shows what a secrets engine holds or issues. */
+/** Whether an answer shows a value or credential of a secrets engine. */
 const readsSecret = ({ verb }: Request, { mount, operation }: RouteMatch, { status }: Outcome): boolean =>
   verb === 'read' && status === 200 && mount?.backend.kind === 'secret' && operation?.auditClear !== 'all';
 
 /**
- * What a node that reads from a standby accepts: reads, while it is not too far behind. Paths that show the state of
- * the node itself are always answered. Throws `PrimaryNeeded` and `unavailable`.
+ * Checks that a node which reads from a standby can answer: only reads, and only if the standby does not lag too far
+ * behind. Paths that show the state of the node itself are always answered. Throws `PrimaryNeeded` and `unavailable`.
  */
 function requireReading({ standby, whileSealed }: Kernel, { verb, path, wrapTtl }: Request): void {
   if (!standby) return;
@@ -227,7 +227,7 @@ async function run(
   return { call, reply: await operation.run(call) };
 }
 
-/** The mount's entries for this caller: in the token's own folder if the backend stores by token. */
+/** The mount's entries for this caller: in the token's own folder if the backend stores per token. */
 function storageOf(kernel: Kernel, { match, bearer, grant }: Located, set: WriteSet, joining?: Joining): CallStorage {
   const mount = match.mount!;
   const own = mount.backend.storage === 'per-token' ? bearer?.record : undefined;
@@ -252,7 +252,7 @@ function joiningOf(kernel: Kernel, request: Request, context: Located, chain: Ch
   };
 }
 
-/** The table's digest needs the keys that are about to be removed. */
+/** The table's digest needs the keys that will be removed. */
 async function recordFirst(kernel: Kernel, chain: ChainedLine): Promise<void> {
   const set = newWriteSet();
   chain.join(set);

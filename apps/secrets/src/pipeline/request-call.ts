@@ -59,7 +59,7 @@ export class RequestCall implements Call {
     const wrapTtlSeconds = this.wrapTtlSeconds > 0 ? this.wrapTtlSeconds : undefined;
     const decision = access.decide({ ...questionOf(match), operation, parameters: fields, wrapTtlSeconds });
     if (!decision.allowed) throw new PolicyDenied(decision, `: ${operation} on ${match.path}`);
-    // Factors proven for the request itself count; a passcode cannot be used twice.
+    // Factors that were proven for the request itself are also accepted here, because a passcode cannot be used twice.
     const proven = this.proven ?? [];
     const isProven = (decision.rule?.mfaMethods ?? []).every((demanded) =>
       proven.some((one) => one.method === demanded.method && one.namespacePath === demanded.namespacePath),
@@ -186,7 +186,9 @@ export class RequestCall implements Call {
     return { kind: 'password', subject: `${mountId}/${subject}`, who: { mountId, name: subject } };
   }
 
-  /** Whether fields were sent that the operation does not know: then even an answer without a body gets a warning. */
+  /**
+   * Whether the request has fields that the operation does not know: then even an answer without a body gets a warning.
+   */
   get ignoresFields(): boolean {
     return this.kernel.inputs.unknown(this.match.operation!, this.fields, this.params).length > 0;
   }

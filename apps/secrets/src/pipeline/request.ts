@@ -36,7 +36,7 @@ export interface Request {
   /** The id that the caller gave it. */
   readonly sentId?: string;
   readonly verb: Verb;
-  /** Sent as HEAD: a read, whose body is not wanted. */
+  /** Sent as HEAD: a read without a body in the answer. */
   readonly headOnly: boolean;
   /** May begin with a namespace's path. */
   readonly path: SentPath;
@@ -91,7 +91,7 @@ export function markSent(fields: RequestFields['fields']): Marks {
   return marked;
 }
 
-/** For callers without a known token: logins, key shares and wrapping tokens need no more. */
+/** For callers without a known token. Logins, key shares and wrapping tokens need no more. */
 const unknownCaller: BodyBounds = { bytes: 64 * 1024, values: 1000 };
 /** For known callers and operations with declared fields. */
 const declaredFields: BodyBounds = { bytes: 2 * 1024 * 1024, values: 50_000 };
@@ -156,8 +156,7 @@ export interface Grant {
 }
 
 /**
- * The data of a request. Each step returns a value that adds to the one it was given; a request that ends early is
- * audited with the last of them.
+ * The data of a request. Each step returns an extended copy; a request that ends early is audited with the last copy.
  */
 export interface RequestContext {
   readonly match: RouteMatch | undefined;

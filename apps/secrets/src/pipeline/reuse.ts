@@ -59,8 +59,8 @@ export async function findReusable(kernel: Kernel, calling: Calling, key: string
 }
 
 /**
- * Whether the token that owns a lease lives as long as the lease: the caller's own always does, since it is in use
- * right now.
+ * Whether the token that owns a lease is valid as long as the lease. The caller's own token always is, because it is in
+ * use now.
  */
 async function outlives(kernel: Kernel, calling: Calling, lease: LeaseRecord): Promise<boolean> {
   const own = calling.bearer!.record;
@@ -73,8 +73,8 @@ async function outlives(kernel: Kernel, calling: Calling, lease: LeaseRecord): P
 }
 
 /**
- * Where a caller's secret is stored: the name is a keyed hash of everything that two calls must have in common to share
- * it.
+ * Where a caller's secret is stored. The name is a keyed hash of everything that two calls must have in common to share
+ * the secret.
  */
 function entryOf(kernel: Kernel, calling: Calling, key: string): EntryKey | undefined {
   const { bearer, caller, match } = calling;

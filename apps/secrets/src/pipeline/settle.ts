@@ -13,7 +13,7 @@ import type { Outcome } from './request';
 import type { RequestCall } from './request-call';
 import { remember } from './reuse';
 
-/** What a handler answered, and the call that it answered: after several attempts, the one that counts. */
+/** The reply of a handler, and its call: of several attempts, the last one. */
 export interface Answered {
   readonly call: RequestCall;
   readonly reply: Reply;
@@ -43,7 +43,7 @@ export async function settle(
     await kernel.committer.commit(set);
   } catch (error) {
     if (reply.kind === 'secret') await kernel.leases.abandonSecret(call.match.mount!, reply);
-    // If a call itself requires something of an entry, it is because its rights depend on it.
+    // A call itself requires something of an entry only if its rights depend on it.
     if (!(error instanceof PreconditionFailed)) throw error;
     throw listed('denied', 'permission denied');
   }
@@ -120,7 +120,7 @@ async function outcomeOf(kernel: Kernel, call: RequestCall, reply: Reply, set: W
   }
 }
 
-// What is read is often read again: its audit line has a cached hash, which is found by the text of the answer.
+// Values are often read again, so the hash for the audit line is cached by the content of the answer.
 const textToRepeat = ({ verb }: RequestCall, data: object | null): string | undefined =>
   data && isReading(verb) ? JSON.stringify(data) : undefined;
 
@@ -187,7 +187,7 @@ function enveloped(call: RequestCall, body: Envelope, forced?: number): Outcome 
   return { status, envelope: body, injected: responseFormat === 'injected' };
 }
 
-/** The accessor of what is wrapped, by which the wrapping can be audited later. */
+/** The accessor of the wrapped token, with which the wrapping can be audited later. */
 function accessorIn(reply: Reply, { auth }: Envelope): string | undefined {
   return auth?.accessor ?? (reply.kind === 'data' ? reply.accessor : undefined);
 }

@@ -22,7 +22,7 @@ export interface CallerToken {
   readonly displayName: string;
   readonly path: string;
   readonly meta: Readonly<Record<string, string>> | null;
-  /** Uuid of the mount that issued it: for that of a login, the auth method. */
+  /** Uuid of the mount that issued it; for a token from a login, the auth method. */
   readonly mountId?: string;
   readonly entityId: string;
   /** 0 is unlimited; -1 means that this request was the last use. */
@@ -140,8 +140,8 @@ export interface Call<P = Readonly<Record<string, string>>, I = Readonly<Record<
   /** The request was HEAD: see `Operation.answersHead`. */
   readonly headOnly: boolean;
   /**
-   * Starts work of this mount that the answer does not wait for. It may end with the process, so anything that must be
-   * done is in storage.
+   * Starts work of this mount that the answer does not wait for. The work may end with the process, so anything that
+   * must be done must also be in storage.
    */
   alongside(work: (call: BackgroundCall) => Promise<void>): void;
   /**
@@ -156,7 +156,7 @@ export interface Call<P = Readonly<Record<string, string>>, I = Readonly<Record<
    * end it sooner. Callers are distinguished by entity, or else by token, and never get each other's secrets.
    */
   findReusable(key: string): Promise<ReusableSecret | undefined>;
-  /** Live leases of this mount issued at paths that begin like this, those that end next first. */
+  /** Live leases of this mount issued at paths that begin like this, the earliest end first. */
   liveLeases(below: string, most: number): Promise<readonly LiveLease[]>;
   /**
    * Checks one guess at a password of this mount, counted before `judge` checks it; `judge` returns undefined for a
@@ -183,7 +183,7 @@ export interface ReusableSecret {
   readonly leaseId: string;
   readonly renewable: boolean;
   readonly secondsLeft: number;
-  /** The remaining share of the lifetime since it was issued or last renewed: between 0 and 1. */
+  /** The remaining share of its lifetime since it was issued or last renewed: between 0 and 1. */
   readonly fractionLeft: number;
   readonly data: Readonly<Record<string, unknown>>;
 }

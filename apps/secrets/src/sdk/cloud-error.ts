@@ -24,7 +24,7 @@ const notOurs = new Set([
 /** Statuses that a proxy also sends if it cannot reach the provider. */
 const fromBefore = new Set([502, 503, 504]);
 
-/** How long not to call an account that throttles us even after the retries of the provider's library. */
+/** How long an account is not called if it throttles us even after the retries of the provider's library. */
 const throttledRestMs = 10_000;
 
 /** The provider's own code of a failed call, such as `NoSuchEntity`; empty if it never answered. */
@@ -64,7 +64,7 @@ export function cloudRefusal(doing: string, error: unknown): unknown {
   return new Refusal(upstream ? 'upstream' : 'invalid', text, [], { cause: error });
 }
 
-/** True if a call was refused at its only attempt: then nothing was created. */
+/** True if the only attempt of a call was refused: then nothing was created. */
 export function wasRefused(error: unknown): boolean {
   const { httpStatusCode: status = 0, attempts = 0 } = ((error as Error).cause as ProviderError)?.$metadata ?? {};
   return attempts === 1 && status >= 400 && status < 500;

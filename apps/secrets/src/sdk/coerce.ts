@@ -17,7 +17,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 /** The maximum number of elements of a list or map field. Decision 0060. */
 export const maxElements = 10_000;
 
-/** The most of a value that a refusal prints. */
+/** The maximum length of a value that a refusal prints. */
 const longestShown = 200;
 
 /**

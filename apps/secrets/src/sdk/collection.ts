@@ -83,7 +83,7 @@ export function single<S extends z.ZodType>(key: string, _schema: S): Single<z.o
 
 /**
  * How a mount reaches an outside system, under `key`. Every write and deletion creates a new generation. Nodes cache
- * facts about that system by generation, so no node uses them for a later configuration, even an equal one. Decision
+ * facts about the system by generation, so no node uses them for a later configuration, even if it is equal. Decision
  * 0186.
  */
 export function configuration<S extends z.ZodType<object>>(key: string, schema: S): MountConfiguration<z.output<S>> {

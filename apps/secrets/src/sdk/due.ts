@@ -27,9 +27,11 @@ export function dueIndex(prefix: string): DueIndex {
   };
 }
 
-/** Records that are each due at some time. */
+/** Records with a due time. */
 export interface DueRecords<T> {
-  /** Changes one in its turn; `change` returns undefined to leave it, null to remove it. Returns what is there then. */
+  /**
+   * Changes one in its turn; `change` returns undefined to leave it, null to remove it. Returns the resulting record.
+   */
   change(
     storage: Storage,
     name: string,

@@ -43,8 +43,8 @@ export const readEndKey = (key: string) => ({
 });
 
 /**
- * Reads an index of such keys, as far as needed: `page` reads keys of it, `look` returns the items to list for some
- * names. The names it returns may be fewer.
+ * Reads an index of such keys, as far as needed. `page` reads its keys, and `look` returns the items to list for some
+ * names, possibly fewer.
  */
 export async function listEnding<T>(
   { fromMs, untilMs, limit }: Ending,

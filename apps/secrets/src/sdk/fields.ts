@@ -18,9 +18,9 @@ import {
 import { withoutOuterSlashes } from './path-text';
 
 /**
- * Lenient wire fields: each accepts what clients of this protocol really send, returns one clean type, refuses with the
- * exact text that clients match, and has its own JSON schema (`meta.json`), because a transform cannot be exported.
- * `undefined` and null never reach a field: null means not given, and is removed before parsing.
+ * Lenient wire fields. Each accepts the forms that clients of this protocol send, returns one type, refuses with the
+ * exact message that clients match, and has its own JSON schema (`meta.json`), because a transform cannot be exported.
+ * `undefined` and null never reach a field: null means absent, and is removed before parsing.
  */
 export interface FieldMeta {
   readonly json: Readonly<Record<string, unknown>>;
@@ -70,8 +70,8 @@ export const olderName = <T extends z.ZodType>(type: T, of: string) =>
 export const anyCase = <T extends z.ZodType>(type: T): T => type.meta({ anyCase: true });
 
 /**
- * A string in JSON or another language, in which different strings can mean the same: a rule that denies single values
- * denies it, and one that allows single values compares it character by character.
+ * A string in JSON or another language, in which different strings can mean the same. So a policy rule that denies
+ * single values always denies it, and a rule that allows single values compares it character by character.
  */
 export const document = <T extends z.ZodType>(type: T): T => type.meta({ document: true });
 
@@ -149,8 +149,8 @@ export const header = () => field({ type: 'string' }, toHeader);
 export const secretHeader = () => hiddenText(toHeader);
 
 /**
- * A stored secret that is sent where these fields say. A caller without the secret could change one of them to receive
- * it, so a merging write must send it again.
+ * A stored secret that is sent to the address in these fields. A caller without the secret could change one of them to
+ * receive it, so a merging write that changes them must send the secret again.
  */
 export const sentTo = <T extends z.ZodType>(secret: T, ...fields: readonly [string, ...string[]]): T =>
   secret.meta({ ...secret.meta(), sentTo: fields });
@@ -193,7 +193,10 @@ export const duration = () =>
 /** A lifetime that may be negative; the operation decides what that means. */
 export const signedDuration = () => field({ type: 'string', format: 'duration' }, toSeconds);
 
-/** A lifetime whose whole refusals clients know: each is built from the problem, or from a negative value. */
+/**
+ * A lifetime for which clients know the complete messages of refusals: each is built from the problem, or from a
+ * negative value.
+ */
 export const namedDuration = (words: {
   readonly none: readonly unknown[];
   problem(text: string): string;

@@ -1,6 +1,6 @@
 import { createHash, randomInt, randomUUID } from 'node:crypto';
 
-/** A template that cannot be parsed; `message` says why, in words that users of such templates know. */
+/** A template that cannot be parsed; `message` gives the reason in the words of Go templates. */
 export class TemplateError extends Error {
   override readonly name = 'TemplateError';
 }

@@ -16,8 +16,8 @@ export const keepSecret = (secret: string, places: readonly string[]): KeptSecre
 });
 
 /**
- * The secret, to be sent to these places. Throws `invalid` if it was sent to others, because its owner did not choose
- * these.
+ * The secret, for sending it to these places. Throws `invalid` if it was sent to other places, because its owner did
+ * not choose these.
  */
 export function secretKeptFor(stored: unknown, places: readonly string[]): string {
   if (!isObject(stored) || typeof stored.secret !== 'string' || stored.sentTo !== digestOf(places)) {

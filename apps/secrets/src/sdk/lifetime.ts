@@ -42,7 +42,7 @@ export function lifetime(terms: LifetimeTerms): Lifetime {
   const remaining = secondsLeft(issuedAtMs, max, nowMs);
   const requested = terms.incrementSeconds || terms.ttlSeconds || mount.defaultLeaseTtlSeconds;
   if (requested <= remaining) return { ttlSeconds: requested, warnings: [] };
-  // For a renewal, the effective maximum is what is left of it.
+  // For a renewal, the effective maximum is the rest of the maximum.
   return { ttlSeconds: remaining, warnings: [capped('TTL', 'TTL', requested, remaining)] };
 }
 

@@ -12,8 +12,8 @@ export const plainParts: OutsideParts = { clock: Date, fault: () => {} };
 const perTurn = 4;
 
 /**
- * Resumes simultaneous callers a few at a time: when hundreds arrive at once, or a slow system answers them at once,
- * other work gets a turn in between.
+ * Resumes simultaneous callers a few at a time. If hundreds arrive at once, or a slow system answers them at once,
+ * other work runs in between.
  */
 export class Throttle {
   private readonly waiting: (() => void)[] = [];

@@ -51,13 +51,13 @@ export interface Operation<P = Readonly<Record<string, string>>, I extends z.Zod
    */
   readonly update?: 'merge' | 'replace';
   /**
-   * With `merge`: calls another system, so it is not repeated if another request was faster; of two simultaneous
-   * changes, the last one stays.
+   * With `merge`: the operation calls another system, so it is not repeated if another request was faster. Of two
+   * simultaneous changes, the last one wins.
    */
   readonly once?: boolean;
   /** Applied if nothing is stored (merge) or always (replace). */
   readonly defaults?: Partial<z.output<I>>;
-  /** Fields that return to their default with every write that leaves them out. */
+  /** Fields that return to their default with every write that omits them. */
   readonly resets?: readonly (keyof z.output<I> & string)[];
   /** Other fields with the same effect: rules about parameters check these, too. */
   readonly sameAs?: (fields: Readonly<Record<string, unknown>>) => readonly Readonly<Record<string, unknown>>[];
@@ -90,7 +90,7 @@ export interface Operation<P = Readonly<Record<string, string>>, I extends z.Zod
   readonly answersHead?: true;
   /** The success status, unless it is 200 with a body or 204 without. */
   readonly status?: 200 | 202 | 204;
-  /** The media types of its answers, if not only JSON; types without text or pem in their name are bytes. */
+  /** The media types of its answers, if they are not only JSON. Types without text or pem in their name are bytes. */
   readonly media?: readonly string[];
   /** Some refusals have this media type, too: a page for a redirected browser, a problem document. */
   readonly refusalMedia?: string;
@@ -105,8 +105,8 @@ export interface Operation<P = Readonly<Record<string, string>>, I extends z.Zod
   /** Seals the service: the row of the audit table is written before it runs. */
   readonly dropsKeys?: boolean;
   /**
-   * The operation id, if the derived one differs from what clients know: complete for system, identity and token, for
-   * all other types without the prefix of the type.
+   * The operation id, if clients know another one than the derived id. It is complete for system, identity and token,
+   * and without the prefix of the type for all other types.
    */
   readonly operationId?: string;
   run(call: Call<P, z.output<I>> & { readonly stored: S | undefined }): Promise<Reply> | Reply;

@@ -19,7 +19,7 @@ export interface DataReply {
   /** The object, or its JSON text in `text`. */
   readonly data: Readonly<Record<string, unknown>> | null;
   readonly text?: string;
-  /** If it is not that of a success: for answers that list what failed. */
+  /** The status if it is not a success, for answers that list failures. */
   readonly status?: number;
   /** The accessor in `data`; returned with the token that unwraps it. */
   readonly accessor?: string;
@@ -72,13 +72,13 @@ export interface Login {
   readonly demands?: string;
   readonly type?: 'service' | 'batch' | 'default' | '';
   readonly renewable?: boolean;
-  /** Data for the backend's `renewLogin`, sealed with the token. A renewal that returns new data replaces it. */
+  /** Data for the backend's `renewLogin`, sealed with the token. If a renewal returns new data, it replaces this. */
   readonly internal?: Readonly<Record<string, unknown>>;
 }
 export interface LoginReply {
   readonly kind: 'login';
   readonly login: Login;
-  /** Where the login was made, if another path finishes it: its second factors are already proven. */
+  /** Where the login was made, if another path finishes it. Its second factors are already proven. */
   readonly origin?: LoginOrigin;
 }
 

@@ -32,7 +32,8 @@ export const Plan = z.object({
   /** When it is due, by its settings. */
   dueAtMs: z.number(),
   /**
-   * The time of the next attempt: when due, or some time after a failure. During an attempt, when other nodes may try.
+   * The time of the next attempt: the due time, or some time after a failure. During an attempt: the time from which
+   * other nodes may try.
    */
   tryAtMs: z.number(),
   failures: z.number(),
@@ -90,7 +91,7 @@ export interface PlanStore {
 }
 
 /**
- * Replaces a root credential when it is due. Every node checks, and the first to move the due time in the database
+ * Replaces a root credential when it is due. Every node checks. The first node that moves the due time in the database
  * rotates; if it crashes, another node tries after a few minutes. Failures are recorded and retried after a pause that
  * doubles, within the rotation window if there is one.
  */

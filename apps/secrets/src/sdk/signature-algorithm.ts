@@ -82,7 +82,7 @@ const saltLength = (hash: string): number => Number(hash.slice(3)) / 8;
 
 const signAside = promisify<string | null, Buffer, Parameters<typeof sign>[2], Buffer>(sign);
 
-/** Signs off the main thread, except on the smallest curves: those take 30 µs, less than the switch of threads. */
+/** Signs off the main thread, except on the smallest curves, which take 30 µs, less than the switch of threads. */
 export async function signWith(
   { hash, keyType, isPss }: SigningAlgorithm,
   key: KeyObject,
@@ -96,7 +96,7 @@ export async function signWith(
 const paddingOf = (hash: string, isPss = false) =>
   isPss ? { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: saltLength(hash) } : {};
 
-/** The most that is copied in one turn of the event loop. */
+/** The maximum number of bytes that are copied in one turn of the event loop. */
 const shortBytes = 2 ** 20;
 
 /** Signs content in parts; yields to other requests while it reads long content. */

@@ -64,7 +64,7 @@ export async function sendAnswer(res: ServerResponse, answer: EndpointResponse, 
 
 /** Enough for a client to have read the headers separately. */
 const apartMs = 2;
-/** The most that a client reads together with the headers: the Go client reads 4 KB in all. */
+/** The maximum that a client reads together with the headers: the Go client reads 4 KB in total. */
 const alongBytes = 2048;
 
 /** The errors of a stream whose client disconnected before or while it was sent. */

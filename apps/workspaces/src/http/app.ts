@@ -31,7 +31,7 @@ export interface AppParts {
   readonly trustedProxies: TrustedProxies;
   readonly log: Logger;
   readonly outage: Outage;
-  /** While the database does not answer, requests fail at once, including those that are already waiting. */
+  /** If the database does not answer, requests fail at once, including waiting requests. */
   readonly silence: Pick<Silence, 'lasts' | 'whenItLasts'>;
   /** This node only reads, from a standby; `primaryUrl` is where others write. */
   readonly standby: { readonly lag: Pick<ReplayLag, 'trouble'>; readonly primaryUrl: string | undefined } | undefined;
@@ -121,7 +121,7 @@ export function buildApp(parts: AppParts): express.Express {
         early,
         link,
         again: async () => (await authenticate(parts, match.endpoint, req, true))?.principal,
-        // A body that an endpoint does not take is not read: Node discards it with the answer.
+        // If an endpoint takes no body, the body is not read, and Node discards it with the answer.
         body:
           match.endpoint.body === undefined
             ? undefined
@@ -213,7 +213,7 @@ export function buildApp(parts: AppParts): express.Express {
 /** Paths that browsers use to sign in. */
 const OF_BROWSERS = /^\/(ui|app|auth)\//;
 
-/** A node that reads from a standby accepts nothing else, and nothing at all while it is too far behind. */
+/** A node that reads from a standby accepts only reads, and no requests while it lags too far behind. */
 function requireReading({ standby }: AppParts, { method, url }: IncomingMessage): void {
   if (!standby) return;
   if ((method !== 'GET' && method !== 'HEAD') || OF_BROWSERS.test(url ?? '')) throw new PrimaryNeeded();
@@ -221,7 +221,7 @@ function requireReading({ standby }: AppParts, { method, url }: IncomingMessage)
   if (trouble !== undefined) throw new Refusal('unavailable', trouble);
 }
 
-/** Set by our own pages when they ask without their user, who may have left. */
+/** Set by our own pages for requests that their user did not cause. */
 const BACKGROUND = 'x-keystead-background';
 
 /**

@@ -37,8 +37,8 @@ function requireText(text: string, at: readonly (string | number)[]): void {
 }
 
 /**
- * Refuses what the database cannot hold (null characters, lone surrogates) and lists that are too long for any field.
- * `at` is the path of the value; it is unchanged afterwards.
+ * Refuses strings that the database cannot hold (null characters, lone surrogates) and lists that are too long for any
+ * field. `at` is the path of the value; it is unchanged afterwards.
  */
 function requireSound(value: unknown, at: (string | number)[]): void {
   if (typeof value === 'string') {

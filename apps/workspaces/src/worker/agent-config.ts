@@ -30,7 +30,7 @@ const Variables = z.object({
     .string()
     .min(1)
     .regex(/^[\x21-\x7e]+$/, 'is not a token')
-    .describe('Token of an agent pool. Also as AGENT_TOKEN_FILE, which holds it, and as TFC_AGENT_TOKEN.'),
+    .describe('Token of an agent pool. Also as TFC_AGENT_TOKEN, or in the file AGENT_TOKEN_FILE.'),
   AGENT_NAME: z
     .string()
     .regex(/^[\w .:@-]{1,255}$/, 'may have letters, numbers, spaces and . : @ _ -')
@@ -40,16 +40,16 @@ const Variables = z.object({
           .replace(/[^\w .:@-]/g, '-')
           .slice(0, 255) || 'agent',
     )
-    .describe('Name shown to people; the name of the machine unless set. Also as TFC_AGENT_NAME.'),
+    .describe('Name of the agent in lists. Default: the name of the machine. Also as TFC_AGENT_NAME.'),
   AGENT_SERVER_NAME: z
     .string()
     .regex(/^[a-z\d]([a-z\d.-]*[a-z\d])?$/i, 'must be a host name')
     .optional()
-    .describe('Name in the certificate of the service, if it is not that of AGENT_ADDRESS.'),
+    .describe('Host name in the service’s certificate, if it differs from AGENT_ADDRESS.'),
   AGENT_CA_FILE: z
     .string()
     .optional()
-    .describe('CA certificates (PEM) that must have issued the service’s certificate; replaces the system’s CAs.'),
+    .describe('PEM file of CA certificates that are trusted for the service, instead of the system’s CAs.'),
   AGENT_REQUEST_FORWARDING: z
     .string()
     .default('false')
@@ -71,7 +71,7 @@ const Variables = z.object({
     .toLowerCase()
     .pipe(logLevel)
     .default('info')
-    .describe('What is logged. Also as TFC_AGENT_LOG_LEVEL.'),
+    .describe('Lowest level of log lines that are written. Also as TFC_AGENT_LOG_LEVEL.'),
 });
 
 const fromFile = ['AGENT_TOKEN', 'AGENT_TRACES_HEADERS'];

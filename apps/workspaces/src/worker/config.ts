@@ -21,98 +21,112 @@ const list = z.string().default('').transform(entriesOf);
 const mebibyte = 1024 * 1024;
 const Variables = z.object({
   WORKSPACES_WORKER_BINARY: list.describe(
-    'Binaries of the tool, separated by commas; a run gets the one of its version. Unless set: terraform or tofu of PATH.',
+    'Binaries of the tool, separated by commas. Each run uses the binary of its version. Unless set: terraform or tofu from PATH.',
   ),
   WORKSPACES_WORKER_VERSIONS: list.describe(
     'Versions of the tool to download, separated by commas: 1.11.4, tofu 1.10.0. Needs WORKSPACES_WORKER_RELEASE_KEYS_FILE.',
   ),
   WORKSPACES_WORKER_OPA: list.describe(
-    'OPA binaries that evaluate policies, separated by commas; a set gets the one of its version. Unless set: opa of PATH.',
+    'OPA binaries that evaluate policies, separated by commas. Each policy set uses the binary of its version. Unless set: opa from PATH.',
   ),
   WORKSPACES_WORKER_RELEASE_KEYS_FILE: z
     .string()
     .optional()
-    .describe('OpenPGP keys, armored: only releases signed by one of them are run.'),
+    .describe('Armored OpenPGP keys. The worker runs only releases that one of them signed.'),
   WORKSPACES_WORKER_TERRAFORM_RELEASES: webAddress
     .default('https://releases.hashicorp.com/terraform')
-    .describe('Where releases of Terraform are: a folder for each version, as the vendor has them.'),
+    .describe('Address of Terraform releases, with a folder for each version as on the vendor’s server.'),
   WORKSPACES_WORKER_TOFU_RELEASES: webAddress
     .default('https://github.com/opentofu/opentofu/releases/download')
-    .describe('Where releases of OpenTofu are.'),
+    .describe('Address of OpenTofu releases.'),
   WORKSPACES_WORKER_TOFU_INDEX: webAddress
     .default('https://get.opentofu.org/tofu/api.json')
-    .describe('Where the releases of OpenTofu are listed, to refresh the catalogue.'),
+    .describe('Address of the list of OpenTofu releases, to refresh the catalogue.'),
   WORKSPACES_WORKER_RELEASE_NETWORKS: addressBlocks
     .optional()
-    .describe('Private addresses or CIDR blocks in which a mirror of releases may be, in addition to public ones.'),
+    .describe(
+      'Private addresses or CIDR blocks in which a mirror of releases may be, in addition to public addresses.',
+    ),
   WORKSPACES_WORKER_TOOLS: z
     .string()
     .default(path.join(tmpdir(), `keystead-tools-${process.getuid?.() ?? 0}`))
-    .describe('Folder for downloaded versions. Workers of one machine may share it.'),
+    .describe('Folder for downloaded versions. Workers on one machine may share it.'),
   WORKSPACES_WORKER_JOBS: wholeNumber(1, 64)
     .default(Math.max(1, Math.min(4, availableParallelism())))
-    .describe('Number of plans and applies at a time.'),
+    .describe('Maximum number of plans and applies at the same time.'),
   WORKSPACES_WORKER_SCRATCH: z
     .string()
     .default(path.join(tmpdir(), `keystead-worker-${process.getuid?.() ?? 0}`))
-    .describe('Folder for the temporary folders of runs. Workers of one machine may share it.'),
+    .describe('Folder for the temporary folders of runs. Workers on one machine may share it.'),
   WORKSPACES_WORKER_FIRST_UID: wholeNumber(1000, 2_000_000_000)
     .default(70_000)
-    .describe('First of 64 user ids for runs, one each, when the worker is root. Use them for nothing else.'),
+    .describe(
+      'If the worker is root: first of 64 user ids for runs. Each run gets its own. Use them for nothing else.',
+    ),
   WORKSPACES_WORKER_TRUST: z
     .enum(['nobody', 'same-user'])
     .default('nobody')
-    .describe('same-user: if runs cannot be isolated, they run as the worker itself, with everything it can reach.'),
+    .describe(
+      'same-user: runs that cannot be isolated run as the worker’s user and can access everything that it can.',
+    ),
   WORKSPACES_WORKER_NETWORK: z
     .enum(['host', 'none'])
     .default('host')
-    .describe('none: runs have no network at all, so providers must be on the machine.'),
+    .describe('none: runs have no network, so providers must be on the machine.'),
   WORKSPACES_WORKER_CLOSED: list
     .refine((places) => places.every((place) => closedPlace.test(place)), 'must be host:port or the path of a socket')
     .describe(
       'Further places that are closed to runs, in addition to cloud metadata, the worker’s database and internal ports of the service: host:port or the path of a socket, separated by commas.',
     ),
   WORKSPACES_WORKER_SHOW: list.describe(
-    'Further paths that runs may read, separated by commas; all users of the machine must be able to read them.',
+    'Further paths that runs may read, separated by commas. All users of the machine must be able to read them.',
   ),
   WORKSPACES_WORKER_TOOL_CONFIG_FILE: z
     .string()
     .optional()
-    .describe('Configuration file of the tool for all runs, such as a mirror of providers.'),
+    .describe('Configuration file of the tool for all runs, for example with a mirror of providers.'),
   WORKSPACES_WORKER_PASS: list.describe(
     'Environment variables of the worker to pass to runs, separated by commas, such as HTTPS_PROXY.',
   ),
-  WORKSPACES_WORKER_LOG_LIMIT_MIB: wholeNumber(1, 1024).default(64).describe('Largest log of a plan or an apply.'),
+  WORKSPACES_WORKER_LOG_LIMIT_MIB: wholeNumber(1, 1024)
+    .default(64)
+    .describe('Maximum size of the log of a plan or an apply.'),
   WORKSPACES_WORKER_ARCHIVE_LIMIT_MIB: wholeNumber(1, 16_384)
     .default(1024)
-    .describe('Largest configuration, unpacked.'),
-  WORKSPACES_WORKER_FILE_LIMIT_MIB: wholeNumber(16, 1_048_576).default(8192).describe('Largest file a run may write.'),
+    .describe('Maximum size of an unpacked configuration.'),
+  WORKSPACES_WORKER_FILE_LIMIT_MIB: wholeNumber(16, 1_048_576)
+    .default(8192)
+    .describe('Maximum size of a file that a run writes.'),
   WORKSPACES_WORKER_DISK_LIMIT_MIB: wholeNumber(64, 16_777_216)
     .default(16_384)
-    .describe('Disk space of one run. Checked every few seconds, so a fast run may exceed it for a moment.'),
+    .describe('Disk space of one run. The worker checks it every few seconds, so a run may exceed it for a moment.'),
   WORKSPACES_WORKER_MEMORY_MIB: wholeNumber(128, 16_777_216)
     .default(4096)
-    .describe('Memory of one run if the worker may create control groups; otherwise of each of its processes.'),
+    .describe('Memory of one run. If the worker cannot create control groups: memory of each process of a run.'),
   WORKSPACES_WORKER_CPUS: z.coerce
     .number()
     .min(0.1)
     .max(4096)
     .optional()
-    .describe('Processors of one run, as in 1.5. Needs control groups. Unless set: as many as there are.'),
-  WORKSPACES_WORKER_PROCESSES: wholeNumber(50, 1_000_000).default(2000).describe('Processes and threads of one run.'),
-  WORKSPACES_WORKER_OPEN_FILES: wholeNumber(64, 1_048_576).default(8192).describe('Open files per process of a run.'),
+    .describe('Number of processors of one run, such as 1.5. Needs control groups. Unless set: all processors.'),
+  WORKSPACES_WORKER_PROCESSES: wholeNumber(50, 1_000_000)
+    .default(2000)
+    .describe('Maximum number of processes and threads of one run.'),
+  WORKSPACES_WORKER_OPEN_FILES: wholeNumber(64, 1_048_576)
+    .default(8192)
+    .describe('Maximum number of open files of each process of a run.'),
   WORKSPACES_WORKER_FETCH_SECONDS: wholeNumber(1, 3600)
     .default(300)
     .describe('How long fetching a commit of a repository may take.'),
   WORKSPACES_WORKER_DRAIN_SECONDS: wholeNumber(0, 86_400)
     .default(20)
-    .describe('How long runs may continue when the worker is stopped; then they are interrupted.'),
+    .describe('How long runs may continue after the worker is stopped, before they are interrupted.'),
   WORKSPACES_WORKER_GRACE_SECONDS: wholeNumber(1, 3600)
     .default(20)
     .describe('How long an interrupted run may take to end by itself before it is killed.'),
   WORKSPACES_WORKER_LEASE_SECONDS: wholeNumber(5, 3600)
     .default(60)
-    .describe('After this long without a sign of life a worker counts as dead, and its jobs go to others.'),
+    .describe('If a worker sends no heartbeat for this long, its jobs are given to other workers.'),
 });
 
 const secretFile = /^(WORKSPACES_(?!WORKER_|TLS_CERT_).*|AGENT_TOKEN)_FILE$/;

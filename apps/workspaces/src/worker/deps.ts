@@ -142,7 +142,7 @@ const uidsOf = ({ scratch }: OwnConfig) => ({
 
 const noUid = 'runs have no separate user id';
 
-/** A test, since only what a run can do matters, not which rules exist. */
+/** A test, because only what a run can do is important, not which rules exist. */
 async function endpointsText(config: OwnConfig, isolation: Isolation, trial: Trial): Promise<string> {
   const problem = isolation.ownUid ? await blockCloudEndpoints(uidsOf(config)) : noUid;
   const open = problem === undefined ? await tryCloudEndpoints(isolation, trial) : [];
@@ -183,7 +183,7 @@ async function closePlace(place: ClosedPlace, config: OwnConfig, isolation: Isol
   }
 }
 
-/** A test, since only what a run can do matters, not which rules exist. */
+/** A test, because only what a run can do is important, not which rules exist. */
 async function placeText(place: ClosedPlace, config: OwnConfig, isolation: Isolation, trial: Trial): Promise<string> {
   const { name } = place;
   const problem = await closePlace(place, config, isolation);

@@ -40,8 +40,8 @@ const signable = new Set([
 ]);
 
 /**
- * Reads the signed request of a login: POST of `GetCallerIdentity` and nothing else, to the token service. Unsigned
- * headers are left out. Throws `invalid` with the reason; the token service verifies the signature.
+ * Reads the signed request of a login: only a POST of `GetCallerIdentity` to the token service. Unsigned headers are
+ * omitted. Throws `invalid` with the reason; the token service verifies the signature.
  */
 export function readRequest(sent: SentRequest, config: AwsClient): SignedRequest {
   if (sent.method.toUpperCase() !== 'POST')

@@ -98,8 +98,8 @@ export const listPath = (source: ListSource) =>
   });
 
 /**
- * An older list would bring back revoked certificates: from an address it is refused. With `again` it only replaces one
- * from the same address, which may have been deleted in between.
+ * An older list would make revoked certificates valid again, so from an address it is refused. With `again` it replaces
+ * only a list from the same address, which may have been deleted in between.
  */
 function keep(
   storage: Storage,
@@ -156,7 +156,7 @@ export async function revokedAmong(
   return new Set(addresses.filter(isOn).map(({ certificate }) => certificate));
 }
 
-/** A CA may have a new key under its old name: then both key ids are given, and differ. */
+/** A CA may have a new key under its old name. Then both key ids are given and differ. */
 function concerns(list: StoredList, { issuerName, authorityKeyId }: Certificate): boolean {
   if (list.issuer !== issuerName) return false;
   const keyId = authorityKeyId.toString('hex');
@@ -164,8 +164,8 @@ function concerns(list: StoredList, { issuerName, authorityKeyId }: Certificate)
 }
 
 /**
- * Fetches expired lists. Every node checks, and the first to move the time in the database fetches; a list that cannot
- * be fetched stays in use, and is tried again a minute later.
+ * Fetches expired lists. Every node checks, and the first node that moves the time in the database fetches. A list that
+ * cannot be fetched stays in use and is retried a minute later.
  */
 export const fetchWhenDue =
   (source: ListSource) =>

@@ -16,7 +16,7 @@ export interface OcspRules {
   readonly servers: readonly string[];
   /** Certificates that may sign answers, in addition to the issuer's. */
   readonly trusted: readonly Certificate[];
-  /** All must agree; otherwise the first definite answer counts. */
+  /** All must agree; otherwise the first definite answer is used. */
   readonly everyone: boolean;
   readonly maxAgeMs: number;
   /** How often a failing responder is called again, within two seconds. */
@@ -28,7 +28,7 @@ export interface OcspMemory {
   readonly mount: string;
   /** How many answers are cached, each until its own end. */
   readonly size: number;
-  /** The generation of the configuration: answers under another are not reused. */
+  /** The generation of the configuration; answers under another generation are not reused. */
   readonly generation: string;
 }
 

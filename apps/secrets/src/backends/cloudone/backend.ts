@@ -23,8 +23,8 @@ export const cloudone = (parts: CloudOneParts): Backend =>
   });
 
 /**
- * The same under the name that existing clients know. They take an environment that was not set for a change, so none
- * is shown: then the public cloud applies, or that of the process environment.
+ * The same under the name that existing clients know. They treat an environment that was not set as a change, so none
+ * is shown. Then the public cloud applies, or the cloud in the process environment.
  */
 export function azure(parts: CloudOneParts): Backend {
   const environment = parts.defaults.environment || defaultCloud;

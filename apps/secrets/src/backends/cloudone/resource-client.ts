@@ -176,7 +176,7 @@ function providers(subscription: string, group: string): string {
   return `/subscriptions/${enc(subscription)}/resourceGroups/${enc(group)}/providers/`;
 }
 
-/** The link to the next page, if it stays at the resource manager: our token is sent nowhere else. */
+/** The link to the next page, if it is at the resource manager, because our token is sent only there. */
 function sameHost(link: string | undefined, resourceManager: string): string | undefined {
   if (!link || !URL.canParse(link)) return undefined;
   return new URL(link).origin === new URL(resourceManager).origin ? link : undefined;

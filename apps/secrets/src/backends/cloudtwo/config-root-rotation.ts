@@ -5,8 +5,8 @@ import { root } from './config-root';
 import { plan, replan } from './root-plan';
 
 /**
- * When the root key is rotated, as a separate endpoint: writing the whole configuration needs the key, which no one
- * knows after a rotation. Decision 0023.
+ * When the root key is rotated. This is a separate endpoint, because writing the whole configuration needs the key,
+ * which no one knows after a rotation. Decision 0023.
  */
 export const rootRotationPath = path('config/root/rotation', {
   summary: 'The automatic rotation of the root key.',

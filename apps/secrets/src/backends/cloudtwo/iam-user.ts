@@ -40,9 +40,9 @@ export interface MadeUser {
 }
 
 /**
- * Creates a user with everything from its role, and its access key last, so that a half-created user has no key. Tags
- * are part of the creation, and policies and groups are added in parallel: three round trips. If the provider refuses
- * to create the user, `nothingMade` is called: a user of that name then has another owner.
+ * Creates a user with everything from its role, and its access key last, so that an incomplete user has no key. Tags
+ * are part of the creation, and policies and groups are added in parallel, so this takes three round trips. If the
+ * provider refuses to create the user, `nothingMade` is called: a user of that name then has another owner.
  */
 export async function createUser(
   iam: IAMClient,
@@ -102,7 +102,7 @@ async function allOf(steps: readonly Promise<unknown>[]): Promise<void> {
 
 /**
  * Removes a user whose creation began at `begunMs` and never finished. A much older user existed before and belongs to
- * others. `aheadMs` is how far the provider's clock, which dates users, is ahead of ours.
+ * someone else. `aheadMs` is how far the provider's clock, which dates users, is ahead of ours.
  */
 export async function takeBackUser(
   iam: IAMClient,
@@ -124,8 +124,8 @@ export async function takeBackUser(
 
 /**
  * Deletes a user and everything that would block its deletion, its keys first, so that a partial deletion has already
- * revoked the credentials. Manual additions are only looked for if the provider refuses to delete the user. True if
- * there was such a user; a missing one is treated as deleted. Throws a refusal that names the step.
+ * revoked the credentials. Manual additions are searched only if the provider refuses to delete the user. True if there
+ * was such a user; a missing one is treated as deleted. Throws a refusal that names the step.
  */
 export async function deleteUser(iam: IAMClient, name: string): Promise<boolean> {
   const UserName = name;

@@ -12,8 +12,8 @@ export interface KeyObserved {
 }
 
 /**
- * Tests a new key repeatedly until the provider knows it or the time limit is reached. An answer from one of the
- * provider's servers says little about the others, so all results are returned. Undefined if no wait is configured.
+ * Tests a new key repeatedly until the provider knows it or the time limit is reached. An answer from one server of the
+ * provider says little about the others, so all results are returned. Undefined if no wait is configured.
  */
 export async function waitForKey(
   cloud: CloudTwo,

@@ -42,7 +42,7 @@ const someName = 'keystead-check';
 const allowedErrors = new Set(['NoSuchEntity', 'EntityAlreadyExists', 'LimitExceeded', 'DeleteConflict']);
 
 /**
- * Tests a right by requesting something impossible: on a user that does not exist, creating one that does, or
+ * Tests a right by an impossible request: for a user that does not exist, to create a user that exists, or for
  * credentials without rights. Nothing is changed at the provider.
  */
 export async function probe(

@@ -107,7 +107,7 @@ function sessionFaults(role: CloudTwoRole, type: CredentialType | undefined): st
   if (role.mfa_serial_number && role.reuse_percent_left > 0) {
     faults.push('cannot supply reuse_percent_left with mfa_serial_number: each session is proven by a code');
   }
-  // The provider gives such a session all rights of the root user: parameters that cannot narrow them are refused.
+  // The provider gives such a session all rights of the root user, so parameters that cannot narrow them are refused.
   for (const field of ['policy_arns', 'iam_groups'] as const) {
     if (role[field].length > 0) faults.push(`cannot supply ${field} when credential_type is session_token`);
   }

@@ -5,7 +5,7 @@ import { root, rootTurn } from './config-root';
 import { plan } from './root-plan';
 import { rotateRoot } from './rotate-root';
 
-/** Replaces the root key when that is due. What a node left half done is finished or taken back by its intent. */
+/** Replaces the root key when it is due. If a node stops half-way, its intent finishes or undoes the rotation. */
 export async function rotateWhenDue(cloud: CloudTwo, call: BackgroundCall): Promise<void> {
   const { storage, nowMs } = call;
   const found = await plan.find(storage);

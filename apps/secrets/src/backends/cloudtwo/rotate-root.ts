@@ -24,8 +24,8 @@ const tryEveryMs = 500;
 const rotationMs = 120_000;
 
 /**
- * Rotates the root key: creates a new one, stores it as pending, tries it until the provider knows it, switches to it,
- * and only then deletes the old one. An intent covers everything, so that a rotation that stopped anywhere is finished
+ * Rotates the root key: creates a new key, stores it as pending, tries it until the provider knows it, switches to it,
+ * and only then deletes the old key. An intent covers everything, so that a rotation that stopped half-way is finished
  * or undone. Spec: Cloud-provider engine (Rotate root).
  */
 export const rotateRootPath = (cloud: CloudTwo, tryForMs = 25_000) =>

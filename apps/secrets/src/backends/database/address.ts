@@ -32,7 +32,7 @@ export function filledAddress(
     : fromText(text, { username, password });
   if (!read) return refuse('connection_url is not an address that this kind of database understands');
   const { host, port = usualPort, ...rest } = read;
-  // A host from {{username}} would send the stored password wherever the next user name says.
+  // A host from {{username}} would send the stored password to the host in the next user name.
   if (!host || /^\/|,|\{\{/.test(host)) refuse('connection_url must name one host');
   requireOpen(host);
   if (!rest.user) refuse('connection_url or username must name a user');

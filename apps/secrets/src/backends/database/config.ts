@@ -81,7 +81,7 @@ export const configPath = (databases: Databases) =>
       defaults,
       input: ConfigInput,
       async run({ params, input, fields, stored, storage, mount, nowMs }) {
-        // The stored password may be outdated, so a sent one counts.
+        // The stored password may be outdated, so a sent password is used.
         const before = stored as ConnectionRecord | undefined;
         if (before?.pending !== undefined && fields.password === undefined) throw underWay();
         const { verify_connection = true, dry_run: isDryRun = false, ...settings } = input;
@@ -242,7 +242,10 @@ async function rotateRoot(
   return config;
 }
 
-/** Throws `invalid` if another user or password logs in than the fields say: a rotation would lock us out. */
+/**
+ * Throws `invalid` if the user or password of the login is not the one in the fields, because a rotation would lock us
+ * out.
+ */
 function requireOwnLogin(config: ConnectionRecord): void {
   const { user, password } = driverOf(config.plugin_name).login(config);
   if (user === config.username && password === config.password) return;

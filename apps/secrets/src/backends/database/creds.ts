@@ -79,7 +79,7 @@ export const credsPath = (databases: Databases, policies: PasswordPolicies) =>
     },
   });
 
-/** Throws `invalid` if no user can come of a role. */
+/** Throws `invalid` if a role can never create a user. */
 function requireCreation({ creation_statements: creation }: Role, { driver }: Opened): void {
   if (creation.length === 0 && driver.needsCreation) refuse('empty creation statements');
 }
@@ -120,7 +120,7 @@ export const userSecret = (databases: Databases): SecretKind => ({
   async prolong(internal, { storage, mount }, expiresAtMs) {
     const { role: name, name: username, connection } = internal as unknown as UserRecord;
     const role = await roles.require(storage, name);
-    // Where the user is, even if the role has another connection by now.
+    // The connection of the user, even if the role has another connection by now.
     const { call } = await databases.open(storage, mount, connection);
     await call('renew', role.renew_statements, wordsOf(username, expiresAtMs));
   },

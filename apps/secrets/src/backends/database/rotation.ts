@@ -16,9 +16,9 @@ export interface RotationParts {
 }
 
 /**
- * Rotates a password. The new one is stored before the database gets it, and the next attempt sets the same one: after
- * a crash the old or the new one is valid, and both are known. Throws the database's error; returns undefined if the
- * role is gone.
+ * Rotates a password. The new password is stored before the database gets it, and the next attempt sets the same
+ * password. So after a crash, either the old or the new password is valid, and both are known. Throws the database's
+ * error; returns undefined if the role no longer exists.
  */
 export async function rotateStatic(
   { databases, policies }: RotationParts,
@@ -40,7 +40,7 @@ export async function rotateStatic(
     if (!claimed || pending === undefined) return undefined;
     const set = (user: string, password: string) =>
       opened.call('setPassword', claimed.rotation_statements, { name: user, username: user, password });
-    // A new role with two users rotates once to test it. This password is not handed out.
+    // A new role with two users rotates once as a test. This password is never returned.
     if (claimed.fresh && claimed.second_username !== '') {
       await set(claimed.second_username, await newPassword(policies, mount, found, opened));
     }

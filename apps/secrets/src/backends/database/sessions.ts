@@ -8,10 +8,10 @@ import type { Databases } from './databases';
 import { mostSessions, type ServerSession } from './driver';
 import { staticRoles } from './static-record';
 
-/** Leases and static roles that are read to find out whose a user is. */
+/** How many leases and static roles are read to find the owner of a user. */
 const most = 1000;
 
-/** Whose a user of a database is. */
+/** The owner of a database user. */
 interface UserOwner {
   readonly kind: 'dynamic' | 'static' | 'root' | 'other';
   readonly role?: string;

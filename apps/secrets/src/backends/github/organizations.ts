@@ -43,8 +43,8 @@ export class Organizations {
   }
 
   /**
-   * The organization member who owns a token. Throws `denied` for a bad token or one without the needed scope,
-   * `invalid` for a non-member's, `upstream` if GitHub is unavailable.
+   * The organization member who owns a token. Throws `denied` for a bad token or a token without the needed scope,
+   * `invalid` if its owner is not a member, `upstream` if GitHub is unavailable.
    */
   async memberBy(hub: Hub, token: string): Promise<Member> {
     const answer = await this.ask(hub.base_url, 'user', token);

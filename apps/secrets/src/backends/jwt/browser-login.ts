@@ -95,7 +95,7 @@ export async function finish(
 ): Promise<Login> {
   const found = await browserConfig(storage);
   const role = await browserRole(storage, pending.role);
-  // Another provider's answer must not be taken for this one's.
+  // The answer of another provider must not be accepted.
   if (pending.provider !== JSON.stringify(placesOf(found))) {
     throw new Refusal('invalid', `${failed} The configuration changed meanwhile: begin again`);
   }
@@ -143,7 +143,7 @@ export async function renewBrowserLogin(
     subject,
     refresh_token: keepSecret(tokens.refreshToken ?? refreshToken, placesOf(found)),
   };
-  // A provider need not send an ID token again: then only the permission to sign in is renewed.
+  // A provider may omit the ID token: then only the permission to sign in is renewed.
   if (!tokens.idToken) return { ...loginParams(role, found), internal: next };
   const claims = await claimsOf(provider, found, role, tokens, { nonce: undefined, maxAgeSeconds: 0, nowMs });
   if (claims.sub !== subject) throw new Refusal('invalid', 'the provider answered for another user: log in again');

@@ -123,7 +123,7 @@ function take(pending: PendingLogin, { code, confirmation = '', error }: Callbac
   // other secrets.
   if (code === codeByForm && !isBearer(pending, confirmation)) return { next: pending, result: undefined };
   if (mode === 'client') return { next: undefined, result: { pending, confirm: false } };
-  // Opening a link could confirm another person's code: the person is asked first.
+  // Opening a link could confirm another person's code, so the person is asked first.
   const confirm = !confirmation && !error;
   return { next: confirm ? pending : { ...pending, taken: true }, result: { pending, confirm } };
 }
@@ -143,7 +143,7 @@ async function redeem(provider: OidcProvider, pending: PendingLogin, call: Call<
     provider,
     pending,
     async (found) => {
-      // Otherwise this provider would get the code of another one.
+      // Otherwise this provider would get the code of another provider.
       if (iss && iss !== (await provider.keys.issuer(found))) {
         throw new Refusal('invalid', `${failed} The answer comes from another issuer (iss).`);
       }

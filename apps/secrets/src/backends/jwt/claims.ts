@@ -61,7 +61,7 @@ export function userOf(claims: Claims, role: JwtRole): string {
   return value;
 }
 
-/** The groups a token names; none if the role has no groups claim, or may do without. */
+/** The groups that a token names; none if the role has no groups claim, or if the claim is optional and absent. */
 export function groupsOf(claims: Claims, { groups_claim: name, groups_claim_optional: optional }: JwtRole): string[] {
   if (!name) return [];
   const value = claimAt(claims, name);
@@ -78,7 +78,7 @@ export function groupsOf(claims: Claims, { groups_claim: name, groups_claim_opti
   return [...new Set(list as string[])].filter((group) => group !== '');
 }
 
-/** Metadata of alias and token, from the claims a role maps; absent claims are left out. */
+/** Metadata of alias and token, from the claims that a role maps, without absent claims. */
 export function metadataOf(claims: Claims, { claim_mappings: mappings }: JwtRole): Record<string, string> {
   const metadata: [string, string][] = [];
   for (const [name, key] of Object.entries(mappings)) {

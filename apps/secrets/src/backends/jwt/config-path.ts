@@ -35,7 +35,7 @@ export const configPath = (keys: IssuerKeys) =>
       async run({ input, fields, stored, storage, warn }) {
         const { skip_jwks_validation: unchecked, ...settings } = input;
         const nextConfig = { ...settings, default_role: settings.default_role.toLowerCase() };
-        // The only field that keeps its value when left out, as existing clients expect.
+        // The only field that keeps its value when omitted, as existing clients expect.
         if (fields.namespace_in_state == null) {
           nextConfig.namespace_in_state = (stored as JwtConfig | undefined)?.namespace_in_state ?? true;
         }
@@ -105,7 +105,7 @@ function checkBrowserLogin(nextConfig: JwtConfig): void {
   }
   const other = types.find((type) => type !== 'code');
   if (other === 'id_token') {
-    // These would put a token into a URL or form of the browser; the code flow with PKCE replaced them.
+    // These would put a token into a URL or form of the browser. The code flow with PKCE has replaced them.
     refuse("oidc_response_types must be 'code': the implicit flow with 'id_token' is not built");
   }
   if (other !== undefined) refuse(`invalid response_types ${JSON.stringify(types)}: 'code' is allowed`);

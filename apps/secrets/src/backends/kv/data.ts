@@ -216,7 +216,7 @@ function merge(target: unknown, patch: unknown): unknown {
   return Object.fromEntries(merged);
 }
 
-/** Throws `invalid` if a write must name the newest version and names none, or another. */
+/** Throws `invalid` if a write must name the newest version and names no version, or another one. */
 export function checkCas(key: KeyMetadata | undefined, config: KvConfig, cas: number | undefined): void {
   if (cas === undefined) {
     if (!config.cas_required && !key?.casRequired) return;

@@ -44,7 +44,7 @@ const parseKey = JSON.parse as (text: string) => KeyMetadata;
 export const findKey = (storage: Storage, path: string): Promise<KeyMetadata | undefined> =>
   storage.read(prefix + path, parseKey);
 
-/** The metadata of several secrets right in or below a folder; without those deleted in between. */
+/** The metadata of several secrets directly in or below a folder, without secrets that were deleted in between. */
 export async function findKeys(storage: Storage, folder: string, names: readonly string[]) {
   const texts = await storage.getMany(names.map((name) => prefix + folder + name));
   const found = new Map<string, KeyMetadata>();
@@ -129,7 +129,7 @@ export function newKey(nowMs: number): KeyMetadata {
   };
 }
 
-/** The metadata with one more version, and the versions that it pushes out. */
+/** The metadata with one more version, and the old versions that it removes. */
 export function withNextVersion(
   key: KeyMetadata,
   config: KvConfig,

@@ -23,7 +23,7 @@ import {
   withNextVersion,
 } from './key-metadata';
 
-/** Limits of one request: its memory, and how long others wait for the entries it writes. */
+/** Limits of one request: its memory, and how long other requests wait for the entries that it writes. */
 const most = { secrets: 200, versions: 2000, bytes: 32 * 1024 * 1024 };
 
 const MoveInput = z.object({
@@ -142,7 +142,7 @@ function placeOf(text: string | undefined, field: 'from' | 'to'): string {
   return place;
 }
 
-/** Checked even if there is no secret, so that the answer does not reveal that. */
+/** Checked even if there is no secret, so that the answer does not reveal whether there is one. */
 function requireSource({ requireRight }: Call, from: string, { whole, moves }: Wish): void {
   requireRight({ operation: 'read', path: `data/${from}` });
   if (whole) requireRight({ operation: 'read', path: `metadata/${from}` });

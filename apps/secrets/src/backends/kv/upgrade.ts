@@ -25,7 +25,7 @@ export const kvUpgrading = backend({
   ],
 });
 
-/** Converts a secret without versions to version 1 of one with versions. `text` is its pairs as JSON. */
+/** Converts a secret without versions to version 1 of a secret with versions. `text` is its pairs as JSON. */
 export function firstVersionOf(at: string, text: string, nowMs: number): readonly { path: string; value: string }[] {
   const settings = { max_versions: 0, cas_required: false, delete_version_after: 0 };
   const { key, version } = withNextVersion(newKey(nowMs), settings, nowMs);

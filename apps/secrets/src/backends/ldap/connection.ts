@@ -4,11 +4,11 @@ import { usualReach } from '@keystead/outside';
 import { Client } from 'ldapts';
 import type { LdapConfig } from './config';
 
-/** How long a kept connection may be idle: firewalls drop idle ones sooner or later, silently. */
+/** How long a kept connection may be idle, because firewalls silently drop idle connections. */
 const idleMs = 15_000;
 /**
- * The maximum age of a kept connection: its name may resolve elsewhere, and certificates are only checked when
- * connecting.
+ * The maximum age of a kept connection, because its name may resolve to another address, and certificates are checked
+ * only when connecting.
  */
 const longestMs = 300_000;
 /** The largest message: the client would buffer all of it until the message is complete. */
@@ -17,8 +17,8 @@ const longestAnswerBytes = 8 * 1024 * 1024;
 const versionOf = (name: string): SecureVersion => `TLSv1${name === 'tls10' ? '' : `.${name.at(-1)}`}` as SecureVersion;
 
 /**
- * One connection to a directory. The client library reconnects by itself: anonymously, and after StartTLS in clear
- * text, where the next bind would send a password. So this one connects only once.
+ * One connection to a directory, which connects only once. The client library would reconnect by itself: anonymously,
+ * and after StartTLS in clear text, so the next bind would send a password in clear text.
  */
 export class DirectoryConnection {
   readonly bornMs = performance.now();

@@ -22,8 +22,8 @@ const who = 'the directory';
 const mostConnections = 32;
 const mostGroups = 100_000;
 /**
- * Looks up and authenticates users in directories. Every operation has its own connection, because a bind changes its
- * identity; those bound as the configured name are kept and reused for it.
+ * Looks up and authenticates users in directories. Every operation has its own connection, because a bind changes the
+ * connection's identity. Connections that are bound as the configured name are kept and reused.
  */
 export class Directory {
   private readonly circuits = new LRUCache<string, Circuit>({ max: 500 });
@@ -80,8 +80,8 @@ export class Directory {
     way: string,
     ask: (client: Client) => Promise<T>,
   ): Promise<T> {
-    // Another password means another identity. Anonymous searches keep no connection: it would still be bound as its
-    // last user.
+    // Another password means another identity. Anonymous searches keep no connection, because it would still be bound
+    // as its last user.
     const key = canLookUp(config)
       ? digestOf([way, config.bindpass, config.client_tls_key, config.generation])
       : undefined;
@@ -206,7 +206,7 @@ async function binds(client: Client, name: string, password: string): Promise<bo
     return true;
   } catch (error) {
     if (error instanceof InvalidCredentialsError) return false;
-    // Other refusals of a bind: no such entry, not allowed, locked. Only "busy" and the like say nothing about the
+    // Other refusals of a bind: no such entry, not allowed, locked. Only "busy" and similar codes say nothing about the
     // person.
     if (error instanceof ResultCodeError && !transient.has(error.code)) return false;
     throw error;
@@ -233,8 +233,8 @@ async function personOf(
 }
 
 /**
- * The typed name, as an alias. A directory that ignores accents and width accepts many spellings of a name: then the
- * stored one counts, or each spelling would be another person.
+ * The typed name, as an alias. A directory that ignores accents and width accepts many spellings of a name. Then the
+ * stored name is used, because otherwise each spelling would be another person.
  */
 function typedAlias(username: string, onRecord: string): string {
   const isOneSpelling = username.toLowerCase() === onRecord.toLowerCase();

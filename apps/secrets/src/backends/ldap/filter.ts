@@ -1,16 +1,17 @@
 import { Refusal } from '@keystead/refusal';
 
 /**
- * A string as part of a search filter (RFC 4515): nothing in it can end its comparison or start another. Special ASCII
- * characters are escaped as bytes. Other letters stay: the client library takes each escaped byte for a letter.
+ * A string as part of a search filter (RFC 4515); it cannot end its comparison or start another. Special ASCII
+ * characters are escaped as bytes. Other letters are not, because the client library treats each escaped byte as a
+ * letter.
  */
 export function filterText(text: string): string {
   return text.replace(/[\0-,/:-?[-^`{-\x7f]/g, (sign) => `\\${sign.charCodeAt(0).toString(16).padStart(2, '0')}`);
 }
 
 /**
- * A name as directories compare it: without case, accents, width, blanks and characters that cannot be seen. Two people
- * may have the same, so it is only used to count wrong passwords.
+ * A name as directories compare it: without case, accents, width, blanks and invisible characters. Two people may have
+ * the same name in this form, so it is used only to count wrong passwords.
  */
 export const foldedName = (name: string): string =>
   // `ß` has no single capital letter: only both steps fold it.

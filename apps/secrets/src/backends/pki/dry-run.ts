@@ -9,7 +9,7 @@ import { nameText } from './subject';
 
 const names = z.array(z.string());
 
-/** Says what `issue` or `sign` would do. */
+/** Shows what `issue` or `sign` would do. */
 export const dryRunPath = path('roles/:role/dry-run', {
   summary: 'A dry run of a role.',
   write: {

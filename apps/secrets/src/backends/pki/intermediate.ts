@@ -163,7 +163,7 @@ const signing = operation<{ readonly ref?: string }, typeof SignInput>({
     if (csr.keyType === 'rsa' && csr.keyBits < 2048) refuse('RSA keys < 2048 bits are unsafe and not supported');
     const role = {
       ...authorityRole(input, { key_type: 'any', key_bits: 0 }),
-      // Only the key of the CSR counts, unless `use_csr_values` is set.
+      // Only the key of the CSR is used, unless `use_csr_values` is set.
       use_csr_common_name: !input.common_name,
       use_csr_sans: false,
       signature_bits: input.signature_bits ?? 0,

@@ -20,8 +20,8 @@ export interface AskedNames {
 }
 
 /**
- * The names of a certificate: those of the request, and those of its CSR if the role says so. Throws `invalid` for
- * the first name that the role does not allow.
+ * The names of a certificate: the names of the request, and the names of its CSR if the role uses them. Throws
+ * `invalid` for the first name that the role does not allow.
  */
 export function requestedNames(
   role: Role,
@@ -39,7 +39,7 @@ export function requestedNames(
   const serialNumber = asked.serial_number || (own?.serialNumber ?? '');
   const fromCsr = role.use_csr_sans ? csr?.names : undefined;
   const inSans = asked.exclude_cn_from_sans || commonName === '' ? [] : [commonName];
-  // The role may allow any common name; one that is not a host or email is not a SAN.
+  // The role may allow any common name. A common name that is not a host or email is not a SAN.
   const ofCommonName = sortedNames(inSans, () => {});
   const asNames = sortedNames(fromCsr ? [] : (asked.alt_names ?? []), (name) =>
     warn(`alt_names: ${JSON.stringify(name)} is neither the name of a host nor a mail address and was left out`),

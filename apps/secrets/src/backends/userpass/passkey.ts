@@ -81,7 +81,8 @@ export function passkeyPaths(
       ...own,
       write: {
         operationId: 'begin-passkey-registration',
-        summary: 'Return the options for `navigator.credentials.create`, with a token of your own login at this method.',
+        summary:
+          'Return the options for `navigator.credentials.create`, with a token of your own login at this method.',
         output: optionsOutput,
         judges: 'nothing',
         async run(call) {

@@ -34,8 +34,8 @@ interface PendingRow {
 }
 
 /**
- * Second factors of logins: in one step with passcodes in the request, or in two steps with a waiting login. Spec: TOTP
- * MFA.
+ * Second factors of logins: in one step with passcodes in the request, or in two steps with a waiting login.
+ * Spec: TOTP MFA.
  */
 export class MfaLogins {
   constructor(

@@ -23,10 +23,10 @@ export type ProjectLevel = (typeof projectLevels)[number];
 /** Everything that an administrator of a workspace may do. */
 export const workspaceAdmin: Mask = maskOf(...workspaceCapabilities);
 
-/** Everything that anyone may do in a workspace: owners may also override its policies. */
+/** All capabilities in a workspace: owners may also override its policies. */
 export const workspaceOwner: Mask = workspaceAdmin | maskOf('policies:override');
 
-/** Everything an administrator of a project may do, its workspaces included. */
+/** Everything that an administrator of a project may do, including in its workspaces. */
 export const projectAdmin: Mask = maskOf(...projectCapabilities) | workspaceAdmin;
 
 /** The settings behind each workspace access level; `custom` holds the defaults. */

@@ -113,7 +113,7 @@ export class AccessStore {
     return new Access(principal, found, this.now());
   }
 
-  /** The caller's access to the named organizations (`org-…` ids); unknown and removed ones give nothing. */
+  /** The caller's access to the named organizations (`org-…` ids); unknown and removed organizations give no access. */
   async load(principal: Principal, organizationIds: readonly string[]): Promise<Access> {
     const wanted = [...new Set(organizationIds)];
     const epochs = await Promise.all(wanted.map((id) => this.epochOf(id)));
@@ -145,8 +145,8 @@ export class AccessStore {
     });
   }
 
-  // Grants newer than the membership's epoch do no harm: that epoch has changed by then, and the next request reads
-  // again.
+  // Grants that are newer than the membership's epoch do no harm: the epoch has changed by then, so the next request
+  // reads again.
   private async readTeams(teams: readonly { id: string; revision: string }[]): Promise<Map<string, TeamGrants>> {
     const result = new Map<string, TeamGrants>();
     const stale: string[] = [];

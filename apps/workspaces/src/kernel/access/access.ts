@@ -42,7 +42,7 @@ export interface GivenGrants {
   readonly projects: readonly { readonly id: string; readonly mask: Mask }[];
 }
 
-/** What one organization gives the caller. Built by the access store; `teamIds` are the caller's own teams. */
+/** The caller's access to one organization. Built by the access store; `teamIds` are the caller's own teams. */
 export interface OrganizationMembership {
   readonly organizationId: string;
   /** An active member, or a team or the organization itself. */
@@ -62,7 +62,7 @@ export interface OrganizationMembership {
   /** The organization's limits on sessions, in minutes; null: the installation's. */
   readonly sessionTimeoutMinutes: number | null;
   readonly sessionRememberMinutes: number | null;
-  /** The only addresses that it may be used from, except by site administrators. */
+  /** The addresses from which it may be used, except by site administrators. */
   readonly onlyFrom?: AddressRanges;
 }
 
@@ -93,15 +93,15 @@ class SingleMembership {
 }
 
 /**
- * What the caller may do: a snapshot of the organizations it was loaded for, pure and synchronous.
+ * What the caller may do: a snapshot of some organizations, pure and synchronous.
  *
- * An organization that was not loaded, or in which the caller is not a member, gives nothing.
+ * An organization that was not loaded, or in which the caller is not a member, gives no access.
  */
 export class Access {
   /** The organizations of this snapshot. */
   readonly organizationIds: readonly string[];
   private readonly memberships: Pick<ReadonlyMap<string, OrganizationMembership>, 'get'>;
-  /** The workspace checked last: its twenty rules are checked one after the other. */
+  /** The workspace that was checked last, because its twenty rules are checked one after the other. */
   private last: { workspace: WorkspaceTarget; mask: Mask } | undefined;
 
   constructor(
@@ -156,7 +156,7 @@ export class Access {
     return membership?.member === true ? this.whyRefused(membership) : undefined;
   }
 
-  /** True for a token that reads the audit trails of the organization, and nothing else. */
+  /** True for a token that can read only the audit trails of the organization. */
   isAuditToken(organizationId: string): boolean {
     const { kind, organizationId: own } = this.principal;
     if (kind !== 'audit-trails' || own !== organizationId) return false;
@@ -195,7 +195,7 @@ export class Access {
     return this.effective(organizationId)?.owner === true;
   }
 
-  /** Does the caller belong to the team? */
+  /** Whether the caller belongs to the team. */
   inTeam(team: { readonly id: string; readonly organizationId: string }): boolean {
     return this.effective(team.organizationId)?.teamIds.includes(team.id) === true;
   }
@@ -270,10 +270,7 @@ export class Access {
     return (mask & ~(this.projectMask(project) | this.workspaceFloor(project.organizationId))) === 0;
   }
 
-  /**
-   * Has everything that a team would be given: its rights in the organization, and its grants on every workspace and
-   * project.
-   */
+  /** Has everything that a team has: its rights in the organization, and its grants on every workspace and project. */
   holdsAll(organizationId: string, rights: Rights, { workspaces, projects }: GivenGrants): boolean {
     return (
       (rights & ~this.rights(organizationId)) === 0 &&
@@ -283,7 +280,8 @@ export class Access {
   }
 
   /**
-   * Does the organization let administrators of a workspace delete it together with its resources? Owners always may.
+   * Whether the organization lets administrators of a workspace delete it together with its resources. Owners always
+   * may.
    */
   mayForceDelete(organizationId: string): boolean {
     return this.isOwner(organizationId) || this.effective(organizationId)?.allowsForceDelete === true;

@@ -9,8 +9,8 @@ export type Rule<T> = (access: Access, target: T) => boolean;
 export type Policy<T, Name extends string = string> = Readonly<Record<Name, Rule<T>>>;
 
 /**
- * Declares the rules of a resource: `policy<Team>()({ 'can-destroy': (access, team) => … })`.
- * Called twice so that the target is stated and the names are inferred.
+ * Declares the rules of a resource: `policy<Team>()({ 'can-destroy': (access, team) => … })`. It is called twice, so
+ * that the target is given explicitly and the names are inferred.
  */
 export function policy<T>() {
   return <Name extends string>(rules: Record<Name, Rule<T>>): Policy<T, Name> => Object.freeze(rules);

@@ -1,8 +1,9 @@
 import type { AddressRanges } from '@keystead/outside';
 
 /**
- * Kinds of tokens that may call this service. Audit-trail tokens may only read audit trails, SCIM tokens only manage
- * people and groups, agent tokens only carry out runs, and tokens of runs only read modules and providers.
+ * Kinds of tokens that may call this service. Audit-trail tokens may only read audit trails, SCIM tokens may only
+ * manage people and groups, agent tokens may only carry out runs, and tokens of runs may only read modules and
+ * providers.
  */
 export type PrincipalKind = 'user' | 'team' | 'organization' | 'audit-trails' | 'scim' | 'agent' | 'run';
 
@@ -23,13 +24,13 @@ export interface Principal {
   readonly siteAdmin: boolean;
   readonly twoFactor: boolean;
   /**
-   * Set if an earlier request takes effect now, without a token: the sign-in was checked then, rights are checked
+   * Set if an earlier request takes effect now, without a token. The sign-in was checked then; rights are checked
    * again.
    */
   readonly asked?: 'earlier';
   /** The address of the request; undefined for an effect of an earlier request. */
   readonly address?: string;
-  /** Of an agent: the only addresses that it may come from. */
+  /** Of an agent: the addresses from which it may connect. */
   readonly onlyFrom?: AddressRanges;
   /** An agent of the installation itself, which belongs to no pool. */
   readonly isOwnWorker?: true;
@@ -38,6 +39,6 @@ export interface Principal {
    * idle time until then.
    */
   readonly session?: { readonly startedAtMs: number; readonly idleSinceMs: number; readonly longestRestMs: number };
-  /** Set if the console makes the request for its user: until when their last proof of identity counts. */
+  /** Set if the console makes the request for its user: the time until which their last proof of identity is valid. */
   readonly console?: { readonly stepUpUntilMs: number };
 }

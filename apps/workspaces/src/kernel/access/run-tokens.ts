@@ -7,7 +7,7 @@ const prefix = 'run.';
 const macOf = (keyring: Keyring, id: string): string => keyring.mac('run-token', id).toString('base64url');
 
 /**
- * The token of a job under way: it is not stored, and ends with the job or when another worker takes the job. Decision
+ * The token of a running job. It is not stored, and ends with the job or when another worker takes the job. Decision
  * 0268.
  */
 export function runToken(keyring: Keyring, { id, attempt }: { readonly id: string; readonly attempt: number }): string {

@@ -6,7 +6,7 @@ import type { Database } from '../database/database';
 import { type Actor, auditRow, type Change, recordChange } from './audit';
 import { auditColumns, auditJson } from './audit-columns';
 
-/** What was handed out at the same moment is recorded in one statement. */
+/** Disclosures at the same time are recorded in one statement. */
 const given: Batched<Record<string, unknown>, void> = {
   name: 'audit_given',
   text: `INSERT INTO audit_event (${auditColumns})
@@ -27,7 +27,7 @@ interface Window {
   timer?: NodeJS.Timeout;
 }
 
-/** Events in the audit trail that are not changes: secrets that were handed out, and refusals. */
+/** Events in the audit trail that are not changes: disclosed secrets, and refusals. */
 export class AccessTrail {
   private readonly refusals = new LRUCache<string, Window>({
     max: 10_000,
@@ -43,7 +43,7 @@ export class AccessTrail {
     private readonly log: Logger,
   ) {}
 
-  /** Records that something is about to be handed out. A standby cannot write: there the log has it instead. */
+  /** Records that something will be disclosed. On a standby, which cannot write, the event is in the log instead. */
   async gave(actor: Actor, change: Change): Promise<void> {
     try {
       await this.db.write(given, auditJson(actor, change));
@@ -55,8 +55,8 @@ export class AccessTrail {
 
   /**
    * Records that a caller was refused, up to a number per minute for each caller (or subject), organization and route,
-   * so that many refusals of one kind leave room for others. The number left out is recorded when the minute ends.
-   * Never throws: the refusal stands whether or not it can be recorded, as on a standby.
+   * so that many refusals of one kind do not hide others. The number of omitted refusals is recorded when the minute
+   * ends. Never throws, because the request is refused even if this cannot be recorded, as on a standby.
    */
   async refused(actor: Actor, change: Change, about = actor.id): Promise<void> {
     const keep = async (more: object = {}) => {

@@ -116,7 +116,7 @@ function asJson(values: Values): Prisma.InputJsonValue | undefined {
   return json as Prisma.InputJsonObject;
 }
 
-// Bytes are sealed values and hashes. They tell a reader nothing, so they are never copied.
+// Bytes are sealed values and hashes. They are useless to a reader, so they are never copied.
 function plain(value: unknown): unknown {
   if (value === undefined) return null;
   if (typeof value === 'bigint') return value.toString();

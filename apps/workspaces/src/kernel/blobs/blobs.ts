@@ -17,7 +17,7 @@ import { type Chunks, chunksFor, chunksIn } from './chunks';
 const chunkBytes = 1024 * 1024;
 /** Chunks being stored at once. */
 const inFlight = 2;
-/** A blob without a heartbeat from its writer for this long was left behind by a process that is gone. */
+/** If a blob has no heartbeat from its writer for this long, its writer has died. */
 const abandonedMs = 60 * 60_000;
 
 /** More bytes arrived than allowed. */
@@ -30,7 +30,7 @@ export interface WrittenBlob {
   readonly id: string;
   /** Bytes before compression. */
   readonly size: number;
-  /** Everything is stored; a blob with a chunk still to store is not a finished one. */
+  /** All chunks are stored; a blob with a chunk that must still be stored is not finished. */
   readonly sealed?: undefined;
 }
 
@@ -172,7 +172,7 @@ class ChunkWriter {
 
   async write(piece: Buffer): Promise<void> {
     for (let from = 0; from < piece.length; ) {
-      // A full chunk is stored only once more bytes arrive, because the last chunk is sealed as the last.
+      // A full chunk is stored only when more bytes arrive, because the last chunk is sealed as the last.
       if (this.held === chunkBytes) await this.store();
       const part = piece.subarray(from, from + chunkBytes - this.held);
       this.makeRoom(part.length);

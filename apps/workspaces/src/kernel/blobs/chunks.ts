@@ -2,7 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import type { Database } from '../database/database';
 import { type ObjectStore, objectsOf, requireObjects } from './objects';
 
-/** A writer tells the sweep at most this often that it is alive. */
+/** The shortest time between two heartbeats of a writer for the sweep. */
 const aliveEveryMs = 60_000;
 /** A first chunk up to this size is read together with the row of its blob. */
 const smallBytes = 128 * 1024;
@@ -42,7 +42,7 @@ const find = {
 
 const keyOf = (id: string, position: number): string => `${id}/${position}`;
 
-/** Calls the object store; a failure becomes a refusal that allows another try. */
+/** Calls the object store; a failure becomes a refusal that allows a retry. */
 async function asked<T>(doing: Promise<T>): Promise<T> {
   try {
     return await doing;
@@ -82,7 +82,7 @@ export function chunksFor(db: Database, id: string, provisional: boolean): Chunk
       await store(position, sealed);
       const done = await db.rows({ ...complete, values: [id, size, position + 1] });
       if (done.length > 0) return;
-      // The blob was swept while it was being written, so the chunks stored since then must go as well.
+      // The blob was swept while it was being written, so the chunks stored since then must also be removed.
       if (objects) await forget(db, objects, id);
       throw new Refusal('unavailable', 'the upload took too long; try again');
     },

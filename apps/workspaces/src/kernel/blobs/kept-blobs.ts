@@ -7,13 +7,12 @@ import { readBlobAtOnce } from './blobs';
 /** The maximum number of bytes of all kept blobs, and of one. */
 const mostBytes = 32 * 1024 * 1024;
 const largestBytes = 2 * 1024 * 1024;
-/** How long a blob is kept that is not read. */
+/** How long a blob is kept after its last read. */
 const keptMs = 10 * 60_000;
 
 /**
  * Keeps small blobs that are downloaded again and again, decrypted and decompressed. A blob never changes, so nothing
- * here is stale. Who may read it, and whether anything still refers to it, is decided at every request, by the rows
- * that name it.
+ * here is stale. At every request, the rows that name a blob decide who may read it, and whether it is still in use.
  */
 export class KeptBlobs {
   private readonly kept = new LRUCache<string, Buffer>({

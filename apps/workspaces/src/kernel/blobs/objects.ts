@@ -22,8 +22,8 @@ export function withObjects<D extends Database>(db: D, objects: ObjectStore): D 
 }
 
 /**
- * The same database, to which new blobs go: for small ones that are made in a transaction with other rows. A
- * transaction that fails takes back no object, and one that is open must not wait for a store.
+ * The same database, which also stores new blobs: for small blobs that are created in a transaction with other rows. A
+ * failed transaction does not remove its objects, and an open transaction must not wait for a store.
  */
 export const withoutObjects = (db: Database): Database => Object.assign({ ...db }, { objects: undefined });
 
@@ -75,9 +75,9 @@ const CLAIM_SECONDS = 60;
 const BATCH = 100;
 
 /**
- * Deletes the objects of deleted blobs; returns for how many. Throws if the store belongs to another database. Failed
- * deletions are tried again later by any node, less and less often, so that a store that is unavailable for a day loses
- * nothing and is not called all the time.
+ * Deletes the objects of deleted blobs; returns the number of blobs. Throws if the store belongs to another database.
+ * Any node retries failed deletions later, at growing intervals. So a store that is unavailable for a day misses no
+ * deletion and is not called all the time.
  */
 export async function removeObjects(db: Database): Promise<number> {
   const objects = objectsOf(db);
@@ -91,7 +91,7 @@ export async function removeObjects(db: Database): Promise<number> {
             RETURNING blob_id`,
     values: [CLAIM_SECONDS, BATCH],
   });
-  // Even if there is nothing to delete: the mark has to exist before there is a copy.
+  // Even if there is nothing to delete, because the mark must exist before there is a copy.
   await own(db, objects);
   let removed = 0;
   let failure: unknown;

@@ -8,7 +8,7 @@ const validSeconds = 25 * 3600;
 export type LinkVerb = 'GET' | 'PUT';
 
 type Signer = { readonly keyring: Keyring; now(): number };
-/** What links are made from: a link allows what its holder may do at the time it is used. */
+/** The data from which links are made. A link allows what its holder may do when it is used. */
 type LinkMaker = Signer & { readonly publicUrl: string; readonly holder?: LinkHolder };
 
 /** The holder and the secret: a request by a link is a request of the holder. */

@@ -26,7 +26,7 @@ export interface Batched<Item, Result> extends NamedStatement {
    */
   readonly holds?: NamedStatement;
   batch(items: readonly Item[]): Batch<Result>;
-  /** The subject of an item: two batches with the same subject are never under way at once. */
+  /** The subject of an item. Two batches with the same subject never run at once. */
   about?(item: Item): string;
 }
 
@@ -46,16 +46,16 @@ interface BatchPart {
 }
 
 /**
- * Two batches keep the database busy while the answer to one is on its way; more would make batches smaller, not
+ * Two batches, so that the database is busy while the answer to one is on its way. More would make batches smaller, not
  * faster.
  */
 const IN_FLIGHT = 2;
 const MOST = 64;
 
 /**
- * Group commit: writes of all kinds that wait at the same moment share one transaction with one statement per kind,
- * sent at once; each caller is answered after it. A single caller does not wait. A failed batch is tried again item by
- * item, so that one bad item fails only itself.
+ * Group commit. Simultaneous writes of all kinds share one transaction with one statement per kind, and each caller is
+ * answered after it. A single caller does not wait. A failed batch is retried item by item, so that only the bad item
+ * fails.
  */
 export class BatchedWrites {
   /** The subjects of batches under way. */

@@ -21,7 +21,10 @@ export interface Database {
   readonly prisma: Prisma.TransactionClient;
   /** True inside a transaction. */
   readonly inTransaction: boolean;
-  /** Runs all or nothing, again if it loses to other transactions. Inside a transaction it joins that one. */
+  /**
+   * Runs `work` in a transaction, which is repeated if it conflicts with others. Inside a transaction it joins that
+   * transaction.
+   */
   transaction<T>(run: (db: Database) => Promise<T>): Promise<T>;
   /** Makes requests of this node that change the same thing wait for each other. */
   readonly mutex: KeyedMutex;
@@ -57,7 +60,10 @@ export interface Decision<Item, Result> {
 /** Decisions that share the lock of their subject. */
 export interface Decisions {
   decide<Item, Result>(kind: Decision<Item, Result>, key: string, item: Item): Promise<Result>;
-  /** Has another node, or another kind of write, just won a race? Then an attempt without the lock would be useless. */
+  /**
+   * Whether another node, or another kind of write, has just won a race. Then an attempt without the lock would be
+   * useless.
+   */
   isContested(key: string): boolean;
   /** Another request was faster. */
   lost(key: string): void;

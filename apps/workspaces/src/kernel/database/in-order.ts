@@ -1,4 +1,4 @@
-/** The values found for some rows, in the order of the rows. Those deleted in the meantime are left out. */
+/** The values found for some rows, in the order of the rows, without rows that were deleted in the meantime. */
 export async function inOrder<T extends { readonly id: string }>(
   rows: readonly { readonly id: string }[],
   findMany: (ids: string[]) => Promise<readonly T[]>,

@@ -12,8 +12,8 @@ interface QueuedDecision {
 const CONTESTED_MS = 1000;
 
 /**
- * Decisions under the lock of the row that they are about. All that wait when the lock is granted are decided together
- * and written by one commit, so they share the wait for other nodes.
+ * Decisions under the lock of their row. All decisions that wait when the lock is granted are made together and written
+ * by one commit, so they share the wait for other nodes.
  */
 export class LockedDecisions implements Decisions {
   private readonly waiting = new Map<string, QueuedDecision[]>();
@@ -21,7 +21,10 @@ export class LockedDecisions implements Decisions {
 
   constructor(private readonly transaction: Database['transaction']) {}
 
-  /** Has another node, or another kind of write, just won a race? Then an attempt without the lock would be useless. */
+  /**
+   * Whether another node, or another kind of write, has just won a race. Then an attempt without the lock would be
+   * useless.
+   */
   isContested(key: string): boolean {
     return this.contested.has(key);
   }

@@ -52,13 +52,13 @@ function takenAttribute({ constraint, originalMessage = '' }: DriverError): stri
   );
 }
 
-/** Did a migration change the result type of a prepared statement? */
+/** Whether a migration has changed the result type of a prepared statement. */
 export function lostToMigration(error: unknown): boolean {
   const { originalCode, originalMessage } = driverErrorIn(error) ?? {};
   return isStalePlan({ code: originalCode, message: originalMessage });
 }
 
-/** Did it conflict with another transaction or a migration, so that another attempt may succeed? */
+/** Whether it conflicted with another transaction or a migration, so that another attempt may succeed. */
 function lostToAnother(error: unknown): boolean {
   const failure = driverErrorIn(error);
   if (lostToMigration(error)) return true;
@@ -67,7 +67,7 @@ function lostToAnother(error: unknown): boolean {
   );
 }
 
-/** Was a referenced row deleted in the meantime, or was a reference added to a row that is being deleted? */
+/** Whether a referenced row was deleted in the meantime, or a reference was added to a row that is being deleted. */
 function lostReference(error: unknown): boolean {
   if (error instanceof TornRead) return true;
   const failure = driverErrorIn(error);
@@ -75,8 +75,8 @@ function lostReference(error: unknown): boolean {
 }
 
 /**
- * Turns a database error that our own statement caused into the answer it means. A value that is now taken, gone or in
- * use is a refusal, as it would be a moment later; everything else is a fault.
+ * Turns a database error that our own statement caused into its answer. If a value is now taken, deleted or in use,
+ * this is a refusal, as it would be a moment later. Everything else is a fault.
  */
 export function refusalOf(error: unknown): unknown {
   if (error instanceof TornRead) return new Refusal('missing', '', [], { cause: error });
@@ -100,7 +100,9 @@ export function refusalOf(error: unknown): unknown {
 const REFERENCE_ATTEMPTS = 3;
 const LONGEST_PAUSE_MS = 100;
 
-/** Runs something again until it no longer loses to others. Throws refusals, and `unavailable` when time runs out. */
+/**
+ * Repeats something until it no longer conflicts with others. Throws refusals, and `unavailable` when time runs out.
+ */
 export async function untilWon<T>(run: () => Promise<T>, longestMs = patienceMs): Promise<T> {
   const untilMs = performance.now() + longestMs;
   for (let attempt = 1; ; attempt++) {

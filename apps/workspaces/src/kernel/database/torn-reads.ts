@@ -34,8 +34,8 @@ export function relationsOf(schema: string): Relations {
 }
 
 /**
- * Does a row refer to another that was requested and is missing? If it was deleted between two statements, both are
- * gone.
+ * Whether a row refers to another row that was requested but is missing. If it was deleted between two statements, both
+ * no longer exist.
  */
 export function isTorn(relations: Relations, model: string, args: Chosen, value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;

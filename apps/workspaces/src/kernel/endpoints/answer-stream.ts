@@ -22,9 +22,9 @@ export function lastEventId({ headers }: StreamCall<unknown>['request']): string
 }
 
 /**
- * Answers with a stream of events that `begin` fills. It ends when the client disconnects, when the caller's right or
- * session ends, and when this node stops. Without `Accept: text/event-stream` it contains only the current data:
- * `lasts` is false, and `begin` must call `finish`.
+ * Answers with a stream of events that `begin` fills. The stream ends when the client disconnects, when the caller's
+ * right or session ends, and when this node stops. Without `Accept: text/event-stream` it contains only the current
+ * data: `lasts` is false, and `begin` must call `finish`.
  */
 export function eventStream<A>(call: StreamCall<A>, begin: (stream: EventStream, lasts: boolean) => Began<A>): Raw {
   const lasts = String(call.request.headers.accept ?? '').includes('text/event-stream');

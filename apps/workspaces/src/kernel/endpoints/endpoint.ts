@@ -113,8 +113,8 @@ export interface Raw {
   readonly headers: Record<string, string>;
   readonly body?: string | Buffer | NodeJS.ReadableStream;
   /**
-   * Sent a moment before a body of more than 2 KB: the Go client takes what arrives together with the headers, some 3
-   * KB, for the whole body and asks again for the rest.
+   * The headers are sent shortly before a body of more than 2 KB. Otherwise the Go client treats the first 3 KB, which
+   * arrive together with the headers, as the whole body, and asks again for the rest.
    */
   readonly headersFirst?: boolean;
 }
@@ -133,8 +133,8 @@ export type HttpMethod = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 export type Shows = 'one' | 'many' | 'nothing' | 'raw';
 
 /**
- * How the items that `run` returns become cached text. `run` may then return light stamps: what permission rules look
- * at, and the revisions that show whether that text is still current.
+ * How the items that `run` returns become cached text. `run` may then return light stamps: the data for permission
+ * rules, and the revisions that show whether the text is still current.
  */
 export interface Cached<Stamp, Item> {
   /** Everything that the text depends on, besides type and settings. */
@@ -200,11 +200,11 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   /** The body is not read, so that `run` can stream it. */
   streams?: boolean;
   /**
-   * Can be called through a link signed for its verb and path, without a token: either only so, or also with a token
-   * that satisfies `requires`.
+   * Can be called without a token, through a link signed for its verb and path: either only by link, or also with a
+   * token that satisfies `requires`.
    */
   link?: 'only' | 'or-token';
-  /** What only the answer to the create shows, also if the create is sent again under its `Idempotency-Key`. */
+  /** Adds what only the answer to the create shows, also if the create is sent again under its `Idempotency-Key`. */
   adds?: (item: T, env: Environment) => T;
   /** Takes bodies larger than the few MiB that every endpoint takes. */
   largeBody?: LargeBody;
@@ -324,8 +324,8 @@ const cursorQuery = {
 const linkQuery = { expires: 'When the link ends, in seconds since 1970.', signature: 'The secret of the link.' };
 
 /**
- * The queue of an endpoint: the resource that its path names, for administrators and others alike. A path that names
- * none is about the caller, or the installation.
+ * The queue of an endpoint: the resource that its path names, also for administrators. A path that names no resource is
+ * about the caller or the installation.
  */
 function turnOf(path: string, siteAdmin: boolean): string {
   const named = /^.*:\w+/.exec(path)?.[0] ?? (siteAdmin ? path : '/users/:caller');

@@ -43,7 +43,7 @@ export interface AuthenticatedCaller {
   readonly settings: SiteSettings;
 }
 
-/** Where runs log in to the secrets service, and the issuer that it trusts. */
+/** The address at which runs log in to the secrets service, and the issuer that the secrets service trusts. */
 export interface SecretsPlace {
   readonly address: string;
   readonly mount: string;
@@ -84,9 +84,9 @@ export interface Environment {
   readonly accessStore: AccessStore;
   /** Records what was handed out, and who was refused. */
   readonly trail: AccessTrail;
-  /** The caller of the current request: links made for the answer are theirs. */
+  /** The caller of the current request, who holds the links in the answer. */
   readonly holder?: LinkHolder;
-  /** What many download again and again. */
+  /** Blobs that many clients download again and again. */
   readonly keptBlobs: KeptBlobs;
   /** Where uploads wait that are too large for many at once. */
   readonly largeUploads: Gate;

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { Refusal } from '@keystead/refusal';
 import type { Principal } from '../access/principal';
 
-/** The most that is buffered for a client that does not read. */
+/** The maximum number of bytes that are buffered for a client that does not read. */
 const mostBuffered = 512 * 1024;
 const perCaller = 24;
 const perNode = 2_000;

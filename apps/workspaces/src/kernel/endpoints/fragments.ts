@@ -7,7 +7,7 @@ const OPEN = '{"data":';
  * Serialized resources, cached by everything that their text depends on: type, id, revisions, what the caller may do.
  * Each is stored as the bytes of a document that shows only this resource.
  *
- * Stale entries need no removal: a change raises a revision, so the old text is never looked up again.
+ * Stale entries need no removal, because a change raises a revision, so the old text is never looked up again.
  */
 export class Fragments {
   private readonly documents = new LRUCache<string, Buffer>({

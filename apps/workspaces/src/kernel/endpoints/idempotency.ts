@@ -15,7 +15,7 @@ interface IdempotentWrite {
   mac: (text: string) => Buffer;
   run: (tx: Database) => Promise<unknown>;
   idOf: (item: unknown) => string;
-  /** The created resource, read again; undefined if it is gone or the caller may no longer see it. */
+  /** The created resource, read again; undefined if it no longer exists or the caller may no longer see it. */
   find: (id: string) => Promise<unknown>;
 }
 

@@ -4,8 +4,8 @@ import type { Endpoint } from './endpoint';
 type Sent = Readonly<Record<string, unknown>>;
 
 /**
- * The update to apply. A stored secret is bound to the addresses that it was entered for: a new address without its
- * secret throws `invalid`. An unchanged address is left out, so that a concurrent change of it wins.
+ * The update to apply. A stored secret is bound to the addresses for which it was entered: a new address without the
+ * secret throws `invalid`. An unchanged address is omitted, so that a concurrent change of it wins.
  */
 export function withKeptSecrets({ method, body: shape }: Endpoint, target: unknown, sent: unknown): unknown {
   if (method !== 'PATCH' || shape?.secrets === undefined) return sent;

@@ -10,7 +10,7 @@ const exceptions: ReadonlyMap<string, string> = new Map(
     'PATCH /account/update': 'account_update',
     'POST /one-time-links/:secret': 'one_time_links_use',
     'PATCH /workspaces/:workspace_id/state-versions': 'workspaces_state_versions_rollback',
-    // Of the two lists, the caller's or the complete one has the plain name.
+    // Of two lists, the caller's list or the complete list has the plain name.
     'GET /organization-memberships': 'organization_memberships_list_own',
     'GET /organizations/:organization_name/vars': 'organizations_vars_list',
     'GET /organizations/:organization_name/feature-sets': 'organizations_feature_sets_list',

@@ -18,10 +18,10 @@ const anyNumber = (name: string): RegExp =>
 const meansSomething = /^[a-z]+(\[|$)/;
 
 /**
- * Refuses query parameters that an endpoint does not declare: ignoring a filter, for example, would do more than the
- * caller requested. Names with characters other than small letters are ignored, since some clients send meaningless
- * ones (`TagBindings={k v}`). Pages for browsers are exempt, since others append to their addresses. Throws
- * `malformed`, which names the parameter.
+ * Refuses query parameters that an endpoint does not declare, because ignoring a filter, for example, would do more
+ * than the caller requested. Names with characters other than small letters are ignored, because some clients send
+ * meaningless ones (`TagBindings={k v}`). Pages for browsers are exempt, because other sites append parameters to their
+ * addresses. Throws `malformed`, which names the parameter.
  */
 export function requireDeclared(endpoint: Endpoint, query: Query): void {
   if (query.entries.size === 0 || endpoint.outside) return;

@@ -139,7 +139,7 @@ async function loadTarget(
   return endpoint.completes === undefined ? target : endpoint.completes(lookup, target);
 }
 
-/** A link whose signature is right: who holds it, and the look-up of their current state. */
+/** A link with a valid signature: its holder, and the look-up of the holder's current state. */
 export interface UsedLink {
   readonly holder: LinkHolder;
   readonly found: Promise<Principal | undefined>;
@@ -162,7 +162,8 @@ export function openLink(
 }
 
 /**
- * The holder of the signed link, for endpoints that links open. An endpoint that only links open is 404 without one.
+ * The holder of the signed link, for endpoints that can be called by link. Without a link, an endpoint that needs a
+ * link is 404.
  */
 async function holderBehind(endpoint: Endpoint, { env }: Kernel, request: Request): Promise<Principal | undefined> {
   const { link } = endpoint;
@@ -230,7 +231,7 @@ async function requireSameId(
 
 const ETAG = /^(?:W\/)?"(\d+)"$/;
 
-/** The revision that `If-Match` names; `*` or no header require nothing. */
+/** The revision that `If-Match` names; `*` or no header requires nothing. */
 function ifMatch(header: string | string[] | undefined): bigint | undefined {
   if (header === undefined || header === '*') return undefined;
   const revision = ETAG.exec(String(header).trim())?.[1];
@@ -259,8 +260,8 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   const principal = holder === undefined ? caller : withinRules(holder, request.settings);
   const env = environmentFor(kernel.env, principal);
   /**
-   * Records that an authenticated caller was refused something that exists; returns the refusal to answer with. An
-   * organization's trail records only its members; other callers are in the trail of the installation.
+   * Records that an authenticated caller was refused access to something that exists; returns the refusal for the
+   * answer. An organization's trail records only its members; other callers are in the trail of the installation.
    */
   const refused = async (
     refusal: unknown,
@@ -497,7 +498,7 @@ async function show(
   return { status: endpoint.status, body, etag };
 }
 
-/** Is the answer a single resource, and nothing else? */
+/** Whether the answer is only a single resource. */
 function isPlain({ shows, documentMeta }: Endpoint, { include }: Call<string, unknown, unknown>): boolean {
   return shows === 'one' && include.length === 0 && documentMeta === undefined;
 }

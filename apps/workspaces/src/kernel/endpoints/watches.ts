@@ -2,13 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../database/database';
 
-/** What reading watched things needs. */
+/** What reading of watched objects needs. */
 export interface WatchParts {
   readonly db: Database;
   readonly keyring: Keyring;
 }
 
-/** A kind of thing that clients watch for changes, and how all watched ones are read at once. */
+/** A kind of object that clients watch for changes, and how all watched objects are read at once. */
 export interface Watched<T> {
   readonly name: string;
   readonly everyMs: number;
@@ -24,10 +24,7 @@ interface Watching {
   values: ReadonlyMap<string, unknown>;
 }
 
-/**
- * Reads things for all clients of this node that watch them: one read of a kind at a time, however many clients there
- * are.
- */
+/** Reads objects for all clients of this node that watch them, with one read of a kind at a time for all clients. */
 export class Watches {
   private readonly kinds = new Map<Watched<never>, Watching>();
   private closed = false;
@@ -38,8 +35,8 @@ export class Watches {
   ) {}
 
   /**
-   * Watches one thing until the returned function is called. Values read before are not passed on: the first read
-   * follows soon.
+   * Watches one object until the returned function is called. Earlier values are not passed on; the first read follows
+   * soon.
    */
   watch<T>(kind: Watched<T>, key: string, tell: Tell<T>): () => void {
     let watching = this.kinds.get(kind as Watched<never>);

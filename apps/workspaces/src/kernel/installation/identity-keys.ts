@@ -8,7 +8,7 @@ const dayMs = 86_400_000;
 const rule = { rotateEveryMs: 30 * dayMs, shownForMs: dayMs };
 
 type StoredKeys = RotatingKeys<StoredKey>;
-/** The format of installations from before keys were published ahead: a list of keys, newest first. */
+/** The format of older installations, which did not publish the next key: a list of keys, newest first. */
 interface OldKeyList {
   readonly keys: readonly StoredKey[];
   readonly current?: undefined;
@@ -52,7 +52,7 @@ async function changeKeys(
 /** The ids of the published keys after a change, the signing one first. */
 const idsOf = (keys: StoredKeys): string[] => shownKeys(keys).map(({ kid }) => kid);
 
-/** Makes the next key sign from now on, before it is due. The previous one stays published for a day. */
+/** Makes the next key sign from now on, before it is due. The previous key stays published for a day. */
 export async function turnKeysNow(db: Database, keyring: Keyring, nowMs: number) {
   await rotatedKeys(db, keyring, nowMs);
   const fresh = await newKey(keyring, nowMs);

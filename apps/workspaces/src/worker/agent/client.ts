@@ -139,7 +139,7 @@ async function textOf(stream: Readable, limit: number): Promise<string> {
   return Buffer.concat(pieces).toString('utf8');
 }
 
-/** The message of the service; that of a proxy is left out. */
+/** The message of the service, without the message of a proxy. */
 function reasonOf(text: string): string {
   try {
     const { errors } = JSON.parse(text) as { errors?: { title?: string; detail?: string }[] };

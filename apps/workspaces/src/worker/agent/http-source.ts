@@ -36,7 +36,7 @@ export interface RegisteredAgent {
   readonly judges: boolean;
 }
 
-/** Registers this agent. Throws the refusal: of an invalid token, or of a protocol that only one side speaks. */
+/** Registers this agent. Throws the refusal of an invalid token, or of a protocol that only one side supports. */
 export async function register(
   client: AgentClient,
   about: z.input<typeof wire.Registration>,
@@ -165,7 +165,7 @@ export class HttpSource implements JobSource {
       try {
         await this.ask(job, { method: 'PUT', path: '/log', query: { offset: String(offset) }, bytes: piece });
       } catch (error) {
-        // Another agent has the job: reports of this one no longer count, and the next heartbeat stops it.
+        // Another agent has the job. Reports of this agent are ignored, and the next heartbeat stops it.
         if (!isOver(error)) throw error;
         return;
       }

@@ -3,15 +3,13 @@ import { Reach } from '@keystead/outside';
 /** The Git hosts to which an agent carries requests: those at the given addresses, or `any`. */
 export type ForwardingTo = 'any' | readonly string[];
 
-/**
- * Private networks. This machine and its neighbours on the link do not belong to them: those hosts have to be named.
- */
+/** Private networks. They do not include this machine and its neighbours on the link, which must be named. */
 const privateNetworks = ['10.0.0.0/8', '100.64.0.0/10', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'];
 const everywhere = ['0.0.0.0/0', '::/0'];
 
 /** The part of its network that an agent opens to the connections of its pool, as its operator configured. */
 export class Forwarding {
-  /** Addresses that may be called; those where clouds serve credentials never are. */
+  /** Addresses that may be called, never those where clouds serve credentials. */
   readonly reach: Reach;
   /** The named hosts; undefined if any may be called. */
   readonly origins: ReadonlySet<string> | undefined;

@@ -55,7 +55,7 @@ async function carryOut(client: AgentClient, agentId: string, forwarding: Forwar
         json: { reason: (reason || 'no reason').slice(0, longestReason) },
       };
   await retry(() => client.json(report), pausesMs).catch((error) => {
-    // The caller has gone, or the answer was handed in before.
+    // The caller no longer waits, or the answer was sent before.
     if (!isOver(error)) throw error;
   });
 }

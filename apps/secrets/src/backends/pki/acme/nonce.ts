@@ -51,7 +51,7 @@ export async function readNonce(storage: Storage, text: unknown, nowMs: number):
 
 const hourOf = (ms: number): number => Math.floor(ms / 3600_000);
 
-/** Marks a nonce as used. Throws `badNonce` if any node already has. */
+/** Marks a nonce as used. Throws `badNonce` if a node has already marked it. */
 export function useNonce(storage: Storage, { text, madeAtMs }: ReadNonce): Promise<void> {
   const key = `${used}${hourOf(madeAtMs)}/${text}`;
   return storage.transaction(key, async (tx) => {

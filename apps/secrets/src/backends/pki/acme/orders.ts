@@ -19,7 +19,7 @@ import { readCertificateId } from './renewal';
 import { type AccountRequest, type AcmeAnswer, byAccount } from './signed-request';
 
 const lifetimeMs = 24 * 3600_000;
-/** Limit on names in the unfinished orders of an account, since each name costs several outgoing requests. */
+/** Limit on names in the unfinished orders of an account, because each name costs several outgoing requests. */
 const mostUnfinished = 1000;
 const mostListed = 1000;
 
@@ -57,7 +57,7 @@ function readMoment(sent: unknown, name: string): Promise<string> | undefined {
   return asProblem('malformed', () => new Date(requireTime(sent)).toISOString());
 }
 
-/** Records the order that replaces a certificate: one order only, of the account that owns the certificate. */
+/** Records the order that replaces a certificate: only one order, of the account that owns the certificate. */
 async function noteReplaced(tx: Storage, sent: string, order: Pick<Order, 'id' | 'account' | 'identifiers'>) {
   const serial = await readCertificateId(tx, sent);
   const made = await madeBy.find(tx, serial);
@@ -68,7 +68,7 @@ async function noteReplaced(tx: Storage, sent: string, order: Pick<Order, 'id' |
   if (!order.identifiers.some((one) => names.has(textOf(one))))
     fail('malformed', 'replaces: a certificate for other names');
   const other = made.replacedBy === undefined ? undefined : await orders.find(tx, made.replacedBy);
-  // A replacement order without a certificate does not count.
+  // A replacement order without a certificate is ignored.
   if (other?.certificate) fail('alreadyReplaced', 'replaces: another order has replaced it');
   madeBy.put(tx, serial, { ...made, replacedBy: order.id });
 }

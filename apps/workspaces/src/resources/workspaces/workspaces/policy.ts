@@ -12,8 +12,8 @@ export const mayForceDelete = (access: Access, { organizationId, projectForceDel
   access.isOwner(organizationId) || (projectForceDelete ?? access.mayForceDelete(organizationId));
 
 /**
- * The permission rules of workspaces, by the names that the API shows. Spec: Workspace (type `workspaces`; id of the
- * form `ws-<id>`)
+ * The permission rules of workspaces, by the names that the API shows.
+ * Spec: Workspace (type `workspaces`; id of the form `ws-<id>`)
  */
 export const workspacePolicy = policy<DeletedWorkspace>()({
   'can-create-state-versions': (access, ws) => access.has(ws, 'state:write'),
