@@ -29,8 +29,22 @@ describe('whether changes concern a workspace', () => {
     ['signs of patterns as they are', { triggerPatterns: ['a.c'] }, ['abc'], false],
     ['paths in any script', { triggerPatterns: ['größe/*'] }, ['größe/ß.tf'], true],
     ['nothing, where nothing changed', { workingDirectory: 'net' }, [], false],
-  ])('%s', (_what, given, files, expected) => {
-    expect(concerns(settings(given), files)).toBe(expected);
+  ])('%s', async (_what, given, files, expected) => {
+    expect(await concerns(settings(given), files)).toBe(expected);
+  });
+
+  it('leaves others their turn, and does not compare without end', async () => {
+    const patterns = (count: number) => Array.from({ length: count }, (_, at) => `${'*a'.repeat(500)}${at}`);
+    const files = Array.from({ length: 10 }, () => 'a'.repeat(1000));
+    let turns = 0;
+    const timer = setInterval(() => turns++, 1);
+    expect(await concerns(settings({ triggerPatterns: patterns(10) }), files)).toBe(false);
+    clearInterval(timer);
+    expect(turns).toBeGreaterThan(3);
+    const usual = Array.from({ length: 1000 }, (_, at) => `modules/net-${at}/**/*`);
+    const changed = Array.from({ length: 300 }, (_, at) => `environments/production/region-${at}/main.tf`);
+    expect(await concerns(settings({ triggerPatterns: usual }), changed)).toBe(false);
+    expect(await concerns(settings({ triggerPatterns: patterns(1000) }), files)).toBe(true);
   });
 
   it('finds the expression of tags anywhere in them', () => {

@@ -1,3 +1,4 @@
+import { setImmediate as breathe } from 'node:timers/promises';
 import { RE2JS } from 're2js';
 
 /** The settings of a workspace that decide which changes concern it. */
@@ -17,25 +18,51 @@ const isBelow = (file: string, prefix: string): boolean =>
 
 /** A pattern as a regular expression without backtracking: `*` and `?` stay within a folder, `**` crosses folders. */
 function expressionOf(pattern: string): RE2JS {
-  const text = folder(pattern).replace(/\*\*\/|\*\*|\*|\?|[^*?]+/g, (part) => {
-    if (part === '**/') return '(?:.*/)?';
-    if (part === '**') return '.*';
-    if (part === '*') return '[^/]*';
-    return part === '?' ? '[^/]' : RE2JS.quote(part);
-  });
+  // Repeated, `**/` means the same, and costs much.
+  const text = folder(pattern)
+    .replace(/(?:\*\*\/)+/g, '**/')
+    .replace(/\*\*\/|\*\*|\*|\?|[^*?]+/g, (part) => {
+      if (part === '**/') return '(?:.*/)?';
+      if (part === '**') return '.*';
+      if (part === '*') return '[^/]*';
+      return part === '?' ? '[^/]' : RE2JS.quote(part);
+    });
   return RE2JS.compile(`(?s)${text}`);
+}
+
+/** The most steps of a comparison, a few seconds: with more, changes are not looked at, and concern the workspace. */
+const mostSteps = 200_000_000;
+/** For so long others wait for their turn. */
+const longestTurnMs = 10;
+
+/** The most steps for a character of a path: from the first wildcard on, every part of a pattern may begin anywhere. */
+const stepsOf = (pattern: string): number => 1 + pattern.length - pattern.search(/[*?]|$/);
+
+async function matchesSome(patterns: readonly string[], files: readonly string[]): Promise<boolean> {
+  let sinceMs = performance.now();
+  for (const pattern of patterns) {
+    const expression = expressionOf(pattern);
+    for (const file of files) {
+      if (expression.matches(file)) return true;
+      if (performance.now() - sinceMs < longestTurnMs) continue;
+      await breathe();
+      sinceMs = performance.now();
+    }
+  }
+  return false;
 }
 
 /**
  * Whether changed files concern a workspace. Undefined (not all files are known) always does. Prefixes and files of
  * variables add to the working directory; patterns replace all of them.
  */
-export function concerns(triggers: Triggers, files: readonly string[] | undefined): boolean {
+export async function concerns(triggers: Triggers, files: readonly string[] | undefined): Promise<boolean> {
   const { fileTriggersEnabled, triggerPrefixes, triggerPatterns, workingDirectory, varFiles } = triggers;
   if (!fileTriggersEnabled || files === undefined) return true;
   if (triggerPatterns.length > 0) {
-    const expressions = triggerPatterns.map(expressionOf);
-    return files.some((file) => expressions.some((one) => one.matches(file)));
+    const characters = files.reduce((sum, file) => sum + file.length, 0);
+    const steps = triggerPatterns.reduce((sum, pattern) => sum + stepsOf(pattern), 0);
+    return characters * steps > mostSteps || matchesSome(triggerPatterns, files);
   }
   const own = folder(workingDirectory ?? '');
   if (own === '' && triggerPrefixes.length === 0) return true;
