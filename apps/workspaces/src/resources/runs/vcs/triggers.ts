@@ -32,21 +32,28 @@ function expressionOf(pattern: string): RE2JS {
 
 /** The most steps of a comparison, a few seconds: with more, changes are not looked at, and concern the workspace. */
 const mostSteps = 200_000_000;
-/** For so long others wait for their turn. */
 const longestTurnMs = 10;
+
+/** Gives other requests their turn, if they have waited for a while. */
+function turns(): () => Promise<void> {
+  let sinceMs = performance.now();
+  return async () => {
+    if (performance.now() - sinceMs < longestTurnMs) return;
+    await breathe();
+    sinceMs = performance.now();
+  };
+}
 
 /** The most steps for a character of a path: from the first wildcard on, every part of a pattern may begin anywhere. */
 const stepsOf = (pattern: string): number => 1 + pattern.length - pattern.search(/[*?]|$/);
 
 async function matchesSome(patterns: readonly string[], files: readonly string[]): Promise<boolean> {
-  let sinceMs = performance.now();
+  const turn = turns();
   for (const pattern of patterns) {
     const expression = expressionOf(pattern);
     for (const file of files) {
       if (expression.matches(file)) return true;
-      if (performance.now() - sinceMs < longestTurnMs) continue;
-      await breathe();
-      sinceMs = performance.now();
+      await turn();
     }
   }
   return false;
@@ -73,7 +80,32 @@ export async function concerns(triggers: Triggers, files: readonly string[] | un
   return files.some((file) => prefixes.some((prefix) => isBelow(file, prefix)));
 }
 
-/** Whether a workspace waits for a tag: its expression matches a part of it. */
-export function isTagOf(expression: string, tag: string): boolean {
-  return RE2JS.compile(expression).matcher(tag).find();
+/** Those of some tags for which workspaces wait, by an expression that matches a part of their names. */
+export async function tagsOf<T extends { readonly name: string }>(
+  expression: string,
+  tags: readonly T[],
+): Promise<T[]> {
+  const turn = turns();
+  const compiled = RE2JS.compile(expression);
+  const found: T[] = [];
+  for (const tag of tags) {
+    if (compiled.matcher(tag.name).find()) found.push(tag);
+    await turn();
+  }
+  return found;
+}
+
+/** The workspaces that wait for a tag. */
+export async function waitingFor<T extends { readonly vcsTagsRegex: string | null }>(
+  tag: string,
+  workspaces: readonly T[],
+): Promise<T[]> {
+  const turn = turns();
+  const found: T[] = [];
+  for (const workspace of workspaces) {
+    const { vcsTagsRegex } = workspace;
+    if (vcsTagsRegex !== null && RE2JS.compile(vcsTagsRegex).matcher(tag).find()) found.push(workspace);
+    await turn();
+  }
+  return found;
 }
