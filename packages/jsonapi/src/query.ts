@@ -1,6 +1,19 @@
 import { badParameter } from './errors';
 import { instantIn } from './instants';
 
+const mostConditions = 50;
+
+/**
+ * The conditions of a parameter, each once: the database plans every one, and takes minutes for thousands. Throws
+ * `malformed` for too many.
+ */
+export function requireFew<T>(parameter: string, conditions: readonly T[]): T[] {
+  const distinct = [...new Set(conditions)];
+  if (distinct.length > mostConditions)
+    throw badParameter(parameter, `${parameter} has too many members (maximum is ${mostConditions})`);
+  return distinct;
+}
+
 /**
  * The parameters of a request's query string, brackets decoded. If a parameter is repeated, the last value is used; of
  * a list (`name[]`), all values are used.

@@ -1,4 +1,4 @@
-import { badParameter, instantIn, type Page, type Query } from '@keystead/jsonapi';
+import { badParameter, instantIn, type Page, type Query, requireFew } from '@keystead/jsonapi';
 import { Prisma } from '../../../generated/prisma/client';
 import type { Access } from '../../../kernel/access/access';
 import { visibleWorkspaces } from '../../../kernel/access/visible';
@@ -106,7 +106,7 @@ function ordering(view: ExplorerView, sort: ExplorerSort): Prisma.Sql {
 const FILTER = /^filter\[\d+\]\[([a-z_-]+)\]\[([a-z_]+)\]\[\d+\]$/;
 
 function conditions(view: ExplorerView, query: Query): Prisma.Sql[] {
-  return [...query.entries].flatMap(([parameter, value]) => {
+  const found = [...query.entries].flatMap(([parameter, value]) => {
     const [, name, operator] = FILTER.exec(parameter) ?? [];
     // Parameters that only look like a filter have words instead of the numbers.
     if (name === undefined || operator === undefined || parameter in explorerParameters) return [];
@@ -116,6 +116,7 @@ function conditions(view: ExplorerView, query: Query): Prisma.Sql[] {
     if (compare === undefined) throw badParameter(parameter, `${operator} is not an operator of ${field}`);
     return [compare(column(field), value.trim(), parameter)];
   });
+  return requireFew('filter', found);
 }
 
 type Comparison = (column: Prisma.Sql, value: string, parameter: string) => Prisma.Sql;

@@ -79,7 +79,7 @@ export async function followPolicySets(db: Database, { row, host, api }: Reached
     if (!head || !isHash(head.sha) || head.sha === seenCommit) continue;
     if (patterns.length > 0 && seenCommit !== null) {
       const changed = await host.listChanges(api, identifier, seenCommit, head.sha);
-      if (!concerns({ ...byPatterns, triggerPatterns: patterns }, changed)) {
+      if (!(await concerns({ ...byPatterns, triggerPatterns: patterns }, changed))) {
         await db.prisma.policySet.updateMany({ where: { id, vcsBranch, seenCommit }, data: { seenCommit: head.sha } });
         continue;
       }

@@ -42,7 +42,7 @@ const byUser = (text: string): Prisma.Sql => Prisma.sql`EXISTS (
 
 function operationFilter(asked: readonly string[]): Prisma.Sql[] {
   if (asked.length === 0) return [Prisma.sql`NOT r.plan_only`];
-  const chosen = asked.map((name) => {
+  const chosen = [...new Set(asked)].map((name) => {
     const condition = operations.get(name);
     if (!condition) throw badParameter('filter[operation]', `Invalid filter parameter: ${name}`);
     return Prisma.sql`(${condition})`;

@@ -4,7 +4,7 @@ import type { HostCommit, HostEvent, PullRequest, QueuedMerge, Sender } from '..
 import type { Reached } from '../../connections/repositories/repository';
 import { findMany, type Workspace } from '../../workspaces/workspaces/workspace';
 import { type Arrival, ingest } from './ingest';
-import { isTagOf } from './triggers';
+import { tagsOf, waitingFor } from './triggers';
 
 /** The workspaces that are connected to a repository. */
 export async function workspacesOf(db: Database, { row }: Pick<Reached, 'row'>): Promise<readonly Workspace[]> {
@@ -69,9 +69,7 @@ export async function branchMoved(
 
 async function tagMoved(db: Database, reached: Reached, tag: string, sender: Sender): Promise<void> {
   const { host, api, row } = reached;
-  const waiting = (await workspacesOf(db, reached)).filter(
-    ({ vcsTagsRegex }) => vcsTagsRegex !== null && isTagOf(vcsTagsRegex, tag),
-  );
+  const waiting = await waitingFor(tag, await workspacesOf(db, reached));
   if (waiting.length === 0) return;
   const commit = await host.findTag(api, row.identifier, tag);
   await noteGone(db, waiting, `tag:${tag}`, commit === undefined);
@@ -138,7 +136,8 @@ export async function lookForTags(db: Database, reached: Reached, workspaces: re
     const { id: workspaceId, vcsTagsRegex } = workspace;
     const expression = `${row.id} ${vcsTagsRegex}`;
     const headOf = (ref: string) => heads.get(`${workspaceId} ${ref}`);
-    const fresh = tags.filter(({ name, sha }) => isTagOf(vcsTagsRegex!, name) && headOf(`tag:${name}`) !== sha);
+    const unseen = tags.filter(({ name, sha }) => headOf(`tag:${name}`) !== sha);
+    const fresh = await tagsOf(vcsTagsRegex!, unseen);
     if (headOf(tagsRef) === expression) {
       for (const { name, sha } of fresh.reverse()) {
         const commit = await find(sha);

@@ -61,7 +61,7 @@ async function ingestFor(
   const files = await arrival.changesSince(seen ?? arrival.before);
   const isFirst = seen === undefined && arrival.looked === true;
   // No plan is made for pull requests older than the connection.
-  const isConcerned = arrival.tag !== undefined || concerns(workspace, files);
+  const isConcerned = arrival.tag !== undefined || (await concerns(workspace, files));
   const wanted = isConcerned && !(isFirst && pull);
   await db.transaction(async (tx) => {
     if (!(await lockRow(tx, 'workspace', workspace.id))) return;

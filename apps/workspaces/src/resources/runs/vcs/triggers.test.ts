@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { concerns, isTagOf, type Triggers } from './triggers';
+import { concerns, type Triggers, tagsOf, waitingFor } from './triggers';
 
 const settings = (given: Partial<Triggers>): Triggers => ({
   fileTriggersEnabled: true,
@@ -29,15 +29,43 @@ describe('whether changes concern a workspace', () => {
     ['signs of patterns as they are', { triggerPatterns: ['a.c'] }, ['abc'], false],
     ['paths in any script', { triggerPatterns: ['größe/*'] }, ['größe/ß.tf'], true],
     ['nothing, where nothing changed', { workingDirectory: 'net' }, [], false],
-  ])('%s', (_what, given, files, expected) => {
-    expect(concerns(settings(given), files)).toBe(expected);
+  ])('%s', async (_what, given, files, expected) => {
+    expect(await concerns(settings(given), files)).toBe(expected);
   });
 
-  it('finds the expression of tags anywhere in them', () => {
-    expect([isTagOf('^v\\d+$', 'v12'), isTagOf('^v\\d+$', 'v12-rc'), isTagOf('\\d+\\.\\d+', 'rel-1.2')]).toEqual([
-      true,
-      false,
-      true,
-    ]);
+  it('leaves others their turn, and does not compare without end', async () => {
+    const patterns = (count: number) => Array.from({ length: count }, (_, at) => `${'*a'.repeat(500)}${at}`);
+    const files = Array.from({ length: 10 }, () => 'a'.repeat(1000));
+    let turns = 0;
+    const timer = setInterval(() => turns++, 1);
+    expect(await concerns(settings({ triggerPatterns: patterns(10) }), files)).toBe(false);
+    clearInterval(timer);
+    expect(turns).toBeGreaterThan(3);
+    const usual = Array.from({ length: 1000 }, (_, at) => `modules/net-${at}/**/*`);
+    const changed = Array.from({ length: 300 }, (_, at) => `environments/production/region-${at}/main.tf`);
+    expect(await concerns(settings({ triggerPatterns: usual }), changed)).toBe(false);
+    expect(await concerns(settings({ triggerPatterns: patterns(1000) }), files)).toBe(true);
+  });
+
+  it('finds the expression of tags anywhere in them', async () => {
+    const names = ['v12', 'v12-rc', 'rel-1.2'].map((name) => ({ name }));
+    const found = async (expression: string) => (await tagsOf(expression, names)).map(({ name }) => name);
+    expect(await found('^v\\d+$')).toEqual(['v12']);
+    expect(await found('\\d+\\.\\d+')).toEqual(['rel-1.2']);
+    const waiting = [{ vcsTagsRegex: '^v' }, { vcsTagsRegex: null }, { vcsTagsRegex: 'rc$' }];
+    expect(await waitingFor('v12', waiting)).toEqual([{ vcsTagsRegex: '^v' }]);
+  });
+
+  it('leaves others their turn among many tags, and many workspaces', async () => {
+    const vcsTagsRegex = '(?:[a-z]*){1000}0';
+    const tags = Array.from({ length: 60 }, (_, at) => ({ name: `${'a'.repeat(250)}${at + 1}x` }));
+    let turns = 0;
+    const timer = setInterval(() => turns++, 1);
+    await tagsOf(vcsTagsRegex, tags);
+    const between = turns;
+    const workspaces = Array.from({ length: 60 }, () => ({ vcsTagsRegex }));
+    await waitingFor('x', workspaces);
+    clearInterval(timer);
+    expect([between > 0, turns - between > 0]).toEqual([true, true]);
   });
 });

@@ -1,3 +1,4 @@
+import { setImmediate as breathe } from 'node:timers/promises';
 import { RE2JS } from 're2js';
 
 /** The settings of a workspace that decide which changes concern it. */
@@ -17,25 +18,58 @@ const isBelow = (file: string, prefix: string): boolean =>
 
 /** A pattern as a regular expression without backtracking: `*` and `?` stay within a folder, `**` crosses folders. */
 function expressionOf(pattern: string): RE2JS {
-  const text = folder(pattern).replace(/\*\*\/|\*\*|\*|\?|[^*?]+/g, (part) => {
-    if (part === '**/') return '(?:.*/)?';
-    if (part === '**') return '.*';
-    if (part === '*') return '[^/]*';
-    return part === '?' ? '[^/]' : RE2JS.quote(part);
-  });
+  // Repeated, `**/` means the same, and costs much.
+  const text = folder(pattern)
+    .replace(/(?:\*\*\/)+/g, '**/')
+    .replace(/\*\*\/|\*\*|\*|\?|[^*?]+/g, (part) => {
+      if (part === '**/') return '(?:.*/)?';
+      if (part === '**') return '.*';
+      if (part === '*') return '[^/]*';
+      return part === '?' ? '[^/]' : RE2JS.quote(part);
+    });
   return RE2JS.compile(`(?s)${text}`);
+}
+
+/** The most steps of a comparison, a few seconds: with more, changes are not looked at, and concern the workspace. */
+const mostSteps = 200_000_000;
+const longestTurnMs = 10;
+
+/** Gives other requests their turn, if they have waited for a while. */
+function turns(): () => Promise<void> {
+  let sinceMs = performance.now();
+  return async () => {
+    if (performance.now() - sinceMs < longestTurnMs) return;
+    await breathe();
+    sinceMs = performance.now();
+  };
+}
+
+/** The most steps for a character of a path: from the first wildcard on, every part of a pattern may begin anywhere. */
+const stepsOf = (pattern: string): number => 1 + pattern.length - pattern.search(/[*?]|$/);
+
+async function matchesSome(patterns: readonly string[], files: readonly string[]): Promise<boolean> {
+  const turn = turns();
+  for (const pattern of patterns) {
+    const expression = expressionOf(pattern);
+    for (const file of files) {
+      if (expression.matches(file)) return true;
+      await turn();
+    }
+  }
+  return false;
 }
 
 /**
  * Whether changed files concern a workspace. Undefined (not all files are known) means yes. Prefixes and variable files
  * are used in addition to the working directory; patterns replace all of these.
  */
-export function concerns(triggers: Triggers, files: readonly string[] | undefined): boolean {
+export async function concerns(triggers: Triggers, files: readonly string[] | undefined): Promise<boolean> {
   const { fileTriggersEnabled, triggerPrefixes, triggerPatterns, workingDirectory, varFiles } = triggers;
   if (!fileTriggersEnabled || files === undefined) return true;
   if (triggerPatterns.length > 0) {
-    const expressions = triggerPatterns.map(expressionOf);
-    return files.some((file) => expressions.some((one) => one.matches(file)));
+    const characters = files.reduce((sum, file) => sum + file.length, 0);
+    const steps = triggerPatterns.reduce((sum, pattern) => sum + stepsOf(pattern), 0);
+    return characters * steps > mostSteps || matchesSome(triggerPatterns, files);
   }
   const own = folder(workingDirectory ?? '');
   if (own === '' && triggerPrefixes.length === 0) return true;
@@ -46,7 +80,32 @@ export function concerns(triggers: Triggers, files: readonly string[] | undefine
   return files.some((file) => prefixes.some((prefix) => isBelow(file, prefix)));
 }
 
-/** Whether a workspace waits for a tag: its expression matches a part of it. */
-export function isTagOf(expression: string, tag: string): boolean {
-  return RE2JS.compile(expression).matcher(tag).find();
+/** Those of some tags for which workspaces wait, by an expression that matches a part of their names. */
+export async function tagsOf<T extends { readonly name: string }>(
+  expression: string,
+  tags: readonly T[],
+): Promise<T[]> {
+  const turn = turns();
+  const compiled = RE2JS.compile(expression);
+  const found: T[] = [];
+  for (const tag of tags) {
+    if (compiled.matcher(tag.name).find()) found.push(tag);
+    await turn();
+  }
+  return found;
+}
+
+/** The workspaces that wait for a tag. */
+export async function waitingFor<T extends { readonly vcsTagsRegex: string | null }>(
+  tag: string,
+  workspaces: readonly T[],
+): Promise<T[]> {
+  const turn = turns();
+  const found: T[] = [];
+  for (const workspace of workspaces) {
+    const { vcsTagsRegex } = workspace;
+    if (vcsTagsRegex !== null && RE2JS.compile(vcsTagsRegex).matcher(tag).find()) found.push(workspace);
+    await turn();
+  }
+  return found;
 }

@@ -1,4 +1,4 @@
-import type { Query } from '@keystead/jsonapi';
+import { type Query, requireFew } from '@keystead/jsonapi';
 import { Prisma } from '../../../generated/prisma/client';
 import { isFixedKey } from './tag-bindings';
 
@@ -19,7 +19,9 @@ export function taggedFilters(query: Query): { key: string; value?: string }[] {
       filters.set(match[1]!, { ...filters.get(match[1]!), [match[2]!]: value });
     }
   }
-  return [...filters.values()].flatMap(({ key, value }) => (key ? [{ key, value: value || undefined }] : []));
+  return requireFew('filter[tagged]', [...filters.values()]).flatMap(({ key, value }) =>
+    key ? [{ key, value: value || undefined }] : [],
+  );
 }
 
 const valued = (value: string | Prisma.Sql | undefined): Prisma.Sql =>

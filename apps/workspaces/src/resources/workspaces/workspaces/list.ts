@@ -1,4 +1,4 @@
-import { badParameter, type Cursor, cursorAt, type Page, type Query } from '@keystead/jsonapi';
+import { badParameter, type Cursor, cursorAt, type Page, type Query, requireFew } from '@keystead/jsonapi';
 import { Prisma } from '../../../generated/prisma/client';
 import type { Access } from '../../../kernel/access/access';
 import { visibleWorkspaces } from '../../../kernel/access/visible';
@@ -51,10 +51,11 @@ function conditions(query: Query): Prisma.Sql[] {
   if (pattern !== undefined) {
     found.push(wildcard(pattern));
   }
-  for (const tag of query.list('search[tags]')) {
+  for (const tag of requireFew('search[tags]', query.list('search[tags]'))) {
     found.push(Prisma.sql`(${hasTag(tag)} OR ${workspaceHasBinding(tag)})`);
   }
-  for (const tag of [...query.list('search[exclude-tags]'), ...query.list('search[exclude_tags]')]) {
+  const excluded = [...query.list('search[exclude-tags]'), ...query.list('search[exclude_tags]')];
+  for (const tag of requireFew('search[exclude-tags]', excluded)) {
     found.push(Prisma.sql`NOT ${hasTag(tag)}`);
   }
   for (const { key, value } of taggedFilters(query)) {
