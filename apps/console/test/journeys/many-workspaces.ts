@@ -69,7 +69,7 @@ describe('many workspaces', () => {
       await project.waitForURL(/q=plu/);
       await listed.getByRole('link', { name: 'cherry' }).waitFor({ state: 'detached' });
       expect(await at.violations(project)).toEqual([]);
-      await project.getByRole('button', { name: 'Create workspace' }).click();
+      await project.getByRole('button', { name: 'Create workspace' }).first().click();
       await project.getByRole('heading', { name: 'Create workspace in stone fruit' }).waitFor();
       await project.getByLabel('Name', { exact: true }).last().fill('peach');
       await inDialog(project, 'Create workspace').click();

@@ -40,7 +40,7 @@ describe('the pages of an organization', () => {
 
   journey('make a team, give it rights and a token that is shown once, and delete it by its name', async () => {
     const page = await at.signedIn('workspaces', '/ui/organizations/net/teams');
-    await page.getByRole('button', { name: 'Create team' }).click();
+    await page.getByRole('button', { name: 'Create team' }).first().click();
     await page.getByLabel('Name', { exact: true }).fill('deployers');
     await page.getByRole('dialog').getByRole('button', { name: 'Create team' }).click();
     await page.getByRole('heading', { name: 'deployers', level: 1 }).waitFor();
@@ -49,7 +49,7 @@ describe('the pages of an organization', () => {
     await page.getByRole('button', { name: 'Save access' }).click();
     await page.getByText('Saved.').waitFor();
     await page.getByLabel('Description').fill('pipeline');
-    await page.getByRole('button', { name: 'Create token' }).click();
+    await page.getByRole('button', { name: 'Create token' }).first().click();
     await page.getByRole('button', { name: 'Reveal New token' }).click();
     const token = (await page.getByRole('alert').locator('pre').textContent()) ?? '';
     const whoami = await fetch(`${at.installation.workspacesUrl}/api/v2/organizations/net/projects`, {
