@@ -1,4 +1,4 @@
-import type { FormEvent, ReactNode } from 'react';
+import { type FormEvent, type ReactNode, type RefObject, useLayoutEffect, useRef, useState } from 'react';
 import { Button, type ButtonProps } from './button';
 import { Dialog } from './dialog';
 import { ErrorNotice } from './error-notice';
@@ -60,9 +60,11 @@ export function Form({
     </Button>
   );
   const back = onBack === undefined ? null : <Button onClick={onBack}>Cancel</Button>;
-  const refused = <ErrorNotice error={problem ?? change.error} />;
+  const element = useRef<HTMLFormElement>(null);
+  const isAtFields = useToldAtFields(element, change.error);
+  const refused = <ErrorNotice error={problem ?? (isAtFields ? null : change.error)} />;
   return (
-    <form className={classOf[layout]} onSubmit={send}>
+    <form className={classOf[layout]} onSubmit={send} ref={element}>
       {title === undefined ? null : <h2>{title}</h2>}
       {children}
       {layout === 'line' ? (
@@ -83,6 +85,22 @@ export function Form({
       )}
     </form>
   );
+}
+
+/** Whether the fields say all that is wrong, so that it need not be said twice; then the first of them gets the focus. */
+function useToldAtFields(form: RefObject<HTMLFormElement | null>, error: unknown): boolean {
+  const [isTold, setTold] = useState(false);
+  useLayoutEffect(() => {
+    const wrong = [...(form.current?.querySelectorAll<HTMLElement>('[aria-invalid="true"]') ?? [])];
+    const said = wrong.map(
+      (field) => document.getElementById(field.getAttribute('aria-describedby') ?? '')?.textContent,
+    );
+    const { issues = [] } = (error ?? {}) as { readonly issues?: readonly { readonly detail: string }[] };
+    const isAll = issues.length > 0 && issues.every(({ detail }) => said.includes(detail));
+    setTold(isAll);
+    if (isAll) wrong[0]?.focus();
+  }, [form, error]);
+  return isTold;
 }
 
 /** A form in a dialog. */

@@ -122,7 +122,7 @@ function MarkdownTable({ token: { header, rows } }: { readonly token: Tokens.Tab
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
     <div className="table-frame" tabIndex={0}>
-      <table className="table">
+      <table className="table" aria-label={header.map(({ text }) => text).join(', ')}>
         <thead>
           <tr>
             {cells(header, (content) => (

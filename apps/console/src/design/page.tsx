@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router';
 import { type LucideIcon, Terminal } from 'lucide-react';
-import { createContext, type ReactNode, useContext, useEffect } from 'react';
+import { createContext, type ReactNode, useContext, useEffect, useRef } from 'react';
 import { createPortal } from 'react-dom';
 import { CopyButton } from './copy';
 
@@ -74,8 +74,13 @@ export interface TabProps {
 
 /** Tabs, each with its own address. */
 export function Tabs({ label, tabs }: { readonly label: string; readonly tabs: readonly TabProps[] }) {
+  const bar = useRef<HTMLElement>(null);
+  // On narrow screens the tabs scroll, and the one of this page may be out of sight.
+  useEffect(() => {
+    bar.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
+  }, []);
   return (
-    <nav className="tabs" aria-label={label}>
+    <nav className="tabs" aria-label={label} ref={bar}>
       {tabs.map((tab) => (
         <Link key={tab.to} to={tab.to} activeOptions={{ exact: tab.exact ?? false, includeSearch: false }}>
           {tab.label}

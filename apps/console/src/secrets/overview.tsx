@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router';
-import { Blocks, Clock, IdCard, KeyRound, Plus, ScrollText, Server, Vault } from 'lucide-react';
+import { Blocks, Clock, IdCard, KeyRound, ScrollText, Server, Vault } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { Badge } from '../design/badge';
 import { BarChart, hoursFrom } from '../design/chart';
@@ -146,8 +146,7 @@ export function Overview() {
               <Empty
                 icon={Vault}
                 action={
-                  <EnableLink kind="secret" type="kv" primary>
-                    <Plus size={16} aria-hidden="true" />
+                  <EnableLink kind="secret" type="kv">
                     Enable a key/value engine
                   </EnableLink>
                 }

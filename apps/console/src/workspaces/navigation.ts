@@ -22,12 +22,19 @@ import {
   Variable,
 } from 'lucide-react';
 import { useMemo } from 'react';
-import type { NavGroup } from '../shell/navigation';
+import type { Resource } from '../api/workspaces';
+import type { NavGroup, NavItem } from '../shell/navigation';
 import { useSession } from '../shell/session';
 import { useRead } from './api';
 
+interface OrganizationPage extends Omit<NavItem, 'to'> {
+  readonly path: string;
+  /** The permission without which it shows only a refusal. */
+  readonly needs?: keyof Resource<'OrganizationsResource'>['attributes']['permissions'];
+}
+
 /** The pages of one organization, in the order of the rail; each below `/organizations/<name>`. */
-const organizationPages = [
+const organizationPages: readonly (Omit<NavGroup, 'items'> & { readonly items: readonly OrganizationPage[] })[] = [
   {
     items: [
       { label: 'Workspaces', icon: Boxes, path: '', key: 'w' },
@@ -45,21 +52,21 @@ const organizationPages = [
       { label: 'Teams', icon: UsersRound, path: '/teams', key: 't' },
       { label: 'Members', icon: UserRound, path: '/members', key: 'm' },
       { label: 'API tokens', icon: KeyRound, path: '/tokens' },
-      { label: 'SSH keys', icon: FileKey, path: '/ssh-keys' },
-      { label: 'IP allowlists', icon: Network, path: '/addresses' },
+      { label: 'SSH keys', icon: FileKey, path: '/ssh-keys', needs: 'can-update-ssh-keys' },
+      { label: 'IP allowlists', icon: Network, path: '/addresses', needs: 'can-update' },
     ],
   },
   {
     label: 'Organization',
     items: [
-      { label: 'Version control', icon: GitBranch, path: '/version-control' },
+      { label: 'Version control', icon: GitBranch, path: '/version-control', needs: 'can-update-oauth' },
       { label: 'Agents', icon: Server, path: '/agents' },
       { label: 'Retention', icon: Archive, path: '/retention' },
-      { label: 'Audit', icon: ScrollText, path: '/audit', key: 'a' },
+      { label: 'Audit', icon: ScrollText, path: '/audit', key: 'a', needs: 'can-update' },
       { label: 'Settings', icon: Settings, path: '/settings', key: 's' },
     ],
   },
-] as const;
+];
 
 /** The navigation: the organization that the address names, and the person's own pages. */
 export function useNavigation(): readonly NavGroup[] {
@@ -73,6 +80,15 @@ export function useNavigation(): readonly NavGroup[] {
       }),
     { enabled: organization !== undefined },
   );
+  const found = useRead(
+    ['organizations', organization],
+    (api) =>
+      api.GET('/api/v2/organizations/{organization_name}', {
+        params: { path: { organization_name: organization ?? '' } },
+      }),
+    { enabled: organization !== undefined },
+  );
+  const permissions = found.data?.data?.attributes.permissions;
   const waiting = counts.data?.data?.attributes['needs-confirmation'];
   const isAdmin = session['is-site-admin'] === true;
   return useMemo(() => {
@@ -81,13 +97,15 @@ export function useNavigation(): readonly NavGroup[] {
     return [
       ...own.map(({ items, ...group }) => ({
         ...group,
-        items: items.map(({ path, ...page }) => ({
-          ...page,
-          to: below + path,
-          // Every page of an organization is below its list of workspaces.
-          exact: path === '' && workspace === undefined,
-          count: path === '/runs' ? waiting : undefined,
-        })),
+        items: items
+          .filter(({ needs }) => needs === undefined || permissions?.[needs] !== false)
+          .map(({ path, ...page }) => ({
+            ...page,
+            to: below + path,
+            // Every page of an organization is below its list of workspaces.
+            exact: path === '' && workspace === undefined,
+            count: path === '/runs' ? waiting : undefined,
+          })),
       })),
       {
         label: 'You',
@@ -98,5 +116,5 @@ export function useNavigation(): readonly NavGroup[] {
         ],
       },
     ];
-  }, [organization, workspace, waiting, isAdmin]);
+  }, [organization, workspace, waiting, permissions, isAdmin]);
 }

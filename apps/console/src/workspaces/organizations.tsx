@@ -13,17 +13,15 @@ export function Organizations() {
   const organizations = useRead(['organizations'], (api) =>
     api.GET('/api/v2/organizations', { params: { query: { 'page[size]': 100 } } }),
   );
+  const create = <Creator label="Create organization">{(close) => <NewOrganization onClose={close} />}</Creator>;
   return (
     <div className="stack">
-      <PageHead
-        title="Organizations"
-        actions={<Creator label="Create organization">{(close) => <NewOrganization onClose={close} />}</Creator>}
-      />
+      <PageHead title="Organizations" actions={create} />
       <ResourceTable
         label="Organizations"
         query={organizations}
         empty={
-          <Empty command="keystead org create -email=ops@example.com NAME">
+          <Empty action={create} command="keystead org create -email=ops@example.com NAME">
             An organization holds workspaces and the teams that use them.
           </Empty>
         }

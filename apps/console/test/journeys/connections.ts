@@ -19,7 +19,7 @@ describe('what stands outside of the workspace service', () => {
 
   journey('is a provider at which people sign in: added with a proof, offered, changed and removed', async () => {
     const page = await at.signedIn('workspaces', '/ui/admin/sign-in');
-    await page.getByRole('link', { name: 'Add provider' }).click();
+    await page.getByRole('link', { name: 'Add provider' }).first().click();
     await page.getByLabel('Name', { exact: true }).fill('Acme');
     await page.getByLabel('Issuer').fill('http://id.example.com');
     await page.getByLabel('Client id').fill('keystead');
@@ -85,7 +85,7 @@ describe('what stands outside of the workspace service', () => {
     await page.getByRole('button', { name: 'Switch SCIM on' }).click();
     await page.getByText('The directory authenticates with a token').waitFor();
     await page.getByLabel('Description').fill('the directory of harbor');
-    await page.getByRole('button', { name: 'Create token' }).click();
+    await page.getByRole('button', { name: 'Create token' }).first().click();
     await page.getByRole('button', { name: 'Reveal New token' }).click();
     const token = (await page.getByRole('alert').locator('pre').textContent()) ?? '';
     const scim = (path: string, body?: object) =>
@@ -118,14 +118,14 @@ describe('what stands outside of the workspace service', () => {
 
   journey('is an address that is notified of runs, is tried first, and whose answers are shown', async () => {
     const page = await at.signedIn('workspaces', `${workspace}/notifications`);
-    await page.getByRole('link', { name: 'Create notification' }).click();
+    await page.getByRole('link', { name: 'Create notification' }).first().click();
     await page.getByLabel('Name', { exact: true }).fill('on call');
     await page.getByLabel('Address', { exact: true }).fill(`${elsewhere.url}/hooks/closed`);
     await page.getByLabel('Token').fill('signs bodies');
-    await page.getByRole('button', { name: 'Create notification' }).click();
+    await page.getByRole('button', { name: 'Create notification' }).first().click();
     await page.getByText('did not verify: it answered 503').first().waitFor();
     await page.getByLabel('Address', { exact: true }).fill(`${elsewhere.url}/hooks/open`);
-    await page.getByRole('button', { name: 'Create notification' }).click();
+    await page.getByRole('button', { name: 'Create notification' }).first().click();
     await page.getByRole('heading', { name: 'on call' }).waitFor();
     const rows = page.getByRole('table', { name: 'Recent deliveries' }).getByRole('row');
     await soon(async () => expect(await rows.filter({ hasText: 'arrived' }).count()).toBe(1));
@@ -158,7 +158,7 @@ describe('what stands outside of the workspace service', () => {
     const page = await at.signedIn('workspaces', `${workspace}/settings`);
     await page.getByRole('button', { name: 'Connect a repository' }).click();
     await page.getByRole('link', { name: 'add one' }).click();
-    await page.getByRole('link', { name: 'Add connection' }).click();
+    await page.getByRole('link', { name: 'Add connection' }).first().click();
     await page.getByLabel('Host').selectOption('gitea');
     await page.getByLabel('Name', { exact: true }).fill('our host');
     await page.getByLabel('Address', { exact: true }).fill(elsewhere.url);
@@ -195,12 +195,12 @@ describe('what stands outside of the workspace service', () => {
 
   journey('come only from addresses in a list, which is made, filled and deleted here', async () => {
     const page = await at.signedIn('workspaces', '/ui/organizations/harbor/addresses');
-    await page.getByRole('button', { name: 'Create IP allowlist' }).click();
+    await page.getByRole('button', { name: 'Create IP allowlist' }).first().click();
     await page.getByLabel('Name').fill('Office');
     await page.getByLabel('Limits').selectOption({ label: 'all agents' });
     await page.getByRole('dialog').getByRole('button', { name: 'Create IP allowlist' }).click();
     await page.getByText('The list limits no one until it has a range').waitFor();
-    await page.getByRole('button', { name: 'Add range' }).click();
+    await page.getByRole('button', { name: 'Add range' }).first().click();
     await page.getByRole('textbox', { name: 'Range' }).fill('192.0.2.0/33');
     await page.getByRole('button', { name: 'Add range' }).last().click();
     await page.getByText('must be a range of addresses').first().waitFor();
@@ -239,7 +239,7 @@ describe('what stands outside of the workspace service', () => {
     await page.goto(`${at.installation.workspacesUrl}/ui/organizations/harbor/agents/${pool.data.id}`);
     await page.getByText('No agent has registered yet.').waitFor();
     await page.getByLabel('Description').fill('pier 1');
-    await page.getByRole('button', { name: 'Create token' }).click();
+    await page.getByRole('button', { name: 'Create token' }).first().click();
     await page.getByRole('button', { name: 'Reveal New token' }).click();
     const token = (await page.getByRole('alert').locator('pre').textContent()) ?? '';
     const registration = {

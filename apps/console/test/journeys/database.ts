@@ -61,13 +61,13 @@ describe('the pages of a database engine', () => {
       // It can be tested without being stored, and is tested before it is.
       await button(page, 'Verify connection').click();
       await page.getByText(/error verifying connection: .*authentication failed/).waitFor();
-      await button(page, 'Create connection').click();
+      await button(page, 'Create connection').first().click();
       await page.getByText(/error creating database object: .*authentication failed/).waitFor();
       await page.getByLabel('Password', { exact: true }).fill('first-one');
       await button(page, 'Verify connection').click();
       await page.getByText('Nothing was stored.').waitFor();
       expect((await api('LIST', 'harbour/config').catch(() => undefined))?.data?.keys ?? []).toEqual([]);
-      await button(page, 'Create connection').click();
+      await button(page, 'Create connection').first().click();
       await page.getByRole('heading', { name: 'quay', level: 1 }).waitFor();
       await fact(page, 'Host').getByText(host).waitFor();
       await button(page, 'Verify connection quay').click();
@@ -86,13 +86,13 @@ describe('the pages of a database engine', () => {
       await link(page, 'Create role').click();
       await page.getByLabel('Name', { exact: true }).fill('crane');
       expect(await page.getByLabel('Connection', { exact: true }).inputValue()).toBe('quay');
-      await button(page, 'Create role').click();
+      await button(page, 'Create role').first().click();
       await page.getByText('Enter at least one statement.').waitFor();
       await button(page, 'Use the usual statements').click();
       await page.getByRole('textbox', { name: 'Statement 2' }).fill('COMMENT ON ROLE "{{name}}" IS \'a, b; c\'');
       expect(await at.violations(page)).toEqual([]);
       await at.picture(page, 'secrets-database-new-role');
-      await button(page, 'Create role').click();
+      await button(page, 'Create role').first().click();
       await page.getByRole('heading', { name: 'crane', level: 1 }).waitFor();
       expect((await api('GET', 'harbour/roles/crane')).data).toMatchObject({
         db_name: 'quay',
@@ -175,7 +175,7 @@ describe('the pages of a database engine', () => {
       await page.getByLabel('Rotates').selectOption('period');
       await page.getByLabel('Rotation period').selectOption({ label: 'Every 7 days' });
       expect(await at.violations(page)).toEqual([]);
-      await button(page, 'Create static role').click();
+      await button(page, 'Create static role').first().click();
       await page.getByRole('heading', { name: 'batch', level: 1 }).waitFor();
       await fact(page, 'Next rotation').getByText('in 7 days').waitFor();
       expect(await logsIn(batch, 'own')).toBe(false);

@@ -55,14 +55,14 @@ describe('a person', () => {
       const quay = page.url();
       await page.goto(`${workspacesUrl}/app/settings/tokens`);
       await page.getByLabel('Description').fill('my laptop');
-      await button(page, 'Create token').click();
+      await button(page, 'Create token').first().click();
       await button(page, 'Reveal New token').click();
       const token = (await page.getByRole('alert').locator('pre').textContent()) ?? '';
       const workspace = await api<Made>('GET', 'organizations/harbour/workspaces/quay', undefined, token);
       await upload(workspace.data.id, 'output "height" { value = 3 }', token);
       // A run, which she confirms and watches.
       await page.goto(quay);
-      await button(page, 'Start run').click();
+      await button(page, 'Start run').first().click();
       await page.getByLabel('Message').fill('First stones of the quay');
       await dialog(page, 'Start run').click();
       await page.getByText('stone.wall["a"]').waitFor();

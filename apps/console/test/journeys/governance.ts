@@ -59,7 +59,7 @@ variable "stones" {
       expect(await at.violations(page)).toEqual([]);
       await page.setViewportSize({ width: 320, height: 900 });
       expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
-      await page.getByRole('button', { name: 'Create workspace' }).click();
+      await page.getByRole('button', { name: 'Create workspace' }).first().click();
       await page.getByRole('heading', { name: 'gate', level: 1 }).waitFor();
       const workspace = await api<Made>('GET', `organizations/${name}/workspaces/gate`);
       const { data } = await api<{ data: { attributes: { key: string; value: string } }[] }>(
@@ -81,7 +81,7 @@ variable "stones" {
       await api('POST', `organizations/${name}/workspaces`, of('workspaces', { name: one }));
     const page = await at.signedIn('workspaces', `/ui/organizations/${name}/workspaces/nave/change-requests`);
     const dialog = page.getByRole('dialog');
-    await page.getByRole('button', { name: 'Create change request' }).click();
+    await page.getByRole('button', { name: 'Create change request' }).first().click();
     await dialog.getByLabel('Subject').fill('Widen the door');
     await dialog.getByLabel('Message').fill('It is too narrow for carts.');
     await dialog.getByRole('button', { name: 'Create change request' }).click();
@@ -137,7 +137,7 @@ variable "stones" {
     const page = await at.signedIn('workspaces', '/ui/admin/versions');
     await page.getByLabel('Program').selectOption({ label: 'OPA' });
     await page.waitForURL(/tool=opa/);
-    await page.getByRole('button', { name: 'Add version' }).click();
+    await page.getByRole('button', { name: 'Add version' }).first().click();
     await page.getByLabel('Number').fill('1.4.2');
     await page.getByLabel('Archive', { exact: true }).fill('https://example.com/opa');
     await page.getByLabel('SHA-256 of the archive').fill('ab'.repeat(32));

@@ -45,7 +45,7 @@ describe('the pages of a kubernetes engine', () => {
       await page.keyboard.press('Enter');
     }
     expect(await at.violations(page)).toEqual([]);
-    await button(page, 'Create role').click();
+    await button(page, 'Create role').first().click();
     await page.getByRole('heading', { name: 'deploy', level: 1 }).waitFor();
     await page.getByText('No one has a token of this role now.').waitFor();
     await page.getByLabel('Kubernetes namespace', { exact: true }).fill('lab');

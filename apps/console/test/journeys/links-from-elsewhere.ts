@@ -73,7 +73,7 @@ describe('what people are sent to from elsewhere', () => {
     await signIn(page);
     await page.getByRole('heading', { name: 'API tokens' }).waitFor();
     await page.getByLabel('Description').fill('editor');
-    await button(page, 'Create token').click();
+    await button(page, 'Create token').first().click();
     await page.getByRole('button', { name: 'Reveal New token' }).click();
     expect((await page.getByRole('alert').locator('pre').textContent())?.length).toBeGreaterThan(20);
   });

@@ -20,7 +20,9 @@ async function plant(): Promise<void> {
     const { data } = await api<Made>('POST', `organizations/${organization}/workspaces`, of('workspaces', { name }));
     if (name !== 'apple') continue;
     await api('POST', `workspaces/${data.id}/actions/lock`);
-    await pushState(data.id, 1);
+    const few = Array.from({ length: 11 }, (_, at) => [`tree_${at}`, { value: at, type: 'number' }]);
+    const rows = { value: Array.from({ length: 250 }, (_, at) => `row-${at}`), type: ['list', 'string'] };
+    await pushState(data.id, 1, { ...Object.fromEntries(few), a_rows: rows });
     await api('POST', `workspaces/${data.id}/actions/unlock`);
   }
 }
@@ -69,7 +71,7 @@ describe('many workspaces', () => {
       await project.waitForURL(/q=plu/);
       await listed.getByRole('link', { name: 'cherry' }).waitFor({ state: 'detached' });
       expect(await at.violations(project)).toEqual([]);
-      await project.getByRole('button', { name: 'Create workspace' }).click();
+      await project.getByRole('button', { name: 'Create workspace' }).first().click();
       await project.getByRole('heading', { name: 'Create workspace in stone fruit' }).waitFor();
       await project.getByLabel('Name', { exact: true }).last().fill('peach');
       await inDialog(project, 'Create workspace').click();
@@ -155,6 +157,13 @@ describe('many workspaces', () => {
       await page.getByRole('table', { name: 'Terraform versions' }).waitFor();
       await page.getByRole('link', { name: 'Modules' }).click();
       await page.getByText('No run has installed a module').waitFor();
+      // Many outputs and long ones leave the resources in sight.
+      await page.goto(`${at.installation.workspacesUrl}/ui/organizations/${organization}/workspaces/apple`);
+      await page.getByRole('button', { name: 'Show all 13 outputs' }).click();
+      await page.getByText('tree_9').waitFor();
+      await page.locator('summary').filter({ hasText: 'row-0' }).click();
+      await page.getByText('"row-249"').waitFor();
+      expect(await at.violations(page)).toEqual([]);
     },
   );
 });

@@ -177,14 +177,14 @@ describe('an installation with one sign-in', () => {
     await page.waitForURL(`${workspacesUrl}/ui/account`);
     await forgetProofs('workspaces');
     await page.getByLabel('Description').fill('kept');
-    await page.getByRole('button', { name: 'Create token' }).click();
+    await page.getByRole('button', { name: 'Create token' }).first().click();
     const asked = page.getByRole('dialog', { name: 'Confirm it is you' });
     await asked.getByRole('button', { name: 'Confirm' }).click();
     await page.waitForURL((url) => url.origin === secretsUrl);
     await prove(page);
     await page.waitForURL(`${workspacesUrl}/ui/account`);
     await page.getByLabel('Description').fill('kept');
-    await page.getByRole('button', { name: 'Create token' }).click();
+    await page.getByRole('button', { name: 'Create token' }).first().click();
     await page.getByText('New token: copy it now').waitFor();
   });
 });

@@ -40,7 +40,12 @@ describe('the pages of an organization', () => {
 
   journey('make a team, give it rights and a token that is shown once, and delete it by its name', async () => {
     const page = await at.signedIn('workspaces', '/ui/organizations/net/teams');
-    await page.getByRole('button', { name: 'Create team' }).click();
+    await page.getByRole('button', { name: 'Create team' }).first().click();
+    // What is wrong with a field is said at the field, once, and the field has the focus.
+    await page.getByLabel('Name', { exact: true }).fill('operators');
+    await page.getByRole('dialog').getByRole('button', { name: 'Create team' }).click();
+    await page.locator('dialog [aria-invalid="true"]:focus').waitFor();
+    expect(await page.getByRole('dialog').getByRole('alert').count()).toBe(0);
     await page.getByLabel('Name', { exact: true }).fill('deployers');
     await page.getByRole('dialog').getByRole('button', { name: 'Create team' }).click();
     await page.getByRole('heading', { name: 'deployers', level: 1 }).waitFor();
@@ -49,7 +54,7 @@ describe('the pages of an organization', () => {
     await page.getByRole('button', { name: 'Save access' }).click();
     await page.getByText('Saved.').waitFor();
     await page.getByLabel('Description').fill('pipeline');
-    await page.getByRole('button', { name: 'Create token' }).click();
+    await page.getByRole('button', { name: 'Create token' }).first().click();
     await page.getByRole('button', { name: 'Reveal New token' }).click();
     const token = (await page.getByRole('alert').locator('pre').textContent()) ?? '';
     const whoami = await fetch(`${at.installation.workspacesUrl}/api/v2/organizations/net/projects`, {
@@ -99,6 +104,19 @@ describe('the pages of an organization', () => {
     await soon(async () => expect(await button.getAttribute('aria-disabled')).toBe('true'));
     await button.click({ force: true });
     expect(await hers.getByRole('dialog').count()).toBe(0);
+    // Her rail has no page that would refuse her.
+    const pages = await hers
+      .getByRole('navigation', { name: 'Pages' })
+      .getByRole('link')
+      .evaluateAll((links) => links.map((link) => link.getAttribute('href')!));
+    const refusals: string[] = [];
+    for (const one of pages) {
+      await hers.goto(at.installation.workspacesUrl + one);
+      await hers.locator('main h1').waitFor();
+      await hers.waitForFunction(() => document.querySelector('main .skeleton') === null);
+      if ((await hers.locator('main').getByRole('alert').count()) > 0) refusals.push(one);
+    }
+    expect(refusals).toEqual([]);
     await hers.goto(`${at.installation.workspacesUrl}/ui/admin/users`);
     await hers.getByText('These pages are for site administrators').waitFor();
   });

@@ -44,7 +44,7 @@ describe('the pages of a pki engine', () => {
     expect(await at.violations(page)).toEqual([]);
     await button(page, 'Raise it to 10 years').click();
     await page.getByText('The maximum lease TTL of anchor/ is now 10 years.').waitFor();
-    await button(page, 'Create root CA').click();
+    await button(page, 'Create root CA').first().click();
     await page.getByRole('heading', { name: 'anchor-1', level: 1 }).waitFor();
     await page.getByText('O=Harbour Ltd').first().waitFor();
     const root = (await api('GET', 'anchor/cert/ca')).data.certificate;
@@ -59,7 +59,7 @@ describe('the pages of a pki engine', () => {
     await page.getByText('Signed by anchor-1').waitFor();
     await page.getByLabel('Common name').fill('Fleet Issuing');
     await page.getByLabel('Issuer name').fill('fleet-1');
-    await button(page, 'Create intermediate CA').click();
+    await button(page, 'Create intermediate CA').first().click();
     await page.getByRole('heading', { name: 'fleet-1', level: 1 }).waitFor();
     await page.getByRole('list', { name: 'Chain' }).getByRole('link', { name: 'Anchor Root' }).waitFor();
     const { data } = await api('GET', 'fleet/issuer/default');
@@ -81,7 +81,7 @@ describe('the pages of a pki engine', () => {
       const page = await at.signedIn('secrets', '/ui/engines/mount?mount=local/&tab=issuers&create=true&part=external');
       await page.getByLabel('Common name').fill('Local Issuing');
       await page.getByLabel('Issuer name').fill('local-1');
-      await button(page, 'Create request').click();
+      await button(page, 'Create request').first().click();
       const csr = (await page.locator('main pre').first().textContent())!;
       const signed = (await api('POST', 'abroad/root/sign-intermediate', { csr, common_name: 'Local Issuing' })).data;
       await page.getByLabel('Signed certificate and its chain').fill(signed.certificate);
@@ -131,7 +131,7 @@ describe('the pages of a pki engine', () => {
     await page.keyboard.press('Enter');
     await page.getByLabel('Maximum TTL').selectOption({ label: '7 days' });
     expect(await at.violations(page)).toEqual([]);
-    await button(page, 'Create role').click();
+    await button(page, 'Create role').first().click();
     await page.getByRole('heading', { name: 'docks', level: 1 }).waitFor();
     expect((await api('GET', 'shipyard/roles/docks')).data).toMatchObject({
       allowed_domains: ['example.com'],
@@ -230,7 +230,7 @@ describe('the pages of a pki engine', () => {
     await page.getByText(address).first().waitFor();
     const directory = (await (await fetch(address)).json()) as { meta: { externalAccountRequired: boolean } };
     expect(directory.meta.externalAccountRequired).toBe(true);
-    await button(page, 'Create EAB key').click();
+    await button(page, 'Create EAB key').first().click();
     await button(page, 'Reveal EAB key').click();
     const [id = ''] = (await api('LIST', 'buoys/eab')).data.keys;
     const shown = page.getByRole('tabpanel').locator('pre');

@@ -20,16 +20,16 @@ describe('the console of the secrets service', () => {
     await dialog.getByLabel('Path').fill('apps/db');
     await dialog.getByLabel('Name').fill('password');
     await dialog.getByLabel('Value').fill('swordfish-one');
-    await button(page, 'Create secret').click();
+    await button(page, 'Create secret').first().click();
     await page.getByRole('heading', { name: 'db', exact: true }).waitFor();
     await soon(async () => expect(await page.content()).not.toContain('swordfish-one'));
     await button(page, 'Reveal password').click();
     await page.getByText('swordfish-one').waitFor();
     await button(page, 'Hide password').click();
     await soon(async () => expect(await page.content()).not.toContain('swordfish-one'));
-    await button(page, 'Create version').click();
+    await button(page, 'Create version').first().click();
     await page.getByRole('dialog').getByLabel('Value').fill('swordfish-two');
-    await button(page, 'Create version').click();
+    await button(page, 'Create version').first().click();
     await page.getByText('version 2, current').waitFor();
     await page.getByRole('link', { name: 'Compare with 2' }).click();
     await page.getByRole('heading', { name: 'From version 1 to version 2' }).waitFor();
@@ -55,14 +55,14 @@ describe('the console of the secrets service', () => {
     await api('POST', 'sys/mounts/second', { type: 'kv', options: { version: '2' } });
     await api('POST', 'second/data/app', { data: { word: 'first word', port: 1 } });
     const page = await at.signedIn('secrets', '/ui/secrets?at=second/app');
-    await button(page, 'Create version').click();
+    await button(page, 'Create version').first().click();
     await button(page, 'Edit as JSON').click();
     const json = page.getByLabel('Fields as JSON');
     await json.fill('{"word": "second word", "port": ');
     await page.getByText('This is not a JSON object.').waitFor();
-    await button(page, 'Create version').click();
+    await button(page, 'Create version').first().click();
     await json.fill('{"word": "second word", "port": 2, "hosts": ["a", "b"]}');
-    await button(page, 'Create version').click();
+    await button(page, 'Create version').first().click();
     await page.getByText('version 2, current').waitFor();
     expect((await api('GET', 'second/data/app')).data.data).toEqual({
       word: 'second word',
@@ -145,7 +145,7 @@ describe('the console of the secrets service', () => {
     await api('POST', 'shared/code', { word: 'barnacle' });
     const page = await at.signedIn('secrets', '/ui/secrets?at=shared/code');
     await button(page, 'Share once').click();
-    await button(page, 'Create link').click();
+    await button(page, 'Create link').first().click();
     const link = (await page.getByRole('dialog').locator('code').first().textContent())!;
     expect(link).toContain('/ui/unwrap#');
     const stranger = await at.open(link);
@@ -162,15 +162,15 @@ describe('the console of the secrets service', () => {
 
   journey('writes a policy, shows the line that is wrong, and says why it forbids', async () => {
     const page = await at.signedIn('secrets', '/ui/policies');
-    await button(page, 'Create policy').click();
+    await button(page, 'Create policy').first().click();
     await page.getByLabel('Name').fill('crew');
     await button(page, 'Continue').click();
     const rules = page.getByLabel('Rules');
     await rules.fill('path "kv/*" {\n  capabilities = ["raed"]\n}');
-    await button(page, 'Create policy').click();
+    await button(page, 'Create policy').first().click();
     await page.getByRole('alert').waitFor();
     await rules.fill('path "kv/*" {\n  capabilities = ["read"]\n}\npath "kv/safe/*" {\n  capabilities = ["deny"]\n}\n');
-    await button(page, 'Create policy').click();
+    await button(page, 'Create policy').first().click();
     await page.getByText('Saved.').waitFor();
     const { auth } = await api('POST', 'auth/token/create', { policies: ['crew'] });
     await page.getByRole('link', { name: 'Explain' }).click();
@@ -361,7 +361,7 @@ describe('the console of the secrets service', () => {
     await page.getByLabel('Path').fill('mine');
     await page.getByRole('dialog').getByLabel('Name').fill('note');
     await page.getByRole('dialog').getByLabel('Value').fill('x');
-    await button(page, 'Create secret').click();
+    await button(page, 'Create secret').first().click();
     await page.getByRole('heading', { name: 'mine' }).waitFor();
     await page.goto(`${at.installation.secretsUrl}/ui/engines`);
     await page.getByRole('table', { name: 'Secrets engines' }).waitFor();
@@ -379,13 +379,13 @@ describe('the console of the secrets service', () => {
     await page.getByRole('heading', { name: 'Result' }).waitFor();
     expect((await api('GET', 'scheduler/config/lease')).data).toMatchObject({ ttl: 1800, max_ttl: 3600 });
     await page.getByRole('link', { name: 'scheduler', exact: true }).click();
-    await page.getByRole('link', { name: 'Create role' }).click();
+    await page.getByRole('link', { name: 'Create role' }).first().click();
     await page.getByLabel('Name', { exact: true }).fill('ops');
     for (const policy of ['read', 'write']) {
       await page.getByLabel('Policies', { exact: true }).fill(policy);
       await page.keyboard.press('Enter');
     }
-    await button(page, 'Create role').click();
+    await button(page, 'Create role').first().click();
     await page.getByRole('heading', { name: 'ops', level: 1 }).waitFor();
     expect((await api('GET', 'scheduler/role/ops')).data.policies).toEqual(['read', 'write']);
   });
@@ -393,7 +393,7 @@ describe('the console of the secrets service', () => {
   journey('makes users of userpass by name, with policies that are picked, changes and deletes them', async () => {
     await api('POST', 'sys/auth/lodge', { type: 'userpass' });
     const page = await at.signedIn('secrets', '/ui/access/mount?mount=auth/lodge/');
-    await page.getByRole('link', { name: 'Create user' }).click();
+    await page.getByRole('link', { name: 'Create user' }).first().click();
     await page.getByLabel('Username').fill('mate');
     await page.getByLabel('Password', { exact: true }).fill('heave ho heave ho');
     await page.getByLabel('Token policies').fill('castaway');
@@ -404,7 +404,7 @@ describe('the console of the secrets service', () => {
     await page.getByRole('option', { name: 'default' }).click();
     await page.keyboard.press('Escape');
     expect(await at.violations(page)).toEqual([]);
-    await button(page, 'Create user').click();
+    await button(page, 'Create user').first().click();
     await page.getByRole('heading', { name: 'mate', level: 1 }).waitFor();
     expect((await api('GET', 'auth/lodge/users/mate')).data.token_policies).toEqual(['default']);
     await button(page, 'Remove default').click();
@@ -433,7 +433,7 @@ describe('the console of the secrets service', () => {
     await api('POST', 'sys/auth/approle', { type: 'approle' });
     const page = await at.signedIn('secrets', '/ui/access/mount?mount=auth/approle/&create=true');
     await page.getByLabel('Role name').fill('pipeline');
-    await button(page, 'Create role').click();
+    await button(page, 'Create role').first().click();
     await page.getByRole('heading', { name: 'Credentials' }).waitFor();
     await button(page, 'Generate secret ID').click();
     await button(page, 'Reveal secret ID').click();
@@ -447,13 +447,13 @@ describe('the console of the secrets service', () => {
 
   journey('makes a token that is shown once, and lists tokens by their names', async () => {
     const page = await at.signedIn('secrets', '/ui/access/tokens');
-    await button(page, 'Create token').click();
+    await button(page, 'Create token').first().click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Display name').fill('deckhand');
     await dialog.getByLabel('Policies').fill('default');
     await page.getByRole('option', { name: 'default' }).click();
     await dialog.getByLabel('TTL').fill('20m');
-    await button(page, 'Create token').click();
+    await button(page, 'Create token').first().click();
     await button(page, 'Reveal token').click();
     const token = (await page.getByRole('alert').locator('pre').textContent())!;
     const own = await fetch(`${at.installation.secretsUrl}/v1/auth/token/lookup-self`, {
@@ -474,7 +474,7 @@ describe('the console of the secrets service', () => {
     await dialog.getByLabel('Name').fill('engine room');
     await dialog.getByLabel('Members').fill('stok');
     await page.getByRole('option', { name: 'stoker' }).click();
-    await button(page, 'Create group').click();
+    await button(page, 'Create group').first().click();
     await page.getByRole('link', { name: 'engine room' }).click();
     await page.getByRole('region', { name: 'Members' }).getByRole('link', { name: 'stoker' }).waitFor();
     await button(page, 'Remove stoker').click();
@@ -519,7 +519,7 @@ describe('the console of the secrets service', () => {
     await box.getByText('notes.txt is neither a JSON object').waitFor();
     await choose('.env', '# of the lamp\nexport BULB="warm white"\nWATTS=7\n');
     await choose('more.json', '{"height": 12345678901234567890}');
-    await button(page, 'Create secret').click();
+    await button(page, 'Create secret').first().click();
     await page.getByRole('heading', { name: 'lamp', level: 1 }).waitFor();
     await page.getByRole('table', { name: 'Versions' }).getByText('root').waitFor();
     const download = page.waitForEvent('download');
@@ -580,14 +580,14 @@ describe('the console of the secrets service', () => {
     await button(page, 'Create method').first().click();
     await page.getByLabel('Name').fill('phones');
     await page.getByLabel('A login with a passkey needs no code').check();
-    await button(page, 'Create method').click();
+    await button(page, 'Create method').first().click();
     await page.getByRole('list', { name: 'Methods' }).getByText('passkeys need no code').waitFor();
     const enroll = async (typed: string, option: string) => {
       await button(page, 'Enroll someone').click();
       await page.getByLabel('Person').fill(typed);
       await page.getByRole('option', { name: option, exact: true }).click();
       expect(await at.violations(page)).toEqual([]);
-      await button(page, 'Create secret').click();
+      await button(page, 'Create secret').first().click();
       await page.getByRole('img', { name: 'The secret as a QR code' }).waitFor();
       await button(page, 'Done').click();
       await page.getByRole('dialog').waitFor({ state: 'detached' });
@@ -601,7 +601,7 @@ describe('the console of the secrets service', () => {
     expect(Object.values(entity.mfa_secrets)).toEqual([{ method_name: 'phones', type: 'totp' }]);
     await api('POST', 'identity/group', { name: 'crew', member_entity_ids: [entity.id] });
     await page.reload();
-    await button(page, 'Create enforcement').click();
+    await button(page, 'Create enforcement').first().click();
     const dialog = page.getByRole('dialog');
     const pick = async (label: string, typed: string) => {
       await dialog.getByLabel(label).fill(typed);
@@ -619,7 +619,7 @@ describe('the console of the secrets service', () => {
     await button(page, 'Delete enforcement some-logins').click();
     await button(page, 'Delete enforcement').click();
     await page.getByText('No login needs MFA.').waitFor();
-    await button(page, 'Create enforcement').click();
+    await button(page, 'Create enforcement').first().click();
     await dialog.getByLabel('Name').fill('all-logins');
     await dialog.getByRole('checkbox', { name: /^bridge\// }).check();
     await at.picture(page, 'secrets-new-enforcement');
@@ -789,7 +789,7 @@ describe('the console of the secrets service', () => {
   journey('says of a typed policy that there is none of that name', async () => {
     await api('POST', 'sys/policies/acl/quartermaster', { policy: 'path "a" { capabilities = ["read"] }' });
     const page = await at.signedIn('secrets', '/ui/access/tokens');
-    await button(page, 'Create token').click();
+    await button(page, 'Create token').first().click();
     await page.getByLabel('Policies').fill('quarter');
     const option = page.getByRole('option');
     await option.filter({ hasText: 'Use “quarter”' }).getByText('no policy has this name').waitFor();

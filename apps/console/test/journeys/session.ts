@@ -136,13 +136,13 @@ describe('a page of the workspaces console that is left', () => {
   journey('has forgotten the token that it made, and the secret that was typed', async () => {
     const page = await at.signedIn('workspaces', '/ui/account');
     await page.getByLabel('Description').fill('soon forgotten');
-    await page.getByRole('button', { name: 'Create token' }).click();
+    await page.getByRole('button', { name: 'Create token' }).first().click();
     await page.getByRole('button', { name: 'Reveal New token' }).click();
     const token = (await page.getByRole('alert').locator('pre').textContent()) ?? '';
     expect(token.length).toBeGreaterThan(20);
     await page.getByRole('link', { name: 'Administration' }).click();
     await page.getByRole('link', { name: 'Sign-in', exact: true }).click();
-    await page.getByRole('link', { name: 'Add provider' }).click();
+    await page.getByRole('link', { name: 'Add provider' }).first().click();
     await page.getByLabel('Name', { exact: true }).fill('Forgotten');
     await page.getByLabel('Issuer').fill('https://id.example.com/forgotten');
     await page.getByLabel('Client id').fill('keystead');

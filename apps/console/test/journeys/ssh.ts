@@ -60,7 +60,7 @@ describe('the pages of an ssh engine', () => {
       }
       expect(await at.violations(page)).toEqual([]);
       await at.picture(page, 'secrets-ssh-new-role');
-      await button(page, 'Create role').click();
+      await button(page, 'Create role').first().click();
       await page.getByRole('heading', { name: 'deploy', level: 1 }).waitFor();
       expect((await api('GET', 'gates/roles/deploy')).data).toMatchObject({
         key_type: 'ca',
@@ -102,7 +102,7 @@ describe('the pages of an ssh engine', () => {
     await page.getByLabel('Default user', { exact: true }).fill('guard');
     await page.getByLabel('CIDR list', { exact: true }).fill('10.0.0.0/8');
     await page.keyboard.press('Enter');
-    await button(page, 'Create role').click();
+    await button(page, 'Create role').first().click();
     await page.getByLabel('IP address').fill('192.0.2.7');
     await button(page, 'Generate OTP').click();
     await page.getByText('IP does not belong to role').waitFor();

@@ -17,7 +17,7 @@ describe('the pages of a transit engine', () => {
       await api('POST', 'sys/mounts/cipher', { type: 'transit' });
       const page = await at.signedIn('secrets', '/ui/engines/mount?mount=cipher/');
       await page.getByText('Create a key first').waitFor();
-      await button(page, 'Create key').click();
+      await button(page, 'Create key').first().click();
       const dialog = page.getByRole('dialog');
       await dialog.getByLabel('Name').fill('orders');
       await dialog.getByLabel('Type').selectOption('rsa-2048');
@@ -116,7 +116,7 @@ describe('the pages of a transit engine', () => {
     await button(page, 'Verify').click();
     await page.getByText('Not valid').waitFor();
     await tab(page, 'HMAC').click();
-    await button(page, 'Create HMAC').click();
+    await button(page, 'Create HMAC').first().click();
     const hmac = (await result(page, /^HMAC/).textContent())!;
     expect(hmac).toBe((await api('POST', 'seals/hmac/releases', { input: base64('version 8') })).data.hmac);
     await page.goto(`${at.installation.secretsUrl}/ui/engines/mount?mount=seals/&tab=keys&name=tokens`);

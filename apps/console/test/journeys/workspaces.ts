@@ -29,7 +29,7 @@ const status = (page: Page, text: string) =>
 
 /** Starts a run in the console, and returns when its plan waits for confirmation. */
 async function planned(page: Page, message: string): Promise<void> {
-  await button(page, 'Start run').click();
+  await button(page, 'Start run').first().click();
   await page.getByLabel('Message').fill(message);
   await dialog(page, 'Start run').click();
   await page.getByRole('heading', { name: message }).waitFor();
@@ -44,7 +44,7 @@ describe('the first day in the workspace console', () => {
     'makes an organization and a workspace, and finds it by name',
     async () => {
       const page = await at.signedIn('workspaces');
-      await button(page, 'Create organization').click();
+      await button(page, 'Create organization').first().click();
       await page.getByLabel('Name', { exact: true }).fill('garden');
       await page.getByLabel('Email address').fill('ops@example.com');
       await dialog(page, 'Create organization').click();
@@ -250,7 +250,7 @@ describe('the first day in the workspace console', () => {
         ['colour', 'red', false],
         ['password', 'hush-hush', true],
       ] as const) {
-        await button(page, 'Create variable').click();
+        await button(page, 'Create variable').first().click();
         await page.getByLabel('Key', { exact: true }).fill(key);
         await page.getByLabel('Value', { exact: true }).fill(value);
         if (sensitive) await page.getByLabel('Sensitive').check();

@@ -12,14 +12,7 @@ export function Methods() {
   const mounts = useMounts();
   return (
     <div className="stack">
-      <PageHead
-        title="Auth methods"
-        actions={
-          <EnableLink kind="auth" primary>
-            Enable auth method
-          </EnableLink>
-        }
-      />
+      <PageHead title="Auth methods" actions={<EnableLink kind="auth">Enable auth method</EnableLink>} />
       <ErrorNotice error={mounts.error} onRetry={() => void mounts.refetch()} />
       {mounts.known ? null : <Skeleton />}
       {mounts.auth.length === 0 ? null : (

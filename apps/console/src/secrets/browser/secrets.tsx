@@ -47,8 +47,8 @@ function Mounts({ mounts }: { readonly mounts: readonly Mount[] }) {
         <Empty
           command="keystead secrets enable -version=2 kv"
           action={
-            <EnableLink kind="secret" type="kv" primary>
-              Enable one
+            <EnableLink kind="secret" type="kv">
+              Enable a key/value engine
             </EnableLink>
           }
         >

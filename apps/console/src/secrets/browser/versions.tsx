@@ -162,7 +162,7 @@ export function Versions({
                         </Button>
                         <Button
                           small
-                          kind="quiet"
+                          kind="danger"
                           label={`Destroy version ${number}`}
                           {...mayDo('destroy')}
                           onClick={() => setDestroying(number)}

@@ -1,4 +1,5 @@
 import { Link } from '@tanstack/react-router';
+import { Plus } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { useMayCreateBelow } from '../own-rules';
 import { enablePage } from '../pages';
@@ -7,17 +8,16 @@ import { enablePage } from '../pages';
 export function EnableLink({
   kind,
   type,
-  primary = false,
   children,
 }: {
   readonly kind: 'secret' | 'auth';
   readonly type?: string;
-  readonly primary?: boolean;
   readonly children: ReactNode;
 }) {
   const may = useMayCreateBelow(kind === 'auth' ? 'sys/auth/' : 'sys/mounts/');
   return may ? (
-    <Link className={primary ? 'button primary' : 'button'} {...enablePage(kind, type)}>
+    <Link className="button primary" {...enablePage(kind, type)}>
+      <Plus size={16} aria-hidden="true" />
       {children}
     </Link>
   ) : null;

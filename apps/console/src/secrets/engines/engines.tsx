@@ -12,14 +12,7 @@ export function Engines() {
   const mounts = useMounts();
   return (
     <div className="stack">
-      <PageHead
-        title="Secrets engines"
-        actions={
-          <EnableLink kind="secret" primary>
-            Enable secrets engine
-          </EnableLink>
-        }
-      >
+      <PageHead title="Secrets engines" actions={<EnableLink kind="secret">Enable secrets engine</EnableLink>}>
         <p className="second">Engines store values or issue credentials, each at its own path.</p>
       </PageHead>
       <ErrorNotice error={mounts.error} onRetry={() => void mounts.refetch()} />

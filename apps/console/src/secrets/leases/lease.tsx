@@ -23,10 +23,10 @@ type LookedUp = Pick<Lease, 'path' | 'renewable' | 'issue_time' | 'last_renewal'
 
 const timeline = 'sys/leases/timeline';
 
-/** What an address begins with, without its last segment: where the lease was issued. */
+/** Where a lease was issued: its ID without the last segment. */
 const placeOf = (id: string): string => id.slice(0, Math.max(0, id.lastIndexOf('/')));
 
-/** What is known of a lease; anyone who may list leases also sees who holds it and how its revocation goes. */
+/** What is known of a lease; people who may list leases also see who holds it and how its revocation goes. */
 function useLease(id: string) {
   const { transport } = useSession();
   const lookup = useQuery<LookedUp>({

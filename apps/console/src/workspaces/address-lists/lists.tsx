@@ -4,6 +4,7 @@ import { FormDialog } from '../../design/form';
 import { Empty } from '../../design/page';
 import { rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
 import { useFilters } from '../filters';
+import { AddButton, type Adding } from '../parts/adding';
 import { ChoicesField } from '../parts/choices-field';
 import { fieldsOf, useDraft } from '../parts/draft';
 import { OrganizationPage } from '../parts/organization-page';
@@ -22,23 +23,28 @@ export function AddressLists() {
     }),
   );
   const forbidden = rule(organization.data?.data?.attributes.permissions['can-update'], 'can-update');
+  const adding: Adding = {
+    label: 'Create IP allowlist',
+    forbidden,
+    form: (close) => <NewList organization={name} onClose={close} />,
+  };
   return (
     <OrganizationPage
       title="IP allowlists"
       path="cidr-range-lists"
       about={<p className="second">Without a range that is enabled, a list limits no one.</p>}
-      adding={{
-        label: 'Create IP allowlist',
-        forbidden,
-        form: (close) => <NewList organization={name} onClose={close} />,
-      }}
+      adding={adding}
     >
       <ResourceTable
         label="IP allowlists"
         query={lists}
         paged
         outline={2}
-        empty={<Empty>An IP allowlist says from which networks people and agents may reach the organization.</Empty>}
+        empty={
+          <Empty action={<AddButton {...adding} />}>
+            An IP allowlist says from which networks people and agents may reach the organization.
+          </Empty>
+        }
         columns={[
           {
             head: 'Name',

@@ -33,9 +33,7 @@ export function AdminOrganizations() {
         label="Organizations"
         query={organizations}
         paged
-        empty={
-          <Empty command="keystead org create -email=ops@example.com NAME">No organization matches this search.</Empty>
-        }
+        empty={<Empty>No organization matches this search.</Empty>}
         columns={[
           {
             head: 'Name',

@@ -6,6 +6,7 @@ import { FormDialog } from '../../design/form';
 import { Empty } from '../../design/page';
 import { useChange, useRead } from '../api';
 import { useFilters } from '../filters';
+import { AddButton, type Adding } from '../parts/adding';
 import { fieldsOf, useDraft } from '../parts/draft';
 import { RemoveButton } from '../parts/remove-button';
 import { ResourceTable } from '../parts/resource-table';
@@ -35,12 +36,12 @@ export function AdminVersions() {
       body: { data: { type: `${tool}-versions` as never, attributes } },
     }),
   );
+  const adding: Adding = {
+    label: 'Add version',
+    form: (close) => <NewVersion key={tool} tool={tool} onClose={close} />,
+  };
   return (
-    <AdminPage
-      title="Versions"
-      path={`admin/${tool}-versions`}
-      adding={{ label: 'Add version', form: (close) => <NewVersion key={tool} tool={tool} onClose={close} /> }}
-    >
+    <AdminPage title="Versions" path={`admin/${tool}-versions`} adding={adding}>
       <div className="row bottom">
         <SearchBox label="Version" value={filters.q} onSearch={(q) => setFilters({ q })} />
         <SelectField
@@ -61,7 +62,7 @@ export function AdminVersions() {
         query={versions}
         paged
         empty={
-          <Empty>
+          <Empty action={<AddButton {...adding} />}>
             {filters.q === undefined
               ? `${whose} among these versions. Add the first one with its archive and checksum.`
               : 'No version matches this search.'}

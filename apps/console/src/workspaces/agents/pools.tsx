@@ -5,6 +5,7 @@ import { Empty } from '../../design/page';
 import { Time } from '../../design/time';
 import { rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
 import { useFilters } from '../filters';
+import { AddButton, type Adding } from '../parts/adding';
 import { fieldsOf, useDraft } from '../parts/draft';
 import { OrganizationPage } from '../parts/organization-page';
 import { ResourceTable } from '../parts/resource-table';
@@ -22,16 +23,13 @@ export function Pools() {
     }),
   );
   const may = organization.data?.data?.attributes.permissions['can-update-agent-pools'];
+  const adding: Adding = {
+    label: 'Create agent pool',
+    forbidden: rule(may, 'can-update-agent-pools'),
+    form: (close) => <NewPool organization={name} onClose={close} />,
+  };
   return (
-    <OrganizationPage
-      title="Agents"
-      path="agent-pools"
-      adding={{
-        label: 'Create agent pool',
-        forbidden: rule(may, 'can-update-agent-pools'),
-        form: (close) => <NewPool organization={name} onClose={close} />,
-      }}
-    >
+    <OrganizationPage title="Agents" path="agent-pools" adding={adding}>
       <SearchBox label="Pool name" value={filters.q} onSearch={(q) => setFilters({ q })} />
       <ResourceTable
         label="Agent pools"
@@ -39,7 +37,7 @@ export function Pools() {
         paged
         outline={2}
         empty={
-          <Empty>
+          <Empty action={<AddButton {...adding} />}>
             {filters.q === undefined
               ? 'A pool is a set of agents that you operate, for workspaces whose runs must execute in your network.'
               : `No pool has “${filters.q}” in its name.`}

@@ -48,18 +48,23 @@ export function NotificationList({
   if (forbidden !== undefined)
     return <Empty>Only people who may change notifications see where they go. {forbidden}</Empty>;
   const empty = `No notifications about ${type === 'workspaces' ? 'its runs' : 'the runs of its workspaces'} are sent.`;
+  const create = <AddButton label="Create notification" to={`${to}/new`} />;
   return (
     <section className="stack-tight" aria-labelledby="notifications">
       <div className="panel-head">
         <h2 id="notifications">{type === 'workspaces' ? 'Notifications' : 'For all workspaces of the project'}</h2>
-        <AddButton label="Create notification" to={`${to}/new`} />
+        {create}
       </div>
       <ResourceTable
         label="Notifications"
         query={configurations}
         paged
         outline={2}
-        empty={<Empty>{empty} They can go to a web address, Slack, Microsoft Teams or people by e-mail.</Empty>}
+        empty={
+          <Empty action={create}>
+            {empty} They can go to a web address, Slack, Microsoft Teams or people by e-mail.
+          </Empty>
+        }
         columns={[
           { head: 'Name', cell: ({ id, attributes }) => <Link to={`${to}/${id}`}>{attributes.name}</Link> },
           { head: 'Destination', cell: (configuration) => whom(configuration) },

@@ -9,11 +9,9 @@ export function Readme({ text }: { readonly text: string | undefined }) {
   return (
     <section className="stack-tight" aria-labelledby="readme">
       <h2 id="readme">README</h2>
-      <div className="readme">
-        <Suspense fallback={<Skeleton rows={3} />}>
-          <Markdown text={text} />
-        </Suspense>
-      </div>
+      <Suspense fallback={<Skeleton rows={3} />}>
+        <Markdown text={text} />
+      </Suspense>
     </section>
   );
 }

@@ -56,7 +56,7 @@ export function DryRuns() {
         label="Dry runs"
         query={runs}
         paged
-        empty={<Empty>{about}</Empty>}
+        empty={<Empty action={<NewDryRunButton org={org} />}>{about}</Empty>}
         columns={[
           { head: 'Dry run', cell: ({ id }) => <Link to={`${at}/${id}`}>{id}</Link> },
           { head: 'Status', className: 'tight', cell: ({ attributes }) => <Status status={attributes.status} /> },

@@ -37,17 +37,14 @@ export function Policies() {
       params: { path: { organization_name: org }, query },
     }),
   );
+  const create = (
+    <Creator label="Create policy" forbidden={useForbidden()}>
+      {(close) => <NewPolicy org={org} onClose={close} />}
+    </Creator>
+  );
   return (
     <div className="stack">
-      <PageHead
-        title="Policies"
-        crumbs={organizationCrumbs(org, { label: 'Policies' })}
-        actions={
-          <Creator label="Create policy" forbidden={useForbidden()}>
-            {(close) => <NewPolicy org={org} onClose={close} />}
-          </Creator>
-        }
-      >
+      <PageHead title="Policies" crumbs={organizationCrumbs(org, { label: 'Policies' })} actions={create}>
         <PolicyTabs org={org} />
       </PageHead>
       <SearchBox label="Policy name" value={filters.q} onSearch={(q) => setFilters({ q })} />
@@ -55,7 +52,7 @@ export function Policies() {
         label="Policies"
         query={policies}
         paged
-        empty={<Empty>A policy, written in Rego, checks the plan of a run before it is applied.</Empty>}
+        empty={<Empty action={create}>A policy, written in Rego, checks the plan of a run before it is applied.</Empty>}
         columns={[
           {
             head: 'Policy',

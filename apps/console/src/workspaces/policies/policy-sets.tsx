@@ -50,17 +50,14 @@ export function PolicySets() {
       params: { path: { organization_name: org }, query },
     }),
   );
+  const create = (
+    <Creator label="Create policy set" forbidden={useForbidden()}>
+      {(close) => <NewSet org={org} onClose={close} />}
+    </Creator>
+  );
   return (
     <div className="stack">
-      <PageHead
-        title="Policy sets"
-        crumbs={organizationCrumbs(org, { label: 'Policy sets' })}
-        actions={
-          <Creator label="Create policy set" forbidden={useForbidden()}>
-            {(close) => <NewSet org={org} onClose={close} />}
-          </Creator>
-        }
-      >
+      <PageHead title="Policy sets" crumbs={organizationCrumbs(org, { label: 'Policy sets' })} actions={create}>
         <PolicyTabs org={org} />
       </PageHead>
       <SearchBox label="Policy set name" value={filters.q} onSearch={(q) => setFilters({ q })} />
@@ -68,7 +65,7 @@ export function PolicySets() {
         label="Policy sets"
         query={sets}
         paged
-        empty={<Empty>A policy set checks the runs of its workspaces with its policies.</Empty>}
+        empty={<Empty action={create}>A policy set checks the runs of its workspaces with its policies.</Empty>}
         columns={[
           {
             head: 'Policy set',

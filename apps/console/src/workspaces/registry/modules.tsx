@@ -41,6 +41,11 @@ export function Modules() {
     }),
   );
   const forbidden = rule(may, 'manage-modules');
+  const create = (
+    <Creator label="Create module" forbidden={forbidden}>
+      {(close) => <NewModule org={org} onClose={close} />}
+    </Creator>
+  );
   return (
     <div className="stack">
       <PageHead
@@ -51,9 +56,7 @@ export function Modules() {
             <Opener label="Publish from Git" forbidden={forbidden}>
               {(close) => <FromGit org={org} onClose={close} />}
             </Opener>
-            <Creator label="Create module" forbidden={forbidden}>
-              {(close) => <NewModule org={org} onClose={close} />}
-            </Creator>
+            {create}
           </>
         }
       >
@@ -65,7 +68,7 @@ export function Modules() {
         query={modules}
         paged
         empty={
-          <Empty>
+          <Empty action={create}>
             Modules are versioned configurations that workspaces share, published from repository tags or uploaded.
           </Empty>
         }

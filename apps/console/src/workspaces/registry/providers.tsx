@@ -43,17 +43,14 @@ export function Providers() {
     }),
   );
   const forbidden = rule(may, 'manage-providers');
+  const create = (
+    <Creator label="Create provider" forbidden={forbidden}>
+      {(close) => <NewProvider org={org} onClose={close} />}
+    </Creator>
+  );
   return (
     <div className="stack">
-      <PageHead
-        title="Providers"
-        crumbs={organizationCrumbs(org, { label: 'Registry' })}
-        actions={
-          <Creator label="Create provider" forbidden={forbidden}>
-            {(close) => <NewProvider org={org} onClose={close} />}
-          </Creator>
-        }
-      >
+      <PageHead title="Providers" crumbs={organizationCrumbs(org, { label: 'Registry' })} actions={create}>
         <RegistryTabs org={org} />
       </PageHead>
       <SearchBox label="Provider or namespace" value={filters.q} onSearch={(q) => setFilters({ q })} />
@@ -61,7 +58,7 @@ export function Providers() {
         label="Providers"
         query={providers}
         paged
-        empty={<Empty>A provider of your own, signed with a key of the organization.</Empty>}
+        empty={<Empty action={create}>A provider of your own, signed with a key of the organization.</Empty>}
         columns={[
           {
             head: 'Provider',

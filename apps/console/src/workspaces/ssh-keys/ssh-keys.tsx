@@ -4,6 +4,7 @@ import { FormDialog } from '../../design/form';
 import { Empty } from '../../design/page';
 import { rule, useChange, useOrganization, useOrganizationName, useRead } from '../api';
 import { useFilters } from '../filters';
+import { AddButton, type Adding } from '../parts/adding';
 import { fieldsOf, useDraft } from '../parts/draft';
 import { OrganizationPage } from '../parts/organization-page';
 import { RemoveButton } from '../parts/remove-button';
@@ -21,12 +22,17 @@ export function SshKeys() {
     }),
   );
   const forbidden = rule(organization.data?.data?.attributes.permissions['can-update-ssh-keys'], 'can-update-ssh-keys');
+  const adding: Adding = {
+    label: 'Add SSH key',
+    forbidden,
+    form: (close) => <NewKey organization={name} onClose={close} />,
+  };
   return (
     <OrganizationPage
       title="SSH keys"
       path="ssh-keys"
       about={<p className="second">Workspaces use an SSH key to fetch modules from Git. Keys cannot be read back.</p>}
-      adding={{ label: 'Add SSH key', forbidden, form: (close) => <NewKey organization={name} onClose={close} /> }}
+      adding={adding}
     >
       <ResourceTable
         label="SSH keys"
@@ -34,7 +40,7 @@ export function SshKeys() {
         paged
         outline={2}
         empty={
-          <Empty command={'ssh-keygen -t ed25519 -N "" -f modules'}>
+          <Empty action={<AddButton {...adding} />} command={'ssh-keygen -t ed25519 -N "" -f modules'}>
             Modules in private repositories need a key without a passphrase. Generate one, add its public key to the
             repository, and store its private key here.
           </Empty>

@@ -27,21 +27,18 @@ export function VariableSets() {
       params: { path: { organization_name: org }, query: { 'page[size]': 100 } },
     }),
   );
+  const create = (
+    <Creator label="Create variable set" forbidden={rule(may, 'can-manage-varsets')}>
+      {(close) => <SetDialog org={org} onClose={close} />}
+    </Creator>
+  );
   return (
     <div className="stack">
-      <PageHead
-        title="Variable sets"
-        crumbs={organizationCrumbs(org, { label: 'Variable sets' })}
-        actions={
-          <Creator label="Create variable set" forbidden={rule(may, 'can-manage-varsets')}>
-            {(close) => <SetDialog org={org} onClose={close} />}
-          </Creator>
-        }
-      />
+      <PageHead title="Variable sets" crumbs={organizationCrumbs(org, { label: 'Variable sets' })} actions={create} />
       <ResourceTable
         label="Variable sets"
         query={sets}
-        empty={<Empty>A variable set gives the same variables to many workspaces.</Empty>}
+        empty={<Empty action={create}>A variable set gives the same variables to many workspaces.</Empty>}
         columns={[
           {
             head: 'Set',
@@ -127,6 +124,11 @@ export function VariableSetPage() {
     ),
   );
   const forbidden = rule(set?.attributes.permissions['can-update'], 'can-update');
+  const create = (
+    <Creator label="Create variable" forbidden={forbidden}>
+      {(close) => <VariableDialog home={home} onClose={close} />}
+    </Creator>
+  );
   return (
     <div className="stack">
       <PageHead
@@ -152,9 +154,7 @@ export function VariableSetPage() {
               <Opener label="Change" forbidden={forbidden}>
                 {(close) => <SetDialog org={org} set={set} onClose={close} />}
               </Opener>
-              <Creator label="Create variable" forbidden={forbidden}>
-                {(close) => <VariableDialog home={home} onClose={close} />}
-              </Creator>
+              {create}
             </>
           )
         }
@@ -170,7 +170,7 @@ export function VariableSetPage() {
       <ResourceTable
         label="Variables of the set"
         query={variables}
-        empty={<Empty>The set has no variables yet.</Empty>}
+        empty={<Empty action={create}>Its variables reach the runs of its workspaces. There are none yet.</Empty>}
         columns={[
           { head: 'Key', cell: ({ attributes }) => <code>{attributes.key}</code> },
           { head: 'Category', className: 'tight', cell: ({ attributes }) => attributes.category },

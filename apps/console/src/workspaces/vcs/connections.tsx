@@ -3,6 +3,7 @@ import { Empty } from '../../design/page';
 import { Time } from '../../design/time';
 import { rule, useOrganization, useOrganizationName, useRead } from '../api';
 import { useFilters } from '../filters';
+import { AddButton, type Adding } from '../parts/adding';
 import { OrganizationPage } from '../parts/organization-page';
 import { ResourceTable } from '../parts/resource-table';
 import { ConnectApp } from './connect-app';
@@ -19,6 +20,11 @@ export function Connections() {
     }),
   );
   const may = organization.data?.data?.attributes.permissions['can-update-oauth'];
+  const adding: Adding = {
+    label: 'Add connection',
+    forbidden: rule(may, 'can-update-oauth'),
+    to: `/organizations/${encodeURIComponent(name)}/version-control/new`,
+  };
   return (
     <OrganizationPage
       title="Version control"
@@ -28,11 +34,7 @@ export function Connections() {
           A workspace connected to a repository runs after each push, and plans each pull request.
         </p>
       }
-      adding={{
-        label: 'Add connection',
-        forbidden: rule(may, 'can-update-oauth'),
-        to: `/organizations/${encodeURIComponent(name)}/version-control/new`,
-      }}
+      adding={adding}
     >
       <ConnectApp organization={name} />
       <ResourceTable
@@ -41,7 +43,7 @@ export function Connections() {
         paged
         outline={2}
         empty={
-          <Empty>
+          <Empty action={<AddButton {...adding} />}>
             A connection is a token of a Git host, or a GitHub App. Create a token there that may read repositories, set
             commit statuses, comment and manage webhooks; add it here; then choose the repository in the settings of a
             workspace.

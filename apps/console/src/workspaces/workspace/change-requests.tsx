@@ -35,20 +35,23 @@ function List({ org, workspace: { id, attributes } }: { readonly org: string; re
     api.POST('/api/v2/workspaces/change-requests/{change_request_id}', { params: { path: { change_request_id } } }),
   );
   const forbidden = rule(attributes.permissions['can-update'], 'can-update', 'an administrator of the workspace');
+  const create = (
+    <Creator label="Create change request" forbidden={forbidden}>
+      {(close) => <NewRequest org={org} id={id} onClose={close} />}
+    </Creator>
+  );
   return (
     <section className="stack-tight" aria-labelledby="change-requests">
       <div className="panel-head">
         <h2 id="change-requests">Change requests</h2>
-        <Creator label="Create change request" forbidden={forbidden}>
-          {(close) => <NewRequest org={org} id={id} onClose={close} />}
-        </Creator>
+        {create}
       </div>
       <ErrorNotice error={archive.error} />
       <ResourceTable
         label="Change requests"
         query={requests}
         paged
-        empty={<Empty>A change request asks the people who work on this workspace for a change.</Empty>}
+        empty={<Empty action={create}>A change request asks the people who work on this workspace for a change.</Empty>}
         columns={[
           {
             head: 'Request',

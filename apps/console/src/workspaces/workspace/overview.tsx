@@ -1,7 +1,9 @@
 import { exactJson } from '@keystead/envelope';
 import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
 import type { AnswerTo, Resource } from '../../api/workspaces';
 import { Badge } from '../../design/badge';
+import { Button } from '../../design/button';
 import { Copied } from '../../design/copy';
 import { ErrorNotice } from '../../design/error-notice';
 import { Notice } from '../../design/notice';
@@ -134,17 +136,48 @@ function Outputs({ workspace }: { readonly workspace: Workspace }) {
       {may ? null : <p className="second">Reading outputs needs can-read-state-outputs.</p>}
       <ErrorNotice error={error} />
       {data?.data.length === 0 ? <p className="second">The state has no outputs.</p> : null}
-      {data === undefined || data.data.length === 0 ? null : (
-        <dl className="facts boxed">
-          {data.data.map(({ id, attributes: { name, value, sensitive } }) => (
-            <div key={id} className="contents">
-              <dt>{name}</dt>
-              <dd>{sensitive ? <span className="second">(sensitive)</span> : <code>{exactJson(value)}</code>}</dd>
-            </div>
-          ))}
-        </dl>
-      )}
+      {data === undefined || data.data.length === 0 ? null : <OutputList outputs={data.data} />}
     </section>
+  );
+}
+
+const fewOutputs = 10;
+const longest = 160;
+
+/** The first outputs, and all on request; long values are folded, so that what is below stays near. */
+function OutputList({ outputs }: { readonly outputs: readonly Resource<'StateVersionOutputsResource'>[] }) {
+  const [showsAll, setShowsAll] = useState(false);
+  return (
+    <>
+      <dl className="facts boxed">
+        {(showsAll ? outputs : outputs.slice(0, fewOutputs)).map(({ id, attributes: { name, value, sensitive } }) => (
+          <div key={id} className="contents">
+            <dt>{name}</dt>
+            <dd>{sensitive ? <span className="second">(sensitive)</span> : <OutputValue value={value} />}</dd>
+          </div>
+        ))}
+      </dl>
+      {showsAll || outputs.length <= fewOutputs ? null : (
+        <span>
+          <Button small onClick={() => setShowsAll(true)}>
+            Show all {outputs.length.toLocaleString('en')} outputs
+          </Button>
+        </span>
+      )}
+    </>
+  );
+}
+
+function OutputValue({ value }: { readonly value: unknown }) {
+  const text = exactJson(value);
+  if (text.length <= longest) return <code>{text}</code>;
+  return (
+    <details>
+      <summary>
+        <code>{text.slice(0, longest / 2)}…</code>
+      </summary>
+      <pre className="pre">{exactJson(value, 2)}</pre>
+    </details>
   );
 }
 

@@ -42,20 +42,23 @@ function List({ to, workspace }: { readonly to: string; readonly workspace: Work
       }),
     { everyMs: readAgainMs, asLongAs: ({ data }) => data.some(isUnderWay) },
   );
+  const create = (
+    <Opener label="Start query" kind="primary" forbidden={mayQuery(workspace)}>
+      {(close) => <NewQuery to={to} workspace={workspace} onClose={close} />}
+    </Opener>
+  );
   return (
     <section className="stack-tight" aria-labelledby="queries">
       <div className="panel-head">
         <h2 id="queries">Queries</h2>
-        <Opener label="Start query" kind="primary" forbidden={mayQuery(workspace)}>
-          {(close) => <NewQuery to={to} workspace={workspace} onClose={close} />}
-        </Opener>
+        {create}
       </div>
       <ResourceTable
         label="Queries"
         query={queries}
         paged
         empty={
-          <Empty>
+          <Empty action={create}>
             A query lists what exists outside of any state, as the .tfquery.hcl files of the configuration ask. It
             changes nothing.
           </Empty>

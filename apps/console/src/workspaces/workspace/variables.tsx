@@ -35,14 +35,17 @@ export function Variables() {
     { enabled: mayRead },
   );
   const forbidden = rule(permissions?.['can-update-variable'], 'can-update-variable');
+  const create = (
+    <Creator label="Create variable" forbidden={forbidden}>
+      {(close) => <VariableDialog home={home} onClose={close} />}
+    </Creator>
+  );
   return (
     <div className="stack">
       <WorkspaceHead />
       <div className="row spread">
         <h2>Variables</h2>
-        <Creator label="Create variable" forbidden={forbidden}>
-          {(close) => <VariableDialog home={home} onClose={close} />}
-        </Creator>
+        {create}
       </div>
       {workspace !== undefined && !mayRead ? (
         <p className="second">Reading variables needs can-read-variable.</p>
@@ -51,7 +54,7 @@ export function Variables() {
           label="Variables"
           query={asked}
           empty={
-            <Empty command={`keystead var set -organization=${org} -workspace=${ws} region=eu-1`}>
+            <Empty action={create} command={`keystead var set -organization=${org} -workspace=${ws} region=eu-1`}>
               Runs of this workspace get no variables. Add one here, or in a variable set.
             </Empty>
           }

@@ -4,6 +4,7 @@ import { Empty } from '../../../design/page';
 import { useSession } from '../../../shell/session';
 import { useRead } from '../../api';
 import { useFilters } from '../../filters';
+import { AddButton, type Adding } from '../../parts/adding';
 import { ResourceTable } from '../../parts/resource-table';
 import { AdminPage } from '../frame';
 
@@ -17,19 +18,16 @@ export function SignInProviders() {
     (api) => api.GET('/api/v2/admin/sign-in-providers', { params: { query } }),
     { enabled: session['is-site-admin'] },
   );
+  const adding: Adding = { label: 'Add provider', to: '/admin/sign-in/new' };
   return (
-    <AdminPage
-      title="Sign-in providers"
-      path="admin/sign-in-providers"
-      adding={{ label: 'Add provider', to: '/admin/sign-in/new' }}
-    >
+    <AdminPage title="Sign-in providers" path="admin/sign-in-providers" adding={adding}>
       <ResourceTable
         label="Sign-in providers"
         query={providers}
         paged
         outline={2}
         empty={
-          <Empty>
+          <Empty action={<AddButton {...adding} />}>
             People sign in with a password until you add the OpenID provider of your company: then with the account that
             they have there, and its groups fill teams here.
           </Empty>
