@@ -4,7 +4,7 @@ import { instantIn } from './instants';
 const mostConditions = 50;
 
 /**
- * The conditions of a parameter, each once: the database plans every one, and takes minutes for thousands. Throws
+ * The conditions of a parameter, without duplicates: the database plans each, which takes minutes for thousands. Throws
  * `malformed` for too many.
  */
 export function requireFew<T>(parameter: string, conditions: readonly T[]): T[] {

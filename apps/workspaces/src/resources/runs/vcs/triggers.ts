@@ -30,7 +30,7 @@ function expressionOf(pattern: string): RE2JS {
   return RE2JS.compile(`(?s)${text}`);
 }
 
-/** The most steps of a comparison, a few seconds: with more, changes are not looked at, and concern the workspace. */
+/** The maximum number of steps of a comparison, a few seconds. Changes that need more always concern the workspace. */
 const mostSteps = 200_000_000;
 const longestTurnMs = 10;
 
@@ -44,7 +44,7 @@ function turns(): () => Promise<void> {
   };
 }
 
-/** The most steps for a character of a path: from the first wildcard on, every part of a pattern may begin anywhere. */
+/** The maximum number of steps per character of a path: after the first wildcard, any part of a pattern may begin anywhere. */
 const stepsOf = (pattern: string): number => 1 + pattern.length - pattern.search(/[*?]|$/);
 
 async function matchesSome(patterns: readonly string[], files: readonly string[]): Promise<boolean> {
