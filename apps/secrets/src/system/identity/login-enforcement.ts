@@ -15,7 +15,7 @@ const EnforcementInput = z.object({
   identity_entity_ids: idList().optional().describe('Entities that it applies to.'),
 });
 
-/** Which logins need which second factors. Spec: TOTP MFA method. */
+/** The second factors that logins need. Spec: TOTP MFA method. */
 export function loginEnforcementPaths({ enforcements }: Mfa, namespaces: Namespaces): Path[] {
   const show = (enforcement: Enforcement) => {
     const { id = '', path: at = '' } = namespaces.find(enforcement.namespaceId) ?? {};

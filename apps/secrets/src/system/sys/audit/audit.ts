@@ -9,7 +9,7 @@ import { readDevice } from './audit-options';
 
 const pathText = /^\w(?:[\w.-]*\w)?(?:\/\w(?:[\w.-]*\w)?)*$/;
 
-/** `sys/audit`: the configured devices, and those enabled here if the configuration allows it. */
+/** `sys/audit`: the configured devices, and the devices that this endpoint enabled if the configuration allows it. */
 export function auditPaths({ devices, hash }: Audit, stored: StoredAudit) {
   return [
     path('audit', {

@@ -9,7 +9,7 @@ import { data, empty } from '../../../sdk/reply';
 const Rule = z.object({ hmac: z.boolean() });
 const where = { sudo: true, rootNamespaceOnly: true } as const;
 
-/** `sys/config/auditing/request-headers`: which headers of requests their audit lines include. */
+/** `sys/config/auditing/request-headers`: the request headers that audit lines include. */
 export function auditedHeaderPaths(stored: StoredAudit) {
   return [
     path('config/auditing/request-headers', {

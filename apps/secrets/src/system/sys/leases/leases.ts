@@ -270,5 +270,5 @@ function parseLimit(text: string | undefined): number {
   return limit;
 }
 
-/** Of two equivalent paths, the older one has the id with a number. */
+/** Of two equivalent paths, the operation id of the older path ends with a number. */
 const older = (base: string) => (base.startsWith('leases/') ? '' : '2');

@@ -9,7 +9,7 @@ import { data, empty } from '../../../sdk/reply';
 /** The locked names of one mount. */
 interface LockedMount {
   readonly accessor: string;
-  /** All of them; `names` may be fewer. */
+  /** The number of all locked names; `names` may contain fewer. */
   readonly count: number;
   readonly names: readonly string[];
 }
@@ -21,7 +21,9 @@ export interface LockedUsersDeps {
   readonly namespaces: Namespaces;
 }
 
-/** Locked users of this namespace and those below, by namespace; only of one mount if an accessor is given. */
+/**
+ * Locked users of this namespace and the namespaces below it, by namespace. With an accessor: only those of its mount.
+ */
 async function listLocked(
   { attempts, mounts, namespaces }: LockedUsersDeps,
   namespaceId: string,

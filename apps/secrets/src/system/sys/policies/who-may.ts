@@ -16,7 +16,7 @@ interface WhoMayDeps extends AuthorityParts {
   readonly identity: Identity;
 }
 
-/** Beyond this, the answer says that there are more. */
+/** If there are more, the response says so. */
 const most = { policies: 2000, groups: 500, entities: 2000 };
 const patienceMs = 5_000;
 
@@ -99,7 +99,7 @@ export function whoMayPath(parts: WhoMayDeps): Path {
   });
 }
 
-/** Checks many things for a limited time, yielding to others. */
+/** Checks many items for a limited time, and lets other requests run in between. */
 class Look {
   complete = true;
   private readonly untilMs = performance.now() + patienceMs;
