@@ -101,7 +101,7 @@ export function withKey<T extends { readonly certificate: string }>(
 
 type RoleParams = { readonly role: string; readonly ref?: string };
 
-/** What a request gets from a role, and by which issuer. */
+/** The certificate that a request gets from a role, and its issuer. */
 export interface Allowed {
   readonly role: Role;
   readonly ready: ReadyIssuer;

@@ -218,8 +218,8 @@ export function passkeyPaths(
 }
 
 /**
- * The user whose token was sent. It must be the token of a login at this mount, not one created with it, and not of an
- * earlier user with the same name. Throws `denied` otherwise.
+ * The user whose token was sent. It must be the token of a login at this mount: neither a child of that token, nor the
+ * token of an earlier user with the same name. Throws `denied` otherwise.
  */
 async function ownLogin({ caller, mount, storage }: Call): Promise<{ username: string; binding: string }> {
   const token = caller.token?.mountId === mount.uuid ? caller.token : undefined;
@@ -233,7 +233,7 @@ async function ownLogin({ caller, mount, storage }: Call): Promise<{ username: s
 
 const loginBinding = (nonce = ''): string => JSON.stringify(['login', nonce]);
 
-/** The user whose passkey signed the challenge correctly; each answer is accepted once. */
+/** The user whose passkey signed the challenge correctly; each signature is accepted once. */
 async function holderOfAnswer(
   { storage, nowMs }: Call,
   parts: PasskeyParts,
