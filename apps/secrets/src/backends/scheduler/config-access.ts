@@ -75,7 +75,7 @@ export const accessPath = (scheduler: Scheduler) =>
       },
     },
     write: {
-      summary: 'Configure the access; fields left out keep their values.',
+      summary: 'Configure the access; omitted fields keep their values.',
       update: 'merge',
       once: true,
       defaults: fields.defaults,

@@ -190,7 +190,7 @@ export function passkeyPaths(
       ...own,
       delete: {
         operationId: 'delete-own-passkey',
-        summary: 'Delete a passkey of the user whose token is sent. Deleting an absent one succeeds.',
+        summary: 'Delete a passkey of the user whose token is sent. Also succeeds if it does not exist.',
         stepUp: true,
         judges: 'nothing',
         run: async (call) => remove(call.storage, (await ownLogin(call)).username, call.params.id),
@@ -209,7 +209,7 @@ export function passkeyPaths(
       summary: 'A passkey of a user.',
       ...usernameParam,
       delete: {
-        summary: 'Delete a passkey of a user. Deleting an absent one succeeds.',
+        summary: 'Delete a passkey of a user. Also succeeds if it does not exist.',
         stepUp: true,
         run: ({ storage, params }) => remove(storage, params.username, params.id),
       },

@@ -8,7 +8,9 @@ import { data, empty, keys, missing } from '../../sdk/reply';
 import { enforcementOutput, listOutput } from './outputs';
 
 const EnforcementInput = z.object({
-  mfa_method_ids: idList().optional().describe('Methods, any one of which is enough; required for a new enforcement.'),
+  mfa_method_ids: idList()
+    .optional()
+    .describe('MFA methods; any of them is sufficient. Required for a new enforcement.'),
   auth_method_accessors: commaList().optional().describe('Auth mounts whose logins it applies to.'),
   auth_method_types: commaList().optional().describe('Types of auth mounts whose logins it applies to.'),
   identity_group_ids: idList().optional().describe('Groups whose members it applies to.'),
@@ -71,7 +73,7 @@ export function loginEnforcementPaths({ enforcements }: Mfa, namespaces: Namespa
         },
       },
       delete: {
-        summary: 'Delete a login enforcement. Deleting an absent one succeeds.',
+        summary: 'Delete a login enforcement. Also succeeds if it does not exist.',
         async run({ namespace, params }) {
           await enforcements.delete(namespace.uuid, params.name);
           return empty;

@@ -26,7 +26,7 @@ const lifetimeText = (name: string) =>
 
 const Input = z.object({
   id: secretString().optional().describe('The token itself, instead of a random one; needs sudo.'),
-  policies: anyCase(commaList()).optional().describe('Policies of the token; by default those of the parent.'),
+  policies: anyCase(commaList()).optional().describe('Policies of the token; by default the parent’s.'),
   meta: keyValues().optional().describe('Metadata shown in look-ups and audit lines.'),
   no_parent: bool().optional().describe('Create an orphan; needs sudo.'),
   no_default_policy: bool().optional().describe('Leave out the default policy.'),

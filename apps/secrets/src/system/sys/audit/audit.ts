@@ -67,7 +67,7 @@ export function auditPaths({ devices, hash }: Audit, stored: StoredAudit) {
       },
       delete: {
         summary:
-          'Disable an audit device on every node. Disabling an absent one succeeds; devices set in the configuration cannot be disabled.',
+          'Disable an audit device on every node. Also succeeds if it does not exist. Devices set in the configuration cannot be disabled.',
         operationId: 'auditing-disable-device',
         async run({ params }) {
           const at = `${params.path}/`;

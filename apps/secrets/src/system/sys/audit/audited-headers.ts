@@ -58,7 +58,7 @@ export function auditedHeaderPaths(stored: StoredAudit) {
         },
       },
       delete: {
-        summary: 'Stop auditing a header. Deleting an absent one succeeds.',
+        summary: 'Stop auditing a header. Also succeeds if it is not audited.',
         operationId: 'auditing-disable-request-header',
         async run({ params }) {
           await stored.leaveHeader(params.header);

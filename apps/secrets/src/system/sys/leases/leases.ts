@@ -88,7 +88,7 @@ export function leasePaths(parts: LeaseParts) {
         input: z.object({
           type: kind(),
           include_child_namespaces: childNamespaces(),
-          limit: string().optional().describe('How many at most; `none` for all.'),
+          limit: string().optional().describe('Maximum number; `none` for all.'),
         }),
         async run({ input, namespace }) {
           if (input.type !== 'irrevocable') return missing;

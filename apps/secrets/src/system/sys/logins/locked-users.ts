@@ -69,7 +69,7 @@ export function lockedUserPaths(deps: LockedUsersDeps) {
       read: {
         summary: 'Read which names are locked, in this namespace and those below it.',
         operationId: 'locked-users-list',
-        input: z.object({ mount_accessor: string().optional().describe('Only those of this mount.') }),
+        input: z.object({ mount_accessor: string().optional().describe('Only users of this mount.') }),
         output: z.object({
           by_namespace: z.array(
             z.object({

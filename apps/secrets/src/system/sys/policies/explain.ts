@@ -11,7 +11,7 @@ import { type Authority, operationNames, type TokenAuthority } from './authority
 const ExplainInput = z.object({
   path: string().describe('The path of the request to explain, without /v1/.'),
   operation: oneOf(operationNames).describe('What the request would do.'),
-  token: secretString().optional().describe('The token in question; the calling one by default. Needs sudo.'),
+  token: secretString().optional().describe('The token to check; the caller’s by default. Needs sudo.'),
   accessor: string().optional().describe('The accessor of the token in question. Needs sudo.'),
   policies: commaList()
     .optional()

@@ -41,7 +41,7 @@ const output = z.object({
   groups: z.array(named).describe('Groups of this namespace whose policies allow it.'),
   entities: z
     .array(named)
-    .describe('Entities of this namespace that may do it by their own policies and those of their groups.'),
+    .describe('Entities of this namespace that may do it by their own policies or their groups’ policies.'),
   complete: z.boolean().describe('False if there were too many to check all.'),
 });
 

@@ -22,7 +22,7 @@ const where = () =>
     .describe(
       'Namespace below, mount, or a path below a mount (a final `*` matches any rest); empty for the whole namespace.',
     );
-const inheritable = () => bool().optional().describe('Whether namespaces below count as well.');
+const inheritable = () => bool().optional().describe('Whether the quota includes the namespaces below.');
 
 /** Mounts and namespaces are shown with their trailing slash. */
 const shownPath = ({ writtenPath, path: below }: { readonly writtenPath: string; readonly path: string }): string =>
@@ -214,14 +214,14 @@ function rulesPath(quotas: Quotas) {
       },
     },
     write: {
-      summary: 'Replace the settings of all rate limits; fields left out get their defaults.',
+      summary: 'Replace the settings of all rate limits; omitted fields get their defaults.',
       operationId: 'rate-limit-quotas-configure',
       auditClear: 'all',
       input: z.object({
         rate_limit_exempt_paths: stringList()
           .optional()
           .describe(
-            'Paths that no rate limit counts, relative to the root namespace; those of sys/ relative to each namespace. A final `*` matches any rest.',
+            'Paths without rate limits, relative to the root namespace; paths of sys/ are relative to each namespace. A final `*` matches any rest.',
           ),
         enable_rate_limit_audit_logging: announced(bool(), { default: usualRules.audited })
           .optional()
