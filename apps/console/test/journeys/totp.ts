@@ -55,7 +55,7 @@ describe('the pages of a totp engine', () => {
       await validate('000000' === code ? '111111' : '000000');
       await page.getByText('Not valid').waitFor();
       await validate((await api('GET', 'clocks/code/phone')).data.code);
-      await page.getByText('Valid. It counts only once').waitFor();
+      await page.getByText('Valid. A code is accepted only once').waitFor();
       await page.setViewportSize({ width: 390, height: 900 });
       await at.picture(page, 'secrets-totp-key-390');
       await button(page, 'Delete').click();

@@ -8,7 +8,7 @@ import { missing, type Reply } from './reply';
  */
 export const PageInput = z.object({
   after: string().optional().describe('List only what comes after this key.'),
-  limit: int().optional().describe('Most keys to list; all by default.'),
+  limit: int().optional().describe('Maximum number of keys to list; all by default.'),
 });
 
 /** The requested page of a listing; an empty `after` and a limit that is not positive mean all. */

@@ -427,7 +427,7 @@ export interface paths {
         };
       };
     };
-    /** Change settings of the installation; fields left out keep their values. */
+    /** Change settings of the installation; omitted fields keep their values. */
     patch: {
       requestBody: {
         content: {
@@ -1087,7 +1087,7 @@ export interface paths {
         };
       };
     };
-    /** Change the SAML settings; fields left out keep their values. Disabling SAML ends the sessions of people who signed in by it. */
+    /** Change the SAML settings; omitted fields keep their values. Disabling SAML ends the sessions of people who signed in by it. */
     patch: {
       requestBody: {
         content: {
@@ -1206,7 +1206,7 @@ export interface paths {
         };
       };
     };
-    /** Let a directory manage people and groups, or pause it; fields left out keep their values. */
+    /** Let a directory manage people and groups, or pause it; omitted fields keep their values. */
     patch: {
       requestBody: {
         content: {
@@ -2278,7 +2278,7 @@ export interface paths {
         };
       };
     };
-    /** Update an agent pool; fields left out keep their values. */
+    /** Update an agent pool; omitted fields keep their values. */
     patch: {
       parameters: {
         query?: {
@@ -2850,7 +2850,7 @@ export interface paths {
         };
       };
     };
-    /** Archive a change request: what it asks for is done, or will not be. */
+    /** Archive a change request that is done or rejected. */
     post: {
       parameters: {
         path: {
@@ -3289,7 +3289,7 @@ export interface paths {
         };
       };
     };
-    /** Upload the archive of a configuration, a gzip tar; the link is good for one upload. */
+    /** Upload the archive of a configuration, a gzip tar. It can be replaced until a run uses it or others read it. */
     put: {
       parameters: {
         query?: {
@@ -4534,7 +4534,7 @@ export interface paths {
         };
       };
     };
-    /** Update an organization; fields left out keep their values. */
+    /** Update an organization; omitted fields keep their values. */
     put: {
       parameters: {
         query?: {
@@ -4605,7 +4605,7 @@ export interface paths {
         };
       };
     };
-    /** Update an organization; fields left out keep their values. */
+    /** Update an organization; omitted fields keep their values. */
     patch: {
       parameters: {
         query?: {
@@ -7755,7 +7755,7 @@ export interface paths {
         };
       };
     };
-    /** Change a variable of the tests of a module; fields left out keep their values. */
+    /** Change a variable of the tests of a module; omitted fields keep their values. */
     patch: {
       parameters: {
         path: {
@@ -8243,7 +8243,7 @@ export interface paths {
         };
       };
     };
-    /** Update a workspace; fields left out keep their values. */
+    /** Update a workspace; omitted fields keep their values. */
     patch: {
       parameters: {
         query?: {
@@ -9762,7 +9762,7 @@ export interface paths {
         };
       };
     };
-    /** Delete an empty project; never the default one. */
+    /** Delete an empty project. The default project cannot be deleted. */
     delete: {
       parameters: {
         path: {
@@ -9774,7 +9774,7 @@ export interface paths {
         };
       };
     };
-    /** Change a project; fields left out keep their values. */
+    /** Change a project; omitted fields keep their values. */
     patch: {
       parameters: {
         path: {
@@ -11757,7 +11757,7 @@ export interface paths {
         };
       };
     };
-    /** Upload the content of an announced state version; the link is good for one upload. */
+    /** Upload the content of an announced state version. The link accepts one upload. */
     put: {
       parameters: {
         query?: {
@@ -11800,7 +11800,7 @@ export interface paths {
         };
       };
     };
-    /** Upload the content of an announced state version; the link is good for one upload. */
+    /** Upload the content of an announced state version. The link accepts one upload. */
     put: {
       parameters: {
         query?: {
@@ -12618,7 +12618,7 @@ export interface paths {
         };
       };
     };
-    /** Change a team; fields left out keep their values. Each setting needs its own permission. */
+    /** Change a team; omitted fields keep their values. Each setting needs its own permission. */
     patch: {
       parameters: {
         path: {
@@ -13228,7 +13228,7 @@ export interface paths {
         };
       };
     };
-    /** Change a variable; fields left out keep their values. */
+    /** Change a variable; omitted fields keep their values. */
     patch: {
       parameters: {
         path: {
@@ -13293,7 +13293,7 @@ export interface paths {
         };
       };
     };
-    /** Change a variable set; fields left out keep their values. Lists of workspaces and projects replace the existing ones; variables without an id are added. */
+    /** Change a variable set; omitted fields keep their values. Lists of workspaces and projects replace the existing ones; variables without an id are added. */
     put: {
       parameters: {
         query?: {
@@ -13359,7 +13359,7 @@ export interface paths {
         };
       };
     };
-    /** Change a variable set; fields left out keep their values. Lists of workspaces and projects replace the existing ones; variables without an id are added. */
+    /** Change a variable set; omitted fields keep their values. Lists of workspaces and projects replace the existing ones; variables without an id are added. */
     post: {
       parameters: {
         query?: {
@@ -13437,7 +13437,7 @@ export interface paths {
         };
       };
     };
-    /** Change a variable set; fields left out keep their values. Lists of workspaces and projects replace the existing ones; variables without an id are added. */
+    /** Change a variable set; omitted fields keep their values. Lists of workspaces and projects replace the existing ones; variables without an id are added. */
     patch: {
       parameters: {
         query?: {
@@ -13780,7 +13780,7 @@ export interface paths {
         };
       };
     };
-    /** Update a workspace; fields left out keep their values. */
+    /** Update a workspace; omitted fields keep their values. */
     patch: {
       parameters: {
         query?: {
@@ -14252,7 +14252,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/current-state-version-outputs": {
-    /** List the outputs of the current state of a workspace; sensitive values are left out. */
+    /** List the outputs of the current state of a workspace; sensitive values are omitted. */
     get: {
       parameters: {
         query?: {
@@ -14914,7 +14914,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/relationships/vars": {
-    /** Change several variables of a workspace, all or none; fields left out keep their values. */
+    /** Change several variables of a workspace, all or none; omitted fields keep their values. */
     patch: {
       parameters: {
         path: {
@@ -15521,7 +15521,7 @@ export interface paths {
         };
       };
     };
-    /** Change a variable; fields left out keep their values. */
+    /** Change a variable; omitted fields keep their values. */
     patch: {
       parameters: {
         path: {
@@ -15700,7 +15700,7 @@ export interface paths {
         };
       };
     };
-    /** Archive a change request: what it asks for is done, or will not be. */
+    /** Archive a change request that is done or rejected. */
     post: {
       parameters: {
         path: {

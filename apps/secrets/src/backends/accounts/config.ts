@@ -12,12 +12,12 @@ import type { Storage } from '../../sdk/storage';
 const fields = recordFields({
   kubernetes_host: [string().describe('Address of the cluster’s API.'), ''],
   kubernetes_ca_cert: [
-    string().describe('CA certificates (PEM) of the API; if empty, those of the service’s own pod.'),
+    string().describe('CA certificates (PEM) of the API; if empty, the CA certificates of the service’s own pod.'),
     '',
   ],
   service_account_jwt: [
     sentTo(secretHeader(), 'kubernetes_host', 'kubernetes_ca_cert').describe(
-      'Token of the account that creates accounts; by default that of the service’s own pod. Never shown.',
+      'Token of the account that creates accounts; by default the token of the service’s own pod. Never shown.',
     ),
     '',
   ],
@@ -48,7 +48,7 @@ export const configPath = path('config', {
     },
   },
   write: {
-    summary: 'Configure the engine; fields left out keep their values.',
+    summary: 'Configure the engine; omitted fields keep their values.',
     operationId: 'configure',
     update: 'merge',
     defaults: fields.defaults,

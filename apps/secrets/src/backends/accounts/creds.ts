@@ -105,10 +105,12 @@ export const credsPath = (client: AccountsClient) =>
         'Create a token; if the role says so, also an account, its binding and its role, which end with the lease.',
       operationId: 'generate-credentials',
       input: z.object({
-        kubernetes_namespace: string().optional().describe('The namespace; by default the only one of the role.'),
+        kubernetes_namespace: string()
+          .optional()
+          .describe('The namespace; by default the role’s namespace if it has only one.'),
         cluster_role_binding: bool().optional().describe('Bind the account in the whole cluster.'),
-        ttl: duration().optional().describe('Lifetime of the token; by default that of the role.'),
-        audiences: commaList().optional().describe('Audiences of the token; by default those of the role.'),
+        ttl: duration().optional().describe('Lifetime of the token; by default the role’s.'),
+        audiences: commaList().optional().describe('Audiences of the token; by default the role’s.'),
       }),
       output: z.object({
         service_account_name: z.string(),

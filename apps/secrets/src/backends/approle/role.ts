@@ -120,7 +120,7 @@ export function rolePaths(): Path[] {
         run: writeRole,
       },
       delete: {
-        summary: 'Delete a role and its secret ids. Deleting an absent one succeeds.',
+        summary: 'Delete a role and its secret ids. Also succeeds if it does not exist.',
         async run(call) {
           const role = await roleOf(call);
           if (!role) return empty;

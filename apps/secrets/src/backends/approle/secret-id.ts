@@ -27,7 +27,7 @@ const SecretIdOptions = z.object({
     .describe('JSON text of an object of strings; becomes metadata of the tokens.'),
   cidr_list: commaList().optional().describe('Addresses that may log in with it.'),
   token_bound_cidrs: commaList().optional().describe('Addresses that may use the tokens.'),
-  num_uses: int().optional().describe('Number of logins with it; by default that of the role.'),
+  num_uses: int().optional().describe('Number of logins with it; by default the role’s.'),
   ttl: duration().optional().describe("Its lifetime; the role's by default."),
 });
 type SecretIdOptions = z.output<typeof SecretIdOptions>;
@@ -57,7 +57,7 @@ const Properties = z.object({
 /** Creates, lists, looks up, destroys and tidies secret ids. */
 export function secretIdPaths(): Path[] {
   const destroy = operation({
-    summary: 'Destroy a secret id. Destroying an unknown one succeeds.',
+    summary: 'Destroy a secret id. Also succeeds if it does not exist.',
     input: SecretIdInput,
     async run(call: RoleCall<z.output<typeof SecretIdInput>>) {
       const role = await requireRole(call);

@@ -13,7 +13,7 @@ const usualFacts = ['account_id', 'auth_type'];
 
 const Identity = z.object({
   iam_alias: oneOf(aliases, (alias) => `invalid iam_alias of ${JSON.stringify(alias)}`).describe(
-    'Name of the alias: role_id gives all callers of a role one entity; unique_id, canonical_arn and full_arn are those of the caller.',
+    'Name of the alias: role_id gives all callers of a role one entity; unique_id, canonical_arn and full_arn are the caller’s.',
   ),
   iam_metadata: commaList().describe(`Metadata of alias and token: default, or out of ${facts.join(', ')}.`),
 });
@@ -38,7 +38,7 @@ export const identityPath = path('config/identity', {
   },
   write: {
     operationId: 'configure-identity-integration',
-    summary: 'Set how aliases are named; fields left out keep their values.',
+    summary: 'Set how aliases are named; omitted fields keep their values.',
     update: 'merge',
     defaults: { ...none, ec2_alias: '', ec2_metadata: [] },
     input: Identity.extend({

@@ -29,7 +29,7 @@ export const loginPath = (parts: AwsParts) =>
     write: {
       summary: 'Ask the token service who signed the request, and issue a token.',
       input: z.object({
-        role: anyCase(string()).optional().describe('Name of the role; by default that of the AWS user or role.'),
+        role: anyCase(string()).optional().describe('Name of the role; by default the name of the AWS user or role.'),
         iam_http_request_method: anyCase(string()).optional().describe('POST.'),
         iam_request_url: base64Text('iam_request_url').optional().describe('Address the request is for, in base64.'),
         iam_request_body: base64Text('iam_request_body').optional().describe('Body of the request, in base64.'),

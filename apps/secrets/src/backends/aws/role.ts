@@ -86,7 +86,7 @@ export const rolePath = ({ principals }: AwsParts) =>
       }),
     },
     write: {
-      summary: 'Create a role, or change the fields sent. AWS users and roles that count by id are looked up.',
+      summary: 'Create a role, or change the fields sent. AWS users and roles that are matched by id are looked up.',
       update: 'merge',
       // Calls AWS.
       once: true,

@@ -38,7 +38,7 @@ export const configPath = path('config', {
     run: async ({ storage }) => data({ ...fields.defaults, ...(await config.find(storage)) }),
   },
   write: {
-    summary: 'Configure the method; fields left out keep their values.',
+    summary: 'Configure the method; omitted fields keep their values.',
     update: 'merge',
     defaults: fields.defaults,
     input: fields.input.extend({

@@ -45,7 +45,7 @@ export const listPath = (source: ListSource) =>
   path('crls/:name', {
     folds: { name: 'case' },
     summary:
-      'A list of revoked certificates (CRL). Certificates on a list of their issuer cannot log in, nor those that they issued.',
+      'A list of revoked certificates (CRL). Certificates on a CRL of their issuer, and certificates that they issued, cannot log in.',
     stored: ({ params, storage }) => lists.find(storage, params.name),
     read: {
       summary: 'Read which serial numbers are on the list, and where it comes from.',

@@ -18,7 +18,7 @@ const globs = 'Texts of which one must be among them; * matches any text. None a
 
 const fields = loginFields({
   certificate: [
-    string().optional().describe('Certificates (PEM) to trust: those of CAs, or of the clients themselves.'),
+    string().optional().describe('Certificates (PEM) to trust: CA certificates or client certificates.'),
     '',
   ],
   display_name: [string().describe('Display name of the tokens; by default the name of the role.'), ''],
@@ -30,7 +30,7 @@ const fields = loginFields({
   allowed_organizational_units: [commaList().describe(`Organizational units. ${globs}`), []],
   required_extensions: [
     commaList().describe(
-      'Extensions that must all be there, as oid:text, or hex:oid:hexadecimal of their DER; * matches any text.',
+      'Extensions that the certificate must have, as oid:text, or hex:oid:hexadecimal of their DER; * matches any text.',
     ),
     [],
   ],
@@ -43,10 +43,15 @@ const fields = loginFields({
     string().describe('Further certificates (PEM) that may sign OCSP answers, or issuers that no chain contains.'),
     '',
   ],
-  ocsp_servers_override: [commaList().describe('Addresses to ask instead of those that the certificate names.'), []],
+  ocsp_servers_override: [
+    commaList().describe('Addresses of OCSP responders to ask instead of the ones in the certificate.'),
+    [],
+  ],
   ocsp_fail_open: [bool().describe('Accept a certificate when no responder answers.'), false],
   ocsp_query_all_servers: [
-    bool().describe('All addresses must say that the certificate is good; otherwise the first that knows decides.'),
+    bool().describe(
+      'true: all addresses must say that the certificate is good; false: the first that knows the certificate decides.',
+    ),
     false,
   ],
   ocsp_this_update_max_age: [duration().describe('Maximum age of an OCSP answer; 0: as long as it says.'), 0],

@@ -100,7 +100,7 @@ export const configPath = (defaults: CloudOneDefaults) =>
       },
     },
     write: {
-      summary: 'Configure the method; fields left out keep their values.',
+      summary: 'Configure the method; omitted fields keep their values.',
       update: 'merge',
       defaults: fields.defaults,
       input: fields.input,

@@ -15,7 +15,9 @@ import { type CloudTwoRole, roles } from './role-fields';
 import { userName } from './user-name';
 
 const CheckInput = z.object({
-  role: string().optional().describe('Check only the rights that this role needs; by default those of all roles.'),
+  role: string()
+    .optional()
+    .describe('Check only the rights that this role needs; by default the rights for all roles.'),
 });
 const rightOutput = z.object({
   action: z.string(),

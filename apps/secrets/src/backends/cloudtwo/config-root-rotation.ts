@@ -25,7 +25,7 @@ export const rootRotationPath = path('config/root/rotation', {
     },
   },
   write: {
-    summary: 'Change the fields sent; the rest of the configuration stays.',
+    summary: 'Change the sent fields; omitted fields keep their values.',
     update: 'merge',
     defaults: rotationFields.defaults,
     input: rotationFields.input,

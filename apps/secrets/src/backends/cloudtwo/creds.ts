@@ -22,7 +22,7 @@ const CredsInput = z.object({
   role_session_name: string().optional().describe('Name of the session; cut to 64 characters.'),
   ttl: announced(duration(), { default: `${defaultTtlSeconds}s` })
     .optional()
-    .describe('Lifetime of short credentials; the role’s default comes before this one.'),
+    .describe('Lifetime of short-lived credentials. The role’s default takes precedence over this field.'),
   mfa_code: secretString().optional().describe('Code of the MFA device in the role; only for session_token.'),
 });
 type CredsCall = Call<{ readonly name: string }, z.output<typeof CredsInput>>;

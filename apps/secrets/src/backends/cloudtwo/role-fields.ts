@@ -43,7 +43,7 @@ export const roleFields = recordFields({
   ],
   mfa_serial_number: [
     string().describe(
-      'Serial number or ARN of the MFA device of the root user; requests name its mfa_code. Only for session_token.',
+      'Serial number or ARN of the MFA device of the root user; requests send its mfa_code. Only for session_token.',
     ),
     '',
   ],

@@ -167,7 +167,7 @@ export const verifyPath = (databases: Databases) =>
     summary: 'A check of a connection.',
     params: { name: 'name-at' },
     write: {
-      summary: 'Log in to the database with the stored settings; refused for the reason that prevents it.',
+      summary: 'Log in to the database with the stored settings. If that fails, the error says why.',
       operationId: 'verify-connection',
       async run({ params, storage }) {
         await requireLogin(databases, await connectionOf(storage, params.name));

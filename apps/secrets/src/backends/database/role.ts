@@ -13,7 +13,7 @@ import { staticRoles } from './static-record';
 const credentialRows = {
   db_name: [string().describe('The connection that it uses.'), ''],
   credential_type: [string().describe('Kind of credential: password.'), 'password'],
-  credential_config: [keyValues().describe('password_policy: another policy than that of the connection.'), {}],
+  credential_config: [keyValues().describe('password_policy: a password policy other than the connection’s.'), {}],
 } as const;
 
 const statementsField = (text: string) => stringList().describe(text);
@@ -27,8 +27,8 @@ const roleFields = recordFields({
     [],
   ],
   renew_statements: [statementsField('Statements of a renewal; empty for the default.'), []],
-  default_ttl: [duration().describe('Lifetime of a user; 0 for that of the mount.'), 0],
-  max_ttl: [duration().describe('Maximum lifetime with all renewals; 0 for that of the mount.'), 0],
+  default_ttl: [duration().describe('Lifetime of a user; 0: the mount’s.'), 0],
+  max_ttl: [duration().describe('Maximum lifetime with all renewals; 0: the mount’s.'), 0],
   credential_type: credentialRows.credential_type,
   credential_config: credentialRows.credential_config,
 });

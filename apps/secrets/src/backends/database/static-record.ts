@@ -11,7 +11,7 @@ export const staticFields = recordFields({
   username: [string().describe('The existing user; cannot be changed later.'), ''],
   second_username: [
     string().describe(
-      'A second user with the same rights: each change gives the other one a new password, so that the one in use stays valid until the change after.',
+      'A second user with the same rights: each rotation changes the password of the user that is not in use, so the previous password stays valid until the next rotation.',
     ),
     '',
   ],
@@ -23,7 +23,7 @@ export const staticFields = recordFields({
   ],
   rotation_statements: [stringList().describe('Statements that change the password; empty for the default.'), []],
   credential_type: [string().describe('Kind of credential: password.'), 'password'],
-  credential_config: [keyValues().describe('password_policy: another policy than that of the connection.'), {}],
+  credential_config: [keyValues().describe('password_policy: a password policy other than the connection’s.'), {}],
 });
 
 const Stored = staticFields.input.extend({

@@ -20,7 +20,7 @@ export const pollPath = (provider: OidcProvider) =>
     write: {
       operationId: 'oidc-poll',
       summary:
-        'Ask for the token of a login by device or direct callback; 400 authorization_pending until it is there.',
+        'Ask for the token of a login by device or direct callback; 400 authorization_pending until the login is complete.',
       judges: 'unguessable',
       input: z.object({
         state: string().optional().describe('The value from the answer that began the login.'),

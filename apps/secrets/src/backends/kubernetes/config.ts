@@ -12,12 +12,12 @@ import { data, empty, missing } from '../../sdk/reply';
 const fields = recordFields({
   kubernetes_host: [string().optional().describe('Address of the cluster’s API.'), ''],
   kubernetes_ca_cert: [
-    string().describe('CA certificates (PEM) of the API; if empty, those of the service’s own pod.'),
+    string().describe('CA certificates (PEM) of the API; if empty, the CA certificates of the service’s own pod.'),
     '',
   ],
   token_reviewer_jwt: [
     sentTo(secretHeader(), 'kubernetes_host', 'kubernetes_ca_cert').describe(
-      'Token for token reviews; by default that of the service’s own pod, or the one that logs in. Never shown.',
+      'Token for token reviews; by default the token of the service’s own pod, or the token that logs in. Never shown.',
     ),
     '',
   ],

@@ -175,7 +175,7 @@ const SubkeysInput = z.object({
 
 /** The shape of a secret without its values. */
 export const subkeysPath = path('subkeys/:path*', {
-  summary: 'The shape of a secret, its values left out.',
+  summary: 'The structure of a secret, without its values.',
   read: {
     summary: 'Read the keys of a secret.',
     operationId: 'read-subkeys',

@@ -20,7 +20,7 @@ export const userPaths = [
   recordPath('users/:name', users, {
     folds: { name: 'case' },
     params: { name: 'segment' },
-    summary: 'Groups and policies of a user in addition to those of the directory.',
+    summary: 'Groups and policies of a user, in addition to the directory’s.',
     read: {
       summary: 'Read the groups and policies of a user.',
       output: z.object({ groups: z.string(), policies: z.array(z.string()) }),

@@ -55,8 +55,8 @@ interface Build {
 }
 
 /**
- * Builds a CRL, one at a time, unless `isDone` says that one built in the meantime is enough. No CRL number is used
- * twice.
+ * Builds a CRL, one at a time, unless `isDone` says that a CRL built in the meantime is sufficient. No CRL number is
+ * used twice.
  */
 async function build(
   { storage, nowMs, config }: Build,
@@ -171,7 +171,7 @@ export async function makeDueLists({ storage, nowMs }: BackgroundCall): Promise<
   }
 }
 
-/** Rebuilt before it expires, so that clients always have a valid one. */
+/** Rebuilt before it expires, so that clients always have a valid CRL. */
 function isCompleteDue(state: CrlState | undefined, config: CrlConfig, nowMs: number): boolean {
   if (!state) return true;
   const lifeMs = state.completeEndsAtMs - state.completeAtMs;

@@ -13,7 +13,7 @@ export const crlFields = recordFields({
   ocsp_disable: [bool().describe('Disable the OCSP responder.'), false],
   ocsp_expiry: [
     keptDuration('given ocsp_expiry could not be decoded').describe(
-      'How long an OCSP answer is valid; 0: only for the moment.',
+      'How long an OCSP response is valid; 0: only at this moment.',
     ),
     '12h',
   ],

@@ -13,8 +13,7 @@ const names = z.array(z.string());
 export const dryRunPath = path('roles/:role/dry-run', {
   summary: 'A dry run of a role.',
   write: {
-    summary:
-      'Check whether a role would issue a certificate, or sign a CSR; refused for the reason that would refuse it.',
+    summary: 'Check whether a role would issue a certificate or sign a CSR. If not, the error says why.',
     operationId: 'dry-run-role',
     input: z.object({ ...csrField, ...nameFields, user_ids: leafFields.user_ids, ...openKeyFields }),
     output: z.object({

@@ -101,7 +101,7 @@ export function withKey<T extends { readonly certificate: string }>(
 
 type RoleParams = { readonly role: string; readonly ref?: string };
 
-/** What a request gets from a role, and by which issuer. */
+/** The certificate that a request gets from a role, and its issuer. */
 export interface Allowed {
   readonly role: Role;
   readonly ready: ReadyIssuer;
@@ -218,7 +218,7 @@ export const takenOver = ({ extensions }: ReadRequest): readonly Extension[] =>
   extensions.filter(({ extnID }) => !ownExtensions.includes(extnID));
 
 const signingVerbatim = operation<{ readonly role?: string; readonly ref?: string }, typeof VerbatimInput>({
-  summary: 'Sign a request for a certificate as it is, with all of its names.',
+  summary: 'Sign a certificate request unchanged, with all of its names.',
   input: VerbatimInput,
   output: signedOutput,
   async run(call) {
@@ -271,15 +271,15 @@ export const issuePaths = [
     write: { ...signingVerbatim, operationId: 'sign-verbatim' },
   }),
   path('sign-verbatim/:role', {
-    summary: 'Signs certificate requests as they are, with the lifetimes of a role.',
+    summary: 'Signs certificate requests unchanged, with the lifetimes of a role.',
     write: { ...signingVerbatim, operationId: 'sign-verbatim-with-role' },
   }),
   path('issuer/:ref/sign-verbatim', {
-    summary: 'Signs certificate requests as they are, with one issuer.',
+    summary: 'Signs certificate requests unchanged, with one issuer.',
     write: { ...signingVerbatim, operationId: 'issuer-sign-verbatim' },
   }),
   path('issuer/:ref/sign-verbatim/:role', {
-    summary: 'Signs certificate requests as they are, with one issuer and the lifetimes of a role.',
+    summary: 'Signs certificate requests unchanged, with one issuer and the lifetimes of a role.',
     write: { ...signingVerbatim, operationId: 'issuer-sign-verbatim-with-role' },
   }),
 ];

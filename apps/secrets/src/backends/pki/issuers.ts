@@ -200,7 +200,7 @@ export const issuerPaths = [
     },
   }),
   path('issuer/:ref', {
-    summary: 'An issuer, by its id or name, or the default one.',
+    summary: 'An issuer by its id or name, or the default issuer.',
     read: {
       summary: 'Read an issuer.',
       operationId: 'read-issuer',
@@ -211,7 +211,7 @@ export const issuerPaths = [
       },
     },
     write: {
-      summary: 'Change an issuer; fields left out get their defaults.',
+      summary: 'Change an issuer; omitted fields get their defaults.',
       operationId: 'write-issuer',
       input: IssuerInput,
       output: issuerOutput,
@@ -222,7 +222,7 @@ export const issuerPaths = [
       },
     },
     patch: {
-      summary: 'Change fields of an issuer; the others stay.',
+      summary: 'Change fields of an issuer; omitted fields keep their values.',
       operationId: 'patch-issuer',
       input: IssuerInput,
       output: issuerOutput,

@@ -85,7 +85,7 @@ function makePoint(): ShownKey {
   const pair = createECDH(curves.get(256)!);
   const point = element(tags.bits, [Buffer.of(0), pair.generateKeys()]);
   const number = pair.getPrivateKey();
-  // Leading zeros are left out.
+  // Omits leading zeros.
   const secret = element(tags.octets, [Buffer.alloc(32 - number.length), number]);
   const algorithm = element(tags.sequence, ecIds);
   const integer = (value: number) => element(tags.integer, [Buffer.of(value)]);

@@ -65,7 +65,7 @@ export const keyPaths = [
     },
   }),
   path('key/:ref', {
-    summary: 'A key, by its id or name, or the default one.',
+    summary: 'A key by its id or name, or the default key.',
     read: {
       summary: 'Read a key, without its private half.',
       operationId: 'read-key',

@@ -47,7 +47,10 @@ const readRequests = new WeakMap<Ca, LRUCache<string, DirectedRequest>>();
 const mostRead = 1000;
 const longestRead = 512;
 
-/** Parses a request in base64; undefined if it is malformed. Clients repeat those about one certificate without a nonce. */
+/**
+ * Parses a request in base64; undefined if it is malformed. Clients repeat requests about one certificate without a
+ * nonce.
+ */
 function directed(ca: Ca, base64: string): DirectedRequest | undefined {
   const cached = readRequests.get(ca)?.get(base64);
   if (cached) return cached;

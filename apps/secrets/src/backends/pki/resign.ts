@@ -129,7 +129,7 @@ export const resignPaths = [
   path('issuer/:ref/resign-crls', {
     summary: 'Combines lists of an issuer.',
     write: {
-      summary: 'Combine several lists of an issuer into one, and sign it.',
+      summary: 'Combine several CRLs of an issuer into one CRL and sign it.',
       operationId: 'issuer-resign-crls',
       input: z.object({ ...listFields, crls: stringList().optional().describe('The lists, in PEM.') }),
       output,

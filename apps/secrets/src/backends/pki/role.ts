@@ -16,8 +16,8 @@ const none: string[] = [];
 
 /** Fields of a role. */
 export const roleFields = recordFields({
-  ttl: [duration().describe('Default lifetime of certificates; 0: that of the mount.'), 0],
-  max_ttl: [duration().describe('Maximum lifetime of certificates; 0: that of the mount.'), 0],
+  ttl: [duration().describe('Default lifetime of certificates; 0: the mount’s.'), 0],
+  max_ttl: [duration().describe('Maximum lifetime of certificates; 0: the mount’s.'), 0],
   allow_localhost: [flag('Allow localhost and localdomain.'), true],
   allowed_domains: [list('Domains that the other rules speak of.'), none],
   allowed_domains_template: [flag('In allowed_domains, {{identity.…}} is filled in from the caller.'), false],

@@ -43,7 +43,7 @@ export const rolePaths = [
       },
     },
     write: {
-      summary: 'Write a role; fields left out get their defaults.',
+      summary: 'Write a role; omitted fields get their defaults.',
       operationId: 'write-role',
       update: 'replace',
       defaults: roleFields.defaults,
@@ -52,7 +52,7 @@ export const rolePaths = [
       run: (call) => keepRole(call, call.params.name, call.input),
     },
     patch: {
-      summary: 'Change fields of a role; the others stay.',
+      summary: 'Change fields of a role; omitted fields keep their values.',
       operationId: 'patch-role',
       update: 'merge',
       defaults: roleFields.defaults,

@@ -78,7 +78,7 @@ export function authorityOf(certificate: ReadCertificate): string {
 export const issuerOf = (ca: Ca, authority: string): Issuer | undefined =>
   Object.values(ca.issuers).find((issuer) => authorityOf(certificateOf(issuer)) === authority);
 
-/** When a certificate was revoked; a self-signed issuer is on no CRL, so its record counts. */
+/** When a certificate was revoked. A self-signed issuer is on no CRL, so its own record says it. */
 export const whenRevoked = (ca: Ca, { der, revokedAtMs }: StoredCertificate): number | undefined =>
   revokedAtMs ?? Object.values(ca.issuers).find(({ certificate }) => certificate === der)?.revokedAtMs;
 

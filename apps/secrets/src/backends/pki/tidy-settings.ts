@@ -71,7 +71,7 @@ export function checkPlan(plan: TidyPlan): void {
   if (plan.page_size > mostOfPage) refuse(`page_size must be at most ${mostOfPage}`);
 }
 
-/** The plan in a request; safety buffers left out follow the first one. */
+/** The plan in a request. `revoked_safety_buffer` defaults to `safety_buffer`. */
 export function planOf(given: Partial<z.output<typeof tidyFields.input>>): TidyPlan {
   const safety_buffer = given.safety_buffer ?? tidyFields.defaults.safety_buffer;
   const entries = Object.entries(given).filter(([name, value]) => name in tidyFields.defaults && value !== undefined);

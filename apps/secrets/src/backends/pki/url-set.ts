@@ -29,7 +29,7 @@ export const noUrls: UrlSet = {
 
 const marks = /\{\{\s*(cluster_path|cluster_aia_path|issuer_id)\s*\}\}/g;
 
-/** Whether certificates get any URL. Delta CRL URLs do not count. */
+/** Whether certificates get any URL, apart from delta CRL URLs. */
 export const hasUrls = (urls: UrlSet): boolean =>
   urls.issuing_certificates.length > 0 || urls.crl_distribution_points.length > 0 || urls.ocsp_servers.length > 0;
 

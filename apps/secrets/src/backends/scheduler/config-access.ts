@@ -42,8 +42,8 @@ export async function accessInForce(
 }
 
 /**
- * The stored values, and the environment's for missing ones. The environment's token is never sent to an address that a
- * mount configures.
+ * The stored values, and values of the environment where they are missing. The environment's token is never sent to an
+ * address that a mount configures.
  */
 function resolve(config: typeof fields.defaults, defaults: SchedulerDefaults): SchedulerAccess {
   const address = config.address || defaults.address;
@@ -75,7 +75,7 @@ export const accessPath = (scheduler: Scheduler) =>
       },
     },
     write: {
-      summary: 'Configure the access; fields left out keep their values.',
+      summary: 'Configure the access; omitted fields keep their values.',
       update: 'merge',
       once: true,
       defaults: fields.defaults,

@@ -10,14 +10,14 @@ export interface SchedulerDefaults {
   readonly token: string;
 }
 
-/** The address of the scheduler, and our credentials. `token` is a management token; certificates are PEM. */
+/** The address of the scheduler, and the mount's credentials. `token` is a management token; certificates are PEM. */
 export interface SchedulerAccess {
   readonly address: string;
   readonly token: string;
   readonly caCert: string;
   readonly clientCert: string;
   readonly clientKey: string;
-  /** The generation of the configuration: facts cached under another are not used. */
+  /** The generation of the configuration: facts that were cached under another generation are not used. */
   readonly generation?: string;
 }
 
@@ -27,7 +27,7 @@ export interface SchedulerToken {
   readonly secretId: string;
 }
 
-/** An answer of the scheduler that is not a success: its status and its plain-text reason. */
+/** An error response of the scheduler: its status and its plain-text reason. */
 export class SchedulerRefused extends Error {
   override readonly name = 'SchedulerRefused';
   constructor(
@@ -44,7 +44,7 @@ const attempts = 3;
 const longestPauseMs = 5_000;
 /** How long not to call a scheduler that throttles us without saying for how long. */
 const throttledRestMs = 10_000;
-/** The most of an error text; some proxies answer with whole pages. */
+/** The maximum length of an error text: some proxies answer with whole pages. */
 const longestText = 500;
 const retryableStatuses = new Set([408, 429, 500, 502, 503, 504]);
 /** The statuses of a proxy without its scheduler. */
@@ -68,7 +68,7 @@ interface SchedulerRequest {
   readonly method: string;
   readonly path: string;
   readonly body?: unknown;
-  /** Not repeatable: it would do something twice. */
+  /** Not repeatable: a repeated call would have an effect twice. */
   readonly once?: boolean;
 }
 

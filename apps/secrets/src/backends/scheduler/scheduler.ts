@@ -58,7 +58,7 @@ export class Scheduler {
     return new SchedulerClient(access, { ...this.limits, ...reached, parts: this.parts, throttle: this.throttle });
   }
 
-  /** Await it where many callers may continue at once, for example after an answer that all of them waited for. */
+  /** Await it where many callers may continue at once, for example after a response that all of them waited for. */
   turn(): Promise<void> | undefined {
     return this.throttle.take();
   }
@@ -117,7 +117,7 @@ export class Scheduler {
   }
 }
 
-/** The answer, or undefined if the scheduler denies it; no answer is an error. */
+/** The response, or undefined if the scheduler denies the call. Throws if there is no response. */
 async function unlessRefused<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;

@@ -155,7 +155,7 @@ export const issuerPaths = [
     },
   }),
   path('issuer/:issuer_ref', {
-    summary: 'An issuer, by its id or name, or the default one.',
+    summary: 'An issuer by its id or name, or the default issuer.',
     paramDocs: { issuer_ref: 'Id or name of the issuer, or default.' },
     read: {
       summary: 'Read an issuer.',

@@ -62,7 +62,7 @@ export const otpPaths = [
       operationId: 'generate-credentials',
       input: z.object({
         ip: string().optional().describe('Address of the host.'),
-        username: string().optional().describe('User on the host; by default that of the role.'),
+        username: string().optional().describe('User on the host; by default the role’s.'),
       }),
       output: z.object({ ip: z.string(), key: z.string(), key_type: z.string(), port: z.int(), username: z.string() }),
       async run({ input, params, storage }) {
@@ -90,7 +90,7 @@ export const otpPaths = [
     summary: 'Verifies one-time passwords, for the helper on a host.',
     auth: 'none',
     write: {
-      summary: 'Use up a one-time password, and return its user and address.',
+      summary: 'Verify a one-time password, which ends it, and return its user and address.',
       operationId: 'verify-otp',
       judges: 'unguessable',
       input: z.object({

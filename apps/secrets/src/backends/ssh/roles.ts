@@ -41,7 +41,7 @@ export const rolePaths = [
       },
     },
     write: {
-      summary: 'Write a role; fields left out get their defaults.',
+      summary: 'Write a role; omitted fields get their defaults.',
       operationId: 'write-role',
       update: 'replace',
       defaults: roleFields.defaults,

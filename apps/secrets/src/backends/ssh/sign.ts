@@ -15,7 +15,7 @@ import { lineOf, publicLine, readPublicKey, type SshPublicKey } from './public-k
 import { roles, type SshRole } from './role';
 
 const Asked = z.object({
-  ttl: duration().optional().describe('Lifetime of the certificate; by default that of the role or the mount.'),
+  ttl: duration().optional().describe('Lifetime of the certificate; by default the role’s or the mount’s.'),
   valid_principals: string().optional().describe('Names of users or hosts that it is for, separated by commas.'),
   cert_type: announced(string(), { enum: ['user', 'host'], default: 'user' })
     .optional()

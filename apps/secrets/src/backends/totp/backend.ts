@@ -84,7 +84,7 @@ const codePath = path('code/:name', {
     },
   },
   write: {
-    summary: 'Check a code. A valid code counts only once.',
+    summary: 'Check a code. A valid code is accepted only once.',
     description: 'Five wrong codes in a row lock the key for a while: sys/locked-users lists its name.',
     operationId: 'validate-code',
     judges: 'password',

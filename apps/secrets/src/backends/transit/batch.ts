@@ -84,7 +84,7 @@ export function checkContexts(items: readonly Item[]): void {
   }
 }
 
-/** Time a batch works before it yields to other requests. */
+/** How long a batch works before it yields to other requests. */
 const turnMs = 5;
 
 type Result = Readonly<Record<string, unknown>>;
@@ -107,8 +107,8 @@ export function itemsOf(
 }
 
 /**
- * Processes the items in order. A batch answers with the result or error of each, and adds `failed` to
- * items with errors; a single item that fails refuses the request.
+ * Processes the items in order. A batch answers with the result or error of each, and adds `failed` to items with
+ * errors; if the request is a single item that fails, it is refused.
  */
 export async function workOn(
   several: readonly object[] | undefined,

@@ -112,12 +112,12 @@ async function bring(storage: Storage, key: TransitKey, brought: Brought, nowMs:
 export const importVersionPath = path('keys/:name/import_version', {
   summary: 'Imports new versions of imported keys.',
   write: {
-    summary: 'Import a version of an imported key, or the private part of one.',
+    summary: 'Import a version of an imported key, or the private key of a version.',
     operationId: 'import-key-version',
     stepUp: true,
     input: z.object({
       ...broughtFields,
-      version: int().optional().describe('The version whose private part this is; a new version by default.'),
+      version: int().optional().describe('The version that this private key belongs to; a new version by default.'),
     }),
     async run({ input, params, storage, nowMs }) {
       const absent = `no key found with name ${params.name}; to import a new key, use the import/ endpoint`;

@@ -66,8 +66,8 @@ export const usable = (key: TransitKey): TransitKey =>
   key.soft_deleted ? refuse('refusing to use soft-deleted key') : key;
 
 /**
- * Changes a key, one change at a time on all nodes, so that none is lost. `change` returns null to delete it, or the same key
- * to leave it unchanged.
+ * Changes a key, one change at a time on all nodes, so that no change is lost. `change` returns null to delete it, or
+ * the same key to leave it unchanged.
  */
 export function changeKey<K extends TransitKey | null>(
   storage: Storage,
@@ -96,7 +96,7 @@ export const acceptedVersions = ({ versions, min_decryption_version: least }: Tr
     .map(Number)
     .filter((number) => number >= least);
 
-/** Adds a version generated here; after that, none can be imported. */
+/** Adds a version generated here; after that, no version can be imported. */
 export const rotated = (key: TransitKey, made: KeyVersion): TransitKey => ({
   ...withVersion(key, made),
   imported_key: false,

@@ -117,7 +117,7 @@ const ConfigInput = z.object({
 export const keyConfigurationPath = path('keys/:name/config', {
   summary: 'The rules of a key.',
   write: {
-    summary: 'Change the rules of a key; fields left out keep their values.',
+    summary: 'Change the rules of a key; omitted fields keep their values.',
     operationId: 'configure-key',
     stepUp: true,
     input: ConfigInput,
@@ -197,7 +197,7 @@ function requireRotatable(name: string, key: TransitKey): TransitKey {
 export const trimPath = path('keys/:name/trim', {
   summary: 'Removes old versions of a key.',
   write: {
-    summary: 'Permanently remove the versions before one.',
+    summary: 'Permanently remove the versions before a given version.',
     operationId: 'trim-key',
     stepUp: true,
     input: z.object({ min_available_version: int().optional().describe('The oldest version that is kept.') }),

@@ -30,7 +30,9 @@ const schemeFields = {
     .describe('Form of signatures: asn1 as in certificates, jws as in signed tokens.'),
   salt_length: announced(string(), { default: 'auto' })
     .optional()
-    .describe('Salt of RSA signatures with pss: auto for the longest, hash for that of the hash, or bytes.'),
+    .describe(
+      'Salt length of RSA signatures with pss: auto for the maximum, hash for the length of the hash, or a number of bytes.',
+    ),
 };
 const SignInput = z.object({
   ...schemeFields,
@@ -93,7 +95,7 @@ const signOperation = operation<SignParams, typeof SignInput>({
 });
 
 const verifyOperation = operation<SignParams, typeof VerifyInput>({
-  summary: 'Verify a signature or an HMAC, or a batch of one of them.',
+  summary: 'Verify a signature or an HMAC, or a batch of either.',
   largeBody: true,
   input: VerifyInput,
   output: z.object({ valid: z.boolean().optional(), batch_results: batchOutput }),

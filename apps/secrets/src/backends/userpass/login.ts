@@ -24,8 +24,8 @@ export function loginPath(passwords: Passwords) {
         const { username } = params;
         const { password } = input;
         if (!password) throw new Refusal('invalid', 'missing password');
-        // Unknown names are counted and checked like others, so that neither the answer nor its time reveals who
-        // exists.
+        // Unknown names are counted and checked like others, so neither the response nor its time reveals which users
+        // exist.
         const user = await call.guess(username, async () => {
           const found = await users.find(storage, username);
           const right = await passwords.matches(password, found?.passwordHash);
@@ -50,7 +50,7 @@ export function loginOf({ caller, mount }: Pick<Call, 'caller' | 'mount'>, usern
   });
 }
 
-/** The login as it would be now. Throws if the user is gone or has other policies than the token. */
+/** The login as it would be now. Throws if the user was deleted or has other policies than the token. */
 export async function renewLogin({ internal }: StoredLogin, { storage }: BackgroundCall): Promise<Partial<Login>> {
   const user = await users.find(storage, String(internal.username));
   if (!user) throw new Refusal('invalid', 'user does not exist any more');

@@ -190,7 +190,7 @@ export function passkeyPaths(
       ...own,
       delete: {
         operationId: 'delete-own-passkey',
-        summary: 'Delete a passkey of the user whose token is sent. Deleting an absent one succeeds.',
+        summary: 'Delete a passkey of the user whose token is sent. Also succeeds if it does not exist.',
         stepUp: true,
         judges: 'nothing',
         run: async (call) => remove(call.storage, (await ownLogin(call)).username, call.params.id),
@@ -209,7 +209,7 @@ export function passkeyPaths(
       summary: 'A passkey of a user.',
       ...usernameParam,
       delete: {
-        summary: 'Delete a passkey of a user. Deleting an absent one succeeds.',
+        summary: 'Delete a passkey of a user. Also succeeds if it does not exist.',
         stepUp: true,
         run: ({ storage, params }) => remove(storage, params.username, params.id),
       },
@@ -218,8 +218,8 @@ export function passkeyPaths(
 }
 
 /**
- * The user whose token was sent. It must be the token of a login at this mount, not one created with it, and not of an
- * earlier user with the same name. Throws `denied` otherwise.
+ * The user whose token was sent. It must be the token of a login at this mount: neither a child of that token, nor the
+ * token of an earlier user with the same name. Throws `denied` otherwise.
  */
 async function ownLogin({ caller, mount, storage }: Call): Promise<{ username: string; binding: string }> {
   const token = caller.token?.mountId === mount.uuid ? caller.token : undefined;
@@ -233,7 +233,7 @@ async function ownLogin({ caller, mount, storage }: Call): Promise<{ username: s
 
 const loginBinding = (nonce = ''): string => JSON.stringify(['login', nonce]);
 
-/** The user whose passkey signed the challenge correctly; each answer is accepted once. */
+/** The user whose passkey signed the challenge correctly; each signature is accepted once. */
 async function holderOfAnswer(
   { storage, nowMs }: Call,
   parts: PasskeyParts,

@@ -72,7 +72,7 @@ export function userPaths(passwords: Passwords): Path[] {
         },
       },
       delete: {
-        summary: 'Delete a user. Deleting an absent one succeeds.',
+        summary: 'Delete a user. Also succeeds if it does not exist.',
         async run(call) {
           const { username } = call.params;
           await inTurnOf(call.storage, username, async (tx) => {

@@ -21,7 +21,7 @@ export interface IdentityParts {
   readonly mounts: Mounts;
   readonly namespaces: Namespaces;
   readonly issuer: IssuerAddress;
-  /** The address at which others reach this service; undefined if it is not configured. */
+  /** The address at which clients reach this service; undefined if it is not configured. */
   readonly publicUrl: string | undefined;
 }
 

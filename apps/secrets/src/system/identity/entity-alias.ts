@@ -34,7 +34,7 @@ export function entityAliasPaths({ entityAliases }: Identity, mounts: Mounts): P
     path('entity-alias', {
       summary: 'Creates and changes entity aliases.',
       write: {
-        summary: 'Create an alias, or change the one with the id or with the same mount and name.',
+        summary: 'Create an alias, or change the existing one with this id, or this mount and name.',
         input: AliasInput,
         output: aliasResult,
         run: (call) => write(call, call.input.id || undefined),
@@ -86,7 +86,7 @@ export function entityAliasPaths({ entityAliases }: Identity, mounts: Mounts): P
         run: (call) => write(call, call.params.id),
       },
       delete: {
-        summary: 'Delete an entity alias; the entity stays. Deleting an absent one succeeds.',
+        summary: 'Delete an entity alias; the entity stays. Also succeeds if it does not exist.',
         async run({ params, namespace }) {
           await entityAliases.delete(namespace.uuid, params.id);
           return empty;

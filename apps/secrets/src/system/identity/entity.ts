@@ -68,7 +68,7 @@ export function entityPaths(identity: Identity, mounts: Mounts): Path[] {
     path('entity', {
       summary: 'Creates and changes entities.',
       write: {
-        summary: 'Create an entity, or change the one with the id or name.',
+        summary: 'Create an entity, or change the existing one with this id or name.',
         output: entityResult,
         input: EntityInput,
         run: (call) => write(call, call.input.id ? { id: call.input.id } : { name: call.input.name }),
@@ -93,7 +93,7 @@ export function entityPaths(identity: Identity, mounts: Mounts): Path[] {
         run: (call) => write(call, { id: call.params.id }),
       },
       delete: {
-        summary: 'Delete an entity with its aliases. Deleting an absent one succeeds.',
+        summary: 'Delete an entity with its aliases. Also succeeds if it does not exist.',
         async run({ params, namespace }) {
           await entities.delete(namespace.uuid, [params.id]);
           return empty;
@@ -120,7 +120,7 @@ export function entityPaths(identity: Identity, mounts: Mounts): Path[] {
         run: (call) => write(call as Call<unknown, EntityInput>, { name: call.params.name }, call.written?.shown),
       },
       delete: {
-        summary: 'Delete an entity with its aliases. Deleting an absent one succeeds.',
+        summary: 'Delete an entity with its aliases. Also succeeds if it does not exist.',
         async run({ params, namespace }) {
           await entities.deleteByName(namespace.uuid, params.name);
           return empty;

@@ -36,7 +36,7 @@ export function groupAliasPaths({ groupAliases }: Identity, mounts: Mounts): Pat
       summary: 'Creates and changes group aliases.',
       spec: 'Group alias',
       write: {
-        summary: 'Create a group alias, or change the one with the id.',
+        summary: 'Create a group alias, or change the existing one with this id.',
         input: AliasInput,
         output: aliasResult,
         run: (call) => write(call, call.input.id || undefined),
@@ -84,13 +84,13 @@ export function groupAliasPaths({ groupAliases }: Identity, mounts: Mounts): Pat
         },
       },
       write: {
-        summary: 'Change a group alias; fields left out keep their values.',
+        summary: 'Change a group alias; omitted fields keep their values.',
         input: AliasInput.omit({ id: true }),
         output: aliasResult,
         run: (call) => write(call, call.params.id),
       },
       delete: {
-        summary: 'Delete a group alias; the group stays. Deleting an absent one succeeds.',
+        summary: 'Delete a group alias; the group stays. Also succeeds if it does not exist.',
         async run({ params, namespace }) {
           await groupAliases.delete(namespace.uuid, params.id);
           return empty;

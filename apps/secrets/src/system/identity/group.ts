@@ -54,7 +54,7 @@ export function groupPaths({ groups }: Identity, mounts: Mounts): Path[] {
     path('group', {
       summary: 'Creates and changes groups.',
       write: {
-        summary: 'Create a group, or change the one with the id or name.',
+        summary: 'Create a group, or change the existing one with this id or name.',
         output: groupResult,
         input: GroupInput,
         run: (call) => write(call, call.input.id ? { id: call.input.id } : { name: call.input.name }),
@@ -79,7 +79,7 @@ export function groupPaths({ groups }: Identity, mounts: Mounts): Path[] {
         run: (call) => write(call, { id: call.params.id }),
       },
       delete: {
-        summary: 'Delete a group and its alias. Deleting an absent one succeeds.',
+        summary: 'Delete a group and its alias. Also succeeds if it does not exist.',
         async run({ params, namespace }) {
           await groups.delete(namespace.uuid, { id: params.id });
           return empty;
@@ -106,7 +106,7 @@ export function groupPaths({ groups }: Identity, mounts: Mounts): Path[] {
         run: (call) => write(call as Call<unknown, GroupInput>, { name: call.params.name }, call.written?.shown),
       },
       delete: {
-        summary: 'Delete a group and its alias. Deleting an absent one succeeds.',
+        summary: 'Delete a group and its alias. Also succeeds if it does not exist.',
         async run({ params, namespace }) {
           await groups.delete(namespace.uuid, { name: params.name });
           return empty;

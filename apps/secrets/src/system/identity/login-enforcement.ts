@@ -8,14 +8,16 @@ import { data, empty, keys, missing } from '../../sdk/reply';
 import { enforcementOutput, listOutput } from './outputs';
 
 const EnforcementInput = z.object({
-  mfa_method_ids: idList().optional().describe('Methods, any one of which is enough; required for a new enforcement.'),
+  mfa_method_ids: idList()
+    .optional()
+    .describe('MFA methods; any of them is sufficient. Required for a new enforcement.'),
   auth_method_accessors: commaList().optional().describe('Auth mounts whose logins it applies to.'),
   auth_method_types: commaList().optional().describe('Types of auth mounts whose logins it applies to.'),
   identity_group_ids: idList().optional().describe('Groups whose members it applies to.'),
   identity_entity_ids: idList().optional().describe('Entities that it applies to.'),
 });
 
-/** Which logins need which second factors. Spec: TOTP MFA method. */
+/** The second factors that logins need. Spec: TOTP MFA method. */
 export function loginEnforcementPaths({ enforcements }: Mfa, namespaces: Namespaces): Path[] {
   const show = (enforcement: Enforcement) => {
     const { id = '', path: at = '' } = namespaces.find(enforcement.namespaceId) ?? {};
@@ -71,7 +73,7 @@ export function loginEnforcementPaths({ enforcements }: Mfa, namespaces: Namespa
         },
       },
       delete: {
-        summary: 'Delete a login enforcement. Deleting an absent one succeeds.',
+        summary: 'Delete a login enforcement. Also succeeds if it does not exist.',
         async run({ namespace, params }) {
           await enforcements.delete(namespace.uuid, params.name);
           return empty;

@@ -58,7 +58,7 @@ export const pluginIssuerPaths = (issuer: IssuerAddress) => [
       operationId: 'oidc-plugins-keys',
       output: z.object({ keys: z.array(jwk) }),
       async run({ storage, namespace, nowMs }) {
-        // Without an issuer there is nothing to publish, and strangers must not cause keys to be generated.
+        // Without an issuer there is nothing to publish. Requests without a token must not generate keys.
         if (!issuer(namespace.path)) return { ...raw({ keys: [] }), headers: cached };
         const keys = shownKeys(await pluginKeys(storage, nowMs)).map(publicJwk);
         return { ...raw({ keys }), headers: cached };

@@ -9,7 +9,7 @@ const time = (atMs: number): string => new Date(atMs).toISOString();
 const orNull = (pairs: Metadata | null): Metadata | null => (pairs && Object.keys(pairs).length > 0 ? pairs : null);
 const listOrNull = (list: readonly string[]): readonly string[] | null => (list.length > 0 ? list : null);
 
-/** The path and type of a mount, for aliases; empty once it is gone. */
+/** The path and type of a mount, for aliases; empty if the mount no longer exists. */
 export function mountFields(mounts: Mounts, accessor: string): { mount_path: string; mount_type: string } {
   const mount = accessor === '' ? undefined : mounts.findByAccessor(accessor);
   return { mount_path: mount?.path ?? '', mount_type: mount?.type ?? '' };

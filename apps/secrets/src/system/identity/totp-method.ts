@@ -82,7 +82,7 @@ export function totpMethodPaths({ methods }: Mfa, namespaces: Namespaces): Path[
       spec: 'TOTP MFA',
       list: { summary: 'List the methods of this namespace and those above it.', output: listOutput, run: listAll },
       write: {
-        summary: 'Create a method, or change the one with the id or name.',
+        summary: 'Create a method, or change the existing one with this id or name.',
         input: CreateInput,
         output: z.object({ method_id: z.string() }),
         async run({ input, namespace }) {
@@ -107,7 +107,7 @@ export function totpMethodPaths({ methods }: Mfa, namespaces: Namespaces): Path[
         run: ({ namespace, params }) => read(namespace.uuid, params.method_id),
       },
       write: {
-        summary: 'Change a method; fields left out keep their values. Existing secrets do not change.',
+        summary: 'Change a method; omitted fields keep their values. Existing secrets do not change.',
         input: MethodInput,
         async run({ input, namespace, params }) {
           const done = await methods.update(namespace.uuid, params.method_id, input.method_name, fieldsOf(input));

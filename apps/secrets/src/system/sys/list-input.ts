@@ -11,7 +11,7 @@ export function readLimit(limit: number, most: number): number {
   throw refuseField('limit', `must be between 1 and ${most}`);
 }
 
-/** The parts of `after`, by its pattern. Throws `invalid` if it is not the `next` of an answer. */
+/** The parts of `after`, by its pattern. Throws `invalid` if it is not the `next` of a response. */
 export function readAfter(pattern: RegExp, text: string): readonly string[] {
   const parts = pattern.exec(text);
   if (parts === null) throw refuseField('after', 'must be the next of an earlier answer');

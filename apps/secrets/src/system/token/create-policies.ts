@@ -6,7 +6,7 @@ import type { TokenRole } from './role';
 export interface PolicyWish {
   /** The requested policies; empty for none. */
   readonly requested: readonly string[];
-  /** The parent's own; undefined if they belong to another namespace, where the same names mean something else. */
+  /** The parent's policies; undefined if they belong to another namespace, where the same names mean other policies. */
   readonly parent: readonly string[] | undefined;
   readonly sudo: boolean;
   readonly noDefault: boolean;
@@ -16,8 +16,8 @@ export interface PolicyWish {
 const internal = new Set(['response-wrapping', 'control-group']);
 
 /**
- * The policies of a new token: those that its role allows, or else a subset of the parent's. A parent from another
- * namespace passes on none of its policies: then the token gets only the requested ones. Throws `invalid`.
+ * The policies of a new token: the policies that its role allows, otherwise a subset of its parent's. A parent from
+ * another namespace passes on no policies, so the token gets only the requested policies. Throws `invalid`.
  */
 export function newTokenPolicies(wish: PolicyWish): string[] {
   const requested = clean(wish.requested);

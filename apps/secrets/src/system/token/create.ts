@@ -26,7 +26,7 @@ const lifetimeText = (name: string) =>
 
 const Input = z.object({
   id: secretString().optional().describe('The token itself, instead of a random one; needs sudo.'),
-  policies: anyCase(commaList()).optional().describe('Policies of the token; by default those of the parent.'),
+  policies: anyCase(commaList()).optional().describe('Policies of the token; by default the parent’s.'),
   meta: keyValues().optional().describe('Metadata shown in look-ups and audit lines.'),
   no_parent: bool().optional().describe('Create an orphan; needs sudo.'),
   no_default_policy: bool().optional().describe('Leave out the default policy.'),
@@ -171,7 +171,7 @@ function refuseForBatch(input: CreateInput): void {
 function checkId(id: string | undefined, sudo: boolean, namespace: NamespaceView): void {
   if (!id) return;
   if (!sudo) throw refuse('root or sudo privileges required to specify token id');
-  // Saying that an id is taken would reveal a token elsewhere.
+  // The error that an id is in use would reveal a token elsewhere.
   if (namespace.path !== '') throw refuse('token IDs can only be manually specified in the root namespace');
   if (id.startsWith('s.')) throw refuse("custom token ID cannot have the 's.' prefix");
   if (id.includes('.')) throw refuse("custom token ID cannot have a '.' in the value");

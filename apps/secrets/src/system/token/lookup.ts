@@ -17,7 +17,7 @@ export function lookupPaths(parts: TokenParts) {
   const lookup = operation({
     summary: 'Look up a token.',
     operationId: 'token-look-up',
-    input: z.object({ token: secretString().optional().describe('The token; by default that of the caller.') }),
+    input: z.object({ token: secretString().optional().describe('The token; by default the caller’s.') }),
     output: lookupOutput,
     async run(call) {
       const id = call.input.token || call.sentToken!;

@@ -11,7 +11,7 @@ import { findNamed, type TokenParts } from './parts';
 
 const increment = duration().optional().describe('Requested lifetime, from now on.');
 
-/** Prolonging tokens. */
+/** Renewing tokens. */
 export function renewPaths(parts: TokenParts) {
   const { tokens, identity } = parts;
   const renew = async (

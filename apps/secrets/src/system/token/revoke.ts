@@ -7,7 +7,7 @@ import { findNamed, type TokenParts } from './parts';
 
 const tokenInput = z.object({ token: secretString().optional().describe('The token.') });
 
-/** Ending tokens. */
+/** Revoking tokens. */
 export function revokePaths(parts: TokenParts) {
   const { tokens, leases, log } = parts;
   return [

@@ -104,7 +104,7 @@ const show = both(
 );
 
 const archiving = {
-  summary: 'Archive a change request: what it asks for is done, or will not be.',
+  summary: 'Archive a change request that is done or rejected.',
   requires: 'can-archive',
   run: ({ db, target, ...call }: Call<string, undefined, ChangeRequest>) =>
     db.transaction(async (tx) => {

@@ -15,7 +15,7 @@ export interface AgentRequest {
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as JSON. */
   readonly json?: object;
-  /** Sent as it is. */
+  /** Sent unchanged. */
   readonly bytes?: Uint8Array | AsyncIterable<Uint8Array>;
   readonly signal?: AbortSignal;
   /** How long the connection may be silent. */
@@ -31,7 +31,7 @@ export const isLost = (error: unknown): boolean => isRefusal(error) && error.kin
 export const isOver = (error: unknown): boolean =>
   isLost(error) || (isRefusal(error) && ['denied', 'missing', 'unauthenticated'].includes(error.kind));
 
-/** An answer whose body has not been read. */
+/** A response whose body has not been read. */
 export interface Got {
   readonly status: number;
   readonly body: Readable;
@@ -74,7 +74,7 @@ export class AgentClient {
     throw new Error(`${sent.method} ${sent.path} answered ${status}${reason === '' ? '' : `: ${reason}`}`);
   }
 
-  /** The same for a JSON answer; undefined if there is none. */
+  /** The same for a JSON response; undefined if it has no body. */
   async json(sent: AgentRequest): Promise<unknown> {
     const { status, body } = await this.ask(sent);
     const text = await textOf(body, largestText);

@@ -52,7 +52,7 @@ export class HttpSource implements JobSource {
   /** Jobs that this agent knows it has, each with its lease. */
   private readonly held = new Map<string, RunJob>();
   private readonly offsets = new Map<string, number>();
-  /** Inputs that came with the answer to the start. */
+  /** Inputs that the response to the start contained. */
   private readonly given = new Map<string, z.infer<typeof wire.InputsAnswer>>();
   /** Whether the service accepts small files, and what `init` installed, with a result. */
   private takesMore = true;
@@ -322,7 +322,7 @@ export class HttpSource implements JobSource {
       await this.saveState(job, state);
       return undefined;
     } catch (error) {
-      // An agent that is no longer registered has not uploaded the state: the file stays where it is.
+      // An agent that is no longer registered could not upload the state, so the file stays in place.
       const isKept = isLost(error) || !isOver(error);
       if (!isKept || !(isRefusal(error) || error instanceof SyntaxError)) throw error;
       return `The state after the apply could not be saved: ${error.message || 'its workspace is gone'}`;
@@ -330,7 +330,7 @@ export class HttpSource implements JobSource {
   }
 }
 
-/** A download that continues where it was cut off: the files of a job do not change. */
+/** A download that resumes after an interruption: the files of a job do not change. */
 async function* resumed(first: Readable, open: () => Promise<Got>): AsyncGenerator<Buffer> {
   let body = first;
   let received = 0;

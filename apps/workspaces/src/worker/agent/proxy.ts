@@ -21,7 +21,7 @@ function isExempt({ hostname, port, protocol }: URL, list: string): boolean {
   });
 }
 
-/** The CA certificates, and the name, by which a service is verified. By default the usual ones. */
+/** The CA certificates and the host name to verify a service with. Absent: the defaults of Node. */
 export interface ServerTrust {
   ca?: string;
   servername?: string;

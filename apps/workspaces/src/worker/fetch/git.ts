@@ -66,7 +66,7 @@ export async function placeOf(cloneUrl: string, reach: Reach): Promise<{ origin:
   if (closed !== undefined)
     throw new FetchFailed(`the address ${closed} of ${host} is closed to calls from here`, false);
   const port = url.port || (url.protocol === 'https:' ? '443' : '80');
-  // The checked address is the one that is called.
+  // Git calls the address that was checked.
   return {
     origin: url.origin,
     pinned: isIP(host) ? undefined : `${host}:${port}:${addresses.map(bracketed).join(',')}`,
@@ -75,7 +75,7 @@ export async function placeOf(cloneUrl: string, reach: Reach): Promise<{ origin:
 
 const bracketed = (address: string): string => (isIP(address) === 6 ? `[${address}]` : address);
 
-/** The hosts that a fetch may call besides its repository's. */
+/** The hosts that a fetch may call besides its repository's host. */
 interface Given {
   readonly place: { readonly origin: string; readonly pinned: string | undefined };
   readonly proxies: Readonly<Record<string, string>>;

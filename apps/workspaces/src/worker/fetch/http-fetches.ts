@@ -70,7 +70,7 @@ export function httpFetches(
   };
 }
 
-/** A forwarding agent has its own networks, and decides itself which hosts it calls. */
+/** A forwarding agent is in its own network and decides itself which hosts it calls. */
 const forwardingOf = (forwarding: Forwarding) => ({
   reach: forwarding.reach,
   origins: forwarding.origins,

@@ -51,8 +51,7 @@ const gzipMagic = [0x1f, 0x8b];
  * Unpacks a tar, gzipped or not, into an empty folder.
  *
  * Only folders, plain files and symbolic links that stay inside are created; links come last, so that nothing is
- * written through one. Everything else (absolute paths, `..`, hard links, devices, too much of anything) throws
- * BadArchive.
+ * written through one. Everything else (absolute paths, `..`, hard links, devices, exceeded limits) throws BadArchive.
  */
 export async function unpack(source: Readable, root: string, options: UnpackOptions): Promise<void> {
   const unpacking: Unpacking = {

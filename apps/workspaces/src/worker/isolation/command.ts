@@ -25,14 +25,14 @@ export class Stopping {
     return this.current?.kill ?? false;
   }
 
-  /** Asks the tool to stop in an orderly way; sent once. */
+  /** Asks the tool to shut down cleanly; sent once. */
   interrupt(reason: StopReason): void {
     if (this.current) return;
     this.current = { reason, kill: false };
     this.tell(false);
   }
 
-  /** Kills the tool and everything it started. The first reason stays. */
+  /** Kills the tool and everything it started. The first reason is kept. */
   kill(reason: StopReason): void {
     if (this.killed) return;
     this.current = { reason: reason === 'force-canceled' ? reason : (this.reason ?? reason), kill: true };
@@ -102,7 +102,7 @@ export async function runCommand(
     const ended = await exited;
     signalGroup(pid, 'SIGKILL');
     if (options.endAll) await end(options.endAll);
-    // A process that left the group may still hold the pipes if neither namespace nor uid shows whose it is.
+    // A process that left the group may still hold the pipes if it can be found by neither namespace nor uid.
     const giveUp = setTimeout(() => {
       child.stdout?.destroy();
       child.stderr?.destroy();
@@ -116,7 +116,7 @@ export async function runCommand(
 
 const closeOnExec = 0o2000000;
 
-/** Files that this process's parent left open, and which every child would inherit. */
+/** Files that this process's parent left open; every child would inherit them. */
 function inheritedDescriptors(): number[] {
   if (process.platform !== 'linux') return [];
   return readdirSync('/proc/self/fdinfo')

@@ -9,7 +9,7 @@ import { cleanPath } from '../files/clean-path';
 export interface Share {
   readonly memoryBytes: number;
   readonly processes: number;
-  /** Processors, as in 1.5; undefined for all of them. */
+  /** Number of processors, such as 1.5; undefined for all. */
   readonly cpus: number | undefined;
 }
 
@@ -66,7 +66,7 @@ export async function findControlGroups(share: Share, root = '/sys/fs/cgroup'): 
   return why;
 }
 
-/** The group of this process, by controller; that of the unified hierarchy has an empty name. */
+/** The group of this process, by controller; the controller of the unified hierarchy has an empty name. */
 async function ownGroups(): Promise<Map<string, string>> {
   const text = await readFile('/proc/self/cgroup', 'utf8').catch(() => '');
   const found = new Map<string, string>();

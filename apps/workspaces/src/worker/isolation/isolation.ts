@@ -21,7 +21,7 @@ export interface Command {
   readonly argv: readonly string[];
   /** Folder to start in, relative to the job's folder. */
   readonly cwd: string;
-  /** The file in the job's folder that sets its environment: by default that of the tool. */
+  /** The file in the job's folder that sets its environment; by default the tool's environment. */
   readonly environment?: string;
   /** Without a network, if it runs in namespaces. */
   readonly offline?: boolean;

@@ -29,9 +29,8 @@ const resources = { fsize: 1, data: 2, core: 4, nproc: 6, nofile: 7 } as const;
 const spaces = { mount: 0x20000, uts: 0x4000000, ipc: 0x8000000, user: 0x10000000, pid: 0x20000000, net: 0x40000000 };
 
 /**
- * Does in one program what `launchBySteps` needs eleven for: the cost of a confined command is that of starting
- * programs. It also takes away system calls, which no standard program does. Every Debian has perl, and so have its
- * images.
+ * One program instead of the eleven of `launchBySteps`: starting programs is the cost of a confined command. It also
+ * takes away system calls, which no standard program does. Debian and its images contain perl.
  */
 const script = (processor: Processor): string => `
 my %number = (${Object.entries(numbers).map(([name, [x64, arm64]]) => `${name} => ${processor === 'x64' ? x64 : arm64}`)});
@@ -184,7 +183,7 @@ export function launchAtOnce(confinement: Confinement, apart: Apart): string[] {
 /** The first version of Landlock that knows scopes (Linux 6.12). */
 const scopesSince = 6;
 
-/** Tests whether system calls can be taken away here, by doing it. Returns why not if they cannot. */
+/** Takes system calls away from a test command. Returns the reason if that is not possible here. */
 export async function findConfinement(): Promise<Confinement | string> {
   const processor = processors.find((known) => known === process.arch);
   if (!processor) return `there is no list of system calls for this processor (${process.arch})`;

@@ -61,8 +61,8 @@ interface RootParts {
 }
 
 /**
- * Prepares the mounts of a job's root, once for all of its commands: each command mounts them in its own namespaces,
- * and doing that with hundreds of programs made an empty plan a second slower. Returns the list of the mounts.
+ * Prepares the mounts of a job's root, once for all of its commands. Each command mounts them in its own namespaces;
+ * with hundreds of programs for that, an empty plan took a second longer. Returns the list of the mounts.
  */
 export function layRoot({ mountPoint, folder, tool, owner, show }: RootParts): string {
   const list = `${mountPoint}.mounts`;
@@ -127,7 +127,7 @@ const deviceLinks = {
 const escaped = (text: string): string =>
   text.replace(/[\s\\#]/g, (one) => `\\${one.charCodeAt(0).toString(8).padStart(3, '0')}`);
 
-/** Flags that a mount must keep when it is shown elsewhere: the kernel refuses to drop them unless the caller is root outside. */
+/** Flags that a mount must keep at another place: the kernel lets only root outside of the namespaces drop them. */
 function keptFlags(): (source: string) => string {
   const mounts = readFileSync('/proc/self/mountinfo', 'utf8')
     .split('\n')
@@ -147,7 +147,7 @@ const isBelow = (at: string, above: string): boolean => above === '/' || at === 
 
 /** Paths that a private root provides itself. */
 const ownPlaces = ['/proc', '/dev', '/tmp', toolInside, folderInside];
-/** Paths that it creates itself; paths below them can be shown, but they cannot. */
+/** Paths that it creates itself. They cannot be shown, but paths below them can. */
 const folders = ['/', '/etc'];
 
 /** Why a path cannot be shown in a private root, to be read after the path; undefined if it can. */

@@ -32,7 +32,7 @@ export interface Leftover {
   readonly note: object | undefined;
 }
 
-/** Where jobs have their folders. Several workers of one machine may share it. */
+/** The folder of the jobs' folders. Several workers on one machine may share it. */
 export interface ScratchOptions {
   readonly root: string;
   readonly firstUid: number;
@@ -85,7 +85,7 @@ export async function takeSlot(options: ScratchOptions, isolation: Isolation, ru
     }
     let writing: Promise<void> = Promise.resolve();
     const write = () => {
-      // Written atomically, so that the cleanup after a kill finds all or nothing of it.
+      // Written atomically: the cleanup after a kill finds the whole file or none.
       writing = writing.then(async () => {
         await writeFile(`${file}.new`, JSON.stringify(holder), { mode: 0o600 });
         await rename(`${file}.new`, file);

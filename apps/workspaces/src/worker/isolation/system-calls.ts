@@ -3,12 +3,12 @@ export const processors = ['x64', 'arm64'] as const;
 /** A processor, by Node's name. */
 export type Processor = (typeof processors)[number];
 
-/** The number of a system call on each; undefined if the processor has none. */
+/** The number of a system call on each processor; undefined if the processor does not have that call. */
 type Numbers = readonly [x64: number, arm64: number | undefined];
 
 /**
- * System calls that are refused to a run. Calls that need a capability fail anyway, since a run has none; these need none,
- * and no program that runs need uses them. The choice follows the default profile of container engines
+ * System calls that are refused to a run. Calls that need a capability fail anyway, since a run has none. These calls
+ * need none, and the programs in runs do not use them. The choice follows the default profile of container engines
  * (docs.docker.com/engine/security/seccomp).
  */
 const refused: Readonly<Record<string, Numbers>> = {
@@ -44,8 +44,7 @@ const refused: Readonly<Record<string, Numbers>> = {
   pidfd_getfd: [438, 438],
 };
 
-// Its flags are in memory, where a filter cannot read them. It fails as on an older kernel, so that programs use
-// clone().
+// Its flags are in memory, which a filter cannot read. It fails as on an older kernel, so programs use clone().
 const clone3 = 435;
 const clone: Numbers = [56, 220];
 const newNamespaces = 0x7e020000;

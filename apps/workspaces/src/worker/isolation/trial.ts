@@ -16,7 +16,7 @@ import {
 /** The results of testing this machine. */
 export interface IsolationFindings {
   readonly isolation: Isolation | undefined;
-  /** Why each stronger way does not work here, one sentence each. */
+  /** Why each stronger way does not work here: a sentence for each. */
   readonly lacking: readonly string[];
 }
 
@@ -56,7 +56,7 @@ export async function findIsolation(trial: Trial): Promise<IsolationFindings> {
 
 const rooted = (kind: IsolationKind): boolean => kind === 'private-root' || kind === 'user-namespace';
 
-// Prints what a job can read although it must not; the worker's own environment contains the keys.
+// Prints the files that a job can read but must not. The worker's own environment contains the keys.
 const look = `
 for secret in "$@"; do
   if [ -r "$secret" ] && cat "$secret" > /dev/null 2>&1; then echo "can read $secret"; fi
@@ -78,13 +78,13 @@ async function tryIsolation(isolation: Isolation, trial: Trial): Promise<string 
   return undefined;
 }
 
-/** Whether a job can make a user namespace, in which it has the rights it gave up. */
+/** Whether a job can make a user namespace and so regain the rights it gave up. */
 export async function tryUserNamespace(isolation: Isolation, trial: Trial): Promise<boolean> {
   const argv = ['unshare', '--user', '--map-root-user', '/bin/sh', '-c', 'echo made'];
   return (await inTrial(isolation, trial, { argv })).stdout.includes('made');
 }
 
-/** Which of some paths a job cannot read, although it should. */
+/** The paths that a job should be able to read but cannot. */
 export async function tryReading(
   isolation: Isolation,
   trial: Trial,

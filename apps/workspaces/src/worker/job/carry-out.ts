@@ -26,13 +26,13 @@ export interface WorkerParts {
   readonly tracing?: Tracing;
   /** The credentials for a job's logins elsewhere, as its environment requests. Throws NoCredentials. */
   credentials(job: RunJob, environment: JobInputs['environment']): Promise<JobCredentials>;
-  /** Called after each answer to a claim or a heartbeat. */
+  /** Called after each response to a claim or a heartbeat. */
   heard?(): void;
 }
 
 /** A job that a worker holds. */
 export interface Carrying {
-  /** No process of the job runs here any more; the outcome may still be handed in. */
+  /** No process of the job is left here, but its outcome may not be handed in yet. */
   readonly executed: Promise<void>;
   readonly done: Promise<void>;
   /** Asks the tool to stop, and kills it a moment later. */
@@ -173,8 +173,8 @@ function withCredentials(inputs: JobInputs, { environment }: JobCredentials): Jo
 }
 
 /**
- * Renews the lease of a job and checks for its cancellation. A worker that cannot reach the service stops the tool before its
- * lease ends: after that another run may have the workspace.
+ * Renews the lease of a job and checks for its cancellation. A worker that cannot reach the service stops the tool
+ * before its lease ends, because another run may then use the workspace.
  */
 function keepHold(parts: WorkerParts, job: RunJob, stopping: Stopping, log: Logger): { stop(): Promise<void> } {
   const { source } = parts;
@@ -222,7 +222,7 @@ function keepHold(parts: WorkerParts, job: RunJob, stopping: Stopping, log: Logg
   };
 }
 
-/** Hands in a result, for as long as it takes: a state is never thrown away because the database is unavailable. */
+/** Hands in a result and retries until it is accepted: an unavailable database must not cost a state. */
 async function finish(parts: WorkerParts, job: RunJob, result: JobResult, log: Logger): Promise<boolean> {
   const { source } = parts;
   const giveUpAtMs = performance.now() + longestSaveMs;

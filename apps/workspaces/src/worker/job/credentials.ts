@@ -17,7 +17,7 @@ export interface JobCredentials {
   readonly secrets: string[];
   /** Warnings for the person who started the run. */
   readonly remark?: string;
-  /** The job has ended: the tokens and everything made with them end. */
+  /** The job has ended: revokes the tokens and everything made with them. */
   end(): Promise<void>;
 }
 
@@ -42,7 +42,7 @@ const attempts = 3;
 /** Tokens in files are replaced long before they expire. */
 const renewEveryMs = 20 * 60_000;
 
-/** Everything that was started and ends with the job, even if a later step failed. */
+/** Everything that was started. It ends with the job, even if a later step failed. */
 class Endings {
   private readonly all: (() => Promise<unknown>)[] = [];
 
@@ -57,7 +57,8 @@ class Endings {
 
 /**
  * Gives a job the credentials that its workspace asks for: a login at the secrets service under its role, and
- * identities for the providers that its `environment` names. Throws NoCredentials; nothing is left then.
+ * identities for the providers that its `environment` names. Throws NoCredentials, after it has removed everything that
+ * it made.
  */
 export async function credentialsFor(
   source: JobSource,

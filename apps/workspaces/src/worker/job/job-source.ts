@@ -33,8 +33,8 @@ export interface JobSource {
   /** Keeps a job for another lease. */
   heartbeat(job: RunJob): Promise<Heartbeat>;
   /**
-   * Reports that a job will not be continued: `as`, the worker that had it, is dead. Within seconds it is free for
-   * others, or has ended.
+   * Reports that a job will not be continued, because `as`, its worker, is dead. Within seconds other workers can take
+   * the job, or it has ended.
    */
   abandon(job: RunJob, as: string): Promise<void>;
   /** The tool is about to run. False: the job is no longer this worker's. */
@@ -45,19 +45,19 @@ export interface JobSource {
   appendLog(job: RunJob, bytes: Uint8Array): Promise<void>;
   /** Makes a state the current one while the apply continues. */
   saveState(job: RunJob, state: Uint8Array): Promise<void>;
-  /** Ends a plan. False: it was no longer this worker's. */
+  /** Ends a plan. False: the job was no longer this worker's. */
   finishPlan(job: RunJob, result: PlanResult): Promise<boolean>;
-  /** Ends an apply, `as` the worker that began it. False: it was no longer that worker's. */
+  /** Ends an apply, `as` the worker that began it. False: the job was no longer that worker's. */
   finishApply(job: RunJob, result: ApplyResult, as?: string): Promise<boolean>;
-  /** Ends a test or a query. False: it was no longer this worker's. */
+  /** Ends a test or a query. False: the job was no longer this worker's. */
   finishToolRun(job: RunJob, result: ToolRunResult): Promise<boolean>;
   /** Returns a job that was not started. */
   release(job: RunJob): Promise<void>;
   /** Signs this worker off. */
   retire(): Promise<void>;
-  /** Where a job logs in at the secrets service, with its own identity token; undefined if it has no role. */
+  /** How a job logs in at the secrets service, with its own identity token; undefined if it has no role. */
   login(job: RunJob): Promise<JobLogin | undefined>;
-  /** Identity tokens for what runs in a job, while it is held: those its variables ask for. */
+  /** The identity tokens that the variables of a job ask for, while this worker holds the job. */
   identities(job: RunJob): Promise<JobIdentities>;
   /** Records a token that a job received there, so that it ends even if the worker dies first. Returns its id. */
   keepToken(job: RunJob, token: KeptToken): Promise<string>;
@@ -83,7 +83,7 @@ export function databaseSource(parts: {
   issuer: string;
   /** Epoch milliseconds. */
   now: () => number;
-  /** Rung when a job was queued. */
+  /** Rings when a job was queued. */
   bell: Bell;
 }): JobSource {
   const { db, keyring, workerId, leaseSeconds, versions, secrets, issuer, now, bell } = parts;
@@ -92,7 +92,7 @@ export function databaseSource(parts: {
     leaseSeconds,
     async claim(closing) {
       const take = () => claims.claimJob(db, keyring, { workerId, leaseSeconds, versions });
-      // Jobs queued by now are for others unless this worker gets one.
+      // If this worker gets no job now, all jobs queued so far are for other workers.
       const previous = await claims.newestQueued(db);
       const job = await take();
       if (job) return job;

@@ -22,7 +22,7 @@ export async function retry<T>(
   }
 }
 
-/** Pauses that double each time, up to the longest, until it is too late for another. */
+/** Pauses that double each time up to a maximum, until the time is over. */
 export function* doubling(fromMs: number, longestMs: number, isOver: (pauseMs: number) => boolean): Iterable<number> {
   for (let pauseMs = fromMs; !isOver(pauseMs); pauseMs = Math.min(pauseMs * 2, longestMs)) yield pauseMs;
 }

@@ -6,13 +6,13 @@ export interface CloudEndpoint {
   readonly whose: string;
   /** Where that is documented. */
   readonly source: string;
-  /** Known services in a range, to be tried one by one. */
+  /** Known services in a range, for a test of each. */
   readonly known?: readonly string[];
 }
 
 /**
- * Every address that is closed to runs. Link-local addresses are closed as a whole, so a new service of a cloud needs
- * no new line. Name servers at some of them still work: the rules are about TCP.
+ * Every address that is closed to runs. All link-local addresses are closed, so a new service of a cloud needs no new
+ * line. Name servers at some of them still work: the rules are about TCP.
  */
 export const cloudEndpoints: readonly CloudEndpoint[] = [
   {

@@ -43,7 +43,7 @@ async function listening(host: string, port: number): Promise<DatabaseAddress> {
 /** Every address under which this machine reaches itself, wildcard addresses included. */
 export function ownAddresses(): string[] {
   const found = Object.values(networkInterfaces()).flatMap((entries) => entries ?? []);
-  // A link-local address is meaningless without the name of its link.
+  // A link-local address is valid only with the name of its interface.
   const named = found
     .map(({ address, scopeid }) => (scopeid ? undefined : address))
     .filter((address) => address !== undefined);

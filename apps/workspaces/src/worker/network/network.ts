@@ -17,9 +17,9 @@ const execute = promisify(execFile);
 const preference = '7300';
 
 /**
- * Blocks TCP to the cloud's metadata addresses for a range of uids, by routing rules of the machine; also by its
- * firewall if the machine itself has such an address, which routing never sees. Returns why that was not possible,
- * undefined if it was. Existing rules stay as they are.
+ * Blocks TCP to the cloud's metadata addresses for a range of uids, by routing rules of the machine. If the machine
+ * itself has such an address, routing does not apply, so its firewall blocks it as well. Returns why that was not
+ * possible; undefined if it was. Does not change existing rules.
  */
 export async function blockCloudEndpoints(uids: Uids): Promise<string | undefined> {
   const ranges = cloudEndpoints.map(({ to }) => to);

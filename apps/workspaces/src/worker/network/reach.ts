@@ -37,10 +37,10 @@ export async function tryTargets(
   return answers === undefined ? undefined : (JSON.parse(answers) as string[]);
 }
 
-// Refused by this machine; or there is no such network, or no route to it.
+// This machine refused it, or has no such network or no route to it.
 const unreachable = ['EACCES', 'EPERM', 'ECONNREFUSED', 'ENETUNREACH', 'EADDRNOTAVAIL', 'EAFNOSUPPORT', 'EINVAL'];
 
-/** The addresses that clouds use, as a run would write them: link-local ones with the name of each link. */
+/** The addresses that clouds use, as a run would write them: link-local addresses with the name of each interface. */
 export function cloudEndpointHosts(): string[] {
   const links = Object.entries(networkInterfaces())
     .filter(([, entries]) => entries?.some(({ address }) => address.startsWith('fe80:')))

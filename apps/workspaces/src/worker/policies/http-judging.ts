@@ -11,14 +11,14 @@ const keepEveryMs = 10_000;
 /** How often it looks for plans of other organizations while it evaluates one. */
 const busyLookMs = 1000;
 const pausesMs = [500, 2000, 8000];
-/** How many plans are evaluated at a time, each of another organization. */
+/** How many plans, each of a different organization, are evaluated at the same time. */
 const mostAtOnce = 4;
 
 type GivenPlan = (typeof wire.EvaluationGiven)['_output'];
 
 /**
  * Evaluates policies for the plans that the service assigns over HTTP, until it is closed. `agentId` is the agent's
- * current registration. If an agent is gone, its plan is given to another.
+ * current registration. If an agent disappears, another agent gets its plan.
  */
 export function startJudging(
   client: AgentClient,

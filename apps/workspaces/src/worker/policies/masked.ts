@@ -1,6 +1,6 @@
 /**
- * Replaces secrets in a string, also as JSON and Rego spell them in a larger value. Longer ones first: a secret may
- * begin another.
+ * Replaces secrets in a string, also as JSON and Rego spell them in a larger value. Longer secrets first: one secret
+ * may be the beginning of another.
  */
 export function masked(text: string, secrets: readonly string[]): string {
   const inJson = (secret: string) => JSON.stringify(secret).slice(1, -1);

@@ -83,7 +83,7 @@ async function judgeBySet(
   if ('values' in all)
     return { id, error: '', outcomes: policies.map((one, at) => outcomeOf(set, one, all.values[at])) };
   if (all.isOfSet) return refused(all.problem);
-  // One of the policies cannot be evaluated: find out which, and the results of the others.
+  // One of the policies cannot be evaluated: find it, and get the results of the others.
   const outcomes: PolicyOutcome[] = [];
   for (const one of policies) {
     const answer = policies.length === 1 ? all : await call.ask([one.query]);
@@ -148,7 +148,7 @@ class Calls {
     }
     const { isolation } = this.parts;
     const { jobFolder } = this.slot;
-    // A rule without a value then gives an empty list, and does not end all evaluations.
+    // A rule without a value then gives an empty list instead of ending all evaluations.
     const query = `[${queries.map((one) => `[x | x := ${one.startsWith('data.') ? one : `data.${one}`}]`).join(', ')}]`;
     const argv = [
       ...[isolation.toolInside(this.program.file), 'eval', '--format=json', `--timeout=${secondsOfCall}s`],

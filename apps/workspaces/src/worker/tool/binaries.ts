@@ -15,7 +15,7 @@ export interface Binary {
 
 const execute = promisify(execFile);
 
-/** The given binaries, or the first of the known names on the search path. Throws for a given one that does not run. */
+/** The given binaries, or the first of the known names on the search path. Throws if a given binary does not run. */
 export async function findBinaries(given: readonly string[], searchPath: string): Promise<Binary[]> {
   if (given.length > 0) return Promise.all(given.map(askVersion));
   for (const name of ['terraform', 'tofu']) {
@@ -61,8 +61,8 @@ export function chooseBinary(binaries: readonly Binary[], asked: string): Binary
 }
 
 /**
- * The first versions that accept variables with a saved plan: from then on, ephemeral ones must be given; before, none
- * may be.
+ * The first versions that accept variables with a saved plan. They require ephemeral variables; older versions refuse
+ * all variables.
  */
 const variablesWithPlan = { Terraform: '1.10.0', OpenTofu: '1.11.0' } as const;
 

@@ -41,7 +41,8 @@ async function listVersions(product: Product, { indexes, reach, milliseconds }: 
 
 /**
  * The new versions at the vendors or mirrors. A version counts if a key that the operator named has signed its list of
- * checksums, and that list names archives of exactly this version. If both vendors have it, the first one's counts.
+ * checksums, and that list names archives of exactly this version. If both vendors have it, the release of the first
+ * vendor is used.
  */
 export async function findReleased(
   releases: Releases,

@@ -87,7 +87,7 @@ export interface RunningJob {
   saveState?(state: Buffer): Promise<void>;
 }
 
-/** An error, of the tool or before it ran, whose message is meant for the person who started the run. */
+/** An error before or while the tool ran. Its message is for the person who started the run. */
 export class Failed extends Error {}
 
 const plain = ['-input=false', '-no-color'];
@@ -266,7 +266,7 @@ class Work {
     const options = {
       limits: this.executor.limits.archive,
       owner,
-      // Files that the tool left after a plan may be any links and pipes, and are not used for the apply.
+      // After a plan, the tool's files may be links or pipes, so the apply does not use them.
       ...(into === '.' ? { only: [files.plan, files.configuration], lenient: true } : {}),
     };
     await step('unpack', undefined, () => unpack(archive, path.join(folder, into), options));
@@ -302,7 +302,7 @@ class Work {
     throw new Failed('init failed');
   }
 
-  /** Has the calls of some modules use other versions. */
+  /** Makes some module calls use other versions. */
   async tryModules(): Promise<void> {
     const { job, log } = this.running;
     const calls = callsIn((await this.installed()).modules);
@@ -313,7 +313,7 @@ class Work {
     await this.init();
   }
 
-  /** The limit that made the run fail, if that was why. */
+  /** The limit that made the run fail, if one did. */
   exceeded(): Promise<string | undefined> {
     const { limits, groups } = this.executor.isolation;
     return whatWasExceeded(limits, { groups, name: this.slot.name, tail: this.running.log.tail });
@@ -425,7 +425,7 @@ class Work {
     return Buffer.concat(pieces);
   }
 
-  /** Runs read-only commands at the same time, if the end of one does not end the others. */
+  /** Runs read-only commands at the same time if the end of one command does not end the others. */
   async together<T extends readonly unknown[]>(...steps: { [I in keyof T]: () => Promise<T[I]> }): Promise<T> {
     const isAlone = this.executor.isolation.endAll(this.slot.jobFolder) !== undefined;
     const done: Promise<unknown>[] = [];
@@ -492,7 +492,7 @@ class Work {
     };
   }
 
-  /** The tool with the user's settings, or for the service's own questions. */
+  /** The tool with the user's settings, or for commands of the service itself. */
   private tool(args: readonly string[], stdout: Outlet, stderr: Outlet, environment?: string): Promise<Ended> {
     const binary = this.executor.isolation.toolInside(this.binary.file);
     return this.command({ argv: [binary, ...args], cwd: this.folder, environment }, stdout, stderr);

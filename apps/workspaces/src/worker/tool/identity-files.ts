@@ -107,8 +107,7 @@ function vaultEnvironment({ settings, token }: GivenIdentity, folder: string): R
 }
 
 /**
- * The file that Google's libraries read: how to exchange the token in a file for one of Google's, and for which
- * account.
+ * The file that Google's libraries read: how to exchange the token in a file for a Google token, and for which account.
  */
 function googleAccount({ settings }: GivenIdentity, file: string) {
   const account = settings.SERVICE_ACCOUNT_EMAIL;

@@ -40,7 +40,10 @@ export function parsePlan(json: Buffer): PlanDocument {
   return Plan.parse(parseExact(json.toString('utf8')));
 }
 
-/** How many resources a plan adds, changes, destroys and imports; a replaced one counts twice, as in the tool. */
+/**
+ * How many resources a plan adds, changes, destroys and imports. As in the tool, a replacement is both added and
+ * destroyed.
+ */
 export function countChanges(plan: PlanDocument) {
   const counts = { additions: 0, changes: 0, destructions: 0, imports: 0 };
   for (const { mode, change } of plan.resource_changes ?? []) {

@@ -23,14 +23,14 @@ export interface WantedSchemas {
   readonly types: ReadonlySet<string>;
 }
 
-/** A longer schema of a type or a provider is left out. */
+/** Longer schemas of types or providers are omitted. */
 const longest = 16 * 1024 * 1024;
 const lists = ['resource_schemas', 'data_source_schemas'] as const;
 const isList = (name: string): name is (typeof lists)[number] => (lists as readonly string[]).includes(name);
 
 /**
- * Extracts schemas from the tool's output while it is printed: large providers have tens of megabytes of them, of which
- * a plan needs a few kilobytes, and this must cost neither memory nor waiting time.
+ * Extracts schemas from the tool's output while it is printed. Large providers have tens of megabytes of schemas and a
+ * plan needs a few kilobytes, so this saves memory and time.
  */
 export class SchemaReader {
   private readonly keys: string[] = [];
@@ -105,8 +105,8 @@ interface Kept {
 
 /**
  * Schemas of earlier plans, so that the tool need not be started for them: by what they depend on, the newest ones, up
- * to a number of bytes of JSON. They come from jobs, so the key contains a workspace: none sees the output of another
- * one's job.
+ * to a number of bytes of JSON. They come from jobs, so the key contains a workspace: no workspace sees the output of
+ * another workspace's job.
  */
 export class SchemaCache {
   private readonly kept = new Map<string, Kept>();

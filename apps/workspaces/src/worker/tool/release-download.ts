@@ -3,7 +3,7 @@ import https from 'node:https';
 import type { Reach } from '@keystead/outside';
 
 const mostRedirects = 5;
-/** A server that is silent for this long is given up. */
+/** A download fails if the server sends nothing for this long. */
 const silenceMs = 30_000;
 
 /** The limits of a download. */

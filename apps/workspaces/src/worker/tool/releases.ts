@@ -80,7 +80,7 @@ const isThere = (file: string): Promise<boolean> =>
     () => false,
   );
 
-/** The addresses of the files of a release, up to the part that differs. */
+/** The common beginning of the addresses of a release's files. */
 function baseOf(wanted: WantedTool, releases: Releases): string {
   return `${folderOf(wanted, releases)}/${names[wanted.product].program}_${wanted.version}_`;
 }

@@ -86,7 +86,7 @@ function lockedIn(lock: Buffer | undefined): Requirement[] {
 
 /**
  * The modules of registries and the providers that `init` installed, with what the configuration asks for: from the
- * tool's list of installed modules, its lock file, and the plan. Anything unexpected is left out: a plan must not fail
+ * tool's list of installed modules, its lock file, and the plan. Unexpected content is ignored: a plan must not fail
  * because of it.
  */
 export function requirementsOf(

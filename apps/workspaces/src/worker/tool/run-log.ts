@@ -106,7 +106,7 @@ export class Concealer {
     return all.subarray(0, all.length - keep);
   }
 
-  /** The bytes that were held back: nothing follows. */
+  /** The bytes that were held back, at the end of the stream. */
   end(): Buffer {
     const rest = this.held;
     this.held = Buffer.alloc(0);

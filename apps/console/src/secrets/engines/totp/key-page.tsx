@@ -151,7 +151,7 @@ function Validate({ path, digits = 6 }: { readonly path: string; readonly digits
       </Form>
       <div role="status">
         {valid === true ? (
-          <Notice tone="green">Valid. It counts only once: the same code is refused from now on.</Notice>
+          <Notice tone="green">Valid. A code is accepted only once: it is refused from now on.</Notice>
         ) : null}
         {valid === false ? <Notice tone="red">Not valid: another key made it, or at another time.</Notice> : null}
       </div>

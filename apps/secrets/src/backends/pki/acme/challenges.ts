@@ -17,7 +17,7 @@ function shownChallenge(base: string, id: string, { type, token, status, validat
 function shown({ call, directory }: AccountRequest, authorization: Authorization): AcmeAnswer {
   const { id, identifier, expiresAtMs, challenges } = authorization;
   const status = statusOf(authorization, call.nowMs);
-  // Once decided, only the challenge that decided it is shown (RFC 8555, 7.1.4).
+  // After the decision, only the challenge that decided is shown (RFC 8555, 7.1.4).
   const matching = challenges.filter((one) => status === 'pending' || one.status === status);
   return {
     body: {

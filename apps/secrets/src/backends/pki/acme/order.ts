@@ -26,7 +26,7 @@ export const orders = records<Order>('acme/order/');
 export const ordersOf = (account: string): string => `acme/orders/${account}/`;
 export const unfinishedOf = (account: string): string => `acme/unfinished/${account}/`;
 
-/** Orders without a certificate (`open`) and with one (`done`). */
+/** Orders without (`open`) and with a certificate (`done`). */
 export type OrderState = 'open' | 'done';
 
 export const endKey = (state: OrderState, endsAtMs: number, id: string): string =>

@@ -98,7 +98,7 @@ export const newOrder = byAccount('Order a certificate.', 'write-acme-new-order'
     ...(notAfter && { notAfter }),
     ...(replaces && { replaces }),
   };
-  // Each order changes the account, so that two at once cannot exceed the limit together.
+  // Each order changes the account, so two concurrent orders cannot exceed the limit together.
   await accounts.change(storage, account.id, async (found, tx) => {
     if (found?.status !== 'valid') return fail('unauthorized', 'the account is no longer valid');
     const unfinished = await tx.list(unfinishedOf(account.id), { limit: mostUnfinished });

@@ -15,7 +15,7 @@ const assignments = collection('oidc/assignment/', Assignment);
 /** The built-in assignment of every namespace: all entities. */
 const allowAll = 'allow_all';
 
-/** Finds an assignment, including the one of all entities. */
+/** Finds an assignment, including the built-in assignment. */
 export async function findAssignment(storage: Storage, name: string) {
   return name === allowAll ? { entity_ids: ['*'], group_ids: ['*'] } : assignments.find(storage, name);
 }
@@ -38,7 +38,7 @@ export async function isAssigned(
   return mergedEntityIds.some((id) => entityIds.has(id));
 }
 
-/** Who may sign in to which application. */
+/** The entities that may sign in to applications. */
 export const assignmentPaths = [
   path('oidc/assignment', {
     summary: 'Who may sign in to applications.',

@@ -32,11 +32,11 @@ const AuthorizeInput = z.object({
 type AuthorizeInput = z.output<typeof AuthorizeInput>;
 type AuthorizeCall = Call<{ readonly name: string }, AuthorizeInput>;
 
-/** `state` and `nonce` are stored or returned; real ones are shorter. */
+/** `state` and `nonce` are stored or returned; real values are shorter. */
 const longest = 4096;
 const challengeForm = /^[A-Za-z0-9._~-]{43,128}$/;
 
-/** The authorization endpoint: a caller with a token gets a code for the application, which the console brings there. */
+/** The authorization endpoint: a caller with a token gets a code, which the console passes to the application. */
 export function authorizePath(identity: Identity, publicUrl: PublicUrl) {
   const authorize = operation<{ readonly name: string }, typeof AuthorizeInput>({
     summary: 'Let an application sign the caller in; returns the code for it.',
@@ -74,7 +74,7 @@ async function answer(identity: Identity, publicUrl: PublicUrl, call: AuthorizeC
   if (!provider) return unsent('invalid_request', 'provider not found');
   const iss = issuerOf(provider, params.name, namespace.path, publicUrl);
   if (!iss) return unsent('server_error', 'no issuer: neither "issuer" nor SECRETS_PUBLIC_URL is set');
-  // From here on the application may see errors: the page redirects with those that have an address.
+  // From here on the application may see errors: if an error has an address, the page redirects there with it.
   const no = (error: string, description: string) =>
     oauthError(error, description, { state, iss, redirect_uri: redirectUri });
   if (!serves(provider, clientId)) return no('unauthorized_client', 'client is not authorized to use the provider');

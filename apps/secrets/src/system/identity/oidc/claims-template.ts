@@ -2,7 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import type { Subject } from '../../../kernel/policy/types';
 import { parseDuration } from '../../../sdk/duration';
 
-/** Claims that only we set. */
+/** Claims that only the service sets. */
 export const reservedClaims = [
   'iat',
   'aud',
@@ -72,7 +72,7 @@ function resolved(name: string, { entity, groups }: Subject, nowMs: number): unk
   if (!rest.startsWith('aliases.')) return metadataOf(rest, 'metadata', entity.metadata);
   const [, accessor, of] =
     /^aliases\.([^.]*)\.(.+)$/.exec(rest) ?? invalid('error parsing template: invalid alias selector');
-  // An entity without an alias there still has the claim, empty.
+  // For an entity without an alias there, the claim is empty.
   const alias = entity.aliases.find(({ mountAccessor }) => mountAccessor === accessor);
   if (of === 'id' || of === 'name') return alias?.[of] ?? '';
   return of!.startsWith('custom_')
@@ -80,7 +80,7 @@ function resolved(name: string, { entity, groups }: Subject, nowMs: number): unk
     : metadataOf(of!, 'metadata', alias?.metadata ?? {});
 }
 
-/** The whole map, or one of its values; empty if there is none of that name. */
+/** The whole map, or one of its values; empty if the map has no such name. */
 function metadataOf(name: string, prefix: string, metadata: Readonly<Record<string, string>>): unknown {
   if (name === prefix) return metadata;
   if (!name.startsWith(`${prefix}.`)) return unknown();

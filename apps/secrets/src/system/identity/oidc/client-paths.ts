@@ -19,7 +19,9 @@ const Input = z.object({
   redirect_uris: commaList()
     .optional()
     .describe('Redirect addresses, which must match exactly; the port of http addresses on loopback is free.'),
-  assignments: commaList().optional().describe('Who may sign in; `allow_all` is every entity; without any, none may.'),
+  assignments: commaList()
+    .optional()
+    .describe('Assignments of entities that may sign in; `allow_all`: all entities; without one, no entity can sign in.'),
   key: announced(string(), { default: defaultKeyName })
     .optional()
     .describe('The key that signs its ID tokens; cannot be changed later.'),
@@ -99,7 +101,7 @@ export const clientPaths = [
       },
     },
     delete: {
-      summary: 'Delete a client; its codes and tokens end. Deleting an absent one succeeds.',
+      summary: 'Delete a client; its codes and tokens end. Also succeeds if it does not exist.',
       async run({ params: { name }, storage }) {
         await settle(storage, async (tx) => {
           const found = await clients.find(tx, name);

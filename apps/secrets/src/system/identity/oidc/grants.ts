@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { randomBase62 } from '@keystead/auth';
 import type { Storage } from '../../../sdk/storage';
 
-/** What a person allowed an application, between authorization and token endpoint. */
+/** A grant to an application, stored between the authorization and the token endpoint. */
 export interface CodeGrant {
   readonly provider: string;
   readonly clientId: string;
@@ -22,14 +22,14 @@ export interface CodeGrant {
 export type AccessGrant = Pick<CodeGrant, 'provider' | 'clientId' | 'entityId' | 'scopes'>;
 
 interface KeptGrant extends CodeGrant {
-  /** The key of the access token that was issued for it: from then on the code is only treated as used. */
+  /** The key of the access token that was issued for the code. If it is set, the code is used. */
   readonly spentFor?: string;
 }
 
 const codeSeconds = 300;
 const codes = 'oidc/code/';
 const accessTokens = 'oidc/access/';
-/** How many old ones are deleted with each new one. */
+/** How many old grants are deleted with each new grant. */
 const sweptPerNew = 16;
 const form = /^(?:hvo_access_)?[0-9a-z]{8}\.[0-9A-Za-z]{32}$/;
 const accessPrefix = 'hvo_access_';
@@ -45,8 +45,8 @@ export async function keepGrant(storage: Storage, grant: CodeGrant, nowMs: numbe
 
 /**
  * Redeems a grant by its code, once among all nodes, and issues an access token if `judge` finds no fault; returns the
- * fault, or undefined for an invalid code. A wrong redemption uses up the code, and a second one ends the access token
- * of the first: one of the two is a thief.
+ * fault, or undefined for an invalid code. A wrong redemption uses up the code. A second redemption revokes the first
+ * access token, because one of the two callers is a thief.
  */
 export async function redeem<T extends object>(
   storage: Storage,
@@ -85,7 +85,7 @@ export async function findAccess(storage: Storage, token: string, nowMs: number)
   return text === undefined ? undefined : (JSON.parse(text) as AccessGrant);
 }
 
-/** Their names begin with the time they end, so the oldest come first. */
+/** Names begin with the expiry time, so the oldest come first. */
 async function sweep(storage: Storage, prefix: string, now: number): Promise<void> {
   for (const name of await storage.list(prefix, { limit: sweptPerNew })) {
     if (name < timeText(now)) storage.delete(prefix + name);

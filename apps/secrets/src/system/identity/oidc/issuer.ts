@@ -7,7 +7,7 @@ import { path } from '../../../sdk/path';
 import { data, empty } from '../../../sdk/reply';
 import type { Storage } from '../../../sdk/storage';
 
-/** Scheme, host and port at which others reach this service; undefined if not known. */
+/** Scheme, host and port at which clients reach this service; undefined if not known. */
 export type PublicUrl = string | undefined;
 
 const config = single('oidc/config', z.object({ issuer: z.string() }));
@@ -18,7 +18,7 @@ const unknown =
   'Both "issuer" and SECRETS_PUBLIC_URL are empty: no token can be issued, since the keys to verify it with could not be found.';
 
 /**
- * The issuer of a namespace's tokens: each namespace has its own, below its own path, so that none can impersonate
+ * The issuer of a namespace's tokens. Each namespace has an issuer below its own path, so it cannot impersonate
  * another. Undefined if neither the configuration nor the installation sets the address.
  */
 export async function findIssuer(storage: Storage, namespacePath: string, publicUrl: PublicUrl) {
@@ -31,7 +31,7 @@ export function belowAddress(address: string | undefined, namespacePath: string,
   return address ? `${address}/v1/${namespacePath}${at}` : undefined;
 }
 
-/** The issuer, or `invalid` with what to do. */
+/** The issuer. Throws `invalid`, which says what to configure. */
 export function requireKnown(issuer: string | undefined): string {
   if (issuer) return issuer;
   throw new Refusal('invalid', 'no issuer: set "issuer", or start the service with SECRETS_PUBLIC_URL');

@@ -32,7 +32,7 @@ const Output = z.object({
   verification_ttl: z.int(),
 });
 
-/** The keys that tokens of roles and clients are signed with. */
+/** The keys that sign the tokens of roles and clients. */
 export const keyPaths = [
   path('oidc/key', {
     summary: 'The keys that identity tokens are signed with.',

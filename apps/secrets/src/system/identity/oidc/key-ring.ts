@@ -15,16 +15,19 @@ const StoredKey = z.object({
 type StoredKey = z.output<typeof StoredKey>;
 const KeyRing = z.object({
   current: StoredKey,
-  /** Already published, so that verifiers that cache our key set know it before it signs. */
+  /** Already published: verifiers that cache the key set know this key before it signs. */
   next: StoredKey,
-  /** No longer sign; only public halves. */
+  /** Public halves of keys that no longer sign. */
   previous: z.array(z.object({ jwk: StoredKey.shape.jwk, expiresAtMs: z.number() })),
   currentSinceMs: z.number(),
 });
 type KeyRing = z.output<typeof KeyRing>;
 const rings = collection('oidc/ring/', KeyRing);
 
-/** The keys of a name: created when first needed, by one of the nodes, and rotated by the clock of the database. */
+/**
+ * The keys of a name. One node creates them when they are first needed. The database's clock decides when they are
+ * rotated.
+ */
 export async function requireRing(storage: Storage, name: string, key: NamedKey, nowMs: number): Promise<KeyRing> {
   const stored = await rings.find(storage, name);
   if (stored && !isDue(stored, key, nowMs)) return stored;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { RawReply } from '../../../sdk/reply';
 
-/** A refusal in the form of OAuth. */
+/** An OAuth error response. */
 export const OAuthError = z.object({
   error: z.string(),
   error_description: z.string(),
@@ -10,7 +10,7 @@ export const OAuthError = z.object({
   redirect_uri: z.string().optional().describe('Redirect address for the refusal: one of the client’s.'),
 });
 
-/** Statuses of such refusals, for the document. */
+/** Statuses of these errors, for the OpenAPI document. */
 export const oauthStatuses = {
   400: 'The request is refused; error says why.',
   401: 'The client or the access token is not known.',

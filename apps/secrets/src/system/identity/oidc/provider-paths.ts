@@ -85,7 +85,7 @@ export function providerPaths(publicUrl: PublicUrl) {
         },
       },
       delete: {
-        summary: 'Delete a provider. Deleting an absent one succeeds.',
+        summary: 'Delete a provider. Also succeeds if it does not exist.',
         async run({ params: { name }, storage }) {
           if (name === defaultProviderName) {
             refuse(`deletion of OIDC provider ${JSON.stringify(name)} not allowed`);

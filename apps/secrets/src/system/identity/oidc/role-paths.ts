@@ -70,7 +70,7 @@ export const rolePaths = [
       },
     },
     delete: {
-      summary: 'Delete a role. Deleting an absent one succeeds.',
+      summary: 'Delete a role. Also succeeds if it does not exist.',
       run({ params, storage }) {
         roles.delete(storage, params.name);
         return empty;

@@ -3,14 +3,14 @@ import type { Collection } from '../../../sdk/collection';
 import type { Storage } from '../../../sdk/storage';
 
 /**
- * Changes the identity provider settings of a namespace, one change at a time on all nodes: they refer to each other,
- * and none may be removed while another starts to refer to it.
+ * Changes the identity provider settings of a namespace, one change at a time on all nodes: no setting may be removed
+ * while another starts to refer to it.
  */
 export function settle<T>(storage: Storage, decide: (tx: Storage) => Promise<T>): Promise<T> {
   return storage.transaction('oidc/settings', decide);
 }
 
-/** All records of a kind with their names, in the order of names. */
+/** All records of a kind with their names, sorted by name. */
 export async function allOf<T>(storage: Storage, kind: Collection<T>): Promise<[string, T][]> {
   const names = await kind.list(storage);
   const found = await Promise.all(names.map((name) => kind.find(storage, name)));
@@ -28,7 +28,7 @@ export function requireUnused(what: string, name: string, who: string, users: re
 /** Without duplicates, in the order of first appearance. */
 export const distinct = (list: readonly string[]): string[] => [...new Set(list)];
 
-/** A name among others, sorted as listings are. */
+/** The names including `name`, sorted as in listings. */
 export const withName = (names: readonly string[], name: string): string[] =>
   names.includes(name) ? [...names] : [...names, name].sort();
 

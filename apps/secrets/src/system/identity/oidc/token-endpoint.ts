@@ -42,7 +42,7 @@ export const tokenEndpoint = (identity: Identity, publicUrl: PublicUrl) =>
     write: {
       summary: 'Redeem the code of a sign-in.',
       operationId: 'oidc-provider-token',
-      // Secrets and codes are of 190 random bits and more.
+      // Secrets and codes have at least 190 random bits.
       judges: 'unguessable',
       input: TokenInput,
       output: z.union([
@@ -63,7 +63,7 @@ export const tokenEndpoint = (identity: Identity, publicUrl: PublicUrl) =>
     },
   });
 
-/** The authenticated client, or the refusal. */
+/** The authenticated client, or the error response. */
 async function begin(call: TokenCall, publicUrl: PublicUrl): Promise<Ready | RawReply> {
   const { input, storage, params, namespace, sentBasic } = call;
   const provider = await findProvider(storage, params.name);
@@ -78,7 +78,7 @@ async function begin(call: TokenCall, publicUrl: PublicUrl): Promise<Ready | Raw
   }
   const client = await findClient(storage, clientId);
   const secret = sentBasic?.password ?? input.client_secret ?? '';
-  // An unknown client takes the same time and gets the same answer as a wrong secret.
+  // The response to an unknown client takes as long as the response to a wrong secret and is the same.
   const isRight = equalSecrets(client?.client_secret ?? 'none', secret);
   if (!client || (client.client_type === 'confidential' && !isRight)) {
     return oauthError('invalid_client', 'client failed to authenticate');

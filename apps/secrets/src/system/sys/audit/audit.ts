@@ -9,7 +9,7 @@ import { readDevice } from './audit-options';
 
 const pathText = /^\w(?:[\w.-]*\w)?(?:\/\w(?:[\w.-]*\w)?)*$/;
 
-/** `sys/audit`: the configured devices, and those enabled here if the configuration allows it. */
+/** `sys/audit`: the configured devices, and the devices that this endpoint enabled if the configuration allows it. */
 export function auditPaths({ devices, hash }: Audit, stored: StoredAudit) {
   return [
     path('audit', {
@@ -67,7 +67,7 @@ export function auditPaths({ devices, hash }: Audit, stored: StoredAudit) {
       },
       delete: {
         summary:
-          'Disable an audit device on every node. Disabling an absent one succeeds; devices set in the configuration cannot be disabled.',
+          'Disable an audit device on every node. Also succeeds if it does not exist. Devices set in the configuration cannot be disabled.',
         operationId: 'auditing-disable-device',
         async run({ params }) {
           const at = `${params.path}/`;

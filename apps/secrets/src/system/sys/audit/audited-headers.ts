@@ -9,7 +9,7 @@ import { data, empty } from '../../../sdk/reply';
 const Rule = z.object({ hmac: z.boolean() });
 const where = { sudo: true, rootNamespaceOnly: true } as const;
 
-/** `sys/config/auditing/request-headers`: which headers of requests their audit lines include. */
+/** `sys/config/auditing/request-headers`: the request headers that audit lines include. */
 export function auditedHeaderPaths(stored: StoredAudit) {
   return [
     path('config/auditing/request-headers', {
@@ -58,7 +58,7 @@ export function auditedHeaderPaths(stored: StoredAudit) {
         },
       },
       delete: {
-        summary: 'Stop auditing a header. Deleting an absent one succeeds.',
+        summary: 'Stop auditing a header. Also succeeds if it is not audited.',
         operationId: 'auditing-disable-request-header',
         async run({ params }) {
           await stored.leaveHeader(params.header);

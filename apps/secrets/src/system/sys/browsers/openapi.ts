@@ -45,7 +45,8 @@ export function openapiPath(parts: PreflightParts, documents: OpenApiDocuments) 
 }
 
 /**
- * The document of all mounts, limited to what the token of a hash (hex) may know; without a token, to what needs none.
+ * The document of all mounts, limited to what the token with this hash (hex) may know. Without a token: only the paths
+ * that need none.
  */
 export async function documentOf(
   parts: PreflightParts,

@@ -31,7 +31,10 @@ const shown = z.object({
   last_renewal: z.string().nullable(),
   expire_time: z.string(),
   max_expire_time: z.string().nullable().describe('Latest time to which the lease can be renewed, if known.'),
-  token_accessor: z.string().nullable().describe('Of the token that requested it; null if that has none or is gone.'),
+  token_accessor: z
+    .string()
+    .nullable()
+    .describe('Accessor of the token that requested it; null if the token has none or no longer exists.'),
   attempts: z.int().describe('Number of failed revocations.'),
   error: z.string().nullable().describe('The last error of its revocation.'),
   next_attempt: z.string().nullable().describe('Time of the next attempt to revoke it.'),

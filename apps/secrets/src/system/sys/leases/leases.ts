@@ -88,7 +88,7 @@ export function leasePaths(parts: LeaseParts) {
         input: z.object({
           type: kind(),
           include_child_namespaces: childNamespaces(),
-          limit: string().optional().describe('How many at most; `none` for all.'),
+          limit: string().optional().describe('Maximum number; `none` for all.'),
         }),
         async run({ input, namespace }) {
           if (input.type !== 'irrevocable') return missing;
@@ -270,5 +270,5 @@ function parseLimit(text: string | undefined): number {
   return limit;
 }
 
-/** Of two equivalent paths, the older one has the id with a number. */
+/** Of two equivalent paths, the operation id of the older path ends with a number. */
 const older = (base: string) => (base.startsWith('leases/') ? '' : '2');

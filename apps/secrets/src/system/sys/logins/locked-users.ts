@@ -9,7 +9,7 @@ import { data, empty } from '../../../sdk/reply';
 /** The locked names of one mount. */
 interface LockedMount {
   readonly accessor: string;
-  /** All of them; `names` may be fewer. */
+  /** The number of all locked names; `names` may contain fewer. */
   readonly count: number;
   readonly names: readonly string[];
 }
@@ -21,7 +21,9 @@ export interface LockedUsersDeps {
   readonly namespaces: Namespaces;
 }
 
-/** Locked users of this namespace and those below, by namespace; only of one mount if an accessor is given. */
+/**
+ * Locked users of this namespace and the namespaces below it, by namespace. With an accessor: only those of its mount.
+ */
 async function listLocked(
   { attempts, mounts, namespaces }: LockedUsersDeps,
   namespaceId: string,
@@ -67,7 +69,7 @@ export function lockedUserPaths(deps: LockedUsersDeps) {
       read: {
         summary: 'Read which names are locked, in this namespace and those below it.',
         operationId: 'locked-users-list',
-        input: z.object({ mount_accessor: string().optional().describe('Only those of this mount.') }),
+        input: z.object({ mount_accessor: string().optional().describe('Only users of this mount.') }),
         output: z.object({
           by_namespace: z.array(
             z.object({

@@ -32,7 +32,7 @@ export function refuseBelowNamespace(
   if (found && found.uuid !== namespaceId) throw inUseByNamespace(first);
 }
 
-/** Revokes everything a mount issued and removes the mount; if that fails, the mount stays in use. */
+/** Revokes everything that a mount issued and removes the mount. If revoking fails, the mount stays in use. */
 export async function unmount(
   { mounts, leases, identity }: Pick<MountParts, 'mounts' | 'leases' | 'identity'>,
   mount: LiveMount,

@@ -8,7 +8,7 @@ import { bool, commaList, duration, int, keyValues, namedDuration, nested, oneOf
 const tokenTypes = ['default-service', 'default-batch', 'service', 'batch'] as const;
 
 const pluginVersion = () =>
-  string().optional().describe('Must be that of the catalog: engines and methods are part of the service.');
+  string().optional().describe('Must be the version in the catalog: engines and methods are part of the service.');
 
 const mountLifetime = (name: string) =>
   namedDuration({

@@ -182,7 +182,7 @@ export function mountPaths(parts: MountParts, kind: 'secret' | 'auth') {
 const judgesPasswords = ({ backend }: LiveMount): boolean =>
   backend.paths.some(({ operations }) => Object.values(operations).some(({ judges }) => judges === 'password'));
 
-/** Each type has one version: that of the service. */
+/** The version of each type is the version of the service. */
 function checkPluginVersion(type: string, given: string | undefined, version: string): void {
   if (given && given !== `v${version}+builtin`) {
     throw new Refusal('invalid', `plugin_version: ${type} is part of the service, only in version v${version}+builtin`);

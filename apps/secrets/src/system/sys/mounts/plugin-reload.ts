@@ -30,7 +30,7 @@ export function pluginReloadPath({ mounts, storage, kinds }: ReloadDeps) {
     if (mounted.length === 0 || plugin === 'cubbyhole') {
       throw new Refusal('invalid', `plugin ${JSON.stringify(plugin)} cannot be reloaded`);
     }
-    // A type may be that of an engine and of a method.
+    // An engine and a method may have the same type.
     return mounted.flatMap((kind) => mounts.list(namespaceId, kind)).filter(({ type }) => type === plugin);
   };
   const ofPaths = (namespaceId: string, paths: readonly string[]): Promise<LiveMount[]> =>

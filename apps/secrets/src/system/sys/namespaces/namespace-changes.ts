@@ -59,7 +59,7 @@ export function namespaceChanges(parts: NamespaceDeps) {
     await mounts.refresh();
     const namespace = namespaces.find(state.uuid);
     if (namespace) {
-      // The deepest first, so that none ever lacks its parent.
+      // The deepest namespaces first: no namespace is ever without its parent.
       for (const one of [...namespaces.below(namespace).reverse(), namespace]) await empty(parts, one.uuid);
       for (const one of [...namespaces.below(namespace).reverse(), namespace]) await namespaces.remove(one);
     }
@@ -89,12 +89,12 @@ export function namespaceChanges(parts: NamespaceDeps) {
       if (!there) return undefined;
       return namespaces.annotate(there, (now) => checkMetadata(change ? merged(now, change) : {}));
     },
-    /** Locks one with everything below it, or this one itself if the path is empty; returns the unlock key. */
+    /** Locks a namespace (this one if the path is empty) with everything below it. Returns the unlock key. */
     lock: async (uuid: string, path: string) => namespaces.lock(lockable(uuid, path)),
-    /** Unlocks it, with its key or, if that is undefined, without. */
+    /** Unlocks it. Checks the key unless it is undefined. */
     unlock: async (uuid: string, path: string, key: string | undefined) => namespaces.unlock(lockable(uuid, path), key),
     /**
-     * Refuses callers from now on, and removes everything inside in the background. False if there is no such
+     * Refuses requests in it from now on and removes its content in the background. False if there is no such
      * namespace.
      */
     async remove(uuid: string, path: string) {

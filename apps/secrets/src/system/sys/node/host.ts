@@ -4,7 +4,7 @@ import { path } from '../../../sdk/path';
 import { data, keys } from '../../../sdk/reply';
 import type { ReleaseHistory } from './release-history';
 
-/** The machine this node runs on, and which releases have run. */
+/** The machine of this node, and the releases that have run. */
 export function hostPaths(history: ReleaseHistory) {
   return [
     path('host-info', {

@@ -14,8 +14,8 @@ export interface LogMonitors {
   /** Too many followers. */
   readonly full: boolean;
   /**
-   * Sends lines to `sink` from now on, while `holds` resolves to true; first says which levels the node does not write.
-   * Returns a function to call when the client leaves.
+   * Sends lines to `sink` from now on, while `holds` resolves to true. The first line lists the levels that the node
+   * does not write. Returns a function to call when the client leaves.
    */
   follow(level: string, format: LogFormat, holds: () => Promise<boolean>, sink: StreamSink): () => void;
 }

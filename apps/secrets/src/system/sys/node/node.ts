@@ -21,7 +21,7 @@ export interface NodeFacts {
   readonly version: string;
   /** Settings without secrets, by the name of their variable. */
   settings(): Readonly<Record<string, unknown>>;
-  /** The same for every node: all use TLS or none. */
+  /** The same for every node: either all nodes use TLS or none does. */
   readonly scheme: 'http' | 'https';
   /** Text for a Prometheus scrape. */
   metrics(): Promise<string>;
@@ -62,7 +62,7 @@ export function nodePaths(parts: NodeParts, node: NodeFacts) {
         operationId: 'ha-status',
         output: z.looseObject({ nodes: z.array(z.looseObject({})) }),
         auditClear: 'all',
-        // All of them serve. Of the others only their address and last heartbeat are known.
+        // All nodes are active. Only the address and last heartbeat of the other nodes are known.
         run: async () =>
           data({
             nodes: (await livingNodes(parts.storage)).map(({ address, heardAtMs, own }) => ({

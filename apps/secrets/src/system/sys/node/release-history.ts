@@ -8,7 +8,7 @@ interface Release {
 
 const setting = 'releases';
 
-/** Releases that ran on this database; each adds itself when it first opens it. */
+/** Releases that ran on this database. Each release adds itself when it first opens the database. */
 export class ReleaseHistory {
   constructor(
     private readonly storage: StorageKernel,

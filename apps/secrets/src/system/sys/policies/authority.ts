@@ -21,11 +21,11 @@ export interface AuthorityParts {
   readonly quotas: Quotas;
 }
 
-/** The operations of a question. */
+/** The operations to check. */
 export const operationNames = ['create', 'read', 'update', 'patch', 'delete', 'list', 'scan'] as const;
 type OperationName = (typeof operationNames)[number];
 
-/** A request in question, with its path as a client would send it. */
+/** A request to check, with its path as a client would send it. */
 export interface AuthorityQuestion extends Pick<Question, 'operation' | 'parameters' | 'wrapTtlSeconds'> {
   readonly namespaceId: string;
   readonly path: string;
@@ -56,7 +56,7 @@ export class Authority {
     return this.holder(await this.parts.tokens.findByHash(Buffer.from(hash, 'hex')));
   }
 
-  /** What a token with only these policies would have, without an entity. */
+  /** The rights of a token without an entity that has only these policies. */
   ofPolicies(namespaceId: string, policies: readonly string[]): Promise<TokenAuthority> {
     return holderOf(this.parts, { accessor: '', namespaceId, policies, boundCidrs: [] });
   }
@@ -102,7 +102,7 @@ async function holderOf(parts: AuthorityParts, record: Holding) {
     usesLeft: record.usesLeft ?? 0,
     boundCidrs: record.boundCidrs,
     namespacePath: parts.namespaces.find(record.namespaceId)?.path ?? '',
-    /** False for a token whose entity is disabled or gone. */
+    /** False for a token whose entity is disabled or deleted. */
     entityInForce: record.entityId === undefined || (view !== undefined && !view.disabled),
     /** Names of the login enforcements that a new login of its entity at its mount must meet. */
     loginEnforcements: () => loginEnforcements(parts, record, view),

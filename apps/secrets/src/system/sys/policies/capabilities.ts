@@ -14,7 +14,7 @@ const Paths = z.object({
 
 const capabilitiesOutput = z.record(z.string(), z.array(z.string()));
 
-/** What a token may do on given paths: `sys/capabilities`, `-self` and `-accessor`. */
+/** The capabilities of a token on given paths: `sys/capabilities`, `-self` and `-accessor`. */
 export function capabilitiesPaths(authority: Authority): Path[] {
   return [
     path('capabilities', {

@@ -11,7 +11,7 @@ import { type Authority, operationNames, type TokenAuthority } from './authority
 const ExplainInput = z.object({
   path: string().describe('The path of the request to explain, without /v1/.'),
   operation: oneOf(operationNames).describe('What the request would do.'),
-  token: secretString().optional().describe('The token in question; the calling one by default. Needs sudo.'),
+  token: secretString().optional().describe('The token to check; the caller’s by default. Needs sudo.'),
   accessor: string().optional().describe('The accessor of the token in question. Needs sudo.'),
   policies: commaList()
     .optional()
@@ -49,7 +49,10 @@ interface Obstacle {
   readonly message: string;
 }
 
-/** `sys/policies/explain`: which rule decides a request, which rules lose, and what else is in the way. */
+/**
+ * `sys/policies/explain`: the rule that decides about a request, the rules that it overrides, and other reasons for a
+ * refusal.
+ */
 export function explainPath(authority: Authority): Path {
   return path('policies/explain', {
     summary: 'Why a token may or may not do something.',
@@ -112,7 +115,7 @@ async function holderOf(authority: Authority, call: Call<unknown, ExplainInput>)
         ? await authority.byAccessor(namespace.uuid, input.accessor)
         : own;
   const isOwn = foreign !== undefined && foreign.accessor !== '' && foreign.accessor === own?.accessor;
-  // Checked first: whether another's token exists must not be revealed either.
+  // Checked first: callers must not learn whether someone else's token exists.
   if ((input.token || input.accessor) && !isOwn && !caller.sudo) throw listed('denied', 'permission denied');
   if (!foreign) throw listed('invalid', 'invalid token');
   return foreign;

@@ -62,7 +62,7 @@ export function passwordPolicyPaths(): Path[] {
         },
       },
       delete: {
-        summary: 'Delete a password policy. Deleting an absent one succeeds.',
+        summary: 'Delete a password policy. Also succeeds if it does not exist.',
         operationId: 'policies-delete-password-policy',
         run({ storage, params }) {
           policies.delete(storage, params.name);

@@ -76,7 +76,7 @@ export function policyPaths(policies: PolicyStore, methods: StepUp): Path[] {
       },
       delete: {
         operationId: 'policies-delete-acl-policy',
-        summary: 'Delete a policy. Deleting an absent one succeeds.',
+        summary: 'Delete a policy. Also succeeds if it does not exist.',
         run: remove,
       },
     }),
@@ -135,7 +135,7 @@ export function policyPaths(policies: PolicyStore, methods: StepUp): Path[] {
       },
       delete: {
         operationId: 'policies-delete-acl-policy2',
-        summary: 'Delete a policy. Deleting an absent one succeeds.',
+        summary: 'Delete a policy. Also succeeds if it does not exist.',
         run: remove,
       },
     }),

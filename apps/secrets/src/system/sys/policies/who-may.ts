@@ -16,7 +16,7 @@ interface WhoMayDeps extends AuthorityParts {
   readonly identity: Identity;
 }
 
-/** Beyond this, the answer says that there are more. */
+/** If there are more, the response says so. */
 const most = { policies: 2000, groups: 500, entities: 2000 };
 const patienceMs = 5_000;
 
@@ -41,7 +41,7 @@ const output = z.object({
   groups: z.array(named).describe('Groups of this namespace whose policies allow it.'),
   entities: z
     .array(named)
-    .describe('Entities of this namespace that may do it by their own policies and those of their groups.'),
+    .describe('Entities of this namespace that may do it by their own policies or their groups’ policies.'),
   complete: z.boolean().describe('False if there were too many to check all.'),
 });
 
@@ -99,7 +99,7 @@ export function whoMayPath(parts: WhoMayDeps): Path {
   });
 }
 
-/** Checks many things for a limited time, yielding to others. */
+/** Checks many items for a limited time, and lets other requests run in between. */
 class Look {
   complete = true;
   private readonly untilMs = performance.now() + patienceMs;

@@ -22,13 +22,16 @@ const where = () =>
     .describe(
       'Namespace below, mount, or a path below a mount (a final `*` matches any rest); empty for the whole namespace.',
     );
-const inheritable = () => bool().optional().describe('Whether namespaces below count as well.');
+const inheritable = () => bool().optional().describe('Whether the quota includes the namespaces below.');
 
 /** Mounts and namespaces are shown with their trailing slash. */
 const shownPath = ({ writtenPath, path: below }: { readonly writtenPath: string; readonly path: string }): string =>
   writtenPath !== '' && below === '' ? `${writtenPath}/` : writtenPath;
 
-/** The target of a quota: the given one, or the previous. A given path also sets whether namespaces below count. */
+/**
+ * The given target of a quota, otherwise the previous target. A given path also sets whether the quota includes the
+ * namespaces below.
+ */
 const keeping = (
   input: { path?: string; role?: string; inheritable?: boolean },
   before: { writtenPath: string; role: string; inheritable: boolean } | undefined,
@@ -38,7 +41,7 @@ const keeping = (
   inheritable: input.inheritable ?? (input.path === undefined ? before?.inheritable : undefined),
 });
 
-/** `sys/quotas`: rate limits count on each node for itself, lease counts over all nodes. */
+/** `sys/quotas`: each node counts its own requests for rate limits; lease counts are of all nodes. */
 export function quotaPaths({ quotas, ...parts }: QuotaParts) {
   /** The fields of every quota. Its name is unique in its namespace. */
   const named = (ownerId: string, name: string, input: { path?: string; role?: string; inheritable?: boolean }) => {
@@ -211,14 +214,14 @@ function rulesPath(quotas: Quotas) {
       },
     },
     write: {
-      summary: 'Replace the settings of all rate limits; fields left out get their defaults.',
+      summary: 'Replace the settings of all rate limits; omitted fields get their defaults.',
       operationId: 'rate-limit-quotas-configure',
       auditClear: 'all',
       input: z.object({
         rate_limit_exempt_paths: stringList()
           .optional()
           .describe(
-            'Paths that no rate limit counts, relative to the root namespace; those of sys/ relative to each namespace. A final `*` matches any rest.',
+            'Paths without rate limits, relative to the root namespace; paths of sys/ are relative to each namespace. A final `*` matches any rest.',
           ),
         enable_rate_limit_audit_logging: announced(bool(), { default: usualRules.audited })
           .optional()
@@ -233,7 +236,7 @@ function rulesPath(quotas: Quotas) {
           throw new Refusal('invalid', `rate_limit_exempt_paths: at most ${mostExempt} paths`);
         }
         for (const one of exemptPaths) {
-          // No request has such a path, so nothing would ever be exempt.
+          // No request has such a path, so the exemption would have no effect.
           if (one === '' || one.startsWith('/') || pathProblem(one) !== undefined) {
             throw new Refusal('invalid', `rate_limit_exempt_paths: invalid path ${JSON.stringify(one)}`);
           }

@@ -113,7 +113,7 @@ function rootPaths(root: RootGeneration, place: 'generate-root' | 'generate-root
           pgp_key: string().optional().describe('An OpenPGP key that encrypts the token instead, base64.'),
           key: secretString()
             .optional()
-            .describe('A share, which replaces an attempt under way; the share must still be entered.'),
+            .describe('A share. If sent, this attempt replaces one under way; the share must still be entered.'),
         }),
         output: rootOutput,
         run: async ({ input }) =>

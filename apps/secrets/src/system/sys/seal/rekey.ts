@@ -182,7 +182,7 @@ const startInput = z.object({
   secret_shares: announced(int(), shareBounds).optional().describe('How many shares to make.'),
   secret_threshold: announced(int(), shareBounds)
     .optional()
-    .describe('How many of them are needed; at most secret_shares.'),
+    .describe('How many shares are needed; at most secret_shares.'),
   pgp_keys: stringList().optional().describe('OpenPGP keys that encrypt the shares, base64, in order.'),
   backup: announced(bool(), { default: false }).optional().describe('Store the encrypted shares.'),
   require_verification: announced(bool(), { default: false })

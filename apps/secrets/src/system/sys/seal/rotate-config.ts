@@ -44,7 +44,7 @@ export function rotateConfigPaths(port: RotationPlanAccess) {
     },
   });
   const write = operation<Readonly<Record<string, string>>, typeof input>({
-    summary: 'Change the settings of automatic rotation; fields left out keep their values.',
+    summary: 'Change the settings of automatic rotation; omitted fields keep their values.',
     input,
     auditClear: 'all',
     async run({ input: given }) {

@@ -16,7 +16,7 @@ export interface NodeFacts {
   readonly standby: { readonly primaryUrl: string | undefined } | undefined;
 }
 
-/** Initialisation, sealing and health: must work before there is any token. */
+/** Initialisation, sealing and health. These paths must work before there is a token. */
 export function statusPaths(
   seal: Seal,
   initialise: (request: InitialiseRequest) => Promise<Initialised>,
@@ -212,7 +212,7 @@ export function statusPaths(
   ];
 }
 
-// A status below 200 would announce another answer that never comes.
+// After a status below 200, clients would wait for another response.
 const statusCode = () =>
   int().pipe(z.int().min(200).max(599)).optional().describe('Status to answer with in this state.');
 

@@ -6,7 +6,7 @@ import { path } from '../../../sdk/path';
 import { data } from '../../../sdk/reply';
 
 const tokenInput = z.object({
-  token: secretString().optional().describe('The wrapping token; by default the one in the header.'),
+  token: secretString().optional().describe('The wrapping token; by default the token in the header.'),
 });
 
 /** Wrapping data, looking up wrapping tokens, and unwrapping. */

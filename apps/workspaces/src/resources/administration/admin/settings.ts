@@ -84,7 +84,7 @@ export const settingEndpoints: readonly Endpoint[] = [
   }),
   general.patch('/admin/general-settings', {
     ...admin,
-    summary: 'Change settings of the installation; fields left out keep their values.',
+    summary: 'Change settings of the installation; omitted fields keep their values.',
     body: UpdateGeneral,
     names: () => generalId,
     run: ({ body, ...call }) => change(call, withOneName(body)),

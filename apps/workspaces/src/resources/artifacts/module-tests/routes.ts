@@ -144,7 +144,7 @@ const variableEndpoints = [
     run: async ({ target }) => target.variable,
   }),
   onVariables.patch(`${vars}/:test_variable_id`, {
-    summary: 'Change a variable of the tests of a module; fields left out keep their values.',
+    summary: 'Change a variable of the tests of a module; omitted fields keep their values.',
     body: UpdateVariable,
     load: loadVariable,
     names: (_lookup, { variable }) => variable.id,

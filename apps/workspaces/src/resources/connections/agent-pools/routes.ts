@@ -130,7 +130,7 @@ const create = post(collection, {
 const show = get(path, { summary: 'Show an agent pool.', include, load, run: async ({ target }) => target });
 
 const update = patch(path, {
-  summary: 'Update an agent pool; fields left out keep their values.',
+  summary: 'Update an agent pool; omitted fields keep their values.',
   requires: 'can-update',
   include,
   body: UpdatePool,

@@ -50,7 +50,7 @@ const create = post('/organizations', {
 
 const update = [patch, put].map((change) =>
   change(path, {
-    summary: 'Update an organization; fields left out keep their values.',
+    summary: 'Update an organization; omitted fields keep their values.',
     spec,
     requires: 'can-update',
     include: ['entitlement_set', 'subscription', 'default-project', 'default_project'],

@@ -54,7 +54,7 @@ const settingEndpoints: readonly Endpoint[] = [
   }),
   setting.patch('/admin/scim-settings', {
     ...admin,
-    summary: 'Let a directory manage people and groups, or pause it; fields left out keep their values.',
+    summary: 'Let a directory manage people and groups, or pause it; omitted fields keep their values.',
     stepUp: true,
     body: UpdateSettings,
     names: () => settings.id,

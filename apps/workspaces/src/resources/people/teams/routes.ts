@@ -41,7 +41,7 @@ const load = ({ db, params }: { db: Parameters<typeof teams.find>[0]; params: { 
 const show = get('/teams/:team_id', { summary: 'Show a team.', include, load, run: async ({ target }) => target });
 
 const update = patch('/teams/:team_id', {
-  summary: 'Change a team; fields left out keep their values. Each setting needs its own permission.',
+  summary: 'Change a team; omitted fields keep their values. Each setting needs its own permission.',
   body: UpdateTeam,
   load,
   run: ({ db, access, target, body, ifMatch, ...call }) =>

@@ -159,7 +159,8 @@ const content = ofConfiguration.raw('GET')(`${byId}/content`, {
 });
 
 const upload = ofAny.raw('PUT')(`${byId}/content`, {
-  summary: 'Upload the archive of a configuration, a gzip tar; the link is good for one upload.',
+  summary:
+    'Upload the archive of a configuration, a gzip tar. It can be replaced until a run uses it or others read it.',
   answers: { 200: { description: 'Taken.' } },
   takes: 'application/octet-stream',
   refuses: [413, 422],

@@ -11,7 +11,7 @@ import { confirmableStatuses, queuedStatuses, statusesOfGroup, waitingStatuses }
 /** Query parameters of run lists besides paging, for the documentation. */
 export const listParameters = {
   'filter[operation]':
-    'Comma-separated: plan_only, plan_and_apply, save_plan, refresh_only, destroy, empty_apply. Plan-only runs are left out unless asked for.',
+    'Comma-separated: plan_only, plan_and_apply, save_plan, refresh_only, destroy, empty_apply. Plan-only runs are listed only if requested.',
   'filter[status]': 'Comma-separated statuses.',
   'filter[status_group]': 'non_final, final or discardable.',
   'filter[source]': 'Comma-separated sources.',

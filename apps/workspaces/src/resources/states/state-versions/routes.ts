@@ -108,7 +108,7 @@ const currentOutputs = endpoints(workspacePolicy, outputSerializer, {
   visible: workspacePolicy['can-read-settings'],
   organizationsOf,
 }).list('/workspaces/:workspace_id/current-state-version-outputs', {
-  summary: 'List the outputs of the current state of a workspace; sensitive values are left out.',
+  summary: 'List the outputs of the current state of a workspace; sensitive values are omitted.',
   spec,
   paging: 'none',
   requires: 'can-read-state-outputs',
@@ -195,7 +195,7 @@ const contentOf = (form: Form) => {
     },
   });
   const upload = ofState.raw('PUT')(at, {
-    summary: 'Upload the content of an announced state version; the link is good for one upload.',
+    summary: 'Upload the content of an announced state version. The link accepts one upload.',
     answers: { 200: { description: 'Taken.' } },
     takes: 'application/json',
     refuses: [413, 422],

@@ -74,7 +74,7 @@ const show = get(byId, {
 });
 
 const update = patch(byId, {
-  summary: 'Change a project; fields left out keep their values.',
+  summary: 'Change a project; omitted fields keep their values.',
   requires: 'can-update',
   body: UpdateProject,
   load,
@@ -83,7 +83,7 @@ const update = patch(byId, {
 });
 
 const destroy = remove(byId, {
-  summary: 'Delete an empty project; never the default one.',
+  summary: 'Delete an empty project. The default project cannot be deleted.',
   requires: 'can-read',
   load,
   run: async ({ db, access, target, ...call }) => {

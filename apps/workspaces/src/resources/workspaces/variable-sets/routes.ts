@@ -115,7 +115,7 @@ function changesOf<B extends SentRelations & { readonly parent?: string | null }
 
 const changes = {
   summary:
-    'Change a variable set; fields left out keep their values. Lists of workspaces and projects replace the existing ones; variables without an id are added.',
+    'Change a variable set; omitted fields keep their values. Lists of workspaces and projects replace the existing ones; variables without an id are added.',
   requires: 'can-update',
   include,
   body: UpdateVariableSet,

@@ -54,7 +54,7 @@ const create = ofWorkspace.post(inPath, {
 });
 
 const updateSeveral = ofWorkspace.command('PATCH')('/workspaces/:workspace_id/relationships/vars', {
-  summary: 'Change several variables of a workspace, all or none; fields left out keep their values.',
+  summary: 'Change several variables of a workspace, all or none; omitted fields keep their values.',
   requires: 'can-update-variable',
   refuses: [400],
   body: UpdateVariables,
@@ -80,7 +80,7 @@ const byId = {
 };
 
 const update = both(ofOne.patch, byId, {
-  summary: 'Change a variable; fields left out keep their values.',
+  summary: 'Change a variable; omitted fields keep their values.',
   requires: 'can-update-variable',
   body: UpdateVariable,
   run: ({ db, env, target, body, ...call }: VariableCall & { body: VariableInput }) =>

@@ -142,7 +142,7 @@ const update = both(
   patch,
   { [byId]: stampById, [byName]: stampByName },
   {
-    summary: 'Update a workspace; fields left out keep their values.',
+    summary: 'Update a workspace; omitted fields keep their values.',
     spec,
     requires: 'can-update',
     include,

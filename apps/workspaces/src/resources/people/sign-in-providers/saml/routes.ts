@@ -73,7 +73,7 @@ export const samlResource: Resource = {
     patch(place, {
       ...admin,
       summary:
-        'Change the SAML settings; fields left out keep their values. Disabling SAML ends the sessions of people who signed in by it.',
+        'Change the SAML settings; omitted fields keep their values. Disabling SAML ends the sessions of people who signed in by it.',
       stepUp: true,
       body: UpdateSaml,
       names: () => settings.samlId,
