@@ -1,7 +1,7 @@
 export { type Batching, BatchScheduler } from './batch';
 export { Bell } from './bell';
-export { withByteArrays } from './byte-arrays';
 export { type Binaries, binariesIn, findBinaries } from './binaries';
+export { withByteArrays } from './byte-arrays';
 export { isConnectionLoss } from './connection-loss';
 export {
   addressOf,
