@@ -21,7 +21,9 @@ const Input = z.object({
     .describe('Redirect addresses, which must match exactly; the port of http addresses on loopback is free.'),
   assignments: commaList()
     .optional()
-    .describe('Assignments of entities that may sign in; `allow_all` is every entity; without one, nobody can.'),
+    .describe(
+      'Assignments of entities that may sign in; `allow_all`: all entities; without one, no entity can sign in.',
+    ),
   key: announced(string(), { default: defaultKeyName })
     .optional()
     .describe('The key that signs its ID tokens; cannot be changed later.'),
