@@ -22,7 +22,7 @@ const awaited = ['pending', 'fetching'];
 export const growth = 4;
 
 const uploadedAlready = () =>
-  new Refusal('conflict', 'this upload URL was used already, and a run has the configuration, or others have read it');
+  new Refusal('conflict', 'this upload URL was used already: a run uses the configuration, or someone has read it');
 
 /** The pieces of an upload, each checked before it is passed on. */
 export async function* checked(
