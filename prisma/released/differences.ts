@@ -16,6 +16,11 @@ export const differences: readonly Difference[] = [
     why: 'clients are shown the version of the interface up to which they may ask',
   },
   {
+    of: '0.2.0',
+    where: /\/sys\/polic(y|ies\/acl)\/default \S+: "# Look up/,
+    why: 'the comments of the default policy have other words',
+  },
+  {
     of: '0.1.0',
     where: /last-used-at: /,
     why: 'asking is using',
