@@ -461,8 +461,15 @@ describe('the console of the secrets service', () => {
     });
     expect(((await own.json()) as { data: unknown }).data).toMatchObject({ policies: ['default'], creation_ttl: 1200 });
     await button(page, 'Done').click();
-    await page.getByRole('row').filter({ hasText: 'token-deckhand' }).getByText('default').waitFor();
+    await page.getByRole('definition').filter({ hasText: 'token-deckhand' }).waitFor();
     expect(await page.content()).not.toContain(token);
+    await page.getByRole('navigation').getByRole('link', { name: 'Tokens', exact: true }).first().click();
+    const row = page.getByRole('row').filter({ hasText: 'token-deckhand' }).getByText('default');
+    await soon(async () => {
+      const more = button(page, 'Load more');
+      if (await more.isVisible()) await more.click();
+      expect(await row.isVisible()).toBe(true);
+    });
     expect(await at.violations(page)).toEqual([]);
   });
 

@@ -9,11 +9,17 @@ import { PolicyPicker } from '../policy-picker';
 import { useChange } from '../reads';
 
 interface TokenAnswer {
-  readonly auth: { readonly client_token: string; readonly policies: readonly string[] };
+  readonly auth: { readonly client_token: string; readonly accessor: string; readonly policies: readonly string[] };
 }
 
-/** Creates a token, which is shown once. */
-export function CreateToken({ onClose }: { readonly onClose: () => void }) {
+/** Creates a token, which is shown once; `onDone` gets its accessor. */
+export function CreateToken({
+  onClose,
+  onDone,
+}: {
+  readonly onClose: () => void;
+  readonly onDone: (accessor: string) => void;
+}) {
   const [given, setGiven] = useState({ display_name: '', ttl: '', num_uses: '' });
   const [policies, setPolicies] = useState<readonly string[]>([]);
   const [isRenewable, setRenewable] = useState(true);
@@ -42,7 +48,7 @@ export function CreateToken({ onClose }: { readonly onClose: () => void }) {
         </Notice>
         <p className="second">Its policies: {made.policies.join(', ')}.</p>
         <div className="row end">
-          <Button kind="primary" onClick={onClose}>
+          <Button kind="primary" onClick={() => onDone(made.accessor)}>
             Done
           </Button>
         </div>

@@ -32,6 +32,12 @@ export function Tokens() {
     event.preventDefault();
     void navigate(page('/access/tokens', typed === '' ? {} : { accessor: typed.trim() }));
   };
+  const mayLookUp = may({ path: lookUp, capabilities: ['update'] }).forbidden === undefined;
+  const finish = (made: string) => {
+    setAdding(false);
+    // The list is in no order that people know: among many tokens, a new one may be anywhere.
+    if (mayLookUp) void navigate(page('/access/tokens', { accessor: made }));
+  };
   return (
     <div className="stack">
       <PageHead
@@ -51,11 +57,11 @@ export function Tokens() {
         </div>
       </form>
       {accessor === undefined ? (
-        <TokenTable mayLookUp={may({ path: lookUp, capabilities: ['update'] }).forbidden === undefined} />
+        <TokenTable mayLookUp={mayLookUp} />
       ) : (
         <TokenFacts key={accessor} accessor={accessor} />
       )}
-      {adding ? <CreateToken onClose={() => setAdding(false)} /> : null}
+      {adding ? <CreateToken onClose={() => setAdding(false)} onDone={finish} /> : null}
     </div>
   );
 }
