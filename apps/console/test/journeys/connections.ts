@@ -65,7 +65,8 @@ describe('what stands outside of the workspace service', () => {
     await page.getByText('/users/saml/metadata').waitFor();
     await page.getByLabel('Enable SAML sign-in').check();
     await page.getByRole('button', { name: 'Save changes' }).click();
-    await page.getByRole('alert').waitFor();
+    // The field that is wrong says so, and has the focus.
+    await page.locator('[aria-invalid="true"]:focus').waitFor();
     await page.getByLabel('Enable SAML sign-in').uncheck();
     await page.getByLabel('Address at which people sign in').fill('https://id.example.com/saml/sso');
     await page.getByLabel('Groups fill teams').check();
