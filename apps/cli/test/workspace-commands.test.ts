@@ -137,7 +137,10 @@ describe('the commands of workspaces, against a service', () => {
   });
 
   it('plans the workspaces that use a module with another version, and fails if one of them does', async () => {
-    await done(`registry publish mole/aws 1.0.0 ${file('mole.tar.gz', await archiveOf())}`);
+    const files = join(home, 'mole');
+    mkdirSync(files);
+    writeFileSync(join(files, 'main.tf'), 'output "length" {\n value = 300\n}\n');
+    await done(`registry publish mole/aws 1.0.0 ${files}`);
     const source = `${new URL(workspaces.service.env.publicUrl).host}/harbour/mole/aws`;
     const worker = fakeWorker(workspaces, 'worker-mole');
     for (const name of ['north', 'south']) {
@@ -322,7 +325,8 @@ describe('the commands of workspaces, against a service', () => {
       mkdirSync(join(folder, name), { recursive: true });
     for (const name of ['main.tf', 'modules/net/main.tf', '.terraform/providers/large', '.git/config'])
       writeFileSync(join(folder, name), name);
-    const made = await json(`run create -plan-only -configuration=${folder}`);
+    const made = await json(`run create -plan-only ${folder}`);
+    expect((await run(`run create -configuration=${folder} ${folder}`)).said).toContain('two configurations are given');
     const id = made.relationships['configuration-version'].data.id;
     const headers = { authorization: `Bearer ${workspaces.admin.token}` };
     const download = await fetch(`${address()}/api/v2/configuration-versions/${id}/download`, { headers });

@@ -5,6 +5,7 @@ import type { CommandSpec } from '../command';
 import type { Remote } from '../migration/remote';
 import { type RemoteResource, relation } from '../migration/resource';
 import { exitCodes, Problem } from '../problem';
+import { archiveAt } from '../workspaces/archive';
 import { findService, organizationFlag, organizationOf, type ServiceFlags } from '../workspaces/service';
 import { whenEnded } from './runs';
 
@@ -42,15 +43,15 @@ export const registryCommands: readonly CommandSpec[] = [
   {
     name: 'registry publish',
     help: 'Publish a version of a module; the module is created if there is none.',
-    args: { '<module>': 'NAME/PROVIDER', ...version, '<archive>': 'a gzip tar of its files' },
+    args: { '<module>': 'NAME/PROVIDER', ...version, '<archive>': 'the folder of its files, or a gzip tar of them' },
     flags: { ...organizationFlag, '--commit <hash>': 'the commit that it comes from, as you say' },
-    examples: ['registry publish -organization=harbour berth/aws 1.2.0 berth.tar.gz'],
+    examples: ['registry publish -organization=harbour berth/aws 1.2.0 modules/berth'],
     async run(context, flags: RegistryFlags, module: string, number: string, archive: string) {
       const [name = '', provider = '', more] = module.split('/');
       if (!name || !provider || more !== undefined) throw new Problem(`${module} is not NAME/PROVIDER`);
       const service = findService(context);
       const organization = organizationOf(context, flags);
-      const bytes = readFileSync(archive);
+      const bytes = await archiveAt(archive);
       const under = `organizations/${organization}/registry-modules`;
       if (!(await service.find(`${under}/private/${organization}/${name}/${provider}`))) {
         const attributes = { name, provider, 'registry-name': 'private' };

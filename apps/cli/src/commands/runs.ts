@@ -1,7 +1,3 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { readFileSync, statSync } from 'node:fs';
-import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseExact } from '@keystead/envelope';
 import type { CommandSpec } from '../command';
@@ -9,6 +5,7 @@ import type { Context } from '../context';
 import type { Remote } from '../migration/remote';
 import { type RemoteResource, relation } from '../migration/resource';
 import { exitCodes, Problem } from '../problem';
+import { archiveAt } from '../workspaces/archive';
 import { LogText } from '../workspaces/log-text';
 import { planText, type RedactedPlan } from '../workspaces/plan-text';
 import { attributesOf, findService, type ServiceFlags, workspaceFlags, workspaceOf } from '../workspaces/service';
@@ -36,6 +33,7 @@ const ended =
   /^(planned_and_finished|planned_and_saved|applied|errored|discarded|canceled|force_canceled|policy_soft_failed)$/;
 const waiting = /^(planned|cost_estimated|policy_checked|policy_override|post_plan_completed)$/;
 const failed = /^(errored|canceled|force_canceled)$/;
+const configurationHelp = 'the configuration to work on: its folder, without .git and .terraform, or a gzip tar';
 /** Statuses of a plan or an apply that has not ended. */
 const underWay = /^(pending|managed_queued|queued|running)$/;
 const WINDOW = 65_536;
@@ -59,7 +57,7 @@ export const runCommands: readonly CommandSpec[] = [
     flags: {
       ...workspaceFlags,
       '--message <text>': 'why',
-      '--configuration <path>': 'the configuration to work on: its folder, without .git and .terraform, or a gzip tar',
+      '--configuration <path>': configurationHelp,
       '--plan-only': 'plan and change nothing',
       '--destroy': 'plan to destroy everything',
       '--refresh-only': 'refresh the state and change nothing else',
@@ -68,11 +66,15 @@ export const runCommands: readonly CommandSpec[] = [
       '--replace-address <address>': { help: 'replace this resource', repeatable: true },
       '--follow': 'print the logs until the run ends or waits for confirmation',
     },
-    examples: ['run create -organization=harbour -workspace=web -message=release -follow', 'run create -plan-only'],
-    async run(context, flags: RunFlags) {
+    args: { '[configuration]': configurationHelp },
+    examples: ['run create -organization=harbour -workspace=web -follow .', 'run create -plan-only'],
+    async run(context, flags: RunFlags, given?: string) {
       const service = findService(context);
+      if (given !== undefined && flags.configuration !== undefined)
+        throw new Problem('two configurations are given: by --configuration, and without a name');
       const workspace = await workspaceOf(context, service, flags);
-      const configuration = flags.configuration && (await upload(service, workspace, flags.configuration));
+      const files = given ?? flags.configuration;
+      const configuration = files && (await upload(service, workspace, files));
       const found = await service.create('runs', {
         type: 'runs',
         attributes: {
@@ -214,9 +216,7 @@ async function runOf(service: Remote, id: string): Promise<RemoteResource> {
 }
 
 async function upload(service: Remote, { id }: RemoteResource, file: string): Promise<string> {
-  const bytes = statSync(file).isDirectory() ? await packed(file) : readFileSync(file);
-  if (bytes[0] !== 0x1f || bytes[1] !== 0x8b)
-    throw new Problem(`${file} is neither a folder nor a gzip tar: tar --create --gzip`, exitCodes.file);
+  const bytes = await archiveAt(file);
   const found = await service.create(`workspaces/${id}/configuration-versions`, {
     type: 'configuration-versions',
     attributes: { 'auto-queue-runs': false },
@@ -225,15 +225,6 @@ async function upload(service: Remote, { id }: RemoteResource, file: string): Pr
   if (typeof link !== 'string') throw new Problem('the answer names no link to upload to', exitCodes.refused);
   await service.upload(link, bytes);
   return found.id;
-}
-
-/** A folder as a gzip tar, by the tar of this system. */
-async function packed(folder: string): Promise<Buffer> {
-  const leftOut = ['.git', '.terraform'].map((name) => `--exclude=./${name}`);
-  const tar = spawn('tar', ['-czf', '-', '-C', folder, ...leftOut, '.'], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const [bytes, [code]] = await Promise.all([buffer(tar.stdout), once(tar, 'close')]);
-  if (code !== 0) throw new Problem(`${folder} could not be packed by tar`, exitCodes.file);
-  return bytes;
 }
 
 /** A run once it has ended, or waits for a decision. `look` says of each reading whether there was news. */
@@ -259,7 +250,8 @@ async function follow(context: Context, service: Remote, id: string): Promise<vo
     return log.print();
   });
   const status = String(attributes?.status);
-  context.output.note(`${id}: ${status}`);
+  const next = waiting.test(status) ? `; keystead run apply ${id} confirms it` : '';
+  context.output.note(`${id}: ${status}${next}`);
   if (failed.test(status)) context.exitWith(exitCodes.refused);
 }
 

@@ -50,7 +50,7 @@ export function StepUp({ methods: all, provider, mount, transport, onDone }: Ste
     <Dialog title="Confirm it is you" onClose={() => onDone(false)}>
       <form className="stack" onSubmit={(event) => void send(event)}>
         <p className="second">
-          Actions that cannot be undone, or that create lasting credentials, ask for this once every five minutes.
+          Asked at most every five minutes, before actions that cannot be undone or that create long-lived credentials.
         </p>
         {methods.length < 2 ? null : (
           <SelectField

@@ -53,7 +53,7 @@ output "top" { value = var.height }`;
     await page.waitForURL(/#text-its-heights$/);
     expect(await page.evaluate(() => (window as unknown as { harmed?: number }).harmed)).toBeUndefined();
     await page.getByText('No workspace used this module in its latest plan.').waitFor();
-    await page.getByLabel('Only workspaces that do not accept version').fill('2.0.0');
+    await page.getByLabel('Only workspaces whose constraint excludes version').fill('2.0.0');
     await page.getByRole('button', { name: 'Search', exact: true }).click();
     await page.getByText('No workspace that uses this module refuses 2.0.0.').waitFor();
     expect(await at.violations(page)).toEqual([]);

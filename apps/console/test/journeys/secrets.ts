@@ -462,6 +462,9 @@ describe('the console of the secrets service', () => {
     expect(((await own.json()) as { data: unknown }).data).toMatchObject({ policies: ['default'], creation_ttl: 1200 });
     await button(page, 'Done').click();
     await page.getByRole('definition').filter({ hasText: 'token-deckhand' }).waitFor();
+    const renewed = page.waitForResponse((answer) => answer.url().endsWith('/auth/token/renew-accessor'));
+    await button(page, 'Renew').click();
+    expect((await renewed).status()).toBe(200);
     expect(await page.content()).not.toContain(token);
     await page.getByRole('navigation').getByRole('link', { name: 'Tokens', exact: true }).first().click();
     const row = page.getByRole('row').filter({ hasText: 'token-deckhand' }).getByText('default');

@@ -20,6 +20,7 @@ import { TokenTable } from './token-table';
 const creation = 'auth/token/create';
 const lookUp = 'auth/token/lookup-accessor';
 const revocation = 'auth/token/revoke-accessor';
+const renewal = 'auth/token/renew-accessor';
 
 /** Tokens by their accessors: their details and how to revoke them. The token itself cannot be read. */
 export function Tokens() {
@@ -77,7 +78,7 @@ function TokenFacts({ accessor }: { readonly accessor: string }) {
   const change = useChange();
   const [ending, setEnding] = useState(false);
   const token = found.data;
-  const may = useMay([revocation]);
+  const may = useMay([revocation, renewal]);
   return (
     <div className="stack">
       <ErrorNotice error={found.error ?? change.error} />
@@ -92,6 +93,15 @@ function TokenFacts({ accessor }: { readonly accessor: string }) {
             <Link className="button" {...page('/access/view-as', { accessor })}>
               View as this token
             </Link>
+            <Button
+              busy={change.isPending}
+              {...(token.renewable
+                ? may({ path: renewal, capabilities: ['update'] })
+                : { forbidden: 'This token is not renewable.' })}
+              onClick={() => change.mutate({ method: 'POST', path: renewal, body: { accessor } })}
+            >
+              Renew
+            </Button>
             <Button
               kind="danger"
               {...(accessor === session.accessor

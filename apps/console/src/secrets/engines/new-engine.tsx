@@ -71,7 +71,7 @@ function Enable({ kind }: { readonly kind: 'secret' | 'auth' }) {
             value={given.path}
             onChange={set('path')}
             placeholder={type}
-            hint="The path of its API."
+            hint="Requests to this engine begin with this path."
           />
           {type === 'kv' ? (
             <SelectField

@@ -27,6 +27,13 @@ const reasons: ReadonlyMap<string, string> = new Map([
   ['pagination', 'the rule asks for smaller pages'],
 ]);
 
+/** The command line for the same question; `policy explain` asks only about tokens. */
+function commandFor({ path = 'PATH', operation = 'read', accessor, policies }: ExplainSearch): string {
+  if (policies) return `keystead write sys/policies/explain path=${path} operation=${operation} policies=${policies}`;
+  const flags = [operation === 'read' ? '' : `-operation=${operation} `, accessor ? `-accessor=${accessor} ` : ''];
+  return `keystead policy explain ${flags.join('')}${path}`;
+}
+
 /** Whose rights are in question. */
 type Whose = 'own' | 'policies' | 'accessor';
 
@@ -123,7 +130,7 @@ export function Explain() {
         <Answer explanation={ask.data} path={search.path ?? ''} operation={search.operation ?? 'read'} />
       )}
       {asked === undefined ? null : <WhoMay path={asked.path!} operation={asked.operation ?? 'read'} />}
-      <SameBy api="POST /v1/sys/policies/explain" command={`keystead policy explain ${search.path ?? 'PATH'}`} />
+      <SameBy api="POST /v1/sys/policies/explain" command={commandFor(search)} />
     </div>
   );
 }

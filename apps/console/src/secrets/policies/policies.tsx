@@ -36,13 +36,13 @@ export function Policies() {
                 {name === 'root' ? (
                   <>
                     <span>root</span>
-                    <span className="second small">may do everything; it has no text</span>
+                    <span className="second small">allows everything; it has no rules</span>
                   </>
                 ) : (
                   <>
                     <Link {...policyPage(name)}>{name}</Link>
                     {name === 'default' ? (
-                      <span className="second small">for every token unless it asks not to</span>
+                      <span className="second small">added to every token, unless it is created without it</span>
                     ) : null}
                   </>
                 )}

@@ -39,7 +39,8 @@ export function WhoMay({ path, operation }: { readonly path: string; readonly op
         </Button>
       </div>
       <p className="second small">
-        Policies, groups and entities of this namespace. Tokens with other policies may do more.
+        Policies, groups and entities of this namespace. An entity is listed if its own policies allow it; policies that
+        its login adds are not counted.
       </p>
       <ErrorNotice error={ask.error} />
       {found === undefined ? null : (

@@ -146,7 +146,7 @@ function Invite({ organization, onClose }: { readonly organization: string; read
     >
       {typeof link === 'string' ? (
         <ShownOnce name={`Invitation of ${invited}`} value={asOpened(link)} onClose={invite.reset}>
-          Send them this link: it creates an account, or accepts with their existing one.
+          Send them this link. They accept with their account, or create one.
         </ShownOnce>
       ) : null}
       {invite.isSuccess && typeof link !== 'string' ? <p>{invited} has an account here, and is in.</p> : null}

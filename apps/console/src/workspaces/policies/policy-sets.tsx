@@ -2,6 +2,7 @@ import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import type { Resource } from '../../api/workspaces';
 import { Badge } from '../../design/badge';
 import { Copied } from '../../design/copy';
+import { counted } from '../../design/counted';
 import { CheckField, TextField } from '../../design/field';
 import { FormDialog, SettingsForm } from '../../design/form';
 import { Notice } from '../../design/notice';
@@ -31,8 +32,8 @@ const reach = ({ global, 'tag-selectors': selectors, ...counts }: PolicySet['att
       `${not ? 'not ' : ''}${key}${value === null ? '' : `=${value}`}`,
   );
   return [
-    `${counts['workspace-count']} workspaces`,
-    `${counts['project-count']} projects`,
+    counted(counts['workspace-count'], 'workspace'),
+    counted(counts['project-count'], 'project'),
     ...(tags.length === 0 ? [] : [`tags ${tags.join(', ')}`]),
   ].join(', ');
 };

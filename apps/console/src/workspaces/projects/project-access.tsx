@@ -57,9 +57,7 @@ export function ProjectAccess({
         query={grants}
         outline={2}
         empty={
-          <Empty>
-            No team has been given access: only owners, and teams with rights over all projects, see this one.
-          </Empty>
+          <Empty>No team has access yet. Only owners and teams with access to all projects can see this project.</Empty>
         }
         columns={[
           {

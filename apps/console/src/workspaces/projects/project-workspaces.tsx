@@ -104,8 +104,8 @@ export function ProjectWorkspaces({ project, organization }: ProjectProps) {
             <Empty>No workspace of this project matches these filters.</Empty>
           ) : (
             <Empty action={<NewWorkspace org={organization} within={project} />}>
-              This project has no workspaces that you may see. A workspace has the state, the variables and the runs of
-              one configuration.
+              You can see no workspaces in this project. A workspace has the state, the variables and the runs of one
+              configuration.
             </Empty>
           )
         }

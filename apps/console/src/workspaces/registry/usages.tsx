@@ -58,7 +58,7 @@ export function Usages({
     <section className="stack-tight" aria-labelledby="usages">
       <h2 id="usages">Used by</h2>
       <SearchBox
-        label="Only workspaces that do not accept version"
+        label="Only workspaces whose constraint excludes version"
         value={breaks}
         onSearch={(version) => setFilters({ breaks: version })}
       />

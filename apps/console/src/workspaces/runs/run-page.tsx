@@ -136,7 +136,9 @@ function Body({
       <RunProblems run={run} logs={logs} />
       <RunChecks id={run.id} />
       {run.actions['is-confirmable'] && !run['plan-only'] ? (
-        <Notice tone="amber">The plan waits for someone who may apply it to confirm it.</Notice>
+        <Notice tone="amber">
+          You cannot apply this plan. It waits until someone with apply permission confirms it.
+        </Notice>
       ) : null}
       {run['plan-only'] && isPlanned ? (
         <Notice>

@@ -45,7 +45,7 @@ export function Settings() {
 
 const flags = [
   ['allow-force-delete-workspaces', 'Workspaces that manage resources may be deleted', undefined],
-  ['user-tokens-enabled', 'User API tokens have access', 'Otherwise only team tokens do.'],
+  ['user-tokens-enabled', 'Allow API tokens of users', 'If not, only tokens of teams work in this organization.'],
   ['speculative-plan-management-enabled', 'Cancel speculative plans of outdated commits', undefined],
   ['aggregated-commit-status-enabled', 'One commit status for all workspaces', undefined],
   [

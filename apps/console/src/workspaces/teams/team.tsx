@@ -96,7 +96,7 @@ function Tokens({ team }: { readonly team: TeamResource }) {
           making={making}
           action="Create token"
           forbidden={forbidden}
-          hint="A token without a description replaces the existing one without."
+          hint="A team has one token without a description: creating another replaces it."
         />
       )}
     </section>

@@ -1,6 +1,7 @@
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import type { Resource } from '../../api/workspaces';
 import { Badge } from '../../design/badge';
+import { counted } from '../../design/counted';
 import { ErrorNotice } from '../../design/error-notice';
 import { CheckField, TextField } from '../../design/field';
 import { FormDialog } from '../../design/form';
@@ -16,7 +17,7 @@ import { VariableDialog, variablesOfSet } from '../workspace/variable-dialog';
 type VariableSet = Resource<'VarsetsResource'>;
 
 const reach = ({ global, 'workspace-count': workspaces, 'project-count': projects }: VariableSet['attributes']) =>
-  global ? 'every workspace' : `${workspaces} workspaces, ${projects} projects`;
+  global ? 'every workspace' : `${counted(workspaces, 'workspace')}, ${counted(projects, 'project')}`;
 
 /** The variable sets of an organization. */
 export function VariableSets() {
@@ -170,7 +171,7 @@ export function VariableSetPage() {
       <ResourceTable
         label="Variables of the set"
         query={variables}
-        empty={<Empty action={create}>Its variables reach the runs of its workspaces. There are none yet.</Empty>}
+        empty={<Empty action={create}>No variables yet. Runs of the workspaces of this set get its variables.</Empty>}
         columns={[
           { head: 'Key', cell: ({ attributes }) => <code>{attributes.key}</code> },
           { head: 'Category', className: 'tight', cell: ({ attributes }) => attributes.category },

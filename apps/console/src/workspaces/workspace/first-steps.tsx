@@ -44,8 +44,9 @@ export function FirstSteps({ org, ws }: { readonly org: string; readonly ws: str
         ) : (
           <li>
             <p>
-              The tool looks for services only by https, and this one is reached without. A file <code>{file}</code>{' '}
-              next to the configuration tells it where; put <Link to="/account">a token of yours</Link> in:
+              The tool discovers services only over HTTPS, and this service has no HTTPS here. A file{' '}
+              <code>{file}</code> next to the configuration tells it where; put{' '}
+              <Link to="/account">a token of yours</Link> in:
             </p>
             <Lines text={settingsOf(host, `${origin}/api/v2/`)} what="settings of the tool" />
             <Command text={`export TF_CLI_CONFIG_FILE=$PWD/${file}`} />

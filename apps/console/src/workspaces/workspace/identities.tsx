@@ -22,7 +22,7 @@ export function Identities({ id }: { readonly id: string }) {
   return (
     <section className="stack-tight">
       <h2>Identities</h2>
-      <p className="second">Token claims of this workspace’s runs, for trust policies.</p>
+      <p className="second">The claims in the identity tokens of this workspace’s runs. Use them in trust policies.</p>
       {problems.map((problem) => (
         <Notice key={problem} tone="amber">
           {problem}

@@ -39,7 +39,7 @@ export function Overview() {
             <Readme text={readme?.attributes['raw-markdown']} />
           </div>
           <aside>
-            <Facts workspace={workspace} project={project?.attributes.name} />
+            <Facts org={org} workspace={workspace} project={project} />
           </aside>
         </div>
       )}
@@ -215,7 +215,15 @@ function Resources({ workspace }: { readonly workspace: Workspace }) {
   );
 }
 
-function Facts({ workspace, project }: { readonly workspace: Workspace; readonly project: string | undefined }) {
+function Facts({
+  org,
+  workspace,
+  project,
+}: {
+  readonly org: string;
+  readonly workspace: Workspace;
+  readonly project: { readonly id: string; readonly attributes: { readonly name: string } } | undefined;
+}) {
   const all = workspace.attributes;
   return (
     <section className="stack-tight">
@@ -226,7 +234,15 @@ function Facts({ workspace, project }: { readonly workspace: Workspace; readonly
           <Copied text={workspace.id} what="workspace id" />
         </dd>
         <dt>Project</dt>
-        <dd>{project ?? '–'}</dd>
+        <dd>
+          {project === undefined ? (
+            '–'
+          ) : (
+            <Link to={`/organizations/${encodeURIComponent(org)}/projects/${project.id}`}>
+              {project.attributes.name}
+            </Link>
+          )}
+        </dd>
         <dt>Execution mode</dt>
         <dd>{all['execution-mode']}</dd>
         <dt>Terraform</dt>

@@ -71,7 +71,7 @@ export const roleGroups = ({ making: chosen }: FormRecord) =>
           placeholder: 'shop',
           hint: 'Press Enter after each; * allows any.',
         },
-        { name: 'token_default_ttl', label: 'Token default TTL', as: 'ttl', hint: 'For requests that name none.' },
+        { name: 'token_default_ttl', label: 'Token default TTL', as: 'ttl', hint: 'Used if a request names no TTL.' },
         { name: 'token_max_ttl', label: 'Token maximum TTL', as: 'ttl' },
       ],
     },

@@ -1,5 +1,6 @@
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
+import { counted } from '../../../design/counted';
 import { Form } from '../../../design/form';
 import { Notice } from '../../../design/notice';
 import { useMay } from '../../may';
@@ -15,8 +16,6 @@ interface Imported {
     readonly existing_keys: readonly string[] | null;
   };
 }
-
-const counted = (count: number, one: string) => `${count} ${one}${count === 1 ? '' : 's'}`;
 
 /** Imports CA certificates, with their keys or without. */
 export function ImportCa({ mount }: { readonly mount: string }) {

@@ -34,7 +34,7 @@ const advancedFlags: readonly FlagRow[] = [
   ['require_cn', 'Require a common name'],
   ['enforce_hostnames', 'Names must be hostnames'],
   ['no_store', 'Do not store certificates: they are not listed and cannot be revoked'],
-  ['generate_lease', 'Give certificates a lease, whose end revokes them'],
+  ['generate_lease', 'Give each certificate a lease; it is revoked when the lease ends'],
 ];
 
 /** A page that creates a role. */
@@ -142,7 +142,7 @@ export function RoleForm({
         <p className="small second">This allows {allowedBy(role)}.</p>
       </fieldset>
       {ttl('max_ttl', 'Maximum TTL', 'No certificate of this role is valid for longer.')}
-      {ttl('ttl', 'Default TTL', 'For requests that name none.', wrongTtl)}
+      {ttl('ttl', 'Default TTL', 'Used if a request names no TTL.', wrongTtl)}
       <SelectField
         label="Key type"
         value={key}
@@ -151,7 +151,7 @@ export function RoleForm({
           set({ key_type, key_bits: Number(bits) });
         }}
         options={keys}
-        hint="Of the keys that are created, and of those in requests (CSR)."
+        hint="The type of new keys, and the only one accepted in requests (CSR)."
       />
       <fieldset className="stack-tight">
         <legend>Certificates are for</legend>

@@ -49,7 +49,7 @@ const defaultUser: FieldRow = {
   name: 'default_user',
   label: 'Default user',
   placeholder: 'deploy',
-  hint: 'For requests that name none.',
+  hint: 'Used if a request names none.',
 };
 
 const otpGroups = [
@@ -79,7 +79,7 @@ const caGroups = [
       listed('allowed_domains', 'Allowed domains', 'example.com', 'Of host certificates; * allows any.'),
       check('allow_subdomains', 'Allow subdomains'),
       check('allow_bare_domains', 'Allow bare domains'),
-      { name: 'ttl', label: 'TTL', as: 'ttl', hint: 'For requests that name none.' },
+      { name: 'ttl', label: 'TTL', as: 'ttl', hint: 'Used if a request names no TTL.' },
       { name: 'max_ttl', label: 'Maximum TTL', as: 'ttl' },
     ],
   },
