@@ -35,13 +35,17 @@ const hasLines = (text: string): boolean => /[\r\n]/.test(text);
 const withBreaksOf = (before: string, text: string): string =>
   before.includes('\r\n') ? text.replace(/\r?\n/g, '\r\n') : text;
 
+/** A mask hides line breaks, of which one at the end is often a mistake. */
+const linesOf = (count: number, text: string): string =>
+  `${count} lines${text.endsWith('\n') ? ', and the last is empty' : ''}.`;
+
 /**
  * A text field with one line or, with `rows`, several. If several lines are pasted into it, it becomes a text area,
  * so that no line break is lost.
  */
 export function TextField({
   label,
-  hint,
+  hint: given,
   error,
   value,
   onChange,
@@ -51,7 +55,9 @@ export function TextField({
   ...rest
 }: TextFieldProps) {
   const id = useId();
-  const lines = hasLines(value) ? Math.min(12, value.split('\n').length) : 1;
+  const count = hasLines(value) ? value.split('\n').length : 1;
+  const lines = Math.min(12, count);
+  const hint = masked && count > 1 ? linesOf(count, value) : given;
   const change = (text: string) => onChange(withBreaksOf(value, text));
   const paste = (event: ClipboardEvent<HTMLInputElement>) => {
     const pasted = event.clipboardData.getData('text');

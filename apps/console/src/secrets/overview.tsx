@@ -209,7 +209,7 @@ export function Overview() {
             ) : null}
             <dt>Expires</dt>
             <dd>
-              <Time at={session['expires-at']} />, or unused <Time at={session['idle-ends-at']} />
+              <Time at={session['expires-at']} />; <Time at={session['idle-ends-at']} /> if it is not used
             </dd>
           </dl>
         </section>

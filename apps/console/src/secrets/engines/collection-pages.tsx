@@ -135,7 +135,7 @@ export function CollectionRecord({ mount, collection, name }: CollectionProps & 
     }
   };
   const { basics, advanced } = groupsOf(fields);
-  const shared = { typed: typed ?? {}, onChange: setTyped };
+  const shared = { typed: typed ?? {}, ofMethod: mount.startsWith('auth/'), onChange: setTyped };
   if (stored.error) return <ErrorNotice error={stored.error} onRetry={() => void stored.refetch()} />;
   if (typed === undefined) return <Skeleton rows={6} />;
   return (
@@ -244,10 +244,13 @@ function Actions({
 function RecordFields({
   fields,
   typed,
+  ofMethod,
   onChange,
 }: {
   readonly fields: readonly Field[];
   readonly typed: Typed;
+  /** Policies of auth methods are our own; those of engines belong to other systems. */
+  readonly ofMethod: boolean;
   readonly onChange: (typed: Typed) => void;
 }) {
   return fields.map((field) => {
@@ -256,7 +259,7 @@ function RecordFields({
     const change = (text: string) => onChange({ ...typed, [name]: text });
     const shared = { label: labelOf(name), hint: description, value, onChange: change };
     const usual = fallback === undefined || fallback === '' || typeof fallback === 'object' ? '' : String(fallback);
-    if (kind === 'list' && /^(token_|identity_)?policies$/.test(name)) {
+    if (ofMethod && kind === 'list' && /^(token_|identity_)?policies$/.test(name)) {
       const chosen = value.split(',').flatMap((one) => one.trim() || []);
       return (
         <PolicyPicker
