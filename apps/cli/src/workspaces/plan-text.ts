@@ -1,5 +1,5 @@
 import { exactJson } from '@keystead/envelope';
-import { type BlockSchema, type Change, indented, isEmpty, renderBlock, renderNamed, sameValue } from './plan-values';
+import { type BlockSchema, type Change, indented, renderBlock, renderNamed, sameValue } from './plan-values';
 
 interface ActionChange extends Change {
   readonly actions: readonly string[];
@@ -148,7 +148,7 @@ export function planText(plan: RedactedPlan): string {
 
 /** A plan without changes, or one that only takes over what changed outside. */
 function driftText({ resource_drift: drift = [], provider_schemas: schemas }: RedactedPlan): string {
-  const changed = drift.filter(({ change }) => !sameValue(change.before, change.after) || isEmpty(change.after));
+  const changed = drift.filter(({ change }) => !sameValue(change.before, change.after));
   const shown = changed.flatMap((resource) => resourceText(resource, schemas) ?? []);
   if (shown.length === 0)
     return [

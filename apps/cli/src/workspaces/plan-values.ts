@@ -54,7 +54,7 @@ const isBranch = (value: unknown): value is object =>
 const isObject = (value: unknown): value is Record<string, unknown> => isBranch(value) && !Array.isArray(value);
 const at = (value: unknown, key: string | number): unknown =>
   isBranch(value) ? (value as Record<string | number, unknown>)[key] : undefined;
-export const isEmpty = (value: unknown): boolean => value === undefined || value === null;
+const isEmpty = (value: unknown): boolean => value === undefined || value === null;
 export const sameValue = (one: unknown, other: unknown): boolean => canonical(one) === canonical(other);
 
 /** JSON with sorted names, for comparisons. */
@@ -99,9 +99,9 @@ function actionOf({ before, after, after_unknown: unknown }: Change): Action {
 
 export const indented = (lines: readonly string[]): string[] =>
   lines.map((line) => (line === '' ? line : `    ${line}`));
-const prefixed = (symbol: string, [first = '', ...rest]: readonly string[]): string[] => [
-  `  ${symbol} ${first}`,
-  ...rest,
+const marked = (action: Action, [first = '', ...rest]: readonly string[]): string[] => [
+  `  ${action} ${first}`,
+  ...indented(rest),
 ];
 const ended = (lines: readonly string[], end: string): string[] => [...lines.slice(0, -1), `${lines.at(-1)}${end}`];
 const plural = (count: number, name: string): string =>
@@ -175,7 +175,7 @@ function changedString(before: string, after: string): readonly string[] {
   const [from, to] = [jsonIn(before), jsonIn(after)];
   if (from !== undefined && to !== undefined && Array.isArray(from) === Array.isArray(to)) {
     const { lines } = render({ before: from, after: to }, {});
-    return ['jsonencode(', ...prefixed('~', lines).map((line, n) => (n === 0 ? line : `    ${line}`)), ')'];
+    return ['jsonencode(', ...marked('~', lines), ')'];
   }
   if (!before.includes('\n') && !after.includes('\n')) return [`${JSON.stringify(before)} -> ${JSON.stringify(after)}`];
   const [old, fresh] = [before, after].map((text) => text.replace(/\n$/, '').split('\n')) as [string[], string[]];
@@ -263,10 +263,7 @@ function listLines(change: Change, place: Place, all = false): string[] {
 /** Lines of elements: all of them, only the changed ones, or also the unchanged one before and after each change. */
 function elementLines(elements: readonly Rendered[], shows: 'all' | 'changed' | 'context'): string[] {
   const lines: string[] = [];
-  const show = ({ action, lines: own }: Rendered) => {
-    const [first = '', ...rest] = ended(own, ',');
-    lines.push(`  ${action} ${first}`, ...indented(rest));
-  };
+  const show = ({ action, lines: own }: Rendered) => lines.push(...marked(action, ended(own, ',')));
   let hidden: Rendered[] = [];
   let follows = false;
   const flush = (shown: number) => {

@@ -1,6 +1,7 @@
 import { RefreshCw } from 'lucide-react';
 import { useState } from 'react';
 import { Button } from '../../design/button';
+import { counted } from '../../design/counted';
 import { Dialog } from '../../design/dialog';
 import { FormDialog } from '../../design/form';
 import { Notice } from '../../design/notice';
@@ -29,7 +30,7 @@ export function RenewChosen({ chosen }: { readonly chosen: ReadonlySet<string> }
   const may = useMay([path]);
   const [asking, setAsking] = useState(false);
   if (chosen.size === 0) return null;
-  const what = `Renew ${chosen.size} ${chosen.size === 1 ? 'lease' : 'leases'}`;
+  const what = `Renew ${counted(chosen.size, 'lease')}`;
   return (
     <>
       <Button icon={RefreshCw} {...may({ path, capabilities: ['update'] })} onClick={() => setAsking(true)}>

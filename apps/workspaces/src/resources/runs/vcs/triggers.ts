@@ -80,32 +80,29 @@ export async function concerns(triggers: Triggers, files: readonly string[] | un
   return files.some((file) => prefixes.some((prefix) => isBelow(file, prefix)));
 }
 
-/** Those of some tags for which workspaces wait, by an expression that matches a part of their names. */
-export async function tagsOf<T extends { readonly name: string }>(
-  expression: string,
-  tags: readonly T[],
-): Promise<T[]> {
+/** The items that pass a test, in turns with other requests. */
+async function filtered<T>(items: readonly T[], passes: (item: T) => boolean): Promise<T[]> {
   const turn = turns();
-  const compiled = RE2JS.compile(expression);
   const found: T[] = [];
-  for (const tag of tags) {
-    if (compiled.matcher(tag.name).find()) found.push(tag);
+  for (const item of items) {
+    if (passes(item)) found.push(item);
     await turn();
   }
   return found;
 }
 
+/** The tags for which workspaces wait, by an expression that matches a part of their names. */
+export async function tagsOf<T extends { readonly name: string }>(
+  expression: string,
+  tags: readonly T[],
+): Promise<T[]> {
+  const compiled = RE2JS.compile(expression);
+  return filtered(tags, ({ name }) => compiled.matcher(name).find());
+}
+
 /** The workspaces that wait for a tag. */
-export async function waitingFor<T extends { readonly vcsTagsRegex: string | null }>(
+export const waitingFor = <T extends { readonly vcsTagsRegex: string | null }>(
   tag: string,
   workspaces: readonly T[],
-): Promise<T[]> {
-  const turn = turns();
-  const found: T[] = [];
-  for (const workspace of workspaces) {
-    const { vcsTagsRegex } = workspace;
-    if (vcsTagsRegex !== null && RE2JS.compile(vcsTagsRegex).matcher(tag).find()) found.push(workspace);
-    await turn();
-  }
-  return found;
-}
+): Promise<T[]> =>
+  filtered(workspaces, ({ vcsTagsRegex: regex }) => regex !== null && RE2JS.compile(regex).matcher(tag).find());
