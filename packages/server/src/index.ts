@@ -12,9 +12,18 @@ export { observe, type RequestMetrics } from './metrics';
 export { metricsOfAll } from './metrics-of-all';
 export { contentPolicy, endPage, pageGuards } from './page';
 export { onStop, runMain, runProcesses } from './processes';
-export { atPace, BodyAborted, BodyLate, BodyTooLarge, contentCoding, discardBody, readBody } from './read-body';
+export {
+  arrivedBody,
+  atPace,
+  BodyAborted,
+  BodyLate,
+  BodyTooLarge,
+  contentCoding,
+  discardBody,
+  readBody,
+} from './read-body';
 export { requestId, sentRequestId } from './request-id';
 export { labelRoute } from './route';
-export { JsonTooMuch, nextTurn, scanJson } from './scan-json';
+export { JsonTooMuch, nextTurn, scanJson, scanJsonAtOnce } from './scan-json';
 export { type ServeOptions, type Serving, serve } from './serve';
 export { surviveFailures } from './unhandled';

@@ -6,7 +6,7 @@ import request from 'supertest';
 import { createApp } from './app';
 import { createServer } from './create-server';
 import { listenOn } from './listen';
-import { atPace, BodyAborted, BodyLate, type BodyOptions, BodyTooLarge, readBody } from './read-body';
+import { arrivedBody, atPace, BodyAborted, BodyLate, type BodyOptions, BodyTooLarge, readBody } from './read-body';
 
 function echo(report: (outcome: unknown) => void = () => undefined, large?: BodyOptions['large']) {
   const app = createApp();
@@ -52,6 +52,51 @@ describe('readBody', () => {
       } as RequestInit);
       expect(response.status).toBe(413);
     } finally {
+      server.close();
+      server.closeAllConnections();
+    }
+  });
+
+  it('has a body at once if it came with its headers, and waits for one that did not', async () => {
+    const seen: (number | undefined)[] = [];
+    const app = createApp();
+    app.use(async (req, res) => {
+      await undefined;
+      const arrived = arrivedBody(req, 1000);
+      seen.push(arrived?.length);
+      res.send(arrived ?? (await readBody(req, { limit: 1000 })));
+    });
+    const server = createServer(app);
+    const port = await listenOn(server, { host: '127.0.0.1', port: 0 });
+    const socket = net.connect(port, '127.0.0.1');
+    const answered = (body: string) =>
+      new Promise<void>((resolve) => {
+        let text = '';
+        socket.on('data', function read(piece) {
+          text += piece;
+          if (!text.endsWith(`\r\n\r\n${body}`)) return;
+          socket.off('data', read);
+          resolve();
+        });
+      });
+    try {
+      const head = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n';
+      for (let times = 0; times < 3; times++) {
+        const together = answered('abcd');
+        socket.write(`${head}abcd`);
+        await together;
+      }
+      const apart = answered('efgh');
+      socket.write(`${head}ef`);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      socket.write('gh');
+      await apart;
+      socket.write(head.replace('4', '1001'));
+      socket.write('x'.repeat(1001));
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      expect(seen).toEqual([4, 4, 4, undefined, undefined]);
+    } finally {
+      socket.destroy();
       server.close();
       server.closeAllConnections();
     }

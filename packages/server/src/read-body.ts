@@ -62,10 +62,9 @@ const discardedBytes = 64 * 1024 * 1024;
  * so that the answer can be delivered.
  */
 export function readBody(req: IncomingMessage, { limit, large, pace = usualPace }: BodyOptions): Promise<Buffer> {
+  const arrived = arrivedBody(req, limit);
+  if (arrived !== undefined) return Promise.resolve(arrived);
   const announced = req.headers['content-length'];
-  if (announced === '0' || (announced === undefined && req.headers['transfer-encoding'] === undefined)) {
-    return Promise.resolve(nothing);
-  }
   if (announced !== undefined && Number(announced) > limit) {
     discardBody(req);
     return Promise.reject(new BodyTooLarge(limit));
@@ -76,6 +75,17 @@ export function readBody(req: IncomingMessage, { limit, large, pace = usualPace 
   }
   if (length !== undefined) return waited(req, large.turn).then(() => new BodyReader(length, pace).read(req, limit));
   return new BodyReader(undefined, pace).read(req, limit, large);
+}
+
+/**
+ * The body of a request, if nothing of it is missing: small bodies arrive with their headers, and waiting for events
+ * costs more than all else in reading them. Undefined if it must be waited for, or is larger than `limit`.
+ */
+export function arrivedBody(req: IncomingMessage, limit: number): Buffer | undefined {
+  const announced = req.headers['content-length'];
+  if (announced === '0' || (announced === undefined && req.headers['transfer-encoding'] === undefined)) return nothing;
+  const length = Number(announced);
+  return length === req.readableLength && length <= limit ? (req.read() as Buffer) : undefined;
 }
 
 /**

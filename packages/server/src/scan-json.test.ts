@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { type JsonTooMuch, scanJson } from './scan-json';
+import { type JsonTooMuch, scanJson, scanJsonAtOnce } from './scan-json';
 
 const limits = { values: 10, levels: 4 };
-const scanned = (text: string) =>
+const scanned = async (text: string) =>
   scanJson(Buffer.from(text), limits).then(
     () => 'fine',
     (error: JsonTooMuch) => error.bound,
@@ -49,6 +49,51 @@ describe('scanning JSON', () => {
     setImmediate(() => (yielded = true));
     await scanned('[1]');
     expect(yielded).toBe(false);
+  });
+
+  /** The depth and number of values of a text, character by character, without strings. */
+  function counted(text: string): { values: number; levels: number; numbers: boolean } {
+    const outside = text.replace(/"(?:[^"\\]|\\[\s\S])*(?:"|\\?$)/g, '');
+    let depth = 0;
+    let levels = 0;
+    for (const c of outside) {
+      if (c === '{' || c === '[') levels = Math.max(levels, ++depth);
+      else if (c === '}' || c === ']') depth--;
+    }
+    return { values: 1 + (outside.match(/[,{[]/g) ?? []).length, levels, numbers: /[-./0-9]/.test(outside) };
+  }
+
+  it('counts what a slower reading counts, in strings of every length and with any escapes', () => {
+    let seed = 7;
+    const random = (most: number) => {
+      seed = (seed * 48271) % 2147483647;
+      return seed % most;
+    };
+    const pieces = [
+      '"',
+      '"',
+      '\\',
+      '\\\\',
+      '\\"',
+      ',',
+      '[',
+      '{',
+      ']',
+      '7',
+      'x'.repeat(31),
+      'y'.repeat(33),
+      'z',
+      ' ',
+      'é',
+    ];
+    for (let round = 0; round < 3000; round++) {
+      const text = Array.from({ length: 1 + random(40) }, () => pieces[random(pieces.length)]).join('');
+      const bytes = Buffer.from(text);
+      const { values, levels, numbers } = counted(text);
+      expect([text, scanJsonAtOnce(bytes, { values, levels })]).toEqual([text, numbers]);
+      if (values > 1) expect(() => scanJsonAtOnce(bytes, { values: values - 1, levels })).toThrow('values');
+      if (levels > 0) expect(() => scanJsonAtOnce(bytes, { values, levels: levels - 1 })).toThrow('levels');
+    }
   });
 
   it('reports which limit is exceeded', async () => {

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { ExactNumber, mayBeInexact, parseExact } from '@keystead/envelope';
 import { Refusal } from '@keystead/refusal';
 import {
+  arrivedBody,
   BodyAborted,
   BodyLate,
   BodyTooLarge,
@@ -11,6 +12,7 @@ import {
   nextTurn,
   readBody,
   scanJson,
+  scanJsonAtOnce,
 } from '@keystead/server';
 import { type BodyBounds, type RequestFields, tooManyBytes, tooManyValues } from '../pipeline/request';
 
@@ -31,50 +33,65 @@ const noFields: RequestFields = { fields: {}, exact: false, bytes: 0, text: '' }
  * Reads the fields of a body, JSON or a form; waits for `turn` before it reads a large one. Throws `too-large` naming
  * the limit, `malformed`, `media-type`, `unavailable`, and `timeout` for a sender that is too slow.
  */
-export async function readFields(
+export function readFields(
   req: IncomingMessage,
   bounds: BodyBounds,
   turn: () => Promise<unknown>,
-): Promise<RequestFields> {
+): RequestFields | Promise<RequestFields> {
   const type = req.headers['content-type'] ?? '';
   if (req.method === 'PATCH') requireMergePatch(type);
   if (bounds.wholeBody?.only && mediaOf(type) !== bounds.wholeBody.media) {
     throw new Refusal('media-type', `Content-Type must be ${bounds.wholeBody.media}`);
   }
-  const bytes = await received(req, bounds, turn);
-  if (bytes.length === 0) return noFields;
-  if (contentCoding(req)) throw new Refusal('media-type', 'Content-Encoding: send the body as it is, not compressed');
-  if (bounds.wholeBody) {
-    return {
-      fields: { [bounds.wholeBody.field]: bytes.toString('base64') },
-      exact: false,
-      bytes: bytes.length,
-      text: bytes,
-    };
-  }
-  const { fields, exact } = isForm(type, bytes)
-    ? { fields: parseForm(bytes.toString('utf8'), bounds.values), exact: false }
-    : await readJson(bytes, bounds);
-  return { fields, exact, bytes: bytes.length, text: bytes };
+  // Usually there is nothing to wait for.
+  const arrived = arrivedBody(req, bounds.bytes);
+  if (arrived !== undefined) return fieldsIn(req, type, arrived, bounds);
+  return received(req, bounds, turn).then((bytes) => fieldsIn(req, type, bytes, bounds));
 }
 
-async function readJson(bytes: Buffer, { values }: BodyBounds): Promise<BodyFields> {
-  if (bytes.length > surelyHarmlessBytes) await lookOver(bytes, values);
-  if (bytes.length <= inStepsBytes) return parseJsonBody(bytes.toString('utf8'));
+function fieldsIn(
+  req: IncomingMessage,
+  type: string,
+  bytes: Buffer,
+  bounds: BodyBounds,
+): RequestFields | Promise<RequestFields> {
+  if (bytes.length === 0) return noFields;
+  if (contentCoding(req)) throw new Refusal('media-type', 'Content-Encoding: send the body as it is, not compressed');
+  const whole = (fields: RequestFields['fields'], exact: boolean) => ({
+    fields,
+    exact,
+    bytes: bytes.length,
+    text: bytes,
+  });
+  if (bounds.wholeBody) return whole({ [bounds.wholeBody.field]: bytes.toString('base64') }, false);
+  if (isForm(type, bytes)) return whole(parseForm(bytes.toString('utf8'), bounds.values), false);
+  if (bytes.length > inStepsBytes) return readInSteps(bytes, bounds).then(({ fields, exact }) => whole(fields, exact));
+  const mayHoldNumbers = bytes.length <= surelyHarmlessBytes || lookOver(bytes, bounds.values);
+  const { fields, exact } = parseJsonBody(bytes.toString('utf8'), mayHoldNumbers);
+  return whole(fields, exact);
+}
+
+async function readInSteps(bytes: Buffer, { values }: BodyBounds): Promise<BodyFields> {
+  const scanning = scanJson(bytes, { values, levels: maxNesting });
+  const mayHoldNumbers = await scanning.catch((error) => refuseMuch(error, values));
   await nextTurn();
   const text = bytes.toString('utf8');
   await nextTurn();
-  return parseJsonBody(text);
+  return parseJsonBody(text, mayHoldNumbers);
 }
 
-async function lookOver(bytes: Buffer, values: number): Promise<void> {
+function lookOver(bytes: Buffer, values: number): boolean {
   try {
-    await scanJson(bytes, { values, levels: maxNesting });
+    return scanJsonAtOnce(bytes, { values, levels: maxNesting });
   } catch (error) {
-    if (!(error instanceof JsonTooMuch)) throw error;
-    if (error.bound === 'values') throw tooManyValues(values);
-    throw new Refusal('malformed', `failed to decode JSON input: exceeded ${maxNesting} levels of nesting`);
+    return refuseMuch(error, values);
   }
+}
+
+function refuseMuch(error: unknown, values: number): never {
+  if (!(error instanceof JsonTooMuch)) throw error;
+  if (error.bound === 'values') throw tooManyValues(values);
+  throw new Refusal('malformed', `failed to decode JSON input: exceeded ${maxNesting} levels of nesting`);
 }
 
 async function received(req: IncomingMessage, { bytes }: BodyBounds, turn: () => Promise<unknown>): Promise<Buffer> {
@@ -123,8 +140,8 @@ const mayHoldHalves = /\\u[dD][89a-fA-F]/;
  * Reads a JSON object that was scanned before. Of duplicate keys the last one wins. Numbers keep their digits. Throws
  * `malformed`; the text quotes at most one character of the body, and names of fields.
  */
-function parseJsonBody(text: string): BodyFields {
-  const exact = mayBeInexact(text);
+function parseJsonBody(text: string, mayHoldNumbers: boolean): BodyFields {
+  const exact = mayHoldNumbers && mayBeInexact(text);
   const value = exact ? parseExactly(text) : parseNatively(text);
   if (value === null) return { fields: {}, exact: false };
   if (typeof value !== 'object' || Array.isArray(value) || value instanceof ExactNumber) {

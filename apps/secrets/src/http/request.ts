@@ -10,7 +10,7 @@ import {
   sentRequestId,
 } from '@keystead/server';
 import { maxPathLength, SentPath } from '../kernel/routing/sent-path';
-import type { BodyBounds, Request, RequestFields } from '../pipeline/request';
+import type { Request, RequestFields } from '../pipeline/request';
 import { isListing, type Verb } from '../sdk/call';
 import { pairFields } from './read-fields';
 
@@ -40,7 +40,7 @@ export function readRequest(
   req: IncomingMessage,
   target: Target,
   rules: RequestRules,
-  readBody: (bounds: BodyBounds) => Promise<RequestFields>,
+  readBody: NonNullable<Request['readBody']>,
   session?: PageSession,
 ): Request {
   const { query } = target;

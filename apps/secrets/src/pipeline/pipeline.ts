@@ -104,9 +104,12 @@ async function carryOut(kernel: Kernel, request: Request, advance: Advance, isOv
   kernel.quotas.check(usage, request);
   const bounds = boundsOf(match, token !== undefined);
   if (request.readBody) {
-    request.sent = await request.readBody(bounds);
-    // A body may take long to arrive, and the namespace may be locked in the meantime.
-    checkMatch({ ...match, namespace: kernel.namespaces.find(match.namespace.uuid) ?? match.namespace });
+    const reading = request.readBody(bounds);
+    if (reading instanceof Promise) {
+      request.sent = await reading;
+      // A body may take long to arrive, and the namespace may be locked in the meantime.
+      checkMatch({ ...match, namespace: kernel.namespaces.find(match.namespace.uuid) ?? match.namespace });
+    } else request.sent = reading;
   } else requireWithin(request.sent, bounds);
   const bearer = token && (await authenticate(kernel, token));
   const caller = bearer ? advance({ ...identified, bearer }) : identified;

@@ -94,7 +94,7 @@ export class RequestCall implements Call {
     this.path = match.below;
     this.params = match.params;
     this.written = match.spelling;
-    this.fields = match.operation?.freeform ? request.sent.fields : markSent(request.sent.fields);
+    this.fields = match.operation?.freeform ? request.sent.fields : markSent(request.sent);
     this.requestId = request.id;
     this.mfa = request.mfa;
     this.headOnly = request.headOnly;

@@ -28,7 +28,11 @@ export interface RequestFields {
   readonly bytes: number;
   /** The text or bytes behind `fields`. */
   readonly text: string | Uint8Array;
+  /** Set when they are first needed: a request becomes several calls, and all requests without a body share this. */
+  marks?: Marks;
 }
+
+type Marks = Readonly<Record<string, true | null>>;
 
 /** A request as the kernel knows it, without anything of HTTP. */
 export interface Request {
@@ -57,7 +61,7 @@ export interface Request {
   /** Body fields of writes, query fields of everything else; empty until the body has been read. */
   sent: RequestFields;
   /** Reads the body if it is within the limits; absent for verbs without a body. Throws refusals. */
-  readonly readBody: ((bounds: BodyBounds) => Promise<RequestFields>) | undefined;
+  readonly readBody: ((bounds: BodyBounds) => RequestFields | Promise<RequestFields>) | undefined;
   /** The version of the answer that the caller already has. */
   readonly ifNoneMatch: string | undefined;
   readonly address: string;
@@ -76,19 +80,12 @@ export interface Request {
   rateHeaders?: Readonly<Record<string, string>>;
 }
 
-type Marks = Readonly<Record<string, true | null>>;
-
-// A request becomes several calls, and all requests without a body share the same fields.
-const marks = new WeakMap<object, Marks>();
-
 /** Which fields were sent: null for those sent as null, true for all others. */
-export function markSent(fields: RequestFields['fields']): Marks {
-  let marked = marks.get(fields);
-  if (marked === undefined) {
-    marked = Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, value === null ? null : true]));
-    marks.set(fields, marked);
-  }
-  return marked;
+export function markSent(sent: RequestFields): Marks {
+  sent.marks ??= Object.fromEntries(
+    Object.entries(sent.fields).map(([name, value]) => [name, value === null ? null : true]),
+  );
+  return sent.marks;
 }
 
 /** For callers without a known token. Logins, key shares and wrapping tokens need no more. */

@@ -68,7 +68,7 @@ export async function handleWhileSealed(kernel: Kernel, request: Request): Promi
     path: matched.text,
     params: matched.params,
     input: kernel.inputs.parse(operation, fields, exact, undefined),
-    fields: markSent(fields),
+    fields: markSent(request.sent),
     fieldsText: () => JSON.stringify(fields),
     caller: { ...anonymous, address: request.address },
     requestId: request.id,

@@ -1,4 +1,5 @@
-import { type KeyObject, randomBytes, sign } from 'node:crypto';
+import { type KeyObject, sign } from 'node:crypto';
+import { publicRandom } from '../../sdk/public-random';
 import { refuse } from '../../sdk/refuse';
 import { signWithRsa } from '../../sdk/rsa-turns';
 import { publicBlob, type SshPublicKey } from './public-key';
@@ -35,12 +36,12 @@ export async function makeCertificate(content: CertificateContent, signer: KeyOb
   const { key, kind } = content;
   const [name, domain] = key.type.split('@');
   const type = `${name}-cert-v01@${domain ?? 'openssh.com'}`;
-  const serial = randomBytes(8);
+  const serial = publicRandom(8);
   // The encoded key without its type.
   const ofKey = key.blob.subarray(4 + key.type.length);
   const body = Buffer.concat([
     sized(type),
-    sized(randomBytes(32)),
+    sized(publicRandom(32)),
     ofKey,
     serial,
     narrow(kind === 'user' ? 1 : 2),

@@ -1,5 +1,6 @@
-import { createHmac, createSecretKey, type KeyObject, randomBytes, webcrypto } from 'node:crypto';
+import { createHmac, createSecretKey, type KeyObject, webcrypto } from 'node:crypto';
 import { isRefusal, Refusal } from '@keystead/refusal';
+import { publicRandom } from '../../sdk/public-random';
 import { refuse } from '../../sdk/refuse';
 import { rsaTurns } from '../../sdk/rsa-turns';
 import { open, seal } from './aead';
@@ -79,7 +80,7 @@ function nonceFor(
   plaintext: Buffer,
   associated: Buffer,
 ): Buffer {
-  if (!nonceKey) return randomBytes(nonceBytes);
+  if (!nonceKey) return publicRandom(nonceBytes);
   const keyOfAssociated = () => createSecretKey(createHmac('sha256', nonceKey).update(associated).digest());
   const key = associated.length === 0 ? nonceKey : keyOfAssociated();
   return createHmac('sha256', key).update(plaintext).digest().subarray(0, nonceBytes);
