@@ -144,18 +144,7 @@ export class RequestCall implements Call {
     const { attempts } = this.kernel;
     const rule = passwordRule(this.match.mount!.config.userLockout);
     if (!rule) return judge();
-    const password = this.passwordOf(subject);
-    return attempts.inTurn(password, async () => {
-      const attempt = await attempts.take(password, rule);
-      if (!attempt.allowed) return undefined;
-      const right = await judge().catch(async (error) => {
-        await attempts.giveBack(attempt);
-        throw error;
-      });
-      if (right === undefined) attempts.wrong(password, attempt);
-      else await attempts.succeed(attempt);
-      return right;
-    });
+    return attempts.check(this.passwordOf(subject), rule, judge);
   }
 
   async isLocked(subject: string): Promise<boolean> {

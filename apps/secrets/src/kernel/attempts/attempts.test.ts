@@ -78,6 +78,26 @@ describe('guesses', () => {
     }
   });
 
+  it('are forgotten for the next one although a right one is answered before, and a lock that it started has ended', async () => {
+    const who = guessed();
+    const right = async () => true;
+    for (let round = 0; round < 3; round += 1) {
+      await fail(who, 3);
+      expect(await Promise.all([attempts.check(who, rule, right), attempts.check(who, rule, right)])).toEqual([
+        true,
+        true,
+      ]);
+      expect(await attempts.check(who, rule, async () => undefined)).toBeUndefined();
+      await fail(who, 3);
+      expect(await attempts.check(who, rule, right)).toBe(true);
+      expect(await elsewhere.isLocked(who)).toBe(false);
+    }
+    const broken = () => Promise.reject(new Error('unreachable'));
+    for (let i = 0; i < 20; i += 1) await expect(attempts.check(who, rule, broken)).rejects.toThrow('unreachable');
+    for (let i = 0; i < 5; i += 1) await attempts.check(who, rule, async () => undefined);
+    expect(await attempts.check(who, rule, right)).toBeUndefined();
+  });
+
   it('keep a lock that another guess caused, regardless of how earlier ones end', async () => {
     const who = guessed();
     const early = await takeAttempt(who, rule);

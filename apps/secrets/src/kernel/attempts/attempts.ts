@@ -80,11 +80,29 @@ export class Attempts {
   }
 
   /**
-   * Guesses at one secret are checked one after another on this node. If many correct guesses arrive at once, for
-   * example when all instances of an application start, none of them reaches the limit because of the others.
+   * Counts a guess and checks it; undefined if it is wrong, or must not be checked. One for which the check fails does
+   * not count. Guesses at one secret are checked one after another on this node. If many correct guesses arrive at
+   * once, for example when all instances of an application start, none of them reaches the limit because of the others.
+   *
+   * After a right guess, the next one waits until earlier failures are forgotten, but its caller does not, unless the
+   * guess started a lock: that is ended first.
    */
-  inTurn<T>({ kind, subject }: Guessed, guess: () => Promise<T>): Promise<T> {
-    return this.line.stand(`${kind}/${subject}`, guess);
+  check<T>(guessed: Guessed, rule: GuessRule, judge: () => Promise<T | undefined>): Promise<T | undefined> {
+    return new Promise((resolve, reject) => {
+      const turn = async () => {
+        const attempt = await this.take(guessed, rule);
+        if (!attempt.allowed) return resolve(undefined);
+        const right = await judge().catch(async (error) => {
+          await this.giveBack(attempt);
+          throw error;
+        });
+        if (right === undefined) this.wrong(guessed, attempt);
+        if (right === undefined || attempt.locksUntilMs === 0) resolve(right);
+        if (right !== undefined) await this.succeed(attempt);
+        resolve(right);
+      };
+      this.line.stand(`${guessed.kind}/${guessed.subject}`, turn).catch(reject);
+    });
   }
 
   /** Counts a guess. The guess that reaches the limit starts the lock, and is the last that is checked. */
@@ -145,7 +163,7 @@ export class Attempts {
   }
 
   /** The secret was wrong: if this started a lock, it is counted and logged. */
-  wrong(guessed: Guessed, { locksUntilMs }: TakenAttempt): void {
+  private wrong(guessed: Guessed, { locksUntilMs }: TakenAttempt): void {
     if (locksUntilMs === 0) return;
     this.counts.locked++;
     this.log(
