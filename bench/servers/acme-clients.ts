@@ -2,10 +2,12 @@ import { execFileSync } from 'node:child_process';
 import { createHash, type KeyObject } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
+import { Agent, request } from 'node:http';
 import { AcmeClient, type AcmeReply } from '../../apps/secrets/test/acme-client';
 import { work } from './clients';
 
 const [directory, resolver, clients, seconds] = process.argv.slice(2) as [string, string, string, string];
+const ACCOUNTS = 4;
 const challengeAt = '_acme-challenge.';
 const proofs = new Map<string, string>();
 
@@ -15,9 +17,10 @@ async function main() {
   dns.on('message', (query, { port, address }) => dns.send(answerTo(query), port, address));
   dns.bind(Number(resolver.split(':')[1]), '127.0.0.1');
   await once(dns, 'listening');
-  // All use one account: a network may make 100 an hour.
-  const { key } = await new Client(directory).start();
-  const all = await Promise.all(Array.from({ length: Number(clients) }, (_, n) => orderer(`c${n}.example.com`, key)));
+  // A network may make 100 accounts an hour; the orders of one are decided one after the other.
+  const accounts = await Promise.all(Array.from({ length: ACCOUNTS }, () => new Client(directory).start()));
+  const names = Array.from({ length: Number(clients) }, (_, n) => `c${n}.example.com`);
+  const all = await Promise.all(names.map((name, n) => orderer(name, accounts[n % ACCOUNTS]!.key)));
   const figures = await work(all, Number(seconds));
   dns.close();
   console.log(JSON.stringify(figures));
@@ -34,11 +37,33 @@ class Client extends AcmeClient {
   }
 
   override async send(url: string, message: unknown): Promise<AcmeReply> {
-    const answer = await super.send(url, message);
+    const answer = await posted(url, JSON.stringify(message));
     this.next = answer.headers.get('replay-nonce') ?? undefined;
     if (answer.status >= 400) throw new Error(`${url}: ${answer.text}`);
     return answer;
   }
+}
+
+const agent = new Agent({ keepAlive: true });
+
+/** As `fetch`, which takes several times the processor time that the service shares with its clients. */
+function posted(url: string, message: string): Promise<AcmeReply> {
+  return new Promise((resolve, reject) => {
+    const headers = { 'Content-Type': 'application/jose+json', 'Content-Length': Buffer.byteLength(message) };
+    const sending = request(url, { method: 'POST', headers, agent }, (answer) => {
+      let text = '';
+      answer.setEncoding('utf8');
+      answer.on('data', (piece) => (text += piece));
+      answer.on('end', () => {
+        const body = answer.headers['content-type']?.includes('json') ? JSON.parse(text) : undefined;
+        const { location = '', 'replay-nonce': nonce } = answer.headers;
+        const shown = new Headers({ location, 'replay-nonce': String(nonce) });
+        resolve({ status: answer.statusCode!, body, text, headers: shown });
+      });
+    });
+    sending.on('error', reject);
+    sending.end(message);
+  });
 }
 
 /** A client for the account of a key; it repeats everything from the order to the certificate. */

@@ -1,5 +1,6 @@
 import { createHash, createHmac, createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 import { equalSecrets, isSigned, type JwtAlgorithm, keyFits } from '@keystead/auth';
+import { LRUCache } from 'lru-cache';
 import { isObject } from '../../../sdk/coerce';
 import { AcmeProblem, fail } from './problem';
 
@@ -71,8 +72,19 @@ export function readJwk(value: unknown): { readonly jwk: Jwk; readonly key: KeyO
   }
 }
 
+/** The keys of accounts that were used last; reading one costs as much as verifying a signature. */
+const keys = new LRUCache<string, KeyObject>({ max: 1000 });
+
 /** The public key of a stored JWK. */
-export const keyOf = (jwk: Jwk): KeyObject => createPublicKey({ key: jwk as JsonWebKey, format: 'jwk' });
+export function keyOf(jwk: Jwk): KeyObject {
+  const text = JSON.stringify(jwk);
+  let key = keys.get(text);
+  if (!key) {
+    key = createPublicKey({ key: jwk as JsonWebKey, format: 'jwk' });
+    keys.set(text, key);
+  }
+  return key;
+}
 
 /** The JWK thumbprint (RFC 7638). */
 export const thumbprintOf = (jwk: Jwk): string =>

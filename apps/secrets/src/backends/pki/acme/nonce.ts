@@ -1,19 +1,32 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
+import { publicRandom } from '../../../sdk/public-random';
 import type { Storage } from '../../../sdk/storage';
 import { fail } from './problem';
 
 const lifetimeMs = 3600_000;
 const entry = 'acme/nonce-key';
 const used = 'acme/used/';
-const parse = JSON.parse as (text: string) => { readonly key: string };
+interface NonceKey {
+  /** Base64. */
+  readonly key: string;
+}
+const parse = JSON.parse as (text: string) => NonceKey;
+/** Created once for each stored record. */
+const keys = new WeakMap<NonceKey, KeyObject>();
 
 /** Stores a nonce key for the mount, unless it has one. */
 export async function keepNonceKey(storage: Storage, key: Buffer): Promise<void> {
   if (!(await storage.read(entry, parse))) storage.put(entry, JSON.stringify({ key: key.toString('base64') }));
 }
 
-const codeOf = (key: string, content: Buffer): Buffer =>
-  createHmac('sha256', Buffer.from(key, 'base64')).update(content).digest().subarray(0, 16);
+function codeOf(settings: NonceKey, content: Buffer): Buffer {
+  let key = keys.get(settings);
+  if (!key) {
+    key = createSecretKey(Buffer.from(settings.key, 'base64'));
+    keys.set(settings, key);
+  }
+  return createHmac('sha256', key).update(content).digest().subarray(0, 16);
+}
 
 /**
  * A nonce: the time and a random number, with a MAC under the key of the mount. Every node can check one without a
@@ -24,8 +37,8 @@ export async function newNonce(storage: Storage, nowMs: number): Promise<string>
   if (!settings) return fail('serverInternal', 'config/acme must be written again');
   const content = Buffer.alloc(20);
   content.writeBigUInt64BE(BigInt(Math.floor(nowMs)));
-  randomBytes(12).copy(content, 8);
-  return Buffer.concat([content, codeOf(settings.key, content)]).toString('base64url');
+  publicRandom(12).copy(content, 8);
+  return Buffer.concat([content, codeOf(settings, content)]).toString('base64url');
 }
 
 /** A parsed nonce of a request. */
@@ -42,7 +55,7 @@ export async function readNonce(storage: Storage, text: unknown, nowMs: number):
   if (!settings || typeof text !== 'string' || !/^[\w-]{48}$/.test(text)) return unacceptable();
   const bytes = Buffer.from(text, 'base64url');
   const content = bytes.subarray(0, 20);
-  if (!timingSafeEqual(codeOf(settings.key, content), bytes.subarray(20))) return unacceptable();
+  if (!timingSafeEqual(codeOf(settings, content), bytes.subarray(20))) return unacceptable();
   const madeAtMs = Number(content.readBigUInt64BE());
   // Allow for clock differences between nodes.
   if (nowMs - madeAtMs > lifetimeMs || madeAtMs - nowMs > 60_000) return unacceptable();
