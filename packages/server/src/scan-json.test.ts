@@ -51,7 +51,7 @@ describe('scanning JSON', () => {
     expect(yielded).toBe(false);
   });
 
-  /** The depth and number of values of a text, character by character, without strings. */
+  /** Counts character by character, outside strings. */
   function counted(text: string): { values: number; levels: number; numbers: boolean } {
     const outside = text.replace(/"(?:[^"\\]|\\[\s\S])*(?:"|\\?$)/g, '');
     let depth = 0;
