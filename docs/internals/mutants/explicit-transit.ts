@@ -19,7 +19,7 @@ export const explicitOfTransit: Planted = {
   'E1.2': cipher(["item.associated_data ?? ''", "''"], ["decodeBase64(item.context ?? '')", "Buffer.from('any')"]),
   'E1.3': cipher(
     ['associated.length === 0 ? nonceKey : keyOfAssociated()', 'nonceKey'],
-    ["createHmac('sha256', key).update(plaintext).digest().subarray(0, nonceBytes)", 'randomBytes(nonceBytes)'],
+    ["createHmac('sha256', key).update(plaintext).digest().subarray(0, nonceBytes)", 'publicRandom(nonceBytes)'],
     [
       'key.convergent_encryption ? [cipherKey, createSecretKey(both.subarray(kind.keyBytes))] : [cipherKey]',
       '[cipherKey]',
