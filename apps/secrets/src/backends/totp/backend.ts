@@ -7,7 +7,7 @@ import { PageInput, pageOf } from '../../sdk/paging';
 import { path } from '../../sdk/path';
 import { refuse } from '../../sdk/refuse';
 import { data, empty, keys, missing } from '../../sdk/reply';
-import { deleteKey, findKey, listKeys, putKey, requireKey, schemeOf, spendCode } from './key';
+import { deleteKey, findKey, listKeys, putKey, readAhead, requireKey, schemeOf, spendCode } from './key';
 import { keyFields, requestedKey } from './requested-key';
 
 const keyListPath = path('keys', {
@@ -96,6 +96,8 @@ const codePath = path('code/:name', {
       const { digits } = await requireKey(storage, params.name);
       if (code === '') refuse('the code value is required');
       if (code.trim() !== code || Buffer.byteLength(code) !== digits) refuse('invalid number of digits for the code');
+      // While the guess is counted.
+      readAhead(storage, params.name);
       const right = await call.guess(params.name.toLowerCase(), () => spendCode(storage, params.name, code, nowMs));
       return data({ valid: right ?? false });
     },

@@ -55,6 +55,10 @@ export const schemeOf = ({ key, algorithm, digits, period }: TotpKey): CodeSchem
   periodSeconds: period,
 });
 
+/** Begins to read the used codes of a key, which are soon needed. A failure shows when they are. */
+export const readAhead = (storage: Storage, name: string): void =>
+  void storage.read(spentAt(name), parseSpent).catch(() => undefined);
+
 /** Validates a code and marks it as used on all nodes. Undefined if it is wrong; throws `invalid` if it was already used. */
 export async function spendCode(
   storage: Storage,
@@ -63,12 +67,14 @@ export async function spendCode(
   nowMs: number,
 ): Promise<true | undefined> {
   const counterOf = (key: TotpKey) => matchCounter(schemeOf(key), code, nowMs, key.skew);
-  if (counterOf(await requireKey(storage, name)) === undefined) return undefined;
+  const before = await requireKey(storage, name);
+  const counterBefore = counterOf(before);
+  if (counterBefore === undefined) return undefined;
   return storage.transaction(spentAt(name), async (tx) => {
     const spent = (await tx.read(spentAt(name), parseSpent)) ?? {};
     // Read the key again: it may have been replaced.
     const key = await requireKey(tx, name);
-    const counter = counterOf(key);
+    const counter = key === before ? counterBefore : counterOf(key);
     if (counter === undefined) return undefined;
     if (Object.hasOwn(spent, code)) refuse('code already used; wait until the next time period');
     const unexpired = Object.entries(spent).filter(([, untilMs]) => untilMs > nowMs);
