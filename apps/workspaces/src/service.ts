@@ -116,7 +116,7 @@ function consoleHost(config: Config, env: Environment, db: Database, log: Logger
 function showLag(registry: Registry | undefined, lag: ReplayLag | undefined): void {
   new Gauge({
     name: 'standby_lag_seconds',
-    help: 'How far the standby that this node reads from is behind; 0 if it reads from none.',
+    help: 'Lag of the standby that this node reads from; 0 if it does not read from a standby.',
     registers: registry ? [registry] : [],
     collect() {
       this.set((lag?.ms ?? 0) / 1000);

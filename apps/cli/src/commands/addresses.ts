@@ -44,7 +44,7 @@ export const addressCommands: readonly CommandSpec[] = [
     flags: {
       ...organizationFlag,
       '--limits <scope>': 'organization, all_agent_pools or selected_agent_pools; default: organization',
-      '--pool <id>': { help: 'of selected_agent_pools: one of them', repeatable: true },
+      '--pool <id>': { help: 'agent pool, for selected_agent_pools', repeatable: true },
       '--description <text>': 'what it is for',
     },
     examples: ['address create -organization=harbour office', 'address create -limits=all_agent_pools racks'],
@@ -67,7 +67,7 @@ export const addressCommands: readonly CommandSpec[] = [
   },
   {
     name: 'address add',
-    help: 'Add ranges to an address list. One that would leave out your own address is refused.',
+    help: 'Add ranges to an address list. A range that would lock out your own address is refused.',
     args: { ...named, '<ranges...>': 'for example 192.0.2.0/24' },
     flags: { ...organizationFlag, '--disabled': 'they limit no one yet', '--description <text>': 'what they are' },
     examples: ['address add -organization=harbour office 192.0.2.0/24'],

@@ -53,7 +53,7 @@ export const backupCommands: readonly CommandSpec[] = [
   },
   {
     name: 'backup drill',
-    help: 'Restore a backup into a new database, read all of it, decrypt some values, and remove that database.',
+    help: 'Restore a backup into a new database, read all of it, decrypt some values, and drop that database.',
     args: { '<file>': 'the backup; or a folder, here or s3://bucket/folder: then the newest of each service' },
     flags: {
       '--database-url <url>':
@@ -76,7 +76,7 @@ export const backupCommands: readonly CommandSpec[] = [
   },
   {
     name: 'backup restore',
-    help: 'Restore a backup into an empty database, and bring it up to this version.',
+    help: 'Restore a backup into an empty database and upgrade it to this version.',
     args: { '<file>': 'the backup, here or s3://bucket/folder/name.backup' },
     flags: {
       '--database-url <url>':

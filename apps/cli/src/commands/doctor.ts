@@ -15,7 +15,7 @@ interface DoctorFlags {
 export const doctorCommands: readonly CommandSpec[] = [
   {
     name: 'doctor',
-    help: 'Find the problems of this installation, the worst first, with what to do about each. Changes nothing.',
+    help: 'Find the problems of this installation, the worst first, and how to fix each. Changes nothing.',
     flags: {
       '--data <folder>': 'data folder of a running npm start: check its two databases',
     },

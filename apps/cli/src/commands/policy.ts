@@ -65,7 +65,7 @@ export const policyCommands: readonly CommandSpec[] = [
   },
   {
     name: 'policy fmt',
-    help: 'Format the text of a policy in its file; works without the service.',
+    help: 'Format the text of a policy in its file. Does not call the service.',
     args: { '<file>': 'the file; - formats standard input and prints it' },
     flags: {},
     examples: ['policy fmt readers.hcl'],
@@ -79,7 +79,7 @@ export const policyCommands: readonly CommandSpec[] = [
   },
   {
     name: 'policy delete',
-    help: 'Delete a policy; tokens that name it lose its rights.',
+    help: 'Delete a policy. Tokens that name it lose the permissions it grants.',
     args: { '<name>': 'the policy' },
     flags: {},
     examples: ['policy delete readers'],
@@ -90,10 +90,10 @@ export const policyCommands: readonly CommandSpec[] = [
   },
   {
     name: 'policy explain',
-    help: 'Explain why a token may or may not do something: the rule that decides, those that lost, and other obstacles.',
+    help: 'Explain why a token may or may not do something: the deciding rule, the rules it overrides, and other obstacles.',
     args: { '<path>': 'the path of the request', '[values...]': 'fields that the request would send, name=value' },
     flags: {
-      '--operation <name>': { help: 'what it would do: read, list, create, update, patch, delete', default: 'read' },
+      '--operation <name>': { help: 'operation: read, list, create, update, patch, delete', default: 'read' },
       '--accessor <accessor>': 'explain for the token with this accessor, not for yours',
       '--from <ip>': 'explain for this client address, not for yours',
     },

@@ -42,7 +42,7 @@ const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).dig
 export const registryCommands: readonly CommandSpec[] = [
   {
     name: 'registry publish',
-    help: 'Publish a version of a module; the module is created if there is none.',
+    help: 'Publish a version of a module. Creates the module if it does not exist.',
     args: { '<module>': 'NAME/PROVIDER', ...version, '<archive>': 'the folder of its files, or a gzip tar of them' },
     flags: { ...organizationFlag, '--commit <hash>': 'the commit that it comes from, as you say' },
     examples: ['registry publish -organization=harbour berth/aws 1.2.0 modules/berth'],
@@ -67,7 +67,7 @@ export const registryCommands: readonly CommandSpec[] = [
   },
   {
     name: 'registry verify',
-    help: 'Check the signed statement about a version of a module: its archive, who published it, and its commit.',
+    help: 'Verify the signed provenance of a module version: its archive, its publisher, and its commit.',
     args: { '<module>': 'NAMESPACE/NAME/PROVIDER', ...version },
     flags: {
       '--archive <file>': 'compare this file instead of what the registry gives out',
@@ -107,7 +107,7 @@ export const registryCommands: readonly CommandSpec[] = [
   },
   {
     name: 'registry try',
-    help: 'Plan the workspaces that use a module with another version of it, and say which of them fail.',
+    help: 'Plan all workspaces that use a module with another version of it, and report which plans fail.',
     args: { '<module>': 'NAME/PROVIDER', ...version },
     flags: organizationFlag,
     examples: ['registry try -organization=harbour berth/aws 2.0.0'],
@@ -146,7 +146,7 @@ export const registryCommands: readonly CommandSpec[] = [
   },
   {
     name: 'registry add-provider',
-    help: 'Publish a version of a provider, or mirror one of another registry, from the files of its release.',
+    help: 'Publish a version of a provider, or mirror one of another registry, from its release files.',
     args: {
       '<provider>': 'NAME of an own one, or HOST/NAMESPACE/NAME',
       ...version,
@@ -154,7 +154,7 @@ export const registryCommands: readonly CommandSpec[] = [
     },
     flags: {
       ...organizationFlag,
-      '--key <id>': { help: 'the GPG key of the organization that signed it', required: true },
+      '--key <id>': { help: 'the organization’s GPG key that signed the release', required: true },
       '--protocols <list>': 'plugin protocols, comma-separated; default: 5.0',
     },
     examples: [

@@ -45,9 +45,9 @@ export const tokenCommands: readonly CommandSpec[] = [
       '--ttl <duration>': 'lifetime, for example 30m',
       '--explicit-max-ttl <duration>': 'lifetime that no renewal exceeds',
       '--period <duration>': 'make the token periodic: every renewal gives this lifetime',
-      '--uses <n>': { help: 'how often it may be used', also: ['--use-limit'] },
+      '--uses <n>': { help: 'number of times that the token can be used', also: ['--use-limit'] },
       '--display-name <text>': 'name in logs and lists',
-      '--metadata <name=value>': { help: 'a remark', repeatable: true },
+      '--metadata <name=value>': { help: 'a key-value pair of the metadata', repeatable: true },
       '--type <type>': 'service or batch',
       '--role <name>': 'rules of a token role',
       '--entity-alias <name>': 'who it is for; with --role',
@@ -80,7 +80,7 @@ export const tokenCommands: readonly CommandSpec[] = [
   },
   {
     name: 'token lookup',
-    help: 'Show a token: yours, or another.',
+    help: 'Show a token: yours by default.',
     args: which,
     flags: { ...accessor, ...field },
     examples: ['token lookup', 'token lookup -accessor 8eWqE3c0'],
@@ -96,11 +96,11 @@ export const tokenCommands: readonly CommandSpec[] = [
   },
   {
     name: 'token renew',
-    help: 'Extend a token: yours, or another.',
+    help: 'Renew a token: yours by default.',
     args: which,
     flags: {
       ...accessor,
-      '--increment <duration>': { help: 'how long from now; the service may grant less', also: ['--i'] },
+      '--increment <duration>': { help: 'requested lifetime from now; the service may grant less', also: ['--i'] },
     },
     examples: ['token renew -increment=1h', 'token renew -accessor 8eWqE3c0'],
     async run(context, flags: OneFlags, tokenText?: string) {
@@ -116,7 +116,7 @@ export const tokenCommands: readonly CommandSpec[] = [
   },
   {
     name: 'token revoke',
-    help: 'Revoke a token with everything it created.',
+    help: 'Revoke a token and everything it created.',
     args: which,
     flags: {
       ...accessor,

@@ -98,7 +98,7 @@ export const transitCommands: readonly CommandSpec[] = [
   },
   {
     name: 'transit verify',
-    help: 'Check a signature; the exit code says whether it is valid.',
+    help: 'Verify a signature; the exit code says whether it is valid.',
     args: { '<key>': 'name of the key', '<signature>': 'the signature, as printed by `transit sign`', '[file]': file },
     flags: hashed,
     examples: ['transit verify releases vault:v1:MEUC… app.tar.gz'],

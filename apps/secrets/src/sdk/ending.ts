@@ -7,7 +7,9 @@ import { PageInput, pageOf } from './paging';
 export const EndingInput = PageInput.extend({
   expires_within: duration()
     .optional()
-    .describe('Only what expires within this time, earliest first: at most `limit`, by default 100. Not with `after`.'),
+    .describe(
+      'List only what expires within this time, earliest first. Returns at most `limit` entries (default 100). Cannot be combined with `after`.',
+    ),
 });
 
 /** What expires in a range of time, earliest first. */

@@ -7,8 +7,8 @@ import { missing, type Reply } from './reply';
  * answer.
  */
 export const PageInput = z.object({
-  after: string().optional().describe('List only what comes after this key.'),
-  limit: int().optional().describe('Maximum number of keys to list; all by default.'),
+  after: string().optional().describe('List only keys after this one.'),
+  limit: int().optional().describe('Maximum number of keys to list. Default: all.'),
 });
 
 /** The requested page of a listing; an empty `after` and a limit that is not positive mean all. */

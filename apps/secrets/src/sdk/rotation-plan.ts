@@ -9,19 +9,19 @@ import { timeText } from './time-text';
 /** The fields of a configuration that say when its root credential is replaced. */
 export const rotationFields = recordFields({
   rotation_period: [
-    duration().describe('Interval after which the root credential is replaced; not together with rotation_schedule.'),
+    duration().describe('Time between rotations of the root credential. Cannot be combined with rotation_schedule.'),
     0,
   ],
   rotation_schedule: [
-    string().describe('When the root credential is replaced: a cron line of five fields, in UTC.'),
+    string().describe('Cron schedule of rotations of the root credential, with five fields, in UTC.'),
     '',
   ],
   rotation_window: [
-    duration().describe('How long after each time of rotation_schedule it may be tried; at least 1h.'),
+    duration().describe('How long a rotation may start after each time of rotation_schedule; at least 1h.'),
     0,
   ],
   disable_automated_rotation: [
-    bool().describe('Pauses the rotation of the root credential and keeps its settings.'),
+    bool().describe('Pause automatic rotation of the root credential. Its settings are kept.'),
     false,
   ],
 });

@@ -62,7 +62,7 @@ const Variables = z.object({
       return z.NEVER;
     })
     .describe(
-      'Whether the agent calls the Git hosts of connections that name its pool: true, false, or only the addresses of these hosts, separated by commas. Also as TFC_AGENT_REQUEST_FORWARDING.',
+      'Whether the agent calls the Git hosts of connections that name its pool: true, false, or only the addresses of certain hosts, separated by commas. Also as TFC_AGENT_REQUEST_FORWARDING.',
     ),
   AGENT_TRACES_URL: tracesUrl,
   AGENT_TRACES_HEADERS: tracesHeaders('AGENT'),

@@ -22,7 +22,7 @@ export const loginPath = (trust: Trust) =>
     write: {
       summary: 'Verify the certificate of the connection, and issue a token.',
       input: z.object({
-        name: anyCase(string()).optional().describe('Name of the role; by default the first that matches.'),
+        name: anyCase(string()).optional().describe('Name of the role. Default: the first role that matches.'),
       }),
       judges: 'unguessable',
       async run(call) {

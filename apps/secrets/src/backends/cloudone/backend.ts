@@ -12,7 +12,7 @@ export const cloudone = (parts: CloudOneParts): Backend =>
     type: 'cloudone',
     outside: true,
     kind: 'auth',
-    summary: 'Logs in people and machines by a token of their cloud directory.',
+    summary: 'Logs in users and machines with a token of their cloud directory.',
     paths: [configPath(parts.defaults), roleListPath, rolePath, loginPath(parts)],
     async renewLogin(stored, { storage }) {
       const name = String(stored.internal.role);

@@ -17,7 +17,7 @@ import { userName } from './user-name';
 const CheckInput = z.object({
   role: string()
     .optional()
-    .describe('Check only the rights that this role needs; by default the rights for all roles.'),
+    .describe('Check only the permissions that this role needs. Default: the permissions for all roles.'),
 });
 const rightOutput = z.object({
   action: z.string(),
@@ -37,7 +37,7 @@ const CheckOutput = z.object({
 /** A dry run: which of the rights needed by roles and rotation the root credentials have. Decision 0023. */
 export const rootCheckPath = (cloud: CloudTwo) => {
   const check = operation({
-    summary: 'List the rights that the root credentials lack. Changes nothing at the provider.',
+    summary: 'List the permissions that the root credentials lack. Changes nothing at the provider.',
     input: CheckInput,
     output: CheckOutput,
     async run({ input, storage, nowMs, warn }: Call<object, z.output<typeof CheckInput>>) {
@@ -48,7 +48,7 @@ export const rootCheckPath = (cloud: CloudTwo) => {
     },
   });
   return path('config/root/check', {
-    summary: 'Checks the rights of the root credentials.',
+    summary: 'Checks the permissions of the root credentials.',
     read: check,
     write: check,
   });

@@ -18,12 +18,12 @@ const sessionNameLimit = 64;
 const defaultTtlSeconds = 3600;
 
 const CredsInput = z.object({
-  role_arn: string().optional().describe('Which role to assume; needed where the role allows several.'),
-  role_session_name: string().optional().describe('Name of the session; cut to 64 characters.'),
+  role_arn: string().optional().describe('ARN of the role to assume. Required if the role allows several.'),
+  role_session_name: string().optional().describe('Name of the session; truncated to 64 characters.'),
   ttl: announced(duration(), { default: `${defaultTtlSeconds}s` })
     .optional()
     .describe('Lifetime of short-lived credentials. The role’s default takes precedence over this field.'),
-  mfa_code: secretString().optional().describe('Code of the MFA device in the role; only for session_token.'),
+  mfa_code: secretString().optional().describe('Current code of the MFA device in the role; only for session_token.'),
 });
 type CredsCall = Call<{ readonly name: string }, z.output<typeof CredsInput>>;
 
@@ -31,7 +31,7 @@ const Output = z.object({
   access_key: z.string(),
   secret_key: z.string(),
   security_token: z.string().nullable(),
-  session_token: z.string().optional().describe('Newer name of the same field; only for temporary credentials.'),
+  session_token: z.string().optional().describe('Newer name of ttl; only for temporary credentials.'),
   arn: z.string().optional(),
   ttl: z.number().optional(),
   key_answers: z.boolean().optional(),
@@ -58,7 +58,7 @@ export function credsPaths(cloud: CloudTwo) {
     });
     const id = where === 'creds' ? 'generate-credentials' : 'generate-sts-credentials';
     return path(`${where}/:name`, {
-      summary: 'Credentials of the cloud provider, made from a role.',
+      summary: 'Credentials for the cloud provider, generated from a role.',
       spec: 'Cloud-provider engine',
       params: { name: 'name-at' },
       read: { ...issue, operationId: id },

@@ -34,7 +34,7 @@ export const rotateRootPath = (cloud: CloudTwo, tryForMs = 25_000) =>
     spec: 'Cloud-provider engine',
     write: {
       operationId: 'rotate-root-iam-credentials',
-      summary: 'Create a new root key, switch to it and delete the old one.',
+      summary: 'Create a new root key, start using it, and delete the old one.',
       output: z.object({ access_key: z.string() }),
       async run({ storage, nowMs, warn }) {
         const access_key = await rotateRoot(cloud, { storage, nowMs }, warn, tryForMs);

@@ -26,10 +26,10 @@ interface UserRecord {
 /** Creates a user. */
 export const credsPath = (databases: Databases, policies: PasswordPolicies) =>
   path('creds/:name', {
-    summary: 'Users of a database, created from a role.',
+    summary: 'Database users, created from a role.',
     params: { name: 'name-at' },
     read: {
-      summary: 'Create a user; it ends with its lease.',
+      summary: 'Create a user. It is dropped when its lease ends.',
       operationId: 'generate-credentials',
       output: z.object({ username: z.string(), password: z.string() }),
       async run({ params: { name: roleName }, storage, caller, mount, nowMs }) {

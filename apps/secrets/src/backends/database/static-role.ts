@@ -23,11 +23,11 @@ export const staticRoleListPath = namesPath('static-roles', staticRoles, {
 /** Reads, writes and deletes a static role. */
 export const staticRolePath = (parts: RotationParts) =>
   path('static-roles/:name', {
-    summary: 'A static role: a user whose password this service manages, with its rotation.',
+    summary: 'A static role: an existing user whose password this service manages and rotates.',
     params: { name: 'name-at' },
     stored: ({ params, storage }) => staticRoles.find(storage, params.name),
     read: {
-      summary: 'Read a static role, without the password.',
+      summary: 'Read a static role. The password is not shown.',
       operationId: 'read-static-role',
       output: z
         .object({ last_vault_rotation: z.string().optional() })
@@ -50,7 +50,7 @@ export const staticRolePath = (parts: RotationParts) =>
       },
     },
     write: {
-      summary: 'Take over a user and change its password at once, or change the fields sent.',
+      summary: 'Start managing a user and change its password at once, or change some fields of the static role.',
       operationId: 'write-static-role',
       update: 'merge',
       once: true,
@@ -82,7 +82,7 @@ export const staticRolePath = (parts: RotationParts) =>
       },
     },
     delete: {
-      summary: 'Stop managing a user; it keeps its present password.',
+      summary: 'Stop managing a user. The user keeps its current password.',
       operationId: 'delete-static-role',
       async run({ params, storage }) {
         await dueStatic.change(storage, params.name, () => null);
@@ -96,7 +96,7 @@ export const staticCredsPath = path('static-creds/:name', {
   summary: 'The password of a static role.',
   params: { name: 'name-at' },
   read: {
-    summary: 'Read user and password; there is no lease.',
+    summary: 'Read the user name and password. There is no lease.',
     operationId: 'read-static-role-credentials',
     output: z.object({
       username: z.string(),
@@ -125,10 +125,10 @@ export const staticCredsPath = path('static-creds/:name', {
 /** Rotates the password of a static role now. */
 export const rotateRolePath = (parts: RotationParts) =>
   path('rotate-role/:name', {
-    summary: 'The password of a static role.',
+    summary: 'Rotation of a static role’s password.',
     params: { name: 'name-at' },
     write: {
-      summary: 'Change the password of a static role now.',
+      summary: 'Rotate the password of a static role now.',
       operationId: 'rotate-static-role-credentials',
       async run(call) {
         const rotated = await rotateStatic(parts, call.params.name, call);

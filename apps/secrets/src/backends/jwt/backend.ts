@@ -16,7 +16,7 @@ export const jwt = (provider: OidcProvider): Backend =>
     type: 'jwt',
     outside: true,
     kind: 'auth',
-    summary: 'Logs in with a token that a known issuer signed, or by signing in at an OpenID provider.',
+    summary: 'Logs users in with a JWT of a trusted issuer, or at an OpenID provider.',
     paths: [
       configPath(provider.keys),
       roleListPath,

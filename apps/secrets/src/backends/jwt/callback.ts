@@ -22,16 +22,16 @@ const longestCode = 4096;
 const asPage = { media: ['application/json', 'text/html'], refusalMedia: 'text/html' } as const;
 
 const Input = z.object({
-  state: string().optional().describe('The state of the sign-in address.'),
-  code: secretString().optional().describe('The code from the provider.'),
-  client_nonce: secretString().optional().describe('The nonce of the beginning of the login.'),
+  state: string().optional().describe('The state from the authorization URL.'),
+  code: secretString().optional().describe('The authorization code from the provider.'),
+  client_nonce: secretString().optional().describe('The client_nonce that was sent when the login started.'),
   iss: string().optional().describe('The issuer, if the provider sends it.'),
-  error: string().optional().describe('Why the provider refused.'),
+  error: string().optional().describe('Error code of the provider, if it refused.'),
   error_description: string().optional().describe('The provider’s description of the error; not shown.'),
-  error_uri: string().optional().describe('The provider’s page about the error; not followed.'),
+  error_uri: string().optional().describe('The provider’s page about the error; not used.'),
   confirmation: secretString()
     .optional()
-    .describe('Confirms that this person began the login; with code=no_code, the value from the page of the form.'),
+    .describe('Confirms that the same user started the login. With code=no_code: the value from the form’s page.'),
 });
 type CallbackInput = z.output<typeof Input>;
 
@@ -51,7 +51,7 @@ const parameters = new Set([
 /** `oidc/callback`: the browser returns from the provider. Decision 0041. */
 export const callbackPath = (provider: OidcProvider) =>
   path('oidc/callback', {
-    summary: 'Where a login by browser ends.',
+    summary: 'The redirect URI of logins with a browser.',
     auth: 'none',
     read: {
       operationId: 'oidc-callback',
@@ -63,7 +63,7 @@ export const callbackPath = (provider: OidcProvider) =>
     },
     write: {
       operationId: 'oidc-callback-form-post',
-      summary: 'Accept the code that the provider sent by form; a call with code=no_code finishes the login.',
+      summary: 'Accept the form that the provider posts. A request with code=no_code then finishes the login.',
       judges: 'unguessable',
       ...asPage,
       input: Input,

@@ -13,10 +13,10 @@ import type { IssuerKeys } from './keys';
 /** Whose tokens are accepted. Decision 0041. */
 export const configPath = (keys: IssuerKeys) =>
   path('config', {
-    summary: 'Which issuer’s tokens are accepted, and how they are verified.',
+    summary: 'The trusted issuer, and how its JWTs are verified.',
     stored: ({ storage }) => config.find(storage),
     read: {
-      summary: 'Read the configuration, without the secret in it.',
+      summary: 'Read the configuration. The client secret is not shown.',
       output: configFields.output.omit({ oidc_client_secret: true }),
       async run({ storage }) {
         const stored = await config.find(storage);
@@ -26,7 +26,7 @@ export const configPath = (keys: IssuerKeys) =>
       },
     },
     write: {
-      summary: 'Configure the method; replaces everything. The keys are fetched once as a test.',
+      summary: 'Configure the method. Replaces the whole configuration. The keys are fetched once as a test.',
       update: 'replace',
       defaults: { ...configFields.defaults, skip_jwks_validation: false },
       input: configFields.input.extend({
@@ -55,7 +55,7 @@ export const configPath = (keys: IssuerKeys) =>
       },
     },
     delete: {
-      summary: 'Delete the configuration: logins stop. Existing tokens stay valid.',
+      summary: 'Delete the configuration. Logins fail from then on; existing tokens stay valid.',
       run({ storage }) {
         config.delete(storage);
         return empty;

@@ -17,17 +17,17 @@ import { findRole, type JwtRole } from './role';
 import { identityOf, withErrorPrefix } from './who';
 
 const LoginInput = z.object({
-  role: anyCase(string()).optional().describe('Name of the role; otherwise default_role of the configuration.'),
-  jwt: secretString().optional().describe('The signed token.'),
+  role: anyCase(string()).optional().describe('Name of the role. Default: default_role of the configuration.'),
+  jwt: secretString().optional().describe('The signed JWT.'),
 });
 
 /** Login with a signed token. Decision 0041. */
 export const loginPath = (keys: IssuerKeys) =>
   path('login', {
-    summary: 'Log in with a signed token.',
+    summary: 'Log in with a signed JWT.',
     auth: 'none',
     write: {
-      summary: 'Verify the token, check the role’s constraints, and issue a token.',
+      summary: 'Verify the JWT, check the role’s constraints, and issue a token.',
       input: LoginInput,
       judges: 'unguessable',
       async run({ input, storage, caller, nowMs, mount }) {

@@ -15,16 +15,16 @@ const waiting = new Set(['authorization_pending', 'slow_down']);
  */
 export const pollPath = (provider: OidcProvider) =>
   path('oidc/poll', {
-    summary: 'The result of a login that is finished elsewhere.',
+    summary: 'The result of a login that finishes on another device or page.',
     auth: 'none',
     write: {
       operationId: 'oidc-poll',
       summary:
-        'Ask for the token of a login by device or direct callback; 400 authorization_pending until the login is complete.',
+        'Get the token of a login by device or direct callback. 400 authorization_pending until the login is complete.',
       judges: 'unguessable',
       input: z.object({
-        state: string().optional().describe('The value from the answer that began the login.'),
-        client_nonce: secretString().optional().describe('The nonce of the beginning of the login.'),
+        state: string().optional().describe('The state from the response that started the login.'),
+        client_nonce: secretString().optional().describe('The client_nonce that was sent when the login started.'),
       }),
       async run(call) {
         const { input, storage, nowMs } = call;

@@ -27,14 +27,14 @@ import {
 const most = { secrets: 200, versions: 2000, bytes: 32 * 1024 * 1024 };
 
 const MoveInput = z.object({
-  from: string().optional().describe('The secret; or, with a slash at its end, the folder with everything below it.'),
+  from: string().optional().describe('The secret. Or, with a slash at the end, a folder with everything below it.'),
   to: string().optional().describe('The new path. For a folder, it also ends with a slash; / is the whole engine.'),
-  overwrite: bool().optional().describe('Replace existing secrets; by default the request is refused.'),
+  overwrite: bool().optional().describe('Replace existing secrets. By default the request is refused if one exists.'),
 });
 const CopyInput = MoveInput.extend({
   all_versions: bool()
     .optional()
-    .describe('Copy versions and metadata as well; by default only the newest value, as a new version.'),
+    .describe('Also copy versions and metadata. By default only the newest value is copied, as a new version.'),
 });
 const output = z.object({ secrets: z.array(z.object({ from: z.string(), to: z.string() })) });
 const auditClear = ['from', 'to', 'overwrite', 'all_versions', 'secrets'];

@@ -20,7 +20,7 @@ export const loginPath = (directory: Directory) =>
     summary: 'Logs in a user of the directory.',
     auth: 'none',
     write: {
-      summary: 'Log in with the password of the directory.',
+      summary: 'Log in with the user’s password in the directory.',
       input: z.object({ password: secretString().optional().describe('The password.') }),
       judges: 'password',
       async run(call) {

@@ -129,7 +129,7 @@ export const ocspPaths = [
       judges: 'nothing',
       wholeBody: { field: 'request', media: 'application/ocsp-request' },
       ...answered,
-      input: z.object({ request: string().optional().describe('The body: a request in DER.') }),
+      input: z.object({ request: string().optional().describe('The body: an OCSP request in DER.') }),
       run: (call) => reply(call, call.input.request ?? ''),
     },
   }),

@@ -10,22 +10,22 @@ import { checkUrls, filledUrls, hasUrls, noUrls, type UrlSet, urlRows } from './
 
 const urlFields = recordFields({
   ...urlRows,
-  enable_templating: [bool().describe('Fill in {{cluster_path}}, {{cluster_aia_path}} and {{issuer_id}}.'), false],
+  enable_templating: [bool().describe('Replace {{cluster_path}}, {{cluster_aia_path}} and {{issuer_id}}.'), false],
 });
 const mountUrls = single('config/urls', urlFields.input);
 
 /** URLs of the mount, for issuers without their own. */
 export const urlsPath = path('config/urls', {
-  summary: 'Addresses that certificates name.',
+  summary: 'URLs in certificates: issuer, CRL and OCSP.',
   stored: ({ storage }) => mountUrls.find(storage),
   read: {
-    summary: 'Read the addresses that certificates name.',
+    summary: 'Read the URLs in certificates.',
     operationId: 'read-urls-configuration',
     output: urlFields.output,
     run: async ({ storage }) => data((await mountUrls.find(storage)) ?? urlFields.defaults),
   },
   write: {
-    summary: 'Set the addresses that certificates name.',
+    summary: 'Set the URLs in certificates.',
     operationId: 'configure-urls',
     update: 'merge',
     defaults: urlFields.defaults,
@@ -42,23 +42,23 @@ export const urlsPath = path('config/urls', {
 });
 
 const clusterFields = recordFields({
-  path: [string().describe('Address of this mount, for templates.'), ''],
-  aia_path: [string().describe('Address of this mount for certificates and lists, which may be without TLS.'), ''],
+  path: [string().describe('URL of this mount, for templates.'), ''],
+  aia_path: [string().describe('URL of this mount for certificates and CRLs; may use http.'), ''],
 });
 const cluster = single('config/cluster', clusterFields.input);
 
 /** External URLs of the mount. */
 export const clusterPath = path('config/cluster', {
-  summary: 'Addresses of this mount.',
+  summary: 'The URL of this mount.',
   stored: ({ storage }) => cluster.find(storage),
   read: {
-    summary: 'Read the addresses of this mount.',
+    summary: 'Read the URL of this mount.',
     operationId: 'read-cluster-configuration',
     output: clusterFields.output,
     run: async ({ storage }) => data((await cluster.find(storage)) ?? clusterFields.defaults),
   },
   write: {
-    summary: 'Set the addresses of this mount.',
+    summary: 'Set the URL of this mount.',
     operationId: 'configure-cluster',
     update: 'merge',
     defaults: clusterFields.defaults,

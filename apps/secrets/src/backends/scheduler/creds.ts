@@ -13,10 +13,10 @@ import { tokenName } from './token-name';
 /** Tokens created on demand. Spec: Job-scheduler engine (Credentials result). */
 export const credsPath = (scheduler: Scheduler) =>
   path('creds/:name', {
-    summary: 'Scheduler tokens from a role.',
+    summary: 'Scheduler tokens, created from a role.',
     spec: 'Job-scheduler engine',
     read: {
-      summary: 'Create a token; it ends with its lease.',
+      summary: 'Create a token. It is deleted when its lease ends.',
       output: z.object({ accessor_id: z.string(), secret_id: z.string() }),
       async run({ params, storage, caller, nowMs, warn }) {
         const role = await roles.require(storage, params.name, `role "${params.name}" not found`);

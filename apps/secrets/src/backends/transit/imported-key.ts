@@ -61,7 +61,7 @@ const hashNames = ['SHA1', 'SHA224', 'SHA256', 'SHA384', 'SHA512'];
 /** The field that names the hash of RSA-OAEP. */
 export const hashFunction = announced(string(), { default: 'SHA256', enum: hashNames })
   .optional()
-  .describe('Hash of RSA-OAEP.');
+  .describe('Hash algorithm of RSA-OAEP.');
 
 /** The hash of RSA-OAEP as the crypto library names it. */
 export function oaepHash(name: string): string {

@@ -25,7 +25,7 @@ const challengeKey = single('passkeys/challenge-key', z.object({ key: z.string()
 
 const nonce = string()
   .optional()
-  .describe('Text that the same client sends at both steps, so that no other client can finish its login.');
+  .describe('Random string that the client sends in both steps, so that no other client can finish its login.');
 const credential = object()
   .optional()
   .describe('What `navigator.credentials` returned, as JSON (`PublicKeyCredential.toJSON`).');
@@ -82,7 +82,7 @@ export function passkeyPaths(
       write: {
         operationId: 'begin-passkey-registration',
         summary:
-          'Return the options for `navigator.credentials.create`, with a token of your own login at this method.',
+          'Return the options for `navigator.credentials.create`. Send a token from your own login with this method.',
         output: optionsOutput,
         judges: 'nothing',
         async run(call) {
@@ -99,7 +99,7 @@ export function passkeyPaths(
       ...own,
       write: {
         operationId: 'register-passkey',
-        summary: 'Store a new passkey for the user whose token and password are sent.',
+        summary: 'Store a new passkey for your own user. Needs your token and password.',
         input: z.object({
           name: string().optional().describe('Name of the passkey, at most 100 characters.'),
           password: secretString().optional().describe("The user's password."),
@@ -175,22 +175,22 @@ export function passkeyPaths(
       },
     }),
     path('passkeys', {
-      summary: "The calling user's own passkeys.",
+      summary: 'The caller’s own passkeys.',
       ...own,
       list: {
         operationId: 'list-own-passkeys',
-        summary: 'List the passkeys of the user whose token is sent.',
+        summary: 'List the caller’s own passkeys.',
         output: listOutput,
         judges: 'nothing',
         run: async (call) => listOf(call.storage, (await ownLogin(call)).username),
       },
     }),
     path('passkeys/:id', {
-      summary: "One of the calling user's own passkeys.",
+      summary: 'One of the caller’s own passkeys.',
       ...own,
       delete: {
         operationId: 'delete-own-passkey',
-        summary: 'Delete a passkey of the user whose token is sent. Also succeeds if it does not exist.',
+        summary: 'Delete one of the caller’s own passkeys. Also succeeds if it does not exist.',
         stepUp: true,
         judges: 'nothing',
         run: async (call) => remove(call.storage, (await ownLogin(call)).username, call.params.id),

@@ -22,7 +22,7 @@ const jwk = z.object({
 /** What outside systems need to verify the identity tokens of this service: its discovery document and its keys. */
 export const pluginIssuerPaths = (issuer: IssuerAddress) => [
   path('oidc/plugins/.well-known/openid-configuration', {
-    summary: 'The issuer of the identity tokens of this namespace’s mounts.',
+    summary: 'The issuer of the identity tokens that this namespace’s mounts use.',
     auth: 'none',
     responseFormat: 'raw',
     read: {
@@ -50,11 +50,11 @@ export const pluginIssuerPaths = (issuer: IssuerAddress) => [
     },
   }),
   path('oidc/plugins/.well-known/keys', {
-    summary: 'The public keys of those tokens.',
+    summary: 'The public keys that verify these tokens.',
     auth: 'none',
     responseFormat: 'raw',
     read: {
-      summary: 'Read the key set.',
+      summary: 'Read the public keys (JWKS).',
       operationId: 'oidc-plugins-keys',
       output: z.object({ keys: z.array(jwk) }),
       async run({ storage, namespace, nowMs }) {

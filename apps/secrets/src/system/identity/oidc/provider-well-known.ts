@@ -62,7 +62,7 @@ export const providerWellKnownPaths = (publicUrl: PublicUrl) => [
     auth: 'none',
     responseFormat: 'raw',
     read: {
-      summary: 'Read the key set of a provider.',
+      summary: 'Read the public keys of a provider (JWKS).',
       operationId: 'oidc-read-provider-public-keys',
       output: KeySet,
       async run({ params: { name }, storage, nowMs }) {

@@ -13,7 +13,7 @@ import { findProvider, serves } from './providers';
 /** The userinfo endpoint: the current claims of the person for the scopes of an access token. */
 export function userinfoPath(identity: Identity) {
   const userinfo = operation<{ readonly name: string }>({
-    summary: 'Read the claims about the person of an access token.',
+    summary: 'Read the claims about the user of an access token.',
     responseFormat: 'raw',
     auth: 'none',
     judges: 'unguessable',

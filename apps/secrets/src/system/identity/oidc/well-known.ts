@@ -65,11 +65,11 @@ export const wellKnownPaths = (publicUrl: PublicUrl) => [
     },
   }),
   path('oidc/.well-known/keys', {
-    summary: 'The public keys of those tokens.',
+    summary: 'The public keys that verify identity tokens.',
     auth: 'none',
     responseFormat: 'raw',
     read: {
-      summary: 'Read the key set.',
+      summary: 'Read the public keys (JWKS).',
       operationId: 'oidc-read-public-keys',
       output: KeySet,
       run: async ({ storage, nowMs }) => keySet(await keysOfRoles(storage, nowMs)),

@@ -32,11 +32,11 @@ export function auditChainPaths(chain: AuditChain, hash: (text: string) => strin
       sudo: true,
       rootNamespaceOnly: true,
       write: {
-        summary: 'Verify the audit chains, and that nothing is missing up to the stored ends.',
+        summary: 'Verify the audit chains, and that nothing up to the stored ends is missing.',
         operationId: 'auditing-verify-chain',
         input: z.object({
-          heads: objectList().optional().describe('Ends stored earlier.'),
-          after: object().optional().describe('Where to continue: the next of the previous answer.'),
+          heads: objectList().optional().describe('Chain ends that were stored earlier.'),
+          after: object().optional().describe('Continue after this entry: the next value of the previous response.'),
         }),
         output: z.object({
           valid: z.boolean(),

@@ -60,7 +60,9 @@ async function inputsOf({ db, env }: JobRequest, held: RunJob) {
 const starting = raw('POST')(`${job}/start`, {
   ...aboutWork,
   summary: 'Report that the tool is about to run.',
-  answers: { 200: described('It may run; where the log continues, and the inputs of the job.', wire.StartAnswer) },
+  answers: {
+    200: described('The job may start. Where the log continues, and the inputs of the job.', wire.StartAnswer),
+  },
   load,
   run: async (call) => {
     const { db, env, params } = call;
@@ -77,7 +79,7 @@ const beating = raw('POST')(`${job}/heartbeat`, {
   ...aboutWork,
   summary: 'Extend the lease of a job, and learn whether it must stop.',
   body: bodyOf(wire.Beat),
-  answers: { 200: described('The agent still holds it.', wire.BeatAnswer) },
+  answers: { 200: described('The agent still holds the job.', wire.BeatAnswer) },
   load,
   run: async (call) => {
     const lease = leaseOf(call);
@@ -91,7 +93,7 @@ const beating = raw('POST')(`${job}/heartbeat`, {
 const inputs = raw('GET')(`${job}/inputs`, {
   ...aboutWork,
   summary: 'Read the variables and the key of a job.',
-  answers: { 200: described('Values after all precedence.', wire.InputsAnswer) },
+  answers: { 200: described('Values of the variables after precedence is applied.', wire.InputsAnswer) },
   load,
   run: async (call) => json(await inputsOf(call, await heldJob(call))),
 });
@@ -119,7 +121,7 @@ const logging = raw('PUT')(`${job}/log`, {
   refuses: [403, 409, 413],
   takes: octets,
   streams: true,
-  answers: { 200: described('The new end of the log.', wire.LogAnswer) },
+  answers: { 200: described('The new length of the log.', wire.LogAnswer) },
   load,
   run: async (call) => {
     const lease = leaseOf(call);
@@ -166,7 +168,7 @@ const uploads = wire.uploadNames.map((name) =>
     takes: octets,
     streams: true,
     refuses: [403, 409, 413],
-    answers: { 201: described('The name for it in the result.', wire.UploadAnswer) },
+    answers: { 201: described('Name of the file in the result.', wire.UploadAnswer) },
     load,
     run: async (call) => {
       const lease = leaseOf(call);
@@ -211,7 +213,7 @@ const loggingIn = raw('POST')(`${job}/login`, {
   ...aboutWork,
   summary: 'Get the login of a job at the secrets service, with its identity token.',
   answers: {
-    200: described('The address and the user of the login, or why there is none.', wire.LoginAnswer),
+    200: described('Address and user of the login, or the reason why there is none.', wire.LoginAnswer),
     204: { description: 'Its workspace has no role there.' },
   },
   load,
@@ -224,7 +226,7 @@ const loggingIn = raw('POST')(`${job}/login`, {
 const identifying = raw('POST')(`${job}/identities`, {
   ...aboutWork,
   summary: 'Get the identity tokens that the variables of a job request.',
-  answers: { 200: described('By audience, or why there are none.', wire.IdentitiesAnswer) },
+  answers: { 200: described('Identity tokens by audience, or the reason why there are none.', wire.IdentitiesAnswer) },
   load,
   run: async (call) => {
     const identities = await jobIdentities(signing(call), await heldJob(call), call.params.agent_id);

@@ -17,7 +17,7 @@ const registering = raw('POST')(agents, {
   summary: 'Register an agent with the pool of its token, or as one of the installation’s own.',
   body: bodyOf(Registration),
   refuses: [409],
-  answers: { 201: described('Registered; further requests use the id.', Registered) },
+  answers: { 201: described('The agent is registered. Later requests use its ID.', Registered) },
   run: async ({ db, env, principal, body, request }) => {
     const agent = await register(db, actorOf({ principal, request }), principal, body, request.address);
     const installation = env.keyring.mac('agent-installation', '').toString('hex').slice(0, 32);
