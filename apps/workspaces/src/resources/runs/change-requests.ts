@@ -84,7 +84,7 @@ const load = async ({ db, params }: LookupBy<'change_request_id'>) =>
   (await read(db, { id: params.change_request_id }))[0];
 
 const list = ofWorkspace.list('/workspaces/:workspace_id/change-requests', {
-  summary: 'List the change requests of a workspace, the newest first.',
+  summary: 'List the change requests of a workspace, newest first.',
   requires: 'can-read-settings',
   load: ({ db, params }) => workspaces.find(db, params.workspace_id),
   run: async ({ db, target, page }) => ({
@@ -104,7 +104,7 @@ const show = both(
 );
 
 const archiving = {
-  summary: 'Archive a change request that is done or rejected.',
+  summary: 'Archive a change request.',
   requires: 'can-archive',
   run: ({ db, target, ...call }: Call<string, undefined, ChangeRequest>) =>
     db.transaction(async (tx) => {
@@ -179,7 +179,7 @@ const create = endpoints(organizationPolicy, bulkSerializer, {
 }).post('/organizations/:organization_name/explorer/bulk-actions', {
   idempotent: false,
   summary:
-    'Create a change request in each of some workspaces, which the caller administers; teams that may read them are notified.',
+    'Create a change request in several workspaces that the caller administers. Teams that can read them are notified.',
   body: BulkActions,
   load: ({ db, env, params }) => organizations.findByName(db, env, params.organization_name),
   run: ({ db, access, target, body, ...call }) =>

@@ -252,8 +252,8 @@ function endpointsUnder(type: string, tool: Tool): Endpoint[] {
       ...admin,
       summary:
         tool === 'infra'
-          ? 'Delete a version of the tool that no workspace uses.'
-          : `Delete a version of ${named[tool]} from the list; policy sets keep what they chose.`,
+          ? 'Delete a version of the tool. Refused while a workspace uses it.'
+          : `Delete a version of ${named[tool]} from the list. Policy sets keep the version that they selected.`,
       load,
       async run({ db, target, ...call }: VersionCall<undefined>) {
         if (tool === 'infra' && target.usage > 0) {

@@ -91,12 +91,12 @@ export const settingEndpoints: readonly Endpoint[] = [
   }),
   cost.get('/admin/cost-estimation-settings', {
     ...admin,
-    summary: 'Show whether cost estimation is offered.',
+    summary: 'Show the cost estimation settings.',
     run: async ({ settings }) => settings,
   }),
   cost.patch('/admin/cost-estimation-settings', {
     ...admin,
-    summary: 'Offer cost estimation, or stop offering it.',
+    summary: 'Turn cost estimation on or off.',
     body: UpdateCost,
     names: () => costId,
     run: ({ body, ...call }) => change(call, { costEstimationEnabled: body.enabled }),

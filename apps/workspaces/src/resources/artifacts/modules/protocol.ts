@@ -61,7 +61,7 @@ const addressOf = ({ namespace, name, provider }: RegistryModule): string => `${
 
 const versions = raw('GET')(`${at}/versions`, {
   ...spoken,
-  summary: 'List the published versions of a module, for the tools.',
+  summary: 'List the published versions of a module (registry protocol).',
   answers: told('The versions.'),
   ...early,
   load: loadPublished,
@@ -78,11 +78,11 @@ const inFolder = (url: string, { sourceDirectory: folder }: Pick<ModuleVersion, 
   folder === '' ? url : url.replace('?', `//${folder.split('/').map(encodeURIComponent).join('/')}?`);
 
 /** The tools read the address of the archive from a header. */
-const located = { 204: { description: 'The header `X-Terraform-Get` says where the archive is.' } };
+const located = { 204: { description: 'The archive URL is in the header `X-Terraform-Get`.' } };
 
 const download = raw('GET')(`${at}/:module_version/download`, {
   ...spoken,
-  summary: 'Show where the archive of a version is, for the tools.',
+  summary: 'Show the archive URL of a version (registry protocol).',
   answers: located,
   discloses: { action: 'registry-module-version.download' },
   ...early,
@@ -128,7 +128,7 @@ const show = raw('GET')(`${at}/:module_version`, {
 
 const provenance = raw('GET')(`${at}/:module_version/provenance`, {
   ...spoken,
-  summary: 'Show the signed statement about a version: its archive, its publisher and its commit.',
+  summary: 'Show the signed provenance of a version: its archive, its publisher and its commit.',
   answers: { 200: { description: 'A DSSE envelope.', type: envelopeType, schema: { type: 'object' } } },
   load: loadVersion,
   run: async ({ target }) => {
@@ -140,7 +140,7 @@ const provenance = raw('GET')(`${at}/:module_version/provenance`, {
 const keys = raw('GET')('/api/registry/v1/provenance-keys', {
   outside: true,
   auth: 'none',
-  summary: 'The public keys of statements about versions.',
+  summary: 'The public keys that sign the provenance of versions.',
   answers: told('The keys, as a JWK set.'),
   run: async ({ db, env }) => json(await provenanceKeys(db, env.keyring)),
 });

@@ -279,7 +279,7 @@ const create = ofOrganization.post(inOrganization, {
 const show = ofSet.get(byId, { summary: 'Show a policy set.', include, load, run: async ({ target }) => target });
 
 const update = ofSet.patch(byId, {
-  summary: 'Change a policy set; lists in the request replace the existing ones.',
+  summary: 'Change a policy set. Lists in the request replace the existing ones.',
   requires: 'can-manage',
   include,
   body: UpdateSet,
@@ -290,7 +290,7 @@ const update = ofSet.patch(byId, {
 });
 
 const destroy = ofSet.remove(byId, {
-  summary: 'Delete a policy set with its versions and parameters; its policies stay.',
+  summary: 'Delete a policy set with its versions and parameters. Its policies are kept.',
   requires: 'can-manage',
   load,
   run: ({ db, target, ...call }) => sets.removeSet(db, actorOf(call), target),
@@ -349,7 +349,7 @@ const Selectors = freeForm<TagSelector[]>(
 );
 const tagSelectors = (['POST', 'DELETE'] as const).map((method) =>
   ofSet.command(method)(`${byId}/tag-selectors`, {
-    summary: `${method === 'POST' ? 'Add' : 'Take out'} tag selectors of a policy set, which include or exclude workspaces.`,
+    summary: `${method === 'POST' ? 'Add' : 'Remove'} tag selectors of a policy set, which include or exclude workspaces.`,
     requires: 'can-manage',
     body: Selectors,
     load,

@@ -111,7 +111,7 @@ async function requireRoom(tx: Database, organizationId: string): Promise<void> 
 
 const index = onKeys.list(base, {
   outside: true,
-  summary: 'List the keys of organizations.',
+  summary: 'List the GPG keys of organizations.',
   query: { 'filter[namespace]': 'Comma-separated names of organizations; required.' },
   run: async ({ db, env, query, page, accessTo }) => {
     const names = query.list('filter[namespace]');
@@ -133,7 +133,7 @@ const index = onKeys.list(base, {
 
 const create = onKeys.post(base, {
   outside: true,
-  summary: 'Add a public key that verifies provider signatures.',
+  summary: 'Add a GPG public key, which verifies the signatures of provider versions.',
   body: CreateKey,
   run: async ({ body, ...call }) => {
     const organizationId = await requireNamespace(call, body.namespace);
@@ -149,7 +149,7 @@ const create = onKeys.post(base, {
   },
 });
 
-const show = onKeys.get(byName, { outside: true, summary: 'Show a key.', load, run: async ({ target }) => target });
+const show = onKeys.get(byName, { outside: true, summary: 'Show a GPG key.', load, run: async ({ target }) => target });
 
 /** Throws `conflict` for a key whose signatures are in use. */
 async function requireUnused(tx: Database, { id }: Row): Promise<void> {
@@ -160,7 +160,7 @@ async function requireUnused(tx: Database, { id }: Row): Promise<void> {
 
 const move = onKeys.patch(byName, {
   outside: true,
-  summary: 'Move a key that has signed nothing yet to another organization of the caller.',
+  summary: 'Move a GPG key to another organization of the caller. Refused if it has signed a version.',
   requires: 'can-manage',
   body: MoveKey,
   load,
@@ -180,7 +180,7 @@ const move = onKeys.patch(byName, {
 
 const destroy = onKeys.remove(byName, {
   outside: true,
-  summary: 'Delete a key, unless it signed an existing version.',
+  summary: 'Delete a GPG key. Refused if it signed an existing version.',
   requires: 'can-manage',
   load,
   run: ({ db, target: key, ...call }) =>

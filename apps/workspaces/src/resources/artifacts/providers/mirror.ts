@@ -37,7 +37,7 @@ async function loadVersion(lookup: ProviderLookup & LookupBy<'version_file'>): P
 
 const index = raw('GET')(`${at}/index.json`, {
   ...spoken,
-  summary: 'List the versions of a provider that can be installed from here, for the network mirror of the tools.',
+  summary: 'List the versions of a provider (network mirror protocol).',
   answers: told('The versions.'),
   load,
   run: async ({ db, target }) => {
@@ -48,7 +48,7 @@ const index = raw('GET')(`${at}/index.json`, {
 
 const archives = raw('GET')(`${at}/:version_file`, {
   ...spoken,
-  summary: 'Show where the archives of a version are, with their sums: `VERSION.json`.',
+  summary: 'Show the archive URLs and checksums of a version, as `VERSION.json` (network mirror protocol).',
   answers: told('The archives by platform.'),
   discloses: { action: 'registry-provider-version.download' },
   load: loadVersion,

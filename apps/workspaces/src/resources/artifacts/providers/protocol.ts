@@ -42,7 +42,7 @@ async function loadPlatform(lookup: PlatformLookup): Promise<ProviderPlatform | 
 
 const versions = raw('GET')(`${at}/versions`, {
   ...spoken,
-  summary: 'List the signed versions of a provider with their platforms, for the tools.',
+  summary: 'List the signed versions of a provider and their platforms (registry protocol).',
   answers: told('The versions.'),
   load,
   run: async ({ db, target }) => {
@@ -59,7 +59,7 @@ const versions = raw('GET')(`${at}/versions`, {
 
 const download = raw('GET')(`${at}/:provider_version/download/:os/:arch`, {
   ...spoken,
-  summary: 'Show where the files of a platform are, and who signed them, for the tools.',
+  summary: 'Show the file URLs of a platform and the key that signed them (registry protocol).',
   answers: told('The files and the key.'),
   discloses: { action: 'registry-provider-version.download' },
   load: loadPlatform,

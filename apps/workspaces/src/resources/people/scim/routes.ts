@@ -26,7 +26,7 @@ const kept = { ...spoken, refuses: [403] } as const;
 const [type] = scim.mediaTypes;
 const resource = { type, schema: { type: 'object' } };
 const found = { 200: { description: 'The resource.', ...resource } };
-const made = { 201: { description: 'The resource, with its id.', ...resource } };
+const made = { 201: { description: 'The resource, with its ID.', ...resource } };
 const listed = { 200: { description: 'A page of resources.', ...resource } };
 const done = { 204: { description: 'Done.' } };
 
@@ -55,7 +55,7 @@ const loadGroup = async ({ db, params }: { db: Database; params: { scim_group_id
 const userEndpoints: readonly Endpoint[] = [
   raw('GET')(users_, {
     ...kept,
-    summary: 'List the people of the directory.',
+    summary: 'List the users of the directory.',
     query: listing,
     answers: listed,
     async run({ db, env, query }) {
@@ -73,7 +73,7 @@ const userEndpoints: readonly Endpoint[] = [
   }),
   raw('POST')(users_, {
     ...kept,
-    summary: 'Add a person, with an account.',
+    summary: 'Create a user with an account.',
     turns: false,
     query: choosing,
     body: UserBody,
@@ -85,7 +85,7 @@ const userEndpoints: readonly Endpoint[] = [
   }),
   raw('GET')(user, {
     ...kept,
-    summary: 'Show a person of the directory.',
+    summary: 'Show a user of the directory.',
     query: choosing,
     answers: found,
     load: loadUser,
@@ -93,7 +93,7 @@ const userEndpoints: readonly Endpoint[] = [
   }),
   raw('PUT')(user, {
     ...kept,
-    summary: 'Replace a person of the directory.',
+    summary: 'Replace a user of the directory.',
     query: choosing,
     body: UserBody,
     answers: found,
@@ -105,7 +105,7 @@ const userEndpoints: readonly Endpoint[] = [
   }),
   raw('PATCH')(user, {
     ...kept,
-    summary: 'Change a person of the directory; a person who is no longer active loses access at once.',
+    summary: 'Change a user of the directory. A user who is no longer active loses access immediately.',
     query: choosing,
     body: PatchBody,
     answers: found,
@@ -117,7 +117,7 @@ const userEndpoints: readonly Endpoint[] = [
   }),
   raw('DELETE')(user, {
     ...kept,
-    summary: 'Remove a person from the directory. Their account stays, suspended.',
+    summary: 'Delete a user from the directory. The account is kept, but suspended.',
     answers: done,
     load: loadUser,
     async run(call): Promise<Raw> {
@@ -149,7 +149,7 @@ const fewGroups = 20;
 const groupEndpoints: readonly Endpoint[] = [
   raw('GET')(groups_, {
     ...kept,
-    summary: `List the groups of the directory; at most ${fewGroups} on a page unless members are left out.`,
+    summary: `List the groups of the directory. At most ${fewGroups} per page, unless members are excluded.`,
     query: { ...listing, filter: 'One comparison for equality: displayName eq "operators".' },
     answers: listed,
     async run({ db, env, query }) {
@@ -176,7 +176,7 @@ const groupEndpoints: readonly Endpoint[] = [
   }),
   raw('POST')(groups_, {
     ...kept,
-    summary: 'Add a group.',
+    summary: 'Create a group.',
     turns: false,
     query: choosing,
     body: GroupBody,
@@ -219,7 +219,7 @@ const groupEndpoints: readonly Endpoint[] = [
   }),
   raw('DELETE')(group, {
     ...kept,
-    summary: 'Remove a group. Teams that it filled lose the members it added.',
+    summary: 'Delete a group. Teams linked to it lose the members that it added.',
     answers: done,
     load: loadGroup,
     async run(call): Promise<Raw> {

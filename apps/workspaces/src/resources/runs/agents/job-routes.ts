@@ -77,7 +77,7 @@ const starting = raw('POST')(`${job}/start`, {
 
 const beating = raw('POST')(`${job}/heartbeat`, {
   ...aboutWork,
-  summary: 'Extend the lease of a job, and learn whether it must stop.',
+  summary: 'Extend the lease of a job. The response says whether the job must stop.',
   body: bodyOf(wire.Beat),
   answers: { 200: described('The agent still holds the job.', wire.BeatAnswer) },
   load,
@@ -92,7 +92,7 @@ const beating = raw('POST')(`${job}/heartbeat`, {
 
 const inputs = raw('GET')(`${job}/inputs`, {
   ...aboutWork,
-  summary: 'Read the variables and the key of a job.',
+  summary: 'Read the variables and the SSH key of a job.',
   answers: { 200: described('Values of the variables after precedence is applied.', wire.InputsAnswer) },
   load,
   run: async (call) => json(await inputsOf(call, await heldJob(call))),
@@ -104,7 +104,7 @@ const files = (Object.keys(fileNames) as (keyof typeof fileNames)[]).map((name) 
   raw('GET')(`${job}/${name}`, {
     ...aboutWork,
     summary: `Download the ${name} that a job works with.`,
-    answers: { 200: { description: 'The bytes.', ...bytes }, 204: { description: 'There is none.' } },
+    answers: { 200: { description: 'The bytes.', ...bytes }, 204: { description: 'There is no file.' } },
     load,
     run: async (call) => {
       const job = await heldJob(call);
@@ -116,7 +116,7 @@ const files = (Object.keys(fileNames) as (keyof typeof fileNames)[]).map((name) 
 
 const logging = raw('PUT')(`${job}/log`, {
   ...aboutWork,
-  summary: 'Append to the log of a job. A repeated piece is stored once.',
+  summary: 'Append to the log of a job. Sending a piece again has no effect.',
   query: { offset: 'Offset of the piece in the log, in bytes.' },
   refuses: [403, 409, 413],
   takes: octets,
@@ -137,7 +137,7 @@ const logging = raw('PUT')(`${job}/log`, {
 
 const saving = raw('PUT')(`${job}/state`, {
   ...aboutWork,
-  summary: 'Upload the state that an apply left; it becomes the current one. A refused state is quarantined.',
+  summary: 'Upload the state after an apply. It becomes the current state; a state that is refused is quarantined.',
   query: {
     serial: 'Of the state.',
     lineage: 'Of the state.',
@@ -164,7 +164,7 @@ const saving = raw('PUT')(`${job}/state`, {
 const uploads = wire.uploadNames.map((name) =>
   raw('PUT')(`${job}/uploads/${name}`, {
     ...aboutWork,
-    summary: `Hand in the ${name.replaceAll('-', ' ')} of a job; it counts when the result names it.`,
+    summary: `Upload the ${name.replaceAll('-', ' ')} of a job. It is used only if the result names it.`,
     takes: octets,
     streams: true,
     refuses: [403, 409, 413],
@@ -200,8 +200,8 @@ const finishing = raw('POST')(`${job}/finish`, {
 
 const releasing = raw('POST')(`${job}/release`, {
   ...aboutWork,
-  summary: 'Return a job that was not started.',
-  answers: { 204: { description: 'It is free for others.' } },
+  summary: 'Return a job that was not started, so that another agent can take it.',
+  answers: { 204: { description: 'Other agents can take the job.' } },
   load,
   run: async (call) => {
     await releaseJob(call.db, leaseOf(call) as RunJob, call.params.agent_id);
@@ -211,10 +211,10 @@ const releasing = raw('POST')(`${job}/release`, {
 
 const loggingIn = raw('POST')(`${job}/login`, {
   ...aboutWork,
-  summary: 'Get the login of a job at the secrets service, with its identity token.',
+  summary: 'Get the identity token and role with which a job logs in to the secrets service.',
   answers: {
     200: described('Address and user of the login, or the reason why there is none.', wire.LoginAnswer),
-    204: { description: 'Its workspace has no role there.' },
+    204: { description: 'The workspace has no role at the secrets service.' },
   },
   load,
   run: async (call) => {
@@ -225,7 +225,7 @@ const loggingIn = raw('POST')(`${job}/login`, {
 
 const identifying = raw('POST')(`${job}/identities`, {
   ...aboutWork,
-  summary: 'Get the identity tokens that the variables of a job request.',
+  summary: 'Get the workload identity tokens that the variables of a job request.',
   answers: { 200: described('Identity tokens by audience, or the reason why there are none.', wire.IdentitiesAnswer) },
   load,
   run: async (call) => {
@@ -240,7 +240,7 @@ const identifying = raw('POST')(`${job}/identities`, {
 
 const keeping = raw('POST')(`${job}/credentials`, {
   ...aboutWork,
-  summary: 'Record a token that the secrets service issued to a job, so that it is revoked with the job.',
+  summary: 'Record a token that the secrets service issued to a job, so that it is revoked when the job ends.',
   body: bodyOf(wire.Kept),
   answers: { 201: described('Recorded.', wire.KeptAnswer) },
   load,
@@ -252,7 +252,7 @@ const keeping = raw('POST')(`${job}/credentials`, {
 
 const forgetting = raw('DELETE')(`${job}/credentials/:credential_id`, {
   ...aboutWork,
-  summary: 'Report that such a token was revoked.',
+  summary: 'Report that a recorded token was revoked.',
   answers: { 204: { description: 'Forgotten.' } },
   load,
   run: async (call) => {

@@ -26,11 +26,12 @@ const load = async ({ db, principal, params }: Loading): Promise<Agent | undefin
 
 const claiming = raw('POST')(requests, {
   ...aboutWork,
-  summary: 'Take the next request to a Git host of the pool’s connections; waits as long as the agent asks.',
+  summary:
+    'Take the next request to a Git host of the pool’s connections. Waits up to the time that the agent requests.',
   body: bodyOf(wire.RequestClaim),
   answers: {
     200: described('A request, and the proof that the agent holds it.', wire.RequestGiven),
-    204: { description: 'None now.' },
+    204: { description: 'There is no request at present.' },
   },
   load,
   run: async ({ target, ...call }) => {
@@ -68,7 +69,7 @@ function givenTo({ env, params, request }: AboutRequest): { id: string; agentId:
 
 const answering = raw('PUT')(`${one}/answer`, {
   ...aboutWork,
-  summary: 'Report the answer of a Git host.',
+  summary: 'Report the response of a Git host.',
   query: { status: 'The status of the answer.', 'retry-after': 'Seconds that the host asks to wait.' },
   takes: 'application/octet-stream',
   streams: true,
@@ -89,7 +90,7 @@ const answering = raw('PUT')(`${one}/answer`, {
 
 const failing = raw('POST')(`${one}/failure`, {
   ...aboutWork,
-  summary: 'Report why a Git host did not answer.',
+  summary: 'Report the reason why a Git host did not answer.',
   body: bodyOf(wire.RequestFailure),
   answers: { 204: { description: 'Noted.' } },
   load,

@@ -14,7 +14,7 @@ const load = ({ db, principal, params }: Loading) => findAgent(db, principal, pa
 
 const registering = raw('POST')(agents, {
   ...forAgents,
-  summary: 'Register an agent with the pool of its token, or as one of the installation’s own.',
+  summary: 'Register an agent with the pool of its token, or as an agent of the installation.',
   body: bodyOf(Registration),
   refuses: [409],
   answers: { 201: described('The agent is registered. Later requests use its ID.', Registered) },
@@ -32,9 +32,9 @@ const registering = raw('POST')(agents, {
 
 const exiting = raw('DELETE')(agent, {
   ...forAgents,
-  summary: 'Sign an agent off. Jobs that it had not begun are free for others.',
+  summary: 'Deregister an agent. Other agents can take jobs that it had not started.',
   refuses: [403],
-  answers: { 204: { description: 'Signed off.' } },
+  answers: { 204: { description: 'The agent is deregistered.' } },
   load,
   run: async ({ db, principal, target, request }: Call<typeof agent, undefined, Agent>) => {
     await signOff(db, actorOf({ principal, request }), target, principal.organizationId ?? null);
@@ -47,12 +47,13 @@ const exiting = raw('DELETE')(agent, {
  */
 const claiming = raw('POST')(`${agent}/jobs`, {
   ...forAgents,
-  summary: 'Take the next job of a workspace that uses the pool, or a remote one; waits as long as the agent asks.',
+  summary:
+    'Take the next job of a workspace that uses the pool, or a remote job. Waits up to the time that the agent requests.',
   body: bodyOf(Claim),
   refuses: [403, 409],
   answers: {
     200: described('A job, and the proof that the agent holds it.', JobAnswer),
-    204: { description: 'None now.' },
+    204: { description: 'There is no job at present.' },
   },
   load,
   run: async ({ db, env, target, body, request, renew }) => {

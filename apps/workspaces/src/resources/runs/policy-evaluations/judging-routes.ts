@@ -38,11 +38,11 @@ const load = async ({ db, principal, params }: Loading): Promise<Agent | undefin
 
 const claiming = raw('POST')(evaluations, {
   ...aboutWork,
-  summary: 'Take the next plan to evaluate by policies; waits as long as the agent asks.',
+  summary: 'Take the next plan to evaluate with policies. Waits up to the time that the agent requests.',
   body: bodyOf(wire.EvaluationClaim),
   answers: {
     200: described('The policies, and the proof that the agent holds the plan.', wire.EvaluationGiven),
-    204: { description: 'None now.' },
+    204: { description: 'There is no plan at present.' },
   },
   load,
   run: async ({ target, ...call }) => {
@@ -99,8 +99,8 @@ const reading = raw('GET')(`${one}/plan`, {
 
 const keeping = raw('POST')(`${one}/keep`, {
   ...aboutWork,
-  summary: 'Report that a plan is still being evaluated.',
-  answers: { 204: { description: 'The agent still holds it.' } },
+  summary: 'Report that the evaluation of a plan is still in progress.',
+  answers: { 204: { description: 'The agent still holds the plan.' } },
   load,
   run: async (call) => {
     if ((await keepEvaluation(call.db, await requireTaken(call))) === 0) throw lost();
@@ -110,8 +110,8 @@ const keeping = raw('POST')(`${one}/keep`, {
 
 const releasing = raw('POST')(`${one}/release`, {
   ...aboutWork,
-  summary: 'Return a plan that could not be evaluated; it is tried again.',
-  answers: { 204: { description: 'It is free for others.' } },
+  summary: 'Return a plan that could not be evaluated. It is evaluated again later.',
+  answers: { 204: { description: 'Other agents can take the plan.' } },
   load,
   run: async (call) => {
     await postponeEvaluation(call.db, await requireTaken(call));
@@ -143,7 +143,7 @@ function verdictOf(set: JudgingSet, said: ReturnType<typeof verdictsIn>): SetVer
 
 const judging = raw('PUT')(`${one}/verdicts`, {
   ...aboutWork,
-  summary: 'Report the results of policies on a plan, as JSON; the run continues.',
+  summary: 'Report the policy results for a plan, as JSON. The run then continues.',
   takes: octets,
   streams: true,
   refuses: [403, 409, 413],

@@ -98,11 +98,11 @@ export function logsAt<T extends Logged>(
   return [
     raw('GET')(`/${path}/:id/logs`, {
       ...common,
-      summary: `Read a part of the log of ${what}: it begins with STX, and ends with ETX once it is complete.`,
+      summary: `Read a part of the log of ${what}. It begins with STX, and ends with ETX when it is complete.`,
     }),
     raw('GET')(`/${path}/:id/logs/:expires/:signature`, {
       ...common,
-      summary: `Read a part of the log of ${what}, by a signed link.`,
+      summary: `Read a part of the log of ${what} with a signed URL.`,
       auth: 'none',
       link: 'only',
     }),
@@ -130,7 +130,7 @@ export interface ResultForm {
 /** The endpoints of a result: a redirect from the plan or apply and from its run, and the bytes behind a link. */
 export function resultOf({ path, name, summary, mayRead, blobOf, absent, partOf }: ResultForm): Endpoint[] {
   const at = (id: string) => contentPath(path, id, name);
-  const followed: Answers = { 307: { description: 'There it is.' } };
+  const followed: Answers = { 307: { description: 'Redirect to the result.' } };
   const kind = path === 'plans' ? 'plan' : 'apply';
   // Other people may use the link: the trail records who received it, and its use.
   const discloses = {
@@ -139,7 +139,7 @@ export function resultOf({ path, name, summary, mayRead, blobOf, absent, partOf 
   };
   const redirect = {
     summary,
-    answers: absent === 204 ? { ...followed, 204: { description: 'There is none yet.' } } : followed,
+    answers: absent === 204 ? { ...followed, 204: { description: 'There is no result yet.' } } : followed,
     requires: mayRead,
     discloses,
     run: async ({ env, target }: { env: Parameters<typeof signedUrl>[0]; target: Phase }): Promise<Raw> => {
@@ -154,7 +154,7 @@ export function resultOf({ path, name, summary, mayRead, blobOf, absent, partOf 
     raw('GET')(`/${path}/:id/${name}`, { ...redirect, load: loadPhase(path) }),
     raw('GET')(ofRun, { ...redirect, load: loadPhaseOfRun(path) }),
     raw('GET')(`/${path}/:id/content/${name}`, {
-      summary: `${summary} By a signed link.`,
+      summary: `${summary} With a signed URL.`,
       answers: { 200: { description: 'The result.', type: 'application/json', schema: { type: 'object' } } },
       link: 'or-token',
       requires: mayRead,

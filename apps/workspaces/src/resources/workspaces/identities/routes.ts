@@ -111,7 +111,7 @@ async function preview({ db, env, target: { id, organizationId } }: Previewed) {
 const list = endpoints(workspacePolicy, identitySerializer, { visible: workspacePolicy['can-read-settings'] }).list(
   '/workspaces/:workspace_id/workload-identities',
   {
-    summary: 'Show the identities of the runs of a workspace, as a trust policy elsewhere sees them.',
+    summary: 'Show the workload identities of the runs of a workspace, as trust policies of other systems see them.',
     paging: 'none',
     requires: 'can-read-variable',
     load: ({ db, params }) => workspaces.find(db, params.workspace_id),

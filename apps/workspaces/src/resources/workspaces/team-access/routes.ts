@@ -61,7 +61,7 @@ function present<T>(found: T | undefined): T {
 }
 
 const listOfWorkspace = ofWorkspaces.list('/team-workspaces', {
-  summary: 'List which teams have access to a workspace, or to which workspaces a team has access.',
+  summary: 'List the teams with access to a workspace, or the workspaces to which a team has access.',
   query: {
     'filter[workspace][id]': 'The workspace; this or the other filter is required.',
     'filter[team][id]': 'The team.',
@@ -125,7 +125,7 @@ const removeOfWorkspace = ofWorkspaces.remove(workspaceGrantPath, {
 });
 
 const listOfProject = ofProjects.list('/team-projects', {
-  summary: 'List which teams have access to a project.',
+  summary: 'List the teams with access to a project.',
   query: { 'filter[project][id]': 'The project; required.' },
   include: ['team', 'project'],
   run: async ({ db, query, page, accessTo }) => {

@@ -80,8 +80,12 @@ function forceCancel(db: Database, actor: Actor, id: string): Promise<void> {
 }
 
 const ways = [
-  ['cancel', cancel, (what: string) => `Cancel ${what}. Repeating the request has no effect.`],
-  ['force-cancel', forceCancel, (what: string) => `End ${what} that did not stop within a minute after the cancel.`],
+  ['cancel', cancel, (what: string) => `Cancel ${what}. Sending the request again has no effect.`],
+  [
+    'force-cancel',
+    forceCancel,
+    (what: string) => `Force-cancel ${what} that did not stop within a minute after the cancel.`,
+  ],
 ] as const;
 
 /** The declaration of such an endpoint, without its path, and who may call it. */
