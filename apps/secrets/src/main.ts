@@ -49,7 +49,7 @@ async function run(config: Config): Promise<void> {
   if (config.firstRunFile !== undefined && (await service.firstRun(config.firstRunFile))) {
     log.info(
       { file: config.firstRunFile },
-      'initialised: root token and keys are in this file, which is to be put away',
+      'initialised: the root token and keys are in this file; move it to a safe place',
     );
   }
   const { traces, slowMs } = config;

@@ -172,7 +172,9 @@ export async function createService(config: Config, parts: ServiceParts): Promis
     async close() {
       monitors.endAll();
       leases.stop();
-      await modules.reads.write().catch((error) => parts.log.warn({ err: error }, 'the last reads were not recorded'));
+      await modules.reads
+        .write()
+        .catch((error) => parts.log.warn({ err: error }, 'the last recorded reads were not written'));
       await storage.stop();
       outside.database.databases.forgetAll();
       await audit.devices.close();

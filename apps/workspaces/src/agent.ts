@@ -103,4 +103,4 @@ async function persist<T>(work: () => Promise<T>, log: Logger): Promise<T> {
 }
 
 const sayOf = ({ kind, message }: { kind: string; message: string }): string =>
-  kind === 'unauthenticated' ? 'its token is not valid, or has been revoked' : message;
+  kind === 'unauthenticated' ? 'its token is not valid or has been revoked' : message;

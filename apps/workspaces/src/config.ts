@@ -29,7 +29,7 @@ const workerTokens = z.string().transform((text, context): readonly string[] => 
   if (tokens.length === 0 || !tokens.every((token) => /^[\x21-\x7e]{32,512}$/.test(token))) {
     context.addIssue({
       code: 'custom',
-      message: 'must be 32 to 512 printable characters, several with commas between',
+      message: 'must be 32 to 512 printable characters; separate several values with commas',
     });
   }
   return tokens;

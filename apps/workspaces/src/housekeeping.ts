@@ -212,7 +212,7 @@ export function jobsOf(
       everySeconds: 60,
       run: () =>
         revokeLeft({ db, keyring, secrets }, (error) =>
-          log.warn({ err: error }, 'credentials that a run left are not revoked yet'),
+          log.warn({ err: error }, 'credentials of an ended run are not revoked yet'),
         ),
     },
     { name: 'delete old audit events', everySeconds: 3600, run: () => forgetEvents(db, auditDays) },

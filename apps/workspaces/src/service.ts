@@ -190,7 +190,7 @@ export async function createService(config: Config, parts: ServiceOverrides = {}
     },
     watches: new Watches({ db, keyring }, (error) => {
       if (isConnectionLoss(error)) outage.lost(error);
-      else log.error({ err: error }, 'what is watched could not be read');
+      else log.error({ err: error }, 'the watched runs could not be read');
     }),
     now,
     settings: settings.read,

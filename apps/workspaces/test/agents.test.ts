@@ -191,7 +191,7 @@ describe('agents', () => {
       doing.post('/credentials', { token: 't', accessor: '', namespace: '' }),
     ]) {
       const { body } = await answer.expect(409);
-      expect(body.errors[0].detail).toContain('not this agent’s any more');
+      expect(body.errors[0].detail).toContain('this agent no longer holds the job');
     }
     expect(mintLease(workspaces.service.env.keyring, agent, { id: job.id, attempt: job.attempt })).toBe(job.lease);
   });

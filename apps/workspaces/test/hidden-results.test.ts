@@ -93,7 +93,7 @@ describe('results and logs of plans and applies', () => {
     const id = await runs.started();
     const job = await runs.worker.plan(plan);
     const path = `plans/${job.planId}`;
-    expect((await act(path, 'soft-delete').expect(400)).body.errors[0].detail).toContain('its run is under way');
+    expect((await act(path, 'soft-delete').expect(400)).body.errors[0].detail).toContain('its run is in progress');
     await runs.act(id, 'discard').expect(202);
     const teamId = await team(workspaces, 'acme', `hiders-${runs.counter}`);
     await grant(workspaces, teamId, runs.workspace, 'admin');

@@ -173,10 +173,10 @@ describe('connecting a Git host in the browser', () => {
   it('needs an application at a host that supports this', async () => {
     const brought = await connection({ key: null, secret: null, 'oauth-token-string': 'pat' });
     const { body } = await admin.post(`oauth-clients/${brought.id}/authorizations`).expect(422);
-    expect(body.errors[0].detail).toMatch(/register an application/);
+    expect(body.errors[0].detail).toMatch(/register an OAuth application/);
     const server = await connection({ 'service-provider': 'ado_server' });
     const none = await admin.post(`oauth-clients/${server.id}/authorizations`).expect(422);
-    expect(none.body.errors[0].detail).toMatch(/give the connection a token/);
+    expect(none.body.errors[0].detail).toMatch(/create the connection with a token/);
   });
 
   it('the addresses of a connection redirect to its page, and the code is passed on in the fragment', async () => {

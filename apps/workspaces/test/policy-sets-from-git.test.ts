@@ -264,7 +264,9 @@ describe('policy sets that follow a repository', () => {
     expect(await error()).toBeNull();
     host.branches.delete('short');
     await look();
-    expect(await error()).toBe('the branch short is not in the repository: the set keeps the version that it has');
+    expect(await error()).toBe(
+      'the branch short does not exist in the repository: the policy set keeps its current version',
+    );
     expect(await current(id)).toBe(commit);
     host.branches.set('short', commit!);
     await look();

@@ -214,7 +214,7 @@ describe('a connection that names an agent pool', () => {
     const { name } = await means().db.prisma.agentPool.findUniqueOrThrow({ where: { id: pool } });
     expect(await reason()).toBe(`Waiting for an agent of the pool ${name} to fetch its commit`);
     await fetchAll(workspaces.service, { agentPoolId: pool, fails: 'away', again: true });
-    expect(await reason()).toContain('has failed to give it once and is asked again');
+    expect(await reason()).toContain('fetching it from the Git host failed once and is retried');
     await Promise.all(agents.splice(0).map((one) => one.close()));
     await workspaces.service.pool.query('DELETE FROM run_worker');
     expect(await reason()).toContain(`the connection’s pool ${name} that forwards requests is connected. Start one`);

@@ -104,7 +104,7 @@ describe('runs', () => {
     expect(await runs.worker.claim()).toBeUndefined();
     expect((await show(second)).attributes).toMatchObject({
       status: 'pending',
-      'status-reason': `Waiting for ${first} to end: one run of a workspace takes place at a time`,
+      'status-reason': `Waiting for ${first} to end: a workspace has one run at a time`,
     });
     await act(third, 'cancel').expect(202);
     await act(first, 'discard').expect(202);

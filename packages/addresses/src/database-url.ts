@@ -6,8 +6,8 @@ export function wrongWithDatabaseUrl(text: string, { database = 'named' }: { dat
   if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) return 'is not a postgresql:// address';
   if (database === 'any') return undefined;
   const name = new URL(text).pathname.slice(1);
-  if (name === '') return 'names no database: postgresql://user:password@host:port/name';
-  return isDecodable(name) ? undefined : 'names a database with a % that begins no sign';
+  if (name === '') return 'contains no database: use postgresql://user:password@host:port/name';
+  return isDecodable(name) ? undefined : 'contains a database name with an invalid percent-encoding';
 }
 
 function isDecodable(text: string): boolean {

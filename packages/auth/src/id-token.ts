@@ -74,14 +74,14 @@ function checkAudience(claims: Claims, clientId: string): void {
   const audiences = audiencesOf(claims);
   if (!audiences.includes(clientId)) refuse('invalid audience (aud) claim: the token is for another client');
   if (claims.azp === undefined ? audiences.length > 1 : claims.azp !== clientId) {
-    refuse('invalid authorized party (azp) claim: the token was made for another client');
+    refuse('invalid authorized party (azp) claim: the token is for another client');
   }
 }
 
 /** Throws if the person's last sign-in at the provider is too old. */
 function checkAge({ auth_time: at }: Claims, maxAgeSeconds: number, { skew }: Leeways, nowMs: number): void {
   if (maxAgeSeconds === 0) return;
-  if (typeof at !== 'number') refuse('no auth_time claim in token, though max_age asks for it');
+  if (typeof at !== 'number') refuse('no auth_time claim in token, although the request had max_age');
   if (at + maxAgeSeconds + skew < nowMs / 1000) refuse('the last sign-in at the provider is too old');
 }
 
@@ -92,7 +92,7 @@ function checkAccessToken({ at_hash: hash }: Claims, idToken: string, accessToke
   const bits = /\d{3}$/.exec(alg)?.[0] ?? '512';
   const fullHash = createHash(`sha${bits}`).update(accessToken).digest();
   if (hash !== fullHash.subarray(0, fullHash.length / 2).toString('base64url')) {
-    refuse('the access token is another than the ID token was made with');
+    refuse('the access token does not match the ID token');
   }
 }
 

@@ -168,11 +168,11 @@ export class KeySets {
       keysAt = document.jwks_uri;
       // An attacker who can change plaintext traffic could insert their own keys there.
       if (!URL.canParse(keysAt) || (url.startsWith('https:') && !keysAt.startsWith('https:'))) {
-        throw new Refusal('upstream', `${this.who} names an address for its keys that cannot be trusted`);
+        throw new Refusal('upstream', `${this.who} names a URL for its keys that cannot be trusted`);
       }
     }
     const { keys: listed } = (await this.json(keysAt, ca)) as { keys?: unknown };
-    if (!Array.isArray(listed)) throw new Refusal('upstream', `${this.who} answered something that is not a key set`);
+    if (!Array.isArray(listed)) throw new Refusal('upstream', `${this.who} did not return a key set`);
     const keys = (listed as (JsonWebKey & { kid?: unknown })[]).slice(0, maxKeys).flatMap((jwk) => usable(jwk) ?? []);
     return { issuer, document, keys, fetchedAtMs: this.clock.now() };
   }

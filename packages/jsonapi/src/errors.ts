@@ -44,7 +44,7 @@ export class MissingPermission extends Refusal {
 /** A refusal of an action for which the user of a session must recently have confirmed their identity. */
 export class StepUpRequired extends Refusal {
   constructor() {
-    super('denied', 'this needs a fresh proof of who you are: give your password or a code again');
+    super('denied', 'this requires recent authentication: enter your password or a code again');
   }
 }
 

@@ -39,7 +39,7 @@ export class DatabaseClock {
   /** Why nothing may expire now; undefined if it may. */
   get trouble(): string | undefined {
     const { apartMs } = this;
-    if (apartMs === undefined) return 'the clock was not yet compared with the database';
+    if (apartMs === undefined) return 'the clock has not yet been compared with the database';
     const { toleranceMs } = this.options;
     if (Math.abs(apartMs) <= toleranceMs) return undefined;
     const apart = `${Math.abs(apartMs / 1000).toFixed(1)} s ${apartMs > 0 ? 'ahead of' : 'behind'} the database`;
@@ -65,7 +65,7 @@ export class DatabaseClock {
     if (this.reported === (trouble !== undefined)) return;
     this.reported = !this.reported;
     const fields = { apartMs: Math.round(this.apartMs!) };
-    if (this.reported) this.options.log?.warn(fields, `not ready, and nothing is ended here: ${trouble}`);
+    if (this.reported) this.options.log?.warn(fields, `not ready, and this node lets nothing expire: ${trouble}`);
     else this.options.log?.info(fields, 'the clock of this machine agrees with the database again');
   }
 }

@@ -84,7 +84,9 @@ export async function findEmbedded(dataDir: string): Promise<EmbeddedServer | un
     if (!found) return undefined;
     if (found.ready) return describe(realpathSync(dataDir), found, false, untilGone(found.pid));
     if (Date.now() > giveUpAt) {
-      throw new Error(`PostgreSQL in ${dataDir} (process ${found.pid}) does not become ready: see ${LOG_FILE} there`);
+      throw new Error(
+        `PostgreSQL in ${dataDir} (process ${found.pid}) did not become ready: see ${LOG_FILE} in that folder`,
+      );
     }
     await sleep(20);
   }

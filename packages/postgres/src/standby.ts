@@ -9,7 +9,7 @@ export class ReadOnlyServer extends Error {
   readonly code = READ_ONLY;
 
   constructor() {
-    super('the server is a standby and takes no writes');
+    super('the server is a standby and does not accept writes');
   }
 }
 
@@ -63,7 +63,7 @@ export class ReplayLag {
   get trouble(): string | undefined {
     const { ms, maxMs } = this;
     if (ms <= maxMs) return undefined;
-    if (ms === Number.POSITIVE_INFINITY) return 'the standby has not said yet how far it is behind';
+    if (ms === Number.POSITIVE_INFINITY) return 'the lag of the standby is not known yet';
     return `the standby is ${(ms / 1000).toFixed(1)} s behind (${maxMs / 1000} s are allowed)`;
   }
 }

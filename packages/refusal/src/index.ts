@@ -68,7 +68,10 @@ export class Refusal extends Error {
 /** A read-only node got a request that is not a read. If it knows a writing node, it redirects the caller there. */
 export class PrimaryNeeded extends Refusal {
   constructor() {
-    super('unavailable', 'this node only reads, from a standby of the database: ask one that writes');
+    super(
+      'unavailable',
+      'this node is read-only (it uses a standby of the database): send the request to a node that can write',
+    );
   }
 }
 

@@ -81,7 +81,7 @@ function hasOneTarget(req: http.IncomingMessage): boolean {
 const SLASH = 47;
 
 function refuseTarget(res: http.ServerResponse, refusal: ConnectionRefusal): void {
-  const { type, body } = refusal(400, 'the request names no host, or more than one');
+  const { type, body } = refusal(400, 'the request has no host, or more than one');
   res
     .writeHead(400, { 'content-type': type, 'content-length': Buffer.byteLength(body), connection: 'close' })
     .end(body);

@@ -117,7 +117,7 @@ function keepRunning(port: SharedPort, count: number, log: Pick<Logger, 'error'>
       }
       short = lived < SOON_MS ? short + 1 : 0;
       const waitMs = short === 0 ? 0 : Math.min(500 * 2 ** short, LONGEST_WAIT_MS);
-      log.error({ process: worker.id, code, signal: killedBy, waitMs }, 'a process ended; another takes its place');
+      log.error({ process: worker.id, code, signal: killedBy, waitMs }, 'a process ended; it is replaced');
       setTimeout(start, waitMs);
     });
   });

@@ -22,11 +22,11 @@ export class BodyAborted extends Error {
   }
 }
 
-/** The body came too slowly. */
+/** The body was sent too slowly. */
 export class BodyLate extends Error {
   override readonly name = 'BodyLate';
   constructor() {
-    super('the request body comes too slowly');
+    super('the request body was sent too slowly');
   }
 }
 

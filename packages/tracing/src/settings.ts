@@ -12,7 +12,7 @@ export function readHeaders(text: string): Readonly<Record<string, string>> {
     } catch {
       throw new Error(`has a value for ${name} that is not percent-encoded`);
     }
-    if (/[^\t\x20-\x7e]/.test(value)) throw new Error(`has a value for ${name} that no header can hold`);
+    if (/[^\t\x20-\x7e]/.test(value)) throw new Error(`has a value for ${name} that is not allowed in a header`);
     headers[name] = value;
   }
   return headers;

@@ -14,7 +14,7 @@ export function startTracing(
   return new OpenTelemetry({
     ...options,
     onFailure(error) {
-      if (error && !failing) log.warn({ err: error }, 'traces are lost: they cannot be sent');
+      if (error && !failing) log.warn({ err: error }, 'traces cannot be sent and are lost');
       if (!error && failing) log.info('traces are sent again');
       failing = error !== undefined;
     },

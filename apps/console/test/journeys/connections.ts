@@ -177,7 +177,7 @@ describe('what stands outside of the workspace service', () => {
     await page.getByLabel('Connection').selectOption({ label: 'our host' });
     await page.getByRole('textbox', { name: 'Repository', exact: true }).fill('team/elsewhere');
     await page.getByRole('button', { name: 'Connect', exact: true }).click();
-    await page.getByText('was not found by the token of the connection').first().waitFor();
+    await page.getByText('was not found with the token of the connection').first().waitFor();
     await page.getByRole('textbox', { name: 'Repository', exact: true }).fill('team/hedge');
     await page.getByLabel('Automatic run triggering').selectOption('patterns');
     await page.getByLabel('Patterns').fill('/modules/**/*.tf\n/net work/*');

@@ -58,7 +58,7 @@ export function readRequest(
   const mfa = header('mfa');
   const wrapTtl = header('wrap-ttl') || undefined;
   if (wrapTtl !== undefined && header('wrap-format')) {
-    throw new Refusal('invalid', 'X-Service-Wrap-Format: the only format is a token; leave the header out');
+    throw new Refusal('invalid', 'X-Service-Wrap-Format: only tokens are supported; omit the header');
   }
   const token = header('token') || readBearer(headers.authorization);
   return {

@@ -103,7 +103,7 @@ export class Misguided extends Refusal {
 /** A page requested something that its session allows only after a step-up. */
 export class StepUpRequired extends Refusal {
   constructor() {
-    super('denied', 'step-up-required: prove once more who you are, at /ui/session/step-up, and send this again');
+    super('denied', 'step-up-required: confirm your identity at /ui/session/step-up, then send the request again');
   }
 }
 

@@ -335,7 +335,9 @@ function inCallersWords(error: unknown, { bearer }: RequestContext): unknown {
 /** A token that has no uses left is revoked when its request has ended. */
 function endOneUseToken(kernel: Kernel, bearer: Bearer | undefined): void {
   if (bearer?.record.usesLeft !== -1) return;
-  kernel.leases.endToken(bearer.record).catch((error) => kernel.log.warn({ err: error }, 'a spent token did not end'));
+  kernel.leases
+    .endToken(bearer.record)
+    .catch((error) => kernel.log.warn({ err: error }, 'a used-up token could not be revoked'));
 }
 
 function routeOf({ mount, declared }: RouteMatch): string | undefined {

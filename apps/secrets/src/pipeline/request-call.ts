@@ -69,7 +69,7 @@ export class RequestCall implements Call {
   readonly alongside: Call['alongside'] = (work) => {
     const { inBackground, barrier, log } = this.kernel;
     inBackground(this.match.mount!, work).catch((error) => {
-      if (!barrier.sealed) log.warn({ err: error, mount: this.mount.path }, 'work alongside a request failed');
+      if (!barrier.sealed) log.warn({ err: error, mount: this.mount.path }, 'background work of a request failed');
     });
   };
   private readonly proven: readonly DemandedMethod[] | undefined;
@@ -140,7 +140,8 @@ export class RequestCall implements Call {
   }
 
   async guess<T>(subject: string, judge: () => Promise<T | undefined>): Promise<T | undefined> {
-    if (this.match.operation?.judges !== 'password') throw new Error('an operation that judges passwords must say so');
+    if (this.match.operation?.judges !== 'password')
+      throw new Error('an operation that checks passwords must declare it');
     const { attempts } = this.kernel;
     const rule = passwordRule(this.match.mount!.config.userLockout);
     if (!rule) return judge();

@@ -77,7 +77,7 @@ export async function handleWhileSealed(kernel: Kernel, request: Request): Promi
   });
   const reply = await operation.run(call);
   if (reply.kind === 'empty') return { status: 204 };
-  if (reply.kind !== 'raw') throw new Error('paths that answer while sealed answer bare');
+  if (reply.kind !== 'raw') throw new Error('paths that answer while sealed have no envelope');
   const { status, body, contentType, headers } = reply;
   return { status, bare: body, contentType, headers };
 }

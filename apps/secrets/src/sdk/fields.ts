@@ -139,7 +139,7 @@ const uncarried = /[^\t\x20-\x7e\x80-\xff]/;
 const toHeader = (value: unknown) => {
   const text = toText(value);
   if (text instanceof Failure || !uncarried.test(text)) return text;
-  return new Failure('contains a line end or another character that is not allowed in headers');
+  return new Failure('contains a line break or another character that is not allowed in headers');
 };
 
 /** A string that is sent to another system in a header. */

@@ -87,10 +87,10 @@ export function kvUpgrade({ mounts, jobs, storage, inBackground }: KvUpgradeDeps
     const { count, bytes } = await entries.weigh(mount.uuid);
     if (count > most.secrets || bytes > most.bytes) {
       const text = `it holds more than ${most.secrets} secrets or ${most.bytes} bytes: mount another one and copy`;
-      throw new Refusal('invalid', `${mount.path} cannot get versions in one step: ${text}`);
+      throw new Refusal('invalid', `${mount.path} cannot be upgraded to versions in one step: ${text}`);
     }
     await jobs.startHere(kind, mount.uuid, { uuid: mount.uuid, step: 'close' });
     if ((await find(mount.uuid))?.options?.version === '2') return;
-    throw new Refusal('unavailable', `${mount.path} is getting versions, and will answer shortly`);
+    throw new Refusal('unavailable', `${mount.path} is being upgraded to versions and will be available shortly`);
   };
 }

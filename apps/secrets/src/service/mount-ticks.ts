@@ -32,7 +32,7 @@ export function runTicks({ storage, mounts, inBackground }: Modules, log: Logger
       const inMs = Math.max(0, againMs - performance.now(), nextAtMs - storage.clock.now()) + Math.random() * SPREAD_MS;
       if (inMs < EVERY_MS) storage.background.plan(`mount-tick ${mount.uuid}`, inMs, () => again(mount.uuid));
     } catch (error) {
-      if (!storage.barrier.sealed) log.warn({ err: error, mount: mount.path }, 'work by the clock failed');
+      if (!storage.barrier.sealed) log.warn({ err: error, mount: mount.path }, 'scheduled work failed');
     } finally {
       busy.delete(mount.uuid);
     }

@@ -21,7 +21,7 @@ const isWellFormed = (text: string): boolean => (text as unknown as { isWellForm
 
 /** Why the database cannot hold a string: null characters and lone surrogates. */
 function flawOf(text: string): string | undefined {
-  if (text.includes('\0')) return 'holds a null character';
+  if (text.includes('\0')) return 'contains a null character';
   return isWellFormed(text) ? undefined : 'contains an unpaired surrogate';
 }
 
@@ -49,7 +49,7 @@ function requireSound(value: unknown, at: (string | number)[]): void {
   if (Array.isArray(value)) {
     if (value.length > maxListMembers) {
       const where = at.map((step) => `/${typeof step === 'number' ? '*' : step}`).join('');
-      throw new Refusal('too-large', `${where.slice(0, 1000)} holds more than ${maxListMembers} members`);
+      throw new Refusal('too-large', `${where.slice(0, 1000)} contains more than ${maxListMembers} members`);
     }
     for (let index = 0; index < value.length; index++) {
       at.push(index);
@@ -116,7 +116,8 @@ async function lookOver(bytes: Buffer, values: number): Promise<void> {
     await scanJson(bytes, { values, levels: DEEPEST });
   } catch (error) {
     if (!(error instanceof JsonTooMuch)) throw error;
-    if (error.bound === 'values') throw new Refusal('too-large', `the request body holds more than ${values} values`);
+    if (error.bound === 'values')
+      throw new Refusal('too-large', `the request body contains more than ${values} values`);
     throw new Refusal('malformed', `the document is nested deeper than ${DEEPEST} levels`);
   }
 }

@@ -111,7 +111,7 @@ function checkedRole(role: AccountsRole): AccountsRole {
   const type = ['Role', 'ClusterRole'].find((one) => one.toLowerCase() === role.kubernetes_role_type.toLowerCase());
   if (type === undefined) refuse("kubernetes_role_type must be either 'Role' or 'ClusterRole'");
   for (const name of [account, bound]) {
-    if (name !== '' && !nameRule.test(name)) refuse(`${JSON.stringify(name)} is not a name of a cluster`);
+    if (name !== '' && !nameRule.test(name)) refuse(`${JSON.stringify(name)} is not a valid name of a cluster role`);
   }
   if (role.allowed_kubernetes_namespace_selector !== '') namespaceSelector(role.allowed_kubernetes_namespace_selector);
   if (rules !== '') rulesOf(rules);

@@ -76,11 +76,11 @@ describe('login by a signed request', () => {
   });
 
   it.each([
-    [{ secret_key: '' }, 'access_key and secret_key go together'],
+    [{ secret_key: '' }, 'access_key and secret_key must be set together'],
     [{ sts_endpoint: 'sts.example' }, 'sts_endpoint must be an https address'],
     [{ iam_endpoint: 'https://a/b' }, 'iam_endpoint must be an https address without a path'],
     [{ sts_region: 'a/b' }, 'sts_region must be'],
-    [{ sts_region: 'eu-west-1', use_sts_region_from_client: true }, 'exclude each other'],
+    [{ sts_region: 'eu-west-1', use_sts_region_from_client: true }, 'cannot both be set'],
     [{ max_retries: 21 }, 'max_retries must be between'],
     [{ allowed_sts_header_values: 'a b' }, 'is not a name of a header'],
     [{ iam_server_id_header_value: 'ä' }, 'must be printable ASCII'],

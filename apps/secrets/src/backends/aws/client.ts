@@ -77,7 +77,7 @@ export const clientPath = path('config/client', {
       const { endpoint, role_arn, identity_token_audience, ...settings } = input;
       refuseFields({ endpoint, role_arn, identity_token_audience });
       if ((settings.access_key === '') !== (settings.secret_key === '')) {
-        refuse('access_key and secret_key go together');
+        refuse('access_key and secret_key must be set together');
       }
       for (const field of ['iam_endpoint', 'sts_endpoint'] as const) {
         if (settings[field] === '') continue;
@@ -86,7 +86,7 @@ export const clientPath = path('config/client', {
       }
       if (!/^[a-z0-9-]{0,40}$/.test(settings.sts_region)) refuse('sts_region must be letters, digits and hyphens');
       if (settings.use_sts_region_from_client && settings.sts_region !== '') {
-        refuse('sts_region and use_sts_region_from_client exclude each other');
+        refuse('sts_region and use_sts_region_from_client cannot both be set');
       }
       if (settings.max_retries < -1 || settings.max_retries > 20) refuse('max_retries must be between -1 and 20');
       const odd = settings.allowed_sts_header_values.find((name) => !/^[A-Za-z0-9-]{1,100}$/.test(name));

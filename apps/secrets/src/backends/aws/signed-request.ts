@@ -73,7 +73,7 @@ export function endpointOf(host: string, { sts_endpoint, sts_region, use_sts_reg
   }
   refuse(
     use_sts_region_from_client
-      ? 'iam_request_url must point to the token service of AWS'
+      ? 'iam_request_url must point to AWS STS'
       : `iam_request_url must point to ${sts_region === '' ? global : `the token service of ${sts_region}`}, as sts_region and use_sts_region_from_client of config/client say`,
   );
 }
@@ -105,7 +105,7 @@ function urlOf(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const plain = url && /^https?:$/.test(url.protocol) && url.pathname === '/' && url.search === '' && url.hash === '';
   if (!plain || url.username !== '' || url.password !== '') {
-    refuse('iam_request_url must be the address of the token service, without a path or a query');
+    refuse('iam_request_url must be the URL of AWS STS, without a path or a query');
   }
   return url;
 }

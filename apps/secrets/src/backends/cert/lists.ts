@@ -114,7 +114,7 @@ function keep(
     if (again && before?.url !== url) return;
     const isSame = url !== '' && before?.url === url && before.issuer === list.issuer;
     if (isSame && list.thisUpdateMs < before.this_update_ms) {
-      throw new Refusal('upstream', 'the address of the CRL returned an older list than before');
+      throw new Refusal('upstream', 'the URL of the CRL returned an older CRL than before');
     }
     const pieces = Math.max(1, Math.ceil(list.serials.length / inOnePiece));
     const byPiece = new Map<string, string[]>();

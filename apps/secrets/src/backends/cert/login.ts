@@ -38,7 +38,7 @@ export const loginPath = (trust: Trust) =>
           throw new Refusal('invalid', 'the certificate has no common name for its alias');
         }
         if (unsure)
-          call.warn('no OCSP responder could say whether the certificate is still good; the role accepts it anyway');
+          call.warn('no OCSP responder confirmed that the certificate is still good; the role accepts it anyway');
         const metadata = metadataOf(leaf, name, role);
         return login({
           ...loginParams(role),

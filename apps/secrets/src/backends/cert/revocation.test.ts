@@ -133,7 +133,7 @@ describe('revoked certificates', () => {
         () => ({
           crl: crl([1n], { entryExtensions: [extension('2.5.29.29', new OctetString(Buffer.from([1])), true)] }),
         }),
-        'only lists of one CA',
+        'only CRLs of a single CA',
       ],
       ['no address', () => ({ url: 'ftp://a' }), 'invalid CRL url'],
       ['an address with a password', () => ({ url: 'https://a:b@c/' }), 'invalid CRL url'],
@@ -193,8 +193,8 @@ describe('revoked certificates', () => {
             'no certificate of a role of this mount',
           ],
           [listOf(web, [], later), 200, 'no certificate of a role of this mount'],
-          [listOf(authority, [], { ...later, fromMs: clock.now() - day }), 200, 'returned an older list than before'],
-          [listOf(authority, [], { toMs: clock.now() }), 200, 'returned an expired one'],
+          [listOf(authority, [], { ...later, fromMs: clock.now() - day }), 200, 'returned an older CRL than before'],
+          [listOf(authority, [], { toMs: clock.now() }), 200, 'returned an expired CRL'],
         ] as const) {
           Object.assign(host, { list, status });
           clock.advance(61_000);
@@ -343,7 +343,7 @@ describe('revoked certificates', () => {
       const [status, body] = await login(certificate, 'asked');
       expect([status, body]).toEqual([502, expect.stringContaining(text)]);
       await role({ ocsp_fail_open: true }).expect(204);
-      expect(await login(certificate, 'asked')).toEqual([200, expect.stringContaining('no OCSP responder could say')]);
+      expect(await login(certificate, 'asked')).toEqual([200, expect.stringContaining('no OCSP responder confirmed')]);
       Object.assign(host, { status: 200 });
       respond({});
       expect(await login(certificate, 'asked')).toEqual([200, '']);

@@ -166,7 +166,7 @@ function checkCertificates(pem: string): void {
   for (const [at, certificate] of found.entries()) {
     if (!isStrongKey(certificate.key)) {
       refuse(
-        `number ${at + 1} of certificate has a key that is too weak: RSA of 2048 bits or more, P-256 or more, EdDSA`,
+        `number ${at + 1} of certificate has a key that is too weak: use RSA with at least 2048 bits, ECDSA with P-256 or larger, or EdDSA`,
       );
     }
     if (!certificate.isAuthority && !isForClients(certificate)) {

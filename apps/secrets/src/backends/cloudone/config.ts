@@ -94,7 +94,7 @@ export const configPath = (defaults: CloudOneDefaults) =>
       async run({ storage, warn }) {
         const stored = await config.find(storage);
         if (!stored) return missing;
-        if (stored.client_secret) warn('this answer holds client_secret: keep read access to this path narrow');
+        if (stored.client_secret) warn('this response contains client_secret: restrict read access to this path');
         const { client_id, client_secret, environment, resource, tenant_id } = stored;
         return data({ client_id, client_secret, environment, resource, tenant_id });
       },

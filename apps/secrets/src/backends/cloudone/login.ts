@@ -124,7 +124,10 @@ function checkLifetime(role: CloudOneRole, claims: Readonly<Record<string, unkno
   if (most === 0) return;
   const from = typeof claims.iat === 'number' ? claims.iat : Math.floor(nowMs / 1000);
   if (Number(claims.exp) - from > most) {
-    throw new Refusal('denied', `jwt lives longer than the ${most} seconds that max_jwt_exp of the role allows`);
+    throw new Refusal(
+      'denied',
+      `the lifetime of the jwt is longer than the ${most} seconds that max_jwt_exp of the role allows`,
+    );
   }
 }
 

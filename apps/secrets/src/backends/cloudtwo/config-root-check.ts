@@ -42,8 +42,8 @@ export const rootCheckPath = (cloud: CloudTwo) => {
     output: CheckOutput,
     async run({ input, storage, nowMs, warn }: Call<object, z.output<typeof CheckInput>>) {
       const report = await rightsReport(cloud, await rootInForce(storage), await rolesOf(storage, input.role), nowMs);
-      if (report.missing.length > 0) warn(`rights are missing: ${report.missing.join(', ')}`);
-      if (report.rights.length === 0) warn('no role needs any rights yet');
+      if (report.missing.length > 0) warn(`permissions are missing: ${report.missing.join(', ')}`);
+      if (report.rights.length === 0) warn('no role needs any permissions yet');
       return data(report);
     },
   });

@@ -187,11 +187,11 @@ function checkIdentity(input: z.output<typeof RootInput>): void {
   if (input.access_key || input.secret_key || input.credential_source === 'environment') {
     throw new Refusal(
       'invalid',
-      'identity_token_audience goes with neither access_key nor credential_source environment',
+      'identity_token_audience cannot be combined with access_key or credential_source environment',
     );
   }
   for (const field of ['role_arn', 'identity_token_audience'] as const) {
-    if (!input[field]) throw new Refusal('invalid', 'role_arn and identity_token_audience go together');
+    if (!input[field]) throw new Refusal('invalid', 'role_arn and identity_token_audience must be set together');
   }
   if (!/^arn:[^:]+:iam::\d{12}:role\/./.test(input.role_arn)) {
     throw new Refusal('invalid', `role_arn must be the ARN of a role, got ${JSON.stringify(input.role_arn)}`);

@@ -162,7 +162,7 @@ const idleFor: Readonly<Record<SessionType, readonly SessionOption[]>> = {
 /** Warns of parameters that have no effect on credentials of this type. */
 function warnOfIdle({ input, warn }: CredsCall, type: CredentialType, idle: readonly SessionOption[]): void {
   for (const field of idle) {
-    if (input[field] !== undefined) warn(`${field} has no meaning for ${type} credentials and is ignored`);
+    if (input[field] !== undefined) warn(`${field} does not apply to ${type} credentials and is ignored`);
   }
 }
 

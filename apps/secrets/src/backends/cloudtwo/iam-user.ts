@@ -83,7 +83,7 @@ export async function createUser(
     iam.send(new CreateAccessKeyCommand({ UserName })),
   );
   if (!AccessKey?.AccessKeyId || !AccessKey.SecretAccessKey) {
-    throw new Refusal('upstream', 'Error creating access keys: the cloud provider answered without a key');
+    throw new Refusal('upstream', 'Error creating access keys: the response of the cloud provider contains no key');
   }
   return { accessKey: AccessKey.AccessKeyId, secretKey: AccessKey.SecretAccessKey, arn: created.User?.Arn ?? '' };
 }

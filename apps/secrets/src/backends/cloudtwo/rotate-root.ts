@@ -151,7 +151,7 @@ async function makeKey(cloud: CloudTwo, config: Root, UserName: string): Promise
     iam.send(new CreateAccessKeyCommand({ UserName })),
   );
   if (!AccessKey?.AccessKeyId || !AccessKey.SecretAccessKey) {
-    throw new Refusal('upstream', 'error calling CreateAccessKey: the cloud provider answered without a key');
+    throw new Refusal('upstream', 'error calling CreateAccessKey: the response of the cloud provider contains no key');
   }
   return { access_key: AccessKey.AccessKeyId, secret_key: AccessKey.SecretAccessKey };
 }

@@ -135,7 +135,7 @@ interface AnsweredCredentials {
 /** Credentials from the token service's answer. Throws `upstream` if there are none. */
 export function credentialsOf(answer: AnsweredCredentials | undefined): StsCredentials {
   if (!answer?.AccessKeyId || !answer.SecretAccessKey || !answer.SessionToken || !answer.Expiration) {
-    throw new Refusal('upstream', 'the cloud provider answered without credentials');
+    throw new Refusal('upstream', 'the response of the cloud provider contains no credentials');
   }
   return {
     accessKey: answer.AccessKeyId,

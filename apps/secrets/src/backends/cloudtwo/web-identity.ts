@@ -43,7 +43,7 @@ export function byWebIdentity(identity: WebIdentity, tokens: IdentityTokens | un
 
 function exchanger(identity: WebIdentity, tokens: IdentityTokens | undefined, config: STSClientConfig) {
   return async (): Promise<SessionCredentials> => {
-    if (!tokens) throw new Refusal('invalid', 'this service signs no identity tokens');
+    if (!tokens) throw new Refusal('invalid', 'this service does not sign identity tokens');
     const { mountUuid, roleArn, audience, tokenTtlSeconds } = identity;
     const WebIdentityToken = await tokens.issue(mountUuid, audience, tokenTtlSeconds);
     const sts = new STSClient(config);

@@ -94,7 +94,7 @@ export const configPath = (databases: Databases) =>
         if (config.max_open_connections < 1 || config.max_open_connections > 100) {
           refuse('max_open_connections must be between 1 and 100');
         }
-        if (config.plugin_version !== '') refuse('plugin_version must be empty: there is one version of each kind');
+        if (config.plugin_version !== '') refuse('plugin_version must be empty: each plugin has only one version');
         checkTemplate(config.username_template);
         checkTerms(input, config.username !== '' && config.password !== '');
         driver.check(config);
@@ -249,9 +249,7 @@ async function rotateRoot(
 function requireOwnLogin(config: ConnectionRecord): void {
   const { user, password } = driverOf(config.plugin_name).login(config);
   if (user === config.username && password === config.password) return;
-  refuse(
-    'unable to rotate root credentials: connection_url must take user and password from {{username}} and {{password}}',
-  );
+  refuse('unable to rotate root credentials: connection_url must contain {{username}} and {{password}}');
 }
 
 /** Rotates the passwords of configured users that are due, and returns when the next one is. */

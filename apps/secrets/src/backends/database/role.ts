@@ -42,7 +42,7 @@ export type Role = z.output<typeof roleFields.input>;
 export function checkCredentials(type: string, config: Readonly<Record<string, string>>): void {
   if (!['password', 'rsa_private_key', 'client_certificate'].includes(type))
     refuse(`invalid credential_type "${type}"`);
-  if (type !== 'password') refuse(`unsupported credential_type: "${type}"; there is only "password"`);
+  if (type !== 'password') refuse(`unsupported credential_type: "${type}"; only "password" is supported`);
   const unknown = Object.keys(config).find((name) => name !== 'password_policy');
   if (unknown !== undefined) refuse(`credential_config: ${unknown} is not known; there is password_policy`);
 }

@@ -151,5 +151,5 @@ class Scanner {
 
 function inPlain(value: string): string {
   if (unquoted.test(value)) return value;
-  return refuse('a name or password with special characters can only be filled in between quotes');
+  return refuse('a template for a name or password with special characters must be between quotes');
 }

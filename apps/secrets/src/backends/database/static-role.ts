@@ -110,7 +110,7 @@ export const staticCredsPath = path('static-creds/:name', {
     async run({ params, storage, nowMs }) {
       const role = await staticRoles.require(storage, params.name, `unknown role: ${params.name}`);
       requireAllowed(await connectionOf(storage, role.db_name), params.name);
-      if (role.fresh) refuse('the password of this role could not be set yet; it is tried again');
+      if (role.fresh) refuse('the password of this role could not be set yet; the service tries again');
       return data({
         username: activeUser(role),
         password: role.password,
@@ -148,7 +148,7 @@ function check(input: z.output<typeof staticFields.input>, stored: StaticRole | 
   if (db_name === '') refuse('database name is a required field');
   if (username === '') refuse('username is a required field to create a static account');
   if (stored && username !== stored.username) refuse('cannot update static account username');
-  if (second !== '' && second === username) refuse('second_username must be another user than username');
+  if (second !== '' && second === username) refuse('second_username must be different from username');
   if (stored && second !== stored.second_username && activeUser(stored) !== username) {
     refuse(
       `second_username cannot be changed while ${JSON.stringify(activeUser(stored))} is in use: rotate the role first`,

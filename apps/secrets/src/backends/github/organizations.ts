@@ -50,7 +50,7 @@ export class Organizations {
     const answer = await this.ask(hub.base_url, 'user', token);
     const { login } = Object(admitted(answer)) as { login?: unknown };
     if (typeof login !== 'string' || login === '')
-      throw new Refusal('upstream', `${who} does not say whose token it is`);
+      throw new Refusal('upstream', `${who} does not return the user of the token`);
     const organizations = await this.all(hub.base_url, 'user/orgs', token, ({ id }) => id === hub.organization_id);
     if (organizations.length === 0) throw new Refusal('invalid', 'user is not part of required org');
     const teams = await this.all(
@@ -113,5 +113,5 @@ function refuseAway({ status, retryAfterSeconds, json }: OutsideResponse): void 
   const limited =
     retryAfterSeconds > 0 || /rate limit/i.test(String((Object(json) as { message?: unknown }).message ?? ''));
   if (status < 300 || (status < 500 && status !== 429 && !(status === 403 && limited))) return;
-  throw new Refusal('upstream', `${who} answered ${status}${limited ? ': too much was asked of it' : ''}`);
+  throw new Refusal('upstream', `${who} answered ${status}${limited ? ': its rate limit was exceeded' : ''}`);
 }

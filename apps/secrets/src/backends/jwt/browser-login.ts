@@ -97,7 +97,7 @@ export async function finish(
   const role = await browserRole(storage, pending.role);
   // The answer of another provider must not be accepted.
   if (pending.provider !== JSON.stringify(placesOf(found))) {
-    throw new Refusal('invalid', `${failed} The configuration changed meanwhile: begin again`);
+    throw new Refusal('invalid', `${failed} The configuration has changed in the meantime: log in again`);
   }
   if (!withinCidrs(caller.address, role.token_bound_cidrs)) throw new Refusal('denied', 'permission denied');
   const tokens = await tokensOf(found);
@@ -146,7 +146,7 @@ export async function renewBrowserLogin(
   // A provider may omit the ID token: then only the permission to sign in is renewed.
   if (!tokens.idToken) return { ...loginParams(role, found), internal: next };
   const claims = await claimsOf(provider, found, role, tokens, { nonce: undefined, maxAgeSeconds: 0, nowMs });
-  if (claims.sub !== subject) throw new Refusal('invalid', 'the provider answered for another user: log in again');
+  if (claims.sub !== subject) throw new Refusal('invalid', 'the provider returned another user: log in again');
   // At some providers, users without groups have no such claim: then they must not keep their old groups.
   const { groupAliases } = await identityOf(claims, { ...role, groups_claim_optional: true }, String(name), found);
   return { ...loginParams(role, found), groupAliases, internal: next };

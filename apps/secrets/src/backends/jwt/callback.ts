@@ -145,7 +145,7 @@ async function redeem(provider: OidcProvider, pending: PendingLogin, call: Call<
     async (found) => {
       // Otherwise this provider would get the code of another provider.
       if (iss && iss !== (await provider.keys.issuer(found))) {
-        throw new Refusal('invalid', `${failed} The answer comes from another issuer (iss).`);
+        throw new Refusal('invalid', `${failed} The response is from another issuer (iss).`);
       }
       return provider.exchange(found, code, pending.verifier, pending.redirectUri).catch((failure) => {
         if (!(failure instanceof ProviderRefusal)) throw failure;

@@ -68,7 +68,7 @@ export function groupsOf(claims: Claims, { groups_claim: name, groups_claim_opti
   if (value === undefined) {
     if (optional) return [];
     refuse(
-      `${JSON.stringify(name)} claim not found in token: the issuer must send it; if it leaves it out for people without groups, set groups_claim_optional on the role`,
+      `${JSON.stringify(name)} claim not found in token: the issuer must send it; if the issuer omits it for users without groups, set groups_claim_optional on the role`,
     );
   }
   const list = Array.isArray(value) ? value : [value];

@@ -43,7 +43,7 @@ export const configPath = (keys: IssuerKeys) =>
         checkBrowserLogin(nextConfig);
         for (const field of ['oidc_discovery_url', 'jwks_url'] as const) {
           if (leavesInTheClear(nextConfig[field]))
-            warn(`${field} is not https: anyone on the network path can forge keys, and so logins`);
+            warn(`${field} is not https: anyone on the network path can forge keys and therefore logins`);
         }
         const generation = newGeneration();
         await keys.check({ ...nextConfig, generation }).catch((error) => {
@@ -106,7 +106,7 @@ function checkBrowserLogin(nextConfig: JwtConfig): void {
   const other = types.find((type) => type !== 'code');
   if (other === 'id_token') {
     // These would put a token into a URL or form of the browser. The code flow with PKCE has replaced them.
-    refuse("oidc_response_types must be 'code': the implicit flow with 'id_token' is not built");
+    refuse("oidc_response_types must be 'code': the implicit flow with 'id_token' is not supported");
   }
   if (other !== undefined) refuse(`invalid response_types ${JSON.stringify(types)}: 'code' is allowed`);
   if (Object.keys(ways).length > 0) {

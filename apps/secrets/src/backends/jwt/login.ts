@@ -39,7 +39,7 @@ export const loginPath = (keys: IssuerKeys) =>
         const role = await findRole(storage, roleName);
         if (!role) throw new Refusal('invalid', `role ${JSON.stringify(roleName)} could not be found`);
         if (role.role_type === 'oidc') {
-          throw new Refusal('invalid', 'role with oidc role_type is not allowed: begin at oidc/auth_url');
+          throw new Refusal('invalid', 'role with oidc role_type is not allowed: start the login at oidc/auth_url');
         }
         if (!withinCidrs(caller.address, role.token_bound_cidrs)) throw new Refusal('denied', 'permission denied');
         const claims = await withErrorPrefix('error validating token', () =>

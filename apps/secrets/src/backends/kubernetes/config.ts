@@ -63,7 +63,7 @@ export const configPath = path('config', {
       }
       if (leavesInTheClear(host)) warn('kubernetes_host is not https: tokens are sent in the clear');
       if (input.disable_local_ca_jwt && ca === '') {
-        refuse('kubernetes_ca_cert must be given when disable_local_ca_jwt is true');
+        refuse('kubernetes_ca_cert is required when disable_local_ca_jwt is true');
       }
       if (ca !== '' && !parses(() => new X509Certificate(ca))) {
         warn('kubernetes_ca_cert is not an x509 PEM certificate: the cluster cannot be reached with it');

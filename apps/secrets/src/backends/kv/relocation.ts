@@ -107,10 +107,10 @@ async function plan({ storage, requireRight }: Call, wish: Wish): Promise<readon
   const to = placeOf(wish.to, 'to');
   const isFolder = from === '' || from.endsWith('/');
   if (isFolder !== (to === '' || to.endsWith('/'))) {
-    throw invalid('to', 'from and to must both be secrets, or both be folders and end with a slash');
+    throw invalid('to', 'from and to must both be secrets, or both be folders that end with a slash');
   }
   if (!isFolder && from !== to) return [{ from, to }];
-  if (to.startsWith(from)) throw invalid('to', 'to must not be from, nor be below it');
+  if (to.startsWith(from)) throw invalid('to', 'to must not be the same as from or below it');
   requireRight({ operation: 'list', path: `metadata/${from}` });
   const names = await scanKeys(storage, from, { limit: most.secrets + 1 });
   if (names.length === 0) throw new Refusal('missing', `there is no secret below ${wish.from}`);
@@ -134,10 +134,7 @@ function placeOf(text: string | undefined, field: 'from' | 'to'): string {
   if (text === undefined || text === '') throw invalid(field, `${field} is missing`);
   const place = text.replace(/^\//, '');
   if (pathProblem(place) !== undefined) {
-    throw invalid(
-      field,
-      `${field} must be a path without empty segments, dot segments and characters that cannot be seen`,
-    );
+    throw invalid(field, `${field} must be a path without empty segments, dot segments and invisible characters`);
   }
   return place;
 }
@@ -180,7 +177,7 @@ async function carry(
   const operation = before ? 'update' : 'create';
   for (const text of values.size === 0 ? ['{}'] : values.values()) {
     budget.bytes -= text.length;
-    if (budget.bytes < 0) throw invalid('from', 'the secrets have more than 32 MiB: move or copy fewer at once');
+    if (budget.bytes < 0) throw invalid('from', 'the secrets are larger than 32 MiB: move or copy fewer at once');
     const fields = call.caller.root ? undefined : { data: parseExact(text) };
     requireRight({ operation, path: `data/${to}`, fields });
   }

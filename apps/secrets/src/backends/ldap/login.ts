@@ -72,7 +72,7 @@ export const renewLogin =
     // Logins of an earlier version have no groups.
     if (!canSearch && !stored.groups) return tokenOf(config, before);
     const person = canSearch ? await directory.lookUp(config, username) : { groups: stored.groups! };
-    if (!person) throw new Refusal('invalid', 'the directory does not know this person any more');
+    if (!person) throw new Refusal('invalid', 'this user no longer exists in the directory');
     const { groups, policies } = await rightsOf(storage, config, username, person);
     if (JSON.stringify(before) !== JSON.stringify([...policies].sort())) {
       throw new Refusal('invalid', 'policies have changed, not renewing');

@@ -284,7 +284,7 @@ export const fetchPaths = [
         const page = pageOf(input);
         const limit = Math.min(page.limit ?? mostDetailed, mostDetailed);
         const serials = await listCertificates(storage, { ...page, limit });
-        if (serials.length === mostDetailed) warn(`there may be more: request those after ${serials.at(-1)}`);
+        if (serials.length === mostDetailed) warn(`there may be more: continue with after=${serials.at(-1)}`);
         const certificates = await findCertificates(storage, serials);
         const found = serials.filter((serial) => certificates.has(serial));
         return keys(found, Object.fromEntries(found.map((serial) => [serial, details(certificates.get(serial)!)])));

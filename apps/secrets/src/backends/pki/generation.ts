@@ -124,7 +124,7 @@ export async function authorityKey(storage: Storage, kind: string, asked: AskedK
   if (!kinds.includes(kind)) {
     refuse('the "exported" path parameter must be "internal", "existing", exported" or "kms"');
   }
-  if (kind === 'kms') refuse('kms: keys of outside systems are not supported');
+  if (kind === 'kms') refuse('kms: keys in external systems are not supported');
   formatOf(asked);
   const ca = await findCa(storage);
   const name = checkedName(asked.key_name ?? '', 'key');

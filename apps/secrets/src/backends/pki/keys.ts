@@ -44,7 +44,7 @@ export const keyPaths = [
       output: keyOutput.extend({ private_key: z.string().optional() }),
       async run({ input, params, storage }) {
         const { kind } = params;
-        if (kind === 'kms') refuse('kms: keys of outside systems are not supported');
+        if (kind === 'kms') refuse('kms: keys in external systems are not supported');
         if (kind !== 'internal' && kind !== 'exported') refuse(`unknown export type: ${kind}`);
         const name = checkedName(input.key_name ?? '', 'key');
         if (name !== '' && keyRef(await findCa(storage), name)) refuse('key name already in use');

@@ -96,7 +96,7 @@ function parsed(der: Buffer, at: number): CertificateList {
   try {
     return AsnConvert.parse(der, CertificateList);
   } catch {
-    return refuse(`crls: item ${at} is not a list of revoked certificates`);
+    return refuse(`crls: item ${at} is not a CRL`);
   }
 }
 

@@ -37,7 +37,7 @@ export async function findCrl(storage: Storage, authority: string, kind: CrlKind
     async *parts() {
       for (let n = 0; n < stored.parts; n++) {
         const part = await storage.get(`${stored.folder}${n}`);
-        if (part === undefined) throw new Error(`part ${n} of a list of revoked certificates is gone`);
+        if (part === undefined) throw new Error(`part ${n} of a CRL is missing`);
         yield Buffer.from(part, 'base64');
       }
     },

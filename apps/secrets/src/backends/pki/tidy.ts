@@ -77,7 +77,7 @@ export const tidyPaths = [
         checkPlan(plan);
         if (!hasWork(plan)) warn(noWork('Manual tidy requested'));
         else if (await startTidy(storage, nowMs, plan)) {
-          warn('Tidy operation successfully started. tidy-status says how far it has come.');
+          warn('Tidy operation successfully started. tidy-status shows its progress.');
         } else warn('Tidy operation already in progress.');
         return data(null);
       },

@@ -118,7 +118,7 @@ async function verifyAccess(scheduler: Scheduler, reach: SchedulerAccess) {
   const client = scheduler.client(reach);
   const type = await client.ownTokenType().catch(rethrow);
   if (type !== 'management') {
-    throw new Refusal('invalid', `token is not a management token: the scheduler calls it ${type || 'unknown'}`);
+    throw new Refusal('invalid', `token is not a management token: its type is ${type || 'unknown'}`);
   }
   const version = await client.version().catch(() => '');
   return { address: reach.address, tls: reach.address.startsWith('https:'), token_type: type, version };
@@ -129,7 +129,7 @@ function rethrow(error: unknown): never {
 }
 
 function requireAddress<T extends { address: string }>(reach: T): T {
-  if (!reach.address) throw new Refusal('invalid', 'address is needed: give it here or in SCHEDULER_ADDR');
+  if (!reach.address) throw new Refusal('invalid', 'address is required: set it here or in SCHEDULER_ADDR');
   return reach;
 }
 
@@ -150,7 +150,7 @@ function checkCertificates(config: { ca_cert: string; client_cert: string; clien
   if (!config.client_key) return;
   attempt('client_key', 'a PEM private key', () => createPrivateKey(config.client_key));
   if (!new X509Certificate(config.client_cert).checkPrivateKey(createPrivateKey(config.client_key))) {
-    throw new Refusal('invalid', 'client_key is not the key of client_cert');
+    throw new Refusal('invalid', 'client_key does not belong to client_cert');
   }
 }
 

@@ -25,11 +25,11 @@ export const credsPath = (scheduler: Scheduler) =>
           scheduler.missingPolicies(access, role.policies),
           scheduler.nameLimit(access),
         ]);
-        if (absent === undefined) warn('the policies of the role could not be checked in the scheduler');
+        if (absent === undefined) warn('the scheduler could not be asked whether the policies of the role exist');
         else if (absent.length > 0) {
           throw new Refusal(
             'invalid',
-            `role "${params.name}" names policies the scheduler does not have: ${absent.join(', ')}`,
+            `role "${params.name}" names policies that do not exist in the scheduler: ${absent.join(', ')}`,
           );
         }
         await scheduler.turn();

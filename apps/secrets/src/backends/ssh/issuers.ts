@@ -52,7 +52,7 @@ async function askedKey(asked: z.output<typeof NewIssuer>) {
   }
   const { type, blob } = readPublicKey(line, 'could not parse public_key provided value');
   const key = readPrivateKey(own);
-  if (publicLine(key) !== lineOf(type, blob)) refuse('public_key is not the public half of private_key');
+  if (publicLine(key) !== lineOf(type, blob)) refuse('public_key does not belong to private_key');
   return key;
 }
 

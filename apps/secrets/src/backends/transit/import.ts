@@ -103,7 +103,7 @@ const existing =
 async function bring(storage: Storage, key: TransitKey, brought: Brought, nowMs: number): Promise<KeyVersion> {
   const { privateKey } = await wrappingPair(storage, nowMs);
   const read = readImported(key.type, brought, privateKey!);
-  if (key.derived && !read.key) refuse('a derived key needs its private part');
+  if (key.derived && !read.key) refuse('a derived key needs its private key');
   const hmacKey = kindOf(key.type).family === 'hmac' ? read.key! : randomBytes(32).toString('base64');
   return { ...read, hmacKey, createdAtMs: nowMs };
 }

@@ -86,7 +86,7 @@ function unwrap(text: string, hashName: string, wrappingKey: KeyObject): Buffer 
     const decipher = createDecipheriv(wrapCipher, key, wrapStart);
     return Buffer.concat([decipher.update(bytes.subarray(wrappedBytes)), decipher.final()]);
   } catch {
-    return refuse('the wrapped key cannot be decrypted: it must be wrapped as the wrapping_key endpoint says');
+    return refuse('the wrapped key cannot be decrypted: wrap it with the key from the wrapping_key endpoint');
   }
 }
 

@@ -49,7 +49,7 @@ export function passkeyPaths(
     keyIfNone = newKey,
   ): Promise<PasskeyParts> => {
     if (publicUrl === undefined) {
-      throw new Refusal('invalid', 'passkeys need the address of the service: set SECRETS_PUBLIC_URL');
+      throw new Refusal('invalid', 'passkeys need the public URL of the service: set SECRETS_PUBLIC_URL');
     }
     const { key } = (await challengeKey.find(storage)) ?? (await keyIfNone(storage));
     return { publicUrl, mac: (text) => createHmac('sha256', key).update(text).digest(), now: () => nowMs };
@@ -114,14 +114,14 @@ export function passkeyPaths(
           const name = (input.name ?? '').trim();
           if (name === '' || name.length > 100) throw wrong('name', 'must have 1 to 100 characters');
           const answer = NewPasskeyAnswer.safeParse(input.credential);
-          if (!answer.success) throw wrong('credential', 'is not that of a new passkey');
+          if (!answer.success) throw wrong('credential', 'is not the response for a new passkey');
           const isRight = await call.guess(username, async () => {
             const user = await users.find(storage, username);
             return (await passwords.matches(password, user?.passwordHash)) || undefined;
           });
           if (!isRight) throw new Refusal('invalid', 'invalid username or password');
           const verified = await verifyNew(await partsOf(call), binding, answer.data);
-          if (!verified) throw wrong('credential', 'answers no challenge for this user, or an old one');
+          if (!verified) throw wrong('credential', 'does not belong to a current challenge for this user');
           const id = randomUUID();
           const { publicKey, ...rest } = verified;
           const passkey = { ...rest, id, name, publicKey: toBase64(publicKey), createdAtMs: nowMs };
@@ -129,7 +129,7 @@ export function passkeyPaths(
             const stored = await storedOf(tx, username);
             if (stored.length >= mostPasskeys) throw tooMany();
             const holder = holderOf(passkey.credentialId);
-            if (await holders.find(tx, holder)) throw wrong('credential', 'is registered already');
+            if (await holders.find(tx, holder)) throw wrong('credential', 'is already registered');
             holders.put(tx, holder, { username });
             passkeysOf.put(tx, username, [...stored, passkey]);
           });
@@ -161,13 +161,16 @@ export function passkeyPaths(
         judges: 'unguessable',
         async run(call) {
           const answer = PasskeyAnswer.safeParse(call.input.credential);
-          if (!answer.success) throw wrong('credential', 'is not that of a passkey');
+          if (!answer.success) throw wrong('credential', 'is not a passkey response');
           const binding = loginBinding(call.input.client_nonce);
           const username = await holderOfAnswer(call, await partsOf(call), binding, answer.data);
           const user = username === undefined ? undefined : await users.find(call.storage, username);
           if (username === undefined || !user) throw new Refusal('invalid', 'this passkey is not registered here');
           if (await call.isLocked(username)) {
-            throw new Refusal('denied', 'too many wrong passwords have locked this user: wait, or ask to be unlocked');
+            throw new Refusal(
+              'denied',
+              'this user is locked after too many wrong passwords: wait, or ask an administrator to unlock the user',
+            );
           }
           const reply = loginOf(call, username, user);
           return { ...reply, login: { ...reply.login, withPasskey: true } };

@@ -129,7 +129,7 @@ async function within(end: AbortSignal, socket: Socket, step: (callback: (error?
       const late = () => reject(new Error('no answer in time'));
       if (end.aborted) return late();
       end.addEventListener('abort', late, { once: true, signal: finished.signal });
-      const closed = () => reject(new Error('the receiver ended the connection'));
+      const closed = () => reject(new Error('the receiver closed the connection'));
       socket.once('error', reject).once('close', closed);
       finished.signal.addEventListener('abort', () => socket.off('error', reject).off('close', closed), { once: true });
       step((error) => (error ? reject(error) : resolve()));

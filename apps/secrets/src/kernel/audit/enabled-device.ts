@@ -74,7 +74,9 @@ function usableCarrier(receiver: AuditReceiver, { receivers, folder }: NodeParts
 
 function unusable(type: string): Carrier {
   const refuse = async () => {
-    throw new Error(`it was enabled by API, and the settings of this node do not allow ${type}: ${RECEIVERS_SETTING}`);
+    throw new Error(
+      `it was enabled with the API, and the settings of this node do not allow ${type}: ${RECEIVERS_SETTING}`,
+    );
   };
   return { most: 1, send: refuse, close() {} };
 }

@@ -102,7 +102,7 @@ export class ReceiverDevice implements AuditDevice {
     if (remaining.length > 0) {
       this.parts.log.warn(
         { device: this.path, lines: remaining.length },
-        `audit device ${this.path}: lines were left behind`,
+        `audit device ${this.path}: some lines were not sent`,
       );
     }
     for (const { waiter } of remaining) waiter?.failed(new DeviceFailed(this.path, 'is closed'));
@@ -156,7 +156,7 @@ export class ReceiverDevice implements AuditDevice {
     this.remove(batch.length);
     if (this.oneByOne > 0) this.oneByOne -= batch.length;
     for (const { waiter } of batch) waiter?.done();
-    if (this.backlog.away) this.parts.log.warn({ device: this.path }, `audit device ${this.path} takes lines again`);
+    if (this.backlog.away) this.parts.log.warn({ device: this.path }, `audit device ${this.path} accepts lines again`);
     this.backlog.away = false;
     this.restMs = 0;
     this.letGoOfLate();

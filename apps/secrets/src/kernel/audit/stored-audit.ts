@@ -81,7 +81,7 @@ export class StoredAudit {
     await this.tryOut(path, device);
     await this.change(async (tx) => {
       const { devices } = await readAll(tx.prisma, this.parts.storage);
-      if (devices.size >= mostDevices) throw new Refusal('invalid', `there are ${mostDevices} audit devices already`);
+      if (devices.size >= mostDevices) throw new Refusal('invalid', `there are already ${mostDevices} audit devices`);
       requireFree(path, device, devices);
       await this.store(tx, rowOf(path, device), device);
     });
@@ -99,7 +99,7 @@ export class StoredAudit {
     await this.change(async (tx) => {
       const { headers } = await readAll(tx.prisma, this.parts.storage);
       if (!headers.has(name) && headers.size >= mostHeaders) {
-        throw new Refusal('invalid', `${mostHeaders} headers are audited already`);
+        throw new Refusal('invalid', `${mostHeaders} headers are already audited`);
       }
       await this.store(tx, headerPrefix + name, rule);
     });

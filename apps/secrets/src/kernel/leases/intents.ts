@@ -70,7 +70,7 @@ export class IntentSweep {
     const count = (by: number) => this.running.set(row.mount_id, (this.running.get(row.mount_id) ?? 0) + by);
     count(1);
     // If an intent cannot be postponed either, it stays claimed by this node until the claim ends.
-    await this.undo(row).catch((error) => this.storage.log?.warn({ err: error }, 'an intent could not be put off'));
+    await this.undo(row).catch((error) => this.storage.log?.warn({ err: error }, 'an intent could not be postponed'));
     count(-1);
     if (this.running.get(row.mount_id) === 0) this.running.delete(row.mount_id);
   }

@@ -186,7 +186,7 @@ export class Leases {
       await this.intents.abandon(intents);
       this.storage.background.wake(INTENTS);
     } catch (error) {
-      this.storage.log?.warn({ err: error }, 'intents of a failed call are undone late');
+      this.storage.log?.warn({ err: error }, 'the intents of a failed call are undone later');
     }
   }
 

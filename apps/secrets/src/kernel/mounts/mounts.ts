@@ -154,7 +154,7 @@ export class Mounts {
     for (const spec of specs) await insertMount(tx, this.parts.barrier, this.prepare(namespaceId, spec));
   }
 
-  /** Changes the tunable settings, based on their state in its turn. False if the mount is gone. */
+  /** Changes the tunable settings, based on their state in its turn. False if the mount no longer exists. */
   tune(
     { uuid }: LiveMount,
     change: (now: Mount) => Partial<Pick<Mount, 'description' | 'config' | 'options'>>,

@@ -139,7 +139,7 @@ function judge(rule: PatternRule, question: Question): Objection | undefined {
   return judgeParameters(rule, question);
 }
 
-/** No limit and `0` mean the longest page; a required `limit` must be given. */
+/** No limit and `0` mean the longest page. A required `limit` must be sent. */
 function judgePage(rule: PatternRule, parameters: Question['parameters']): Objection | undefined {
   const limit = parameters?.limit;
   if (limit === undefined) return rule.requiredParameters.includes('limit') ? 'required-parameter' : undefined;

@@ -98,7 +98,7 @@ export class RootGeneration {
       if (!state?.proven) return { state: undefined, result: undefined };
       throw new Refusal(
         'invalid',
-        'a share has been given for this root generation: begin another one with a share to replace it',
+        'a share has already been entered for this root generation: to replace it, start another one with a share',
       );
     });
   }
@@ -180,7 +180,7 @@ export class RootGeneration {
 }
 
 const unknownShare = (): Refusal =>
-  new Refusal('invalid', 'unseal key verification failed: the share is not one of the present ones');
+  new Refusal('invalid', 'unseal key verification failed: the share is not one of the current shares');
 
 async function encode(token: string, { otp, pgpKey }: GenerateRootState): Promise<string> {
   if (pgpKey) {

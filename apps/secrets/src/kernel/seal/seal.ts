@@ -332,7 +332,7 @@ export class Seal {
     } catch (error) {
       if (!(error instanceof WrongSealKey)) throw error;
       await rewrapSeal(this.storage.database, this.storage.barrier.keys.wrap(current), record.keyring);
-      this.options.log?.info({}, 'the keyring is now wrapped under the new seal key; the previous one may be removed');
+      this.options.log?.info({}, 'the keyring is now wrapped with the new seal key; you can remove the previous key');
     }
   }
 

@@ -56,4 +56,4 @@ export class ShareMarks {
 
 /** A single share of this seal cannot be checked. */
 export const olderShares = (): Refusal =>
-  new Refusal('invalid', 'the present shares are older than this check; rekey to enable it');
+  new Refusal('invalid', 'the current shares were created before this check existed; rekey to enable it');

@@ -157,7 +157,7 @@ export class ConsoleSignIn {
   private async begin(token: string, byOf: (record: TokenRecord) => SignedInBy): Promise<Made> {
     const { kernel, sessions } = this.parts;
     const record = await kernel.tokens.find(token);
-    if (!record) throw new Refusal('unauthenticated', 'the login ended at once');
+    if (!record) throw new Refusal('unauthenticated', 'the token of the login was revoked immediately');
     try {
       requireUnlimited(record);
       const set = newWriteSet();

@@ -133,7 +133,7 @@ async function newToken(
     call.warn(`Policy "${name}" does not exist`);
   }
   if (input.id) {
-    call.warn('A token with an ID of your own is only as hard to guess as that ID.');
+    call.warn('A token with a custom ID is only as hard to guess as the ID.');
   }
   const suffix = role?.path_suffix ? `/${role.path_suffix}` : '';
   return issue({

@@ -115,7 +115,7 @@ export const projectWorkspaceDials = {
 /** The mask of one value of a setting. An unknown value is a fault: inputs are checked before. */
 export function dialMask(dial: Dial, value: string | boolean): Mask {
   const index = dial.values.indexOf(value);
-  if (index < 0) throw new Error(`no such value: ${String(value)}`);
+  if (index < 0) throw new Error(`unknown value: ${String(value)}`);
   return dial.adds.slice(0, index + 1).reduce((mask, names) => mask | maskOf(...names), 0);
 }
 

@@ -248,7 +248,7 @@ async function* opened(keyring: Keyring, id: string, { count, first, get }: Stor
   let coming = Promise.resolve(first);
   for (let position = 0; position < count; position++) {
     const sealed = await coming;
-    if (!sealed) throw new Error(`blob ${id} lacks chunk ${position} of ${count}`);
+    if (!sealed) throw new Error(`blob ${id} has no chunk ${position} of ${count}`);
     if (position + 1 < count) {
       // The next chunk is fetched while this one is read.
       coming = get(position + 1);
@@ -352,5 +352,5 @@ export const gzip: Compression = {
 function decompressorFor(first: Buffer): { decompressor: Transform; first: Buffer } {
   if (first[0] === gzipMark) return { decompressor: createGunzip(read), first };
   if (first[0] === brotliMark) return { decompressor: createBrotliDecompress(read), first: first.subarray(1) };
-  throw new Error('a blob is compressed in an unknown way');
+  throw new Error('a blob has an unknown compression');
 }

@@ -35,7 +35,7 @@ export function objectsOf(db: Database): ObjectStore | undefined {
 /** The object store that holds a blob. Throws `unavailable` if none is set up any more. */
 export function requireObjects(db: Database): ObjectStore {
   const objects = objectsOf(db);
-  if (!objects) throw new Refusal('unavailable', 'the object store that holds this is not configured');
+  if (!objects) throw new Refusal('unavailable', 'the object store that contains this is not configured');
   return objects;
 }
 

@@ -18,7 +18,7 @@ function signature(keyring: Keyring, verb: LinkVerb, path: string, expires: stri
 }
 
 function holderOf({ holder }: LinkMaker): LinkHolder {
-  if (holder === undefined) throw new Error('a link needs a holder: it is made while a request is answered');
+  if (holder === undefined) throw new Error('a signed URL needs a holder: it can be created only during a request');
   return holder;
 }
 

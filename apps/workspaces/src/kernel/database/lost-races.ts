@@ -89,7 +89,9 @@ export function refusalOf(error: unknown): unknown {
   if (code === 'P2025') return new Refusal('missing', '', [], options);
   if (lostReference(error)) {
     const isInUse = /update or delete on/.test(failure.originalMessage ?? '');
-    return isInUse ? new Refusal('conflict', 'this is in use', [], options) : new Refusal('missing', '', [], options);
+    return isInUse
+      ? new Refusal('conflict', 'this object is in use', [], options)
+      : new Refusal('missing', '', [], options);
   }
   // No connection became free, or a transaction took too long.
   if (code === 'P2024' || code === 'P2028') return tooMany(error);

@@ -136,7 +136,7 @@ export class AnswerSchemas {
     const { type, spec } = serializer;
     const plain = `${pascal(type || area)}Resource`;
     const name = plain in this.schemas ? pascal(area) + plain : plain;
-    if (name in this.schemas) throw new Error(`two serializers would be called ${name}`);
+    if (name in this.schemas) throw new Error(`two serializers would have the name ${name}`);
     this.names.set(serializer, name);
     this.schemas[name] = {
       type: 'object',

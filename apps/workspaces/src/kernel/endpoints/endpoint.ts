@@ -345,7 +345,7 @@ function declare(
   const { requires } = given;
   const rule = typeof requires === 'string' ? policy[requires] : requires;
   if (given.link === 'or-token' && rule === undefined) {
-    throw new Error(`${method} ${path} opens by a link or a token, and says of no token what it needs`);
+    throw new Error(`${method} ${path} accepts a signed URL or a token, and does not declare what the token needs`);
   }
   if (typeof requires === 'string' && rule === undefined) {
     throw new Error(`${method} ${path} requires ${requires}, which is not a rule of its policy`);

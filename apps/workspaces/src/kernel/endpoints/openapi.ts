@@ -13,7 +13,7 @@ const failures: Record<number, string> = {
   401: 'The token is missing, unknown, revoked or expired.',
   403: 'The caller may see this but not do that.',
   404: 'There is no such thing, or the caller may not see it or do this.',
-  408: 'The body came too slowly.',
+  408: 'The body was sent too slowly.',
   409: 'The state of the resource does not allow this.',
   412: 'The resource is no longer at the revision that If-Match names.',
   415: 'The body is of another media type.',

@@ -76,7 +76,7 @@ export interface EndpointResponse {
 
 const onlyOthers = 'the organization does not accept user API tokens: use a team token, or sign in';
 const onlyShorter =
-  'the organization does not accept user API tokens that live as long: use one that expires earlier, or a team token';
+  'the organization does not accept user API tokens with this lifetime: use one that expires earlier, or a team token';
 
 const anonymous: Principal = { kind: 'user', id: '', name: '', tokenId: '', siteAdmin: false, twoFactor: false };
 
@@ -424,7 +424,7 @@ async function runOnce(
       const { type } = endpoint.serializer!;
       const found = includables.get(type);
       if (found === undefined)
-        throw new Error(`${type} are made once for a key, and nothing says how they are found again`);
+        throw new Error(`${type} are created once per Idempotency-Key, and there is no way to find them again`);
       const [item] = await found.load(db, [id], env);
       if (item === undefined) return undefined;
       // The creator may have lost the right to see it since.

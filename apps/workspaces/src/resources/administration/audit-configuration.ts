@@ -82,10 +82,11 @@ const update = ofOwners.patch(path, {
   body: UpdateConfiguration,
   load,
   run: async ({ target, body }) => {
-    if (body.auditTrails?.enabled === false) throw invalid('auditTrails', 'must be enabled: the trail is always kept');
+    if (body.auditTrails?.enabled === false)
+      throw invalid('auditTrails', 'must be enabled: the audit trail cannot be turned off');
     const { enabled, organizationId, useDefaultOrganization } = body.hcpAuditLogStreaming ?? {};
     if (enabled || organizationId || useDefaultOrganization) {
-      throw invalid('hcpAuditLogStreaming', 'must be off: collectors read the audit trail by its endpoint');
+      throw invalid('hcpAuditLogStreaming', 'must be off: log collectors read the audit trail from its endpoint');
     }
     return target;
   },

@@ -193,7 +193,7 @@ const create = endpoints(organizationPolicy, bulkSerializer, {
         if ((await tx.prisma.changeRequest.count({ where: { workspaceId, archivedAt: null } })) >= mostOpen) {
           throw invalid(
             'targetIds',
-            `has a workspace with ${mostOpen} open change requests already: ${workspace.name}`,
+            `contains a workspace that already has ${mostOpen} open change requests: ${workspace.name}`,
           );
         }
         const id = newId('wscr');
@@ -219,7 +219,8 @@ async function requireTargets(tx: Database, access: Access, { id }: Organization
   const visible = found.filter((one) => one.organizationId === id && workspacePolicy['can-read-settings'](access, one));
   if (visible.length < ids.length) throw invalid('targetIds', 'were not all found');
   const others = visible.filter((one) => !workspacePolicy['can-update'](access, one));
-  if (others.length > 0) throw invalid('targetIds', `has a workspace that you do not administer: ${others[0]!.name}`);
+  if (others.length > 0)
+    throw invalid('targetIds', `contains a workspace that you do not administer: ${others[0]!.name}`);
   return visible.sort((one, other) => (one.id < other.id ? -1 : 1));
 }
 

@@ -133,7 +133,7 @@ async function textOf(stream: Readable, limit: number): Promise<string> {
   let size = 0;
   for await (const piece of stream) {
     size += (piece as Buffer).length;
-    if (size > limit) throw new Error('the answer is larger than it may be');
+    if (size > limit) throw new Error('the response is too large');
     pieces.push(piece as Buffer);
   }
   return Buffer.concat(pieces).toString('utf8');

@@ -325,7 +325,7 @@ export class HttpSource implements JobSource {
       // An agent that is no longer registered could not upload the state, so the file stays in place.
       const isKept = isLost(error) || !isOver(error);
       if (!isKept || !(isRefusal(error) || error instanceof SyntaxError)) throw error;
-      return `The state after the apply could not be saved: ${error.message || 'its workspace is gone'}`;
+      return `The state after the apply could not be saved: ${error.message || 'its workspace no longer exists'}`;
     }
   }
 }

@@ -34,7 +34,7 @@ async function fetchNext(source: FetchSource, log: Logger, closing: AbortSignal)
 async function fail(source: FetchSource, log: Logger, fetch: Fetch, error: Error): Promise<void> {
   const isExpected = error instanceof FetchFailed;
   if (!isExpected) log.error({ err: error, configuration: fetch.configurationVersionId }, 'a commit was not fetched');
-  const reason = isExpected ? error.message : 'the worker failed while it fetched the commit; its log says why';
+  const reason = isExpected ? error.message : 'the worker failed while fetching the commit; see its log';
   await source.fail(fetch, reason, !isExpected || error.again);
 }
 

@@ -113,7 +113,7 @@ async function extractEntry(unpacking: Unpacking, header: Header, content: Reada
   unpacking.entries++;
   unpacking.bytes += header.size ?? 0;
   if (unpacking.entries > limits.entries) throw new BadArchive(`the archive has more than ${limits.entries} entries`);
-  if (unpacking.bytes > limits.bytes) throw new BadArchive(`the archive holds more than ${limits.bytes} bytes`);
+  if (unpacking.bytes > limits.bytes) throw new BadArchive(`the archive contains more than ${limits.bytes} bytes`);
   const name = nameInside(header.name);
   if (unpacking.only && !unpacking.only.includes(name.split('/')[0] ?? '')) {
     throw new BadArchive(`${name} is not allowed in this archive`);

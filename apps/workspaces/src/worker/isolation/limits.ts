@@ -58,8 +58,8 @@ export async function whatWasExceeded(
 ): Promise<string | undefined> {
   const found = (await options.groups?.exceeded(options.name)) ?? toldIn(options.tail);
   const whose = options.groups ? 'the run' : 'a process of the run';
-  if (found === 'memory') return `${whose} needed more memory than it may have (${mebibytes(limits.memoryBytes)})`;
-  if (found === 'processes') return `the run started more processes than it may (${limits.processes})`;
+  if (found === 'memory') return `${whose} exceeded the memory limit of ${mebibytes(limits.memoryBytes)}`;
+  if (found === 'processes') return `the run exceeded the limit of ${limits.processes} processes`;
   return undefined;
 }
 

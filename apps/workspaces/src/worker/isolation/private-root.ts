@@ -153,9 +153,10 @@ const folders = ['/', '/etc'];
 /** Why a path cannot be shown in a private root, to be read after the path; undefined if it can. */
 export function cannotBeShown(at: string): string | undefined {
   if (!path.isAbsolute(at)) return 'is not an absolute path';
-  if (folders.includes(path.resolve(at))) return 'cannot be shown as a whole: name what runs need of it';
+  if (folders.includes(path.resolve(at)))
+    return 'cannot be made visible to runs as a whole: name the paths that runs need';
   if (path.resolve(at) !== at) return `is written as ${path.resolve(at)}`;
   const taken = ownPlaces.find((place) => at === place || at.startsWith(`${place}/`) || place.startsWith(`${at}/`));
-  if (taken) return `cannot be shown: runs have their own ${taken}`;
+  if (taken) return `cannot be made visible to runs: they have their own ${taken}`;
   return existsSync(at) ? undefined : 'is not there';
 }

@@ -84,7 +84,7 @@ export function startClaiming(parts: WorkerParts, options: { parallel: number; p
       drain.abort();
       for (const one of carrying) one.stop();
       await ended;
-      await source.retire().catch((error) => log.warn({ err: error }, 'not signed off'));
+      await source.retire().catch((error) => log.warn({ err: error }, 'not deregistered'));
     },
   };
 }

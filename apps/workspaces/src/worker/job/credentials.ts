@@ -200,7 +200,7 @@ async function hold(
       await revokeToken(address, namespace, token, ca);
       if (id !== undefined) await source.forgetToken(job, id);
     } catch (error) {
-      log.warn({ err: error }, 'the credentials of a run are not revoked yet');
+      log.warn({ err: error }, 'the credentials of a run have not been revoked yet');
     }
   });
 }

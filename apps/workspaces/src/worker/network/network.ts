@@ -27,7 +27,7 @@ export async function blockCloudEndpoints(uids: Uids): Promise<string | undefine
   if (problem !== undefined) return problem;
   const own = ranges.filter(isOwn);
   const closing = await problemOf(() => addFirewallRules(endpointRules(uids, own)));
-  return closing && `this machine itself has addresses of ${own.join(', ')}, and ${closing}`;
+  return closing && `this machine itself has addresses in ${own.join(', ')}, and ${closing}`;
 }
 
 /** Whether an address of this machine is in a range. Link-local addresses are skipped: they are valid only on their interface. */

@@ -42,7 +42,9 @@ export function startJudging(
       const evaluation = wire.EvaluationGiven.parse(answer);
       const organization = evaluation['organization-id'];
       const judging = judgeOne(client, id, engine, evaluation)
-        .catch((error) => log.error({ err: error, evaluation: evaluation.id }, 'a plan was not evaluated by policies'))
+        .catch((error) =>
+          log.error({ err: error, evaluation: evaluation.id }, 'the policies for a plan were not evaluated'),
+        )
         .finally(() => underWay.delete(organization));
       underWay.set(organization, judging);
       return true;

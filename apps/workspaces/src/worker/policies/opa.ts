@@ -98,7 +98,7 @@ async function writeSet({ jobFolder }: Slot, set: JudgingSet, name: string, prog
   const files = { ...set.files, 'parameters.json': JSON.stringify({ parameters }) };
   for (const [file, text] of Object.entries(files)) {
     const at = path.join(folder, 'data', file);
-    if (!at.startsWith(`${folder}${path.sep}`)) throw new Error(`${file} is outside of its set`);
+    if (!at.startsWith(`${folder}${path.sep}`)) throw new Error(`${file} is outside its policy set`);
     await mkdir(path.dirname(at), { recursive: true });
     await writeFile(at, text);
   }

@@ -37,7 +37,7 @@ export async function findOpa(given: readonly string[], searchPath: string): Pro
 async function askProgram(file: string): Promise<OpaProgram> {
   const { stdout } = await run(file, 'version');
   const version = valid(/^Version: (\S+)$/m.exec(stdout)?.[1]);
-  if (!version) throw new Error(`${file} does not say its version`);
+  if (!version) throw new Error(`${file} does not print its version`);
   const all = JSON.parse((await run(file, 'capabilities', '--current')).stdout) as { builtins: { name: string }[] };
   const builtins = all.builtins.filter(({ name }) => !closed.has(name));
   return { file: await realpath(file), version, capabilities: JSON.stringify({ ...all, builtins, allow_net: [] }) };

@@ -196,9 +196,9 @@ export async function executeApply(executor: Executor, running: RunningJob): Pro
 }
 
 function stoppedBecause({ reason }: Stopping): string | undefined {
-  if (reason === 'timeout') return 'the run took longer than it may';
-  if (reason === 'output') return 'the log is larger than it may be';
-  if (reason === 'disk') return 'the run uses more disk than it may';
+  if (reason === 'timeout') return 'the run exceeded its time limit';
+  if (reason === 'output') return 'the log exceeded its size limit';
+  if (reason === 'disk') return 'the run exceeded its disk space limit';
   if (reason === 'shutdown') return 'the worker was stopped';
   if (reason === 'lost') return 'the worker lost its connection';
   return reason;

@@ -90,7 +90,7 @@ async function askBuiltIn({ file }: Binary): Promise<ProviderSchemas> {
     await writeFile(path.join(cwd, 'main.tf'), 'resource "terraform_data" "any" {}\n');
     const { stdout } = await askTool(file, ['providers', 'schema', '-json'], { cwd, maxBuffer: longest });
     const schemas = parseExact(stdout) as unknown as ProviderSchemas;
-    if (!schemas.provider_schemas?.[builtIn]) throw new Error(`${file} does not say what ${builtIn} has`);
+    if (!schemas.provider_schemas?.[builtIn]) throw new Error(`${file} does not print the schema of ${builtIn}`);
     return schemas;
   } finally {
     await rm(cwd, { recursive: true, force: true });

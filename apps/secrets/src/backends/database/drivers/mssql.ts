@@ -198,7 +198,7 @@ function settingsOf(config: DatabaseConfig): SessionSettings {
   const { host, port, user, password, options } = address;
   const isUrl = /^\w+:\/\//.test(connection_url);
   if (isUrl && address.database !== '') {
-    refuse('connection_url must name a port, not an instance; a database is given as ?database=');
+    refuse('connection_url must contain a port, not an instance name; set the database with ?database=');
   }
   const named = new Map(Object.entries(options).map(([name, value]) => [name.toLowerCase(), value]));
   const encrypt = encryptions.get((named.get('encrypt') ?? 'true').toLowerCase());
@@ -248,7 +248,9 @@ async function socketTo({ host, port }: ConnectionAddress, needsTls: boolean): P
     // Connecting would put its own one back.
     socket.write = (chunk: Uint8Array | string, ...rest: unknown[]) => {
       if (chunk[0] !== LOGIN) return write(chunk, ...rest);
-      socket.destroy(new Error('the database offers no TLS; encrypt=disable in connection_url goes without it'));
+      socket.destroy(
+        new Error('the database does not offer TLS; to connect without TLS, set encrypt=disable in connection_url'),
+      );
       return false;
     };
   }
@@ -271,7 +273,7 @@ class Session {
   static open({ dial, options, ...settings }: SessionSettings): Promise<Session> {
     let isDialed = false;
     const connector = async () => {
-      if (isDialed) throw new Error('the database sends its clients to another server, which is not followed');
+      if (isDialed) throw new Error('the database redirects clients to another server, which is not supported');
       isDialed = true;
       return dial();
     };

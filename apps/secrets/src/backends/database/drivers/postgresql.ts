@@ -38,7 +38,7 @@ export const postgresql: Driver = {
   check(config) {
     addressOf(config);
     if ((config.tls_certificate === '') !== (config.private_key === '')) {
-      refuse('tls_certificate and private_key must be given together');
+      refuse('tls_certificate and private_key must be set together');
     }
   },
   login: addressOf,

@@ -30,10 +30,10 @@ export async function takeBinding(
   const jws = readJws(sent, 'externalAccountBinding');
   const { kid, nonce, url: at } = jws.header;
   if (nonce !== undefined) fail('malformed', 'externalAccountBinding has no nonce');
-  if (at !== url) fail('malformed', 'externalAccountBinding was made for another address');
+  if (at !== url) fail('malformed', 'externalAccountBinding was created for another URL');
   const found = typeof kid === 'string' && /^[0-9a-f-]{36}$/.test(kid) ? await bindingKeys.find(tx, kid) : undefined;
   if (!found || found.prefix !== prefix)
-    return fail('unauthorized', 'externalAccountBinding: no such key, or it was used');
+    return fail('unauthorized', 'externalAccountBinding: the key does not exist or was already used');
   verifyMac(jws, Buffer.from(found.key, 'base64url'));
   const inner = readJwk(parseObject(jws.payload.toString('utf8'), 'the payload of externalAccountBinding'));
   if (thumbprintOf(inner.jwk) !== thumbprintOf(jwk)) fail('malformed', 'externalAccountBinding is for another key');

@@ -34,7 +34,7 @@ export interface ReadNonce {
   readonly madeAtMs: number;
 }
 
-const unacceptable = (): never => fail('badNonce', 'the nonce is not one of this service, too old, or was used');
+const unacceptable = (): never => fail('badNonce', 'the nonce is unknown, too old, or was already used');
 
 /** Parses and verifies a nonce, but does not check whether it was used. Throws `badNonce`. */
 export async function readNonce(storage: Storage, text: unknown, nowMs: number): Promise<ReadNonce> {

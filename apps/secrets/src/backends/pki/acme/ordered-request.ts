@@ -25,7 +25,7 @@ export async function readOrdered(role: Role, identifiers: readonly Identifier[]
       fail('badCSR', 'csr requests a CA certificate');
     const { dns, emails, addresses, uris, others } = csr.names;
     if (emails.length + uris.length + others.length > 0)
-      fail('badCSR', 'csr has names that are not hosts or addresses');
+      fail('badCSR', 'csr has names that are not host names or IP addresses');
     const commonName = ownNames(csr.subject).commonName.toLowerCase();
     const asked = new Set(
       [...dns, ...addresses, ...(commonName === '' ? [] : [commonName])].map((name) => name.toLowerCase()),

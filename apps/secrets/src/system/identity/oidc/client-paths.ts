@@ -122,8 +122,8 @@ function withoutSecret({ client_secret: _secret, ...rest }: OidcClient): Omit<Oi
 }
 
 function changed(before: OidcClient | undefined, input: Input): OidcClient {
-  if (input.authorization_code === false) refuse('authorization_code cannot be false: there is no other flow');
-  if (input.client_credentials) refuse('client_credentials is not supported: machines log in by an auth method');
+  if (input.authorization_code === false) refuse('authorization_code cannot be false: no other flow is supported');
+  if (input.client_credentials) refuse('client_credentials is not supported: machines log in with an auth method');
   const key = input.key ?? before?.key ?? defaultKeyName;
   if (before && key !== before.key) refuse('key modification is not allowed');
   const type = input.client_type ?? before?.client_type ?? 'confidential';
@@ -131,7 +131,7 @@ function changed(before: OidcClient | undefined, input: Input): OidcClient {
   if (!isType(type)) return refuse(`invalid client_type ${JSON.stringify(type)}`);
   const redirect_uris = distinct(input.redirect_uris ?? before?.redirect_uris ?? []);
   const wrong = redirect_uris.find((uri) => !isPlainAddress(uri) || scripts.test(uri));
-  if (wrong !== undefined) refuse(`redirect_uris: ${JSON.stringify(wrong)} is not an address to send people back to`);
+  if (wrong !== undefined) refuse(`redirect_uris: ${JSON.stringify(wrong)} is not a valid redirect URI`);
   return {
     redirect_uris,
     assignments: distinct(input.assignments ?? before?.assignments ?? []),

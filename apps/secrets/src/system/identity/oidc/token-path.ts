@@ -31,7 +31,7 @@ export const tokenPath = (identity: Identity, publicUrl: PublicUrl) =>
         if (!entity || entity.disabled) return refuse("no entity associated with the request's token");
         const iss = requireKnown(await findIssuer(storage, namespace.path, publicUrl));
         const ttl = Math.min(role.ttl, key.verification_ttl);
-        if (ttl < role.ttl) warn(`the verification_ttl of the key is shorter: the token lives ${ttl} seconds`);
+        if (ttl < role.ttl) warn(`the verification_ttl of the key is shorter: the token is valid for ${ttl} seconds`);
         const now = Math.floor(nowMs / 1000);
         const claims = {
           ...fillClaims(role.template, entity.subject, nowMs),

@@ -60,5 +60,5 @@ export function auditChainPaths(chain: AuditChain, hash: (text: string) => strin
 function parseHead(what: string, given: Record<string, unknown>): ChainHead {
   const parsed = sentHead.safeParse(given);
   if (parsed.success) return parsed.data;
-  throw new Refusal('invalid', `${what} with chain, sequence and digest, as sys/audit-chain answers them`);
+  throw new Refusal('invalid', `${what} with chain, sequence and digest, as returned by sys/audit-chain`);
 }

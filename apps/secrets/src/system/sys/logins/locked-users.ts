@@ -101,7 +101,7 @@ export function lockedUserPaths(deps: LockedUsersDeps) {
           }));
           const all = found.flatMap(({ mounts }) => mounts);
           if (all.some(({ count, names }) => names.length < count)) {
-            warn('more names are locked than listed; these were locked last');
+            warn('more users are locked than are listed; these were locked most recently');
           }
           return data({ by_namespace: shown.sort(most), total: shown.reduce((sum, { counts }) => sum + counts, 0) });
         },

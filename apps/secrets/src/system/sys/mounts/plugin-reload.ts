@@ -70,7 +70,7 @@ export function pluginReloadPath({ mounts, storage, kinds }: ReloadDeps) {
           throw new Refusal('invalid', 'plugin and mounts cannot be set at the same time');
         }
         if (!plugin && paths.length === 0) throw new Refusal('invalid', 'plugin or mounts must be provided');
-        if (scope && scope !== 'global') throw new Refusal('invalid', 'scope must be global or left out');
+        if (scope && scope !== 'global') throw new Refusal('invalid', 'scope must be global or omitted');
         await reload(plugin ? ofPlugin(namespace.uuid, plugin) : await ofPaths(namespace.uuid, paths));
         return data({ reload_id: requestId });
       },

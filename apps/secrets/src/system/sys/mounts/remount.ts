@@ -73,7 +73,7 @@ export function remountPaths(parts: MountParts) {
 
 function tidy(given: string | undefined, field: string): string {
   const unslashed = withoutOuterSlashes(given ?? '');
-  if (unslashed === '') throw new Refusal('invalid', `'${field}' must be given`);
+  if (unslashed === '') throw new Refusal('invalid', `'${field}' is required`);
   if (pathProblem(unslashed) !== undefined || unslashed.length > 1024) {
     const message = `'${field}' must be a path in its simplest form, of characters that can be seen`;
     throw new Refusal('invalid', message, [{ path: [field], message }]);

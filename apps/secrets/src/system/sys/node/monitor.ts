@@ -55,7 +55,7 @@ export function monitorPath(monitors: LogMonitors, holds: (token: string) => Pro
         const format = (input.log_format || 'standard').toLowerCase();
         if (!levels.includes(level)) throw new Refusal('invalid', 'unknown log level');
         if (format !== 'standard' && format !== 'json') throw new Refusal('invalid', 'unknown log format');
-        if (monitors.full) throw new Refusal('limited', 'too many requests follow the log of this node');
+        if (monitors.full) throw new Refusal('limited', 'too many requests are following the log of this node');
         const still = () => holds(sentToken!);
         return stream('text/plain; charset=utf-8', (sink) => monitors.follow(level, format, still, sink));
       },

@@ -75,8 +75,8 @@ export class Authority {
     if (!quota) return undefined;
     // Quota names of namespaces above stay private.
     return quota.ownerId === namespaceId
-      ? `the rate limit ${JSON.stringify(quota.name)} is used up`
-      : 'a rate limit of a namespace above is used up';
+      ? `the rate limit quota ${JSON.stringify(quota.name)} is exhausted`
+      : 'a rate limit quota of a parent namespace is exhausted';
   }
 
   private async holder(record: TokenRecord | undefined): Promise<TokenAuthority | undefined> {

@@ -132,16 +132,16 @@ function obstaclesOf(
   const address = input.address ?? caller.address;
   const quota = authority.quotaInTheWay(namespace.uuid, input.path, input.operation, address);
   const found: (Obstacle | false)[] = [
-    !holder.entityInForce && { kind: 'entity', message: 'the entity of the token is disabled or gone' },
+    !holder.entityInForce && { kind: 'entity', message: 'the entity of the token is disabled or no longer exists' },
     !namespace.path.startsWith(holder.namespacePath) && {
       kind: 'namespace',
       message: `the token belongs to the namespace ${holder.namespacePath}`,
     },
     !withinCidrs(address, holder.boundCidrs) && {
       kind: 'cidr',
-      message: `the token may not be used from ${address}, only from ${holder.boundCidrs.join(', ')}`,
+      message: `the token cannot be used from ${address}, only from ${holder.boundCidrs.join(', ')}`,
     },
-    holder.usesLeft < 0 && { kind: 'use-count', message: 'the token has no use left' },
+    holder.usesLeft < 0 && { kind: 'use-count', message: 'the token has no uses left' },
     !explained.sudo &&
       authority.needsSudo(namespace.uuid, input.path, input.operation) && {
         kind: 'sudo',

@@ -177,7 +177,7 @@ async function writePolicy(policies: PolicyStore, methods: StepUp, call: Call<{ 
   const unknown = named.length === 0 ? [] : await methods.unknown(namespace.uuid, named);
   if (unknown.length > 0) {
     call.warn(
-      `mfa_methods names methods that do not exist here: ${unknown.join(', ')}; such requests are refused until it is`,
+      `mfa_methods names methods that do not exist here: ${unknown.join(', ')}; these requests are refused until the methods exist`,
     );
   }
   return empty;
@@ -208,7 +208,7 @@ function expiryOf({ input, nowMs }: Call<unknown, PolicyInput>): number | undefi
   if (Number.isNaN(atMs)) {
     throw new Refusal('invalid', "'expiration' must be a time such as 2030-01-31T12:00:00Z", [issue('expiration')]);
   }
-  if (atMs <= nowMs) throw new Refusal('invalid', "'expiration' must lie in the future", [issue('expiration')]);
+  if (atMs <= nowMs) throw new Refusal('invalid', "'expiration' must be in the future", [issue('expiration')]);
   return atMs;
 }
 

@@ -102,7 +102,7 @@ export function quotaPaths({ quotas, ...parts }: QuotaParts) {
           if (input.role) {
             throw new Refusal(
               'invalid',
-              "'role' is not built for rate limits: requests are counted before their bodies are read",
+              "'role' is not supported for rate limits: requests are counted before their bodies are read",
             );
           }
           await quotas.change(namespace.uuid, 'rate-limit', params.name, (found) => {

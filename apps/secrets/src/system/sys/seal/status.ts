@@ -83,7 +83,7 @@ export function statusPaths(
     decodedInto: 'UnsealRequest',
     output: sealStatusOutput,
     async run({ input }) {
-      if (input.migrate) throw new Refusal('invalid', "'migrate' is not built: the kind of seal cannot be changed");
+      if (input.migrate) throw new Refusal('invalid', "'migrate' is not supported: the type of seal cannot be changed");
       if (input.reset) return raw(statusBody(await seal.resetUnseal()));
       if (!input.key) {
         throw new Refusal('invalid', "'key' must be specified in request body as JSON, or 'reset' set to true");

@@ -39,7 +39,7 @@ const UpdateGeneral = document('general-settings', {
   aliases: timeoutAliases,
 });
 
-const noEstimates = 'cost estimation is not built';
+const noEstimates = 'cost estimation is not supported';
 const UpdateCost = document('cost-estimation-settings', {
   untyped: true,
   attributes: { enabled: flag.optional() },

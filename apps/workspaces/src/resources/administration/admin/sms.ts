@@ -5,8 +5,8 @@ import type { Policy } from '../../../kernel/access/policy';
 import { type Endpoint, endpoints, serializerOf } from '../../../kernel/endpoints/endpoint';
 
 const id = 'twilio';
-const notSent = 'must be false: second factors are apps and passkeys, and no text messages are sent';
-const unused = 'no text messages are sent';
+const notSent = 'must be false: text messages are not supported; two-factor authentication uses apps and passkeys';
+const unused = 'text messages are not supported';
 
 const smsSerializer = serializerOf<{ readonly enabled: false }>()({
   type: 'twilio-settings',

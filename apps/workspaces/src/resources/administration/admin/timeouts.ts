@@ -49,7 +49,7 @@ export function withOneName<T extends string | null, B extends SentTimeouts<T>>(
 
 function one<T>(name: string, newer: T | undefined, older: T | undefined): T | undefined {
   if (newer !== undefined && older !== undefined && newer !== older) {
-    throw invalid(name, 'must not differ from the same limit under its older name');
+    throw invalid(name, 'must be the same as the limit under its older name');
   }
   return newer === undefined ? older : newer;
 }

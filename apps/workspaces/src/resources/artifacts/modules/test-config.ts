@@ -23,15 +23,14 @@ export async function testColumns(
   if (before.registryName === 'public') throw invalid('testConfig', 'is only for private modules');
   const { agentPoolId: pool } = sent;
   const mode = sent.agentExecutionMode ?? (pool ? 'agent' : testExecutionMode);
-  if (mode === 'remote' && pool)
-    throw invalid(place('agentPoolId'), 'must not be given with the execution mode remote');
+  if (mode === 'remote' && pool) throw invalid(place('agentPoolId'), 'must not be set with the execution mode remote');
   const testsAfter = sent.testsEnabled ?? testsEnabled;
   if (mode !== 'agent') return { testsEnabled: testsAfter, testExecutionMode: mode, testAgentPoolId: null };
   const poolId = pool ?? testAgentPoolId;
   if (!poolId) throw invalid(place('agentPoolId'), "can't be blank with the execution mode agent");
   const open = { id: poolId, organizationId, organizationScoped: true };
   if ((await db.prisma.agentPool.count({ where: open })) === 0) {
-    throw invalid(place('agentPoolId'), 'was not found among the pools of the whole organization');
+    throw invalid(place('agentPoolId'), 'was not found among the agent pools that are open to the whole organization');
   }
   return { testsEnabled: testsAfter, testExecutionMode: mode, testAgentPoolId: poolId };
 }

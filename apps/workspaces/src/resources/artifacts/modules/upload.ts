@@ -17,7 +17,7 @@ const growth = 4;
 /** The size of all files that are read for a module's declarations. */
 const mostText = 4 * 1024 * 1024;
 
-const taken = () => new Refusal('conflict', 'this version was downloaded already and can no longer be changed');
+const taken = () => new Refusal('conflict', 'this version has already been downloaded and can no longer be changed');
 
 /**
  * Stores the archive of a version. Until someone downloads it, another archive replaces it; the same archive again
@@ -38,7 +38,8 @@ export async function upload(
   const check = new ArchiveCheck({ bytes: growth * limit, entries: mostEntries }, (name, bytes) => {
     if (!name.startsWith(root) || !isDescribed(name.slice(root.length))) return false;
     text += bytes;
-    if (text > mostText) throw new BadArchive(`the texts of the module have more than ${mostText} bytes`);
+    if (text > mostText)
+      throw new BadArchive(`the documentation and variables of the module are larger than ${mostText} bytes`);
     return true;
   });
   const written: string[] = [];

@@ -87,7 +87,7 @@ export async function create(
   return db.transaction(async (tx) => {
     await lockRow(tx, 'registry_module', moduleId);
     if ((await tx.prisma.noCodeModule.count({ where: { moduleId } })) > 0) {
-      throw invalid('registryModule', 'is a no-code module already');
+      throw invalid('registryModule', 'is already a no-code module');
     }
     const id = newId('nocode');
     await tx.prisma.noCodeModule.create({ data: { id, organizationId, moduleId, ...columnsOf(module, input) } });

@@ -41,7 +41,7 @@ export async function requireRoot(db: Database, keyring: Keyring, from: NoCodeMo
 
 /** The module must be offered. Throws `invalid`. */
 export function requireOffered({ enabled }: NoCodeModule): void {
-  if (!enabled) throw new Refusal('invalid', 'This module is not offered as a no-code module at present');
+  if (!enabled) throw new Refusal('invalid', 'No-code provisioning is not enabled for this module');
 }
 
 /** Throws `invalid` for a value that the module does not allow. */
@@ -49,7 +49,7 @@ export function requireOptions({ variableOptions }: NoCodeModule, given: readonl
   for (const { key, value, category } of given) {
     const offered = category === 'env' ? undefined : variableOptions.find(({ name }) => name === key);
     if (offered && offered.options.length > 0 && !offered.options.includes(value ?? '')) {
-      throw invalid('vars', `give ${key} a value that is not offered: ${offered.options.join(', ')}`);
+      throw invalid('vars', `has a value for ${key} that is not allowed; allowed are ${offered.options.join(', ')}`);
     }
   }
 }

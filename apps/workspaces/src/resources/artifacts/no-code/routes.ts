@@ -266,7 +266,7 @@ const upgradeSerializer = serializerOf<Upgrade>()({
 });
 
 const noRuns = (): never => {
-  throw invalid('workspace', 'has no runs here');
+  throw invalid('workspace', 'has no runs');
 };
 
 const upgrade = endpoints(workspacePolicy, upgradeSerializer, {

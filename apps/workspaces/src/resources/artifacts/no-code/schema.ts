@@ -51,7 +51,7 @@ export function optionsIn(sent: readonly SentReference[] | undefined): VariableO
     return { name, type, options };
   });
   if (new Set(read.map(({ name }) => name)).size < read.length) {
-    throw invalid('variableOptions', 'name a variable twice');
+    throw invalid('variableOptions', 'contain the same variable twice');
   }
   return read;
 }

@@ -73,7 +73,7 @@ export async function followPolicySets(db: Database, { row, host, api }: Reached
     const head = heads.get(branch);
     const problem = head
       ? null
-      : `the branch ${branch} is not in the repository: the set keeps the version that it has`;
+      : `the branch ${branch} does not exist in the repository: the policy set keeps its current version`;
     if (problem !== vcsError)
       await db.prisma.policySet.updateMany({ where: { id, vcsBranch }, data: { vcsError: problem } });
     if (!head || !isHash(head.sha) || head.sha === seenCommit) continue;

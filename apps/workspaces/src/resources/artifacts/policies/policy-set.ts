@@ -194,7 +194,7 @@ export async function createSet(
   return db.transaction(async (tx) => {
     await lockRow(tx, 'organization', organizationId);
     if ((await tx.prisma.policySet.count({ where: { organizationId } })) >= mostSets) {
-      throw invalid('name', `is one too many: an organization has ${mostSets} policy sets at most`);
+      throw invalid('name', `has reached its limit: an organization can have at most ${mostSets} policy sets`);
     }
     await requireToolVersion(tx, kind, input.policyToolVersion);
     await tx.prisma.policySet.create({

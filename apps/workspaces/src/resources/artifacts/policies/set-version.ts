@@ -63,7 +63,7 @@ export async function createVersion(db: Database, actor: Actor, { id: policySetI
     if (still(set).oauthTokenId !== null) throw invalid('version', 'comes from the repository of the set');
     if (still(set).policyIds.length > 0) throw invalid('policies', 'must be removed from the set first');
     if ((await tx.prisma.policySetVersion.count({ where: { policySetId } })) >= mostVersions) {
-      throw invalid('version', `is one too many: a set has ${mostVersions} versions at most`);
+      throw invalid('version', `has reached its limit: a policy set can have at most ${mostVersions} versions`);
     }
     await tx.prisma.policySetVersion.create({ data: { id, policySetId } });
     await stampVersion(tx, id, 'pending-at');

@@ -106,7 +106,7 @@ async function requireNamespace(
 async function requireRoom(tx: Database, organizationId: string): Promise<void> {
   await lockRow(tx, 'organization', organizationId);
   if ((await tx.prisma.gpgKey.count({ where: { organizationId } })) < mostKeys) return;
-  throw invalid('namespace', `has ${mostKeys} keys already, the maximum`);
+  throw invalid('namespace', `already has the maximum of ${mostKeys} keys`);
 }
 
 const index = onKeys.list(base, {
@@ -155,7 +155,7 @@ const show = onKeys.get(byName, { outside: true, summary: 'Show a GPG key.', loa
 async function requireUnused(tx: Database, { id }: Row): Promise<void> {
   await tx.prisma.$queryRaw`SELECT 1 FROM gpg_key WHERE id = ${id} FOR UPDATE`;
   const used = await tx.prisma.registryProviderVersion.count({ where: { signedBy: id } });
-  if (used > 0) throw new Refusal('conflict', `this key signed ${used} versions of providers: delete those first`);
+  if (used > 0) throw new Refusal('conflict', `this key signed ${used} provider versions: delete them first`);
 }
 
 const move = onKeys.patch(byName, {

@@ -157,7 +157,7 @@ async function requireUsersAllowed(db: Database, id: string, input: PoolInput): 
   const row = await db.prisma.agentPool.findUniqueOrThrow({ where: { id }, include: whole });
   const { organizationScoped, workspaceIds, allowedIds, excludedIds, projectIds } = poolOf(row);
   if (workspaceIds.some((workspaceId) => excludedIds.includes(workspaceId))) {
-    throw invalid('excludedWorkspaces', 'must hold no workspace that uses the pool');
+    throw invalid('excludedWorkspaces', 'must not contain a workspace that uses the agent pool');
   }
   if (organizationScoped) return;
   const open = row.workspaces.filter(
@@ -165,14 +165,14 @@ async function requireUsersAllowed(db: Database, id: string, input: PoolInput): 
   );
   if (open.length < workspaceIds.length) {
     const said = (['allowedWorkspaces', 'allowedProjects'] as const).find((name) => input[name] !== undefined);
-    throw invalid(said ?? 'organizationScoped', 'must leave the pool open to every workspace that uses it');
+    throw invalid(said ?? 'organizationScoped', 'must include all workspaces that use the agent pool');
   }
   const closed = { agentPoolId: id, id: { notIn: [...projectIds] } };
   if ((await db.prisma.project.count({ where: closed })) > 0) {
-    throw invalid('allowedProjects', 'must include every project whose default the pool is');
+    throw invalid('allowedProjects', 'must include all projects that have the agent pool as their default');
   }
   if ((await db.prisma.organization.count({ where: { defaultAgentPoolId: id } })) > 0) {
-    throw invalid('organizationScoped', "must be true while the pool is the organization's default");
+    throw invalid('organizationScoped', "must be true while the agent pool is the organization's default");
   }
 }
 
@@ -180,7 +180,7 @@ function requireSameUsers({ workspaces }: PoolInput, users: readonly string[]): 
   if (workspaces === undefined) return;
   const ids = idsOf(workspaces);
   if (ids.length !== users.length || !ids.every((id) => users.includes(id))) {
-    throw invalid('workspaces', 'cannot be set here: a workspace chooses its agent pool itself');
+    throw invalid('workspaces', 'cannot be set here: set the agent pool in the workspace');
   }
 }
 

@@ -49,9 +49,13 @@ const verifierOf = (keyring: Keyring, state: string) =>
 function requireFlow({ serviceProvider, key }: OauthClient): { host: GitHost; flow: OauthFlow } {
   const host = hostOf(serviceProvider);
   if (!host?.oauth) {
-    throw invalid('serviceProvider', 'cannot be connected in the browser: give the connection a token of the host');
+    throw invalid(
+      'serviceProvider',
+      'cannot be connected in the browser: create the connection with a token of the host',
+    );
   }
-  if (!key) throw invalid('key', "can't be blank: register an application at the host, and give its id and secret");
+  if (!key)
+    throw invalid('key', "can't be blank: register an OAuth application at the host, and set its key and secret");
   return { host, flow: host.oauth };
 }
 
@@ -112,9 +116,10 @@ async function comeBack(
   const row = stateHash && (await db.prisma.oauthLeaving.findFirst({ where: { stateHash, ...where } }));
   const taken = row ? await db.prisma.oauthLeaving.deleteMany({ where: { stateHash: row.stateHash } }) : { count: 0 };
   if (!row || taken.count === 0 || row.expiresAt.getTime() <= nowMs) {
-    throw invalid('state', 'is not valid: this was not begun in this session, has expired, or was already completed');
+    throw invalid('state', 'is not valid: it was not started in this session, has expired, or was already completed');
   }
-  if (row.begunWith !== begunWith(client)) throw invalid('state', 'is not valid: the connection was changed meanwhile');
+  if (row.begunWith !== begunWith(client))
+    throw invalid('state', 'is not valid: the connection has changed in the meantime');
 }
 
 /**

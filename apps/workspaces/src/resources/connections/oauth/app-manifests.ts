@@ -66,7 +66,7 @@ export async function begin(
   nowMs: number,
 ): Promise<AppManifest> {
   const { account } = input;
-  if (account && !accountForm.test(account)) throw invalid('account', 'must be the name of an account of the host');
+  if (account && !accountForm.test(account)) throw invalid('account', 'must be the name of an account at the host');
   await clients.requirePool(db, organizationId, input.agentPool);
   await db.prisma.appManifest.deleteMany({ where: { expiresAt: { lt: new Date(nowMs) } } });
   const id = newId('gham');
@@ -141,7 +141,7 @@ export async function convert(
   const row = await db.prisma.appManifest.findFirst({ where });
   const isGood = row && isStateOf(keyring, id, state) && (await db.prisma.appManifest.deleteMany({ where })).count > 0;
   if (!isGood)
-    throw invalid('state', 'is not valid: this was not begun in this session, has expired, or was already completed');
+    throw invalid('state', 'is not valid: it was not started in this session, has expired, or was already completed');
   const asked = row.asked as unknown as ManifestInput;
   // The organization may have been removed: then nothing is sent.
   await clients.requirePool(db, organizationId, asked.agentPool);

@@ -27,7 +27,7 @@ export const longText = z.string().max(65_536).nullable();
 /** Sent in a header; a token pasted with its line ending would make every call fail. */
 const token = longText.refine(
   (given) => !/[^\t\x20-\x7e\x80-\xff]/.test(given ?? ''),
-  'contains a line end or another character that is not allowed in headers',
+  'contains a line break or another character that is not allowed in headers',
 );
 const kept = { type: text.nullable(), takes: longText, initial: null };
 

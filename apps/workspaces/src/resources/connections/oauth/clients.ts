@@ -196,7 +196,7 @@ export function requireAppInput(
   if (!id) throw invalid('key', "can't be blank: it is the id of the app");
   if (!appId.test(id)) throw invalid('key', 'must be the id of the app, or its client id');
   if (oauthTokenString)
-    throw invalid('oauthTokenString', 'is not for an app: its tokens are made with the private key');
+    throw invalid('oauthTokenString', 'is not for a GitHub App: its tokens are created with the private key');
   if (before && privateKey === undefined) return;
   if (!privateKey) throw invalid('privateKey', "can't be blank: generate one on the page of the app");
   requireRsaKey(privateKey);

@@ -105,7 +105,7 @@ export async function requireApp(
       const known = error.status === 401 ? 'the host does not know an app with this id and key' : error.message;
       throw invalid('privateKey', `is not valid: ${known}`);
     }
-    if (isRefusal(error) && error.kind === 'upstream') throw invalid('apiUrl', `cannot be asked: ${error.message}`);
+    if (isRefusal(error) && error.kind === 'upstream') throw invalid('apiUrl', `cannot be reached: ${error.message}`);
     throw error;
   }
 }

@@ -9,8 +9,8 @@ import { tokenText } from './repository';
 /** Why a repository cannot be used although its host answered; follows its name. */
 export const refusedByHost = (error: HostRefused): string => {
   if (error.status === 401) return 'cannot be read: the host rejects the token of the connection';
-  if (error.status === 403) return 'cannot be read: the token of the connection has no right to it';
-  if (error.status === 404) return 'was not found by the token of the connection';
+  if (error.status === 403) return 'cannot be read: the token of the connection does not have access to it';
+  if (error.status === 404) return 'was not found with the token of the connection';
   if (error.status < 400) return 'has moved: the host redirects to another address, so correct api-url';
   return `cannot be read: ${error.message}`;
 };

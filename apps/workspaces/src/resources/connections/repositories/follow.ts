@@ -66,7 +66,10 @@ export async function requireConnection<Owner>(
   const owner = token && (await may(token.oauthClient.organizationId));
   if (!owner) {
     const named = vcshostAppInstallationId ? 'vcshostAppInstallationId' : 'oauthTokenId';
-    throw invalid(['vcsRepo', named], 'was not found among the connections of the whole organization');
+    throw invalid(
+      ['vcsRepo', named],
+      'was not found among the connections that are available to the whole organization',
+    );
   }
   return { tokenId, owner };
 }
@@ -79,7 +82,7 @@ export async function askForRepository(
 ): Promise<CheckedRepository> {
   const { vcsReach: reach, keyring } = env;
   const found = reach && (await checkRepository({ db, keyring, reach }, { ...place, branch }));
-  if (!found) throw invalid(['vcsRepo', 'identifier'], 'cannot be read: its Git host is not called from here');
+  if (!found) throw invalid(['vcsRepo', 'identifier'], 'cannot be read: this service does not call Git hosts');
   return found;
 }
 

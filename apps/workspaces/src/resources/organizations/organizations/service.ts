@@ -112,13 +112,13 @@ async function requireRoom(db: Database, settings: SiteSettings, userId: string)
     where: { isOwners: true, members: { some: { membership: { userId } } }, organization: { removedAt: null } },
   });
   if (owned >= settings.defaultOrganizationsPerUserCeiling) {
-    throw new Refusal('invalid', `you own ${owned} organizations, which is as many as this installation allows`);
+    throw new Refusal('invalid', `you own ${owned} organizations, the maximum in this installation`);
   }
 }
 
 function requireOwnFactor(principal: Principal, policy: string | undefined): void {
   if (policy === 'two_factor_mandatory' && principal.kind === 'user' && !principal.twoFactor) {
-    throw invalid('collaboratorAuthPolicy', 'can require two-factor authentication only once your own account uses it');
+    throw invalid('collaboratorAuthPolicy', 'can only require two-factor authentication if your own account uses it');
   }
 }
 
@@ -224,7 +224,10 @@ export async function shortenTokens(tx: Database, id: string, by: Principal): Pr
     SELECT ${Prisma.raw(maxLifeOf("'user'"))} AS max FROM organization o WHERE o.id = ${id}`;
   const { kind, session, tokenLifeMs = Number.POSITIVE_INFINITY } = by;
   if (kind === 'user' && session === undefined && tokenLifeMs > (own?.max ?? Number.POSITIVE_INFINITY)) {
-    throw invalid('maxTtlEnabled', 'would lock out your own token, which lives longer than user API tokens then may');
+    throw invalid(
+      'maxTtlEnabled',
+      'would lock out your own token: its lifetime is longer than the new maximum for user API tokens',
+    );
   }
   const limit = Prisma.sql`k.created_at + ${Prisma.raw(maxLifeOf("replace(k.kind, '-', '_')"))} * interval '1 millisecond'`;
   await tx.prisma.$executeRaw`

@@ -20,8 +20,7 @@ function statusIssues(after: OrganizationSettings, changes: OrganizationChanges,
   return [
     {
       path: [named],
-      message:
-        'must not be true together with its opposite: send passing statuses and aggregated commit status exclude each other',
+      message: 'cannot be true: send-passing-statuses and aggregated-commit-status cannot both be true',
     },
   ];
 }

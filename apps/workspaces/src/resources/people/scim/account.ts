@@ -24,7 +24,7 @@ export async function suspend(tx: Database, actor: Actor, userId: string, nowMs:
   const user = await tx.prisma.user.findUnique({ where: { id: userId } });
   if (!user) return false;
   if (user.siteAdmin && user.suspendedAt === null && (await isLastSiteAdmin(tx, userId))) {
-    throw new Refusal('denied', 'Someone has to remain a site administrator.');
+    throw new Refusal('denied', 'At least one user must remain a site administrator.');
   }
   await endAccess(tx, userId, 'suspension');
   if (user.suspendedAt !== null) return false;

@@ -14,7 +14,7 @@ export function readMembers(value: unknown): string[] {
   const list = value === undefined || value === null ? [] : Array.isArray(value) ? value : [value];
   const ids = list.map((one: unknown) => {
     if (!isObject(one) || typeof one.value !== 'string' || one.value.length > 64) {
-      throw new ScimRefusal('invalidValue', 'Each of members needs a value: the id of a user.');
+      throw new ScimRefusal('invalidValue', 'Each member needs a value: the ID of a user.');
     }
     if (typeof one.type === 'string' && one.type.toLowerCase() === 'group') {
       throw new ScimRefusal('invalidValue', 'members must be users: nested groups are not supported.');

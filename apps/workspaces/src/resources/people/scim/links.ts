@@ -60,7 +60,7 @@ export async function create(
 ): Promise<void> {
   await db.transaction(async (tx) => {
     await lockRow(tx, 'team', team.teamId);
-    if (!(await lockRow(tx, 'scim_group', groupId))) throw invalid('scimGroupId', 'is not a group of the directory');
+    if (!(await lockRow(tx, 'scim_group', groupId))) throw invalid('scimGroupId', 'is not a group in the directory');
     if (await find(tx, team.teamId)) throw new Refusal('conflict', 'Team is already linked to a SCIM group');
     await tx.prisma.teamScimGroup.create({ data: { teamId: team.teamId, groupId } });
     await recordChange(tx, actor, { ...changeOf(team, 'link'), after: { group: groupId } });

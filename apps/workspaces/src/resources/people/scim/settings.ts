@@ -59,11 +59,11 @@ export async function update(
   return db.transaction(async (tx) => {
     const before = await find(tx);
     if (siteAdminGroupId && (await tx.prisma.scimGroup.count({ where: { id: siteAdminGroupId } })) === 0) {
-      throw invalid('siteAdminGroupScimId', 'is not a group of the directory');
+      throw invalid('siteAdminGroupScimId', 'is not a group in the directory');
     }
     const elsewhere = { id: signInProviderId ?? '', kind: { not: directory.id } };
     if (signInProviderId && (await tx.prisma.signInProvider.count({ where: elsewhere })) === 0) {
-      throw invalid('signInProviderId', 'is not a provider at which people sign in');
+      throw invalid('signInProviderId', 'is not a sign-in provider');
     }
     const data = { enabled, paused, siteAdminGroupId, signInProviderId };
     await tx.prisma.scimSetting.upsert({ where: { id }, create: { id, ...data }, update: data });
@@ -107,7 +107,7 @@ export async function disable(db: Database, actor: Actor, site: SiteSettings): P
 /** The settings, if a directory may change something now. Throws `denied`. */
 export async function requireOn(db: Database): Promise<ScimSettings> {
   const settings = await find(db);
-  if (!settings.enabled) throw new Refusal('denied', 'SCIM is switched off here.');
-  if (settings.paused) throw new Refusal('denied', 'SCIM is paused here.');
+  if (!settings.enabled) throw new Refusal('denied', 'SCIM is turned off.');
+  if (settings.paused) throw new Refusal('denied', 'SCIM is paused.');
   return settings;
 }

@@ -22,7 +22,8 @@ export function readValues(sent: unknown, attributes: readonly ScimAttribute[]):
   const values: ScimValues = {};
   for (const [key, value] of Object.entries(sent)) {
     const attribute = named(attributes, key);
-    if (attribute === undefined) throw new ScimRefusal('invalidValue', `${shortened(key)} is not an attribute here.`);
+    if (attribute === undefined)
+      throw new ScimRefusal('invalidValue', `${shortened(key)} is not a supported attribute.`);
     if (attribute.kind === 'readOnly') continue;
     const read = readValue(attribute, value);
     if (read !== undefined) values[attribute.name] = read;

@@ -147,7 +147,7 @@ export class ConsoleSessions {
     const row = await this.read(session);
     if (row === undefined) throw new Refusal('unauthenticated', 'sign in first');
     if (row.user_id === null || (changesAccess && !row.owns_token)) {
-      throw new Refusal('denied', 'sign in as a person, not with a token');
+      throw new Refusal('denied', 'sign in as a user, not with a token');
     }
     if (changesAccess && (row.step_up_until?.getTime() ?? 0) <= this.parts.now()) throw new ProofNeeded();
     return principalOf(row);
@@ -212,7 +212,7 @@ export class ConsoleSessions {
       data: { stepUpUntil: new Date(this.parts.now() + stepUpMinutes * 60_000), providerSession },
     });
     if (count === 0)
-      throw new Refusal('denied', 'A different person signed in at the provider than is signed in here.');
+      throw new Refusal('denied', 'The user who signed in at the provider is not the user who is signed in here.');
   }
 
   /** A session by its id; undefined if there is none or it has ended. Reading it is not a use. */
@@ -262,7 +262,7 @@ export class ConsoleSessions {
     if ('passkey' in proof) return (await this.passkeyOwner(proof.passkey, 'step-up', browser, session)) === userId;
     const now = this.parts.now();
     if ('code' in proof) {
-      if (!row.two_factor) throw invalid('code', 'cannot be asked for: the account has no second factor');
+      if (!row.two_factor) throw invalid('code', 'cannot be required: the account has no two-factor authentication');
       return prove(db, keyring, userId, now, () => spendCode(db, keyring, userId, proof.code, now));
     }
     const user = await db.prisma.user.findUnique({ where: { id: userId }, select: { passwordHash: true } });

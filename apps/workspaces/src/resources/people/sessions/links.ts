@@ -77,7 +77,7 @@ export async function useLink(
     return still(await users.find(tx, userId));
   });
   if (account !== undefined) return account;
-  throw new Refusal('denied', 'The person who invited you may no longer do so: ask for another invitation');
+  throw new Refusal('denied', 'The user who invited you can no longer invite users: ask for another invitation');
 }
 
 /**
@@ -138,7 +138,8 @@ export async function createReset(
   account: users.Account,
   now: number,
 ): Promise<string> {
-  if (!account.confirmed) throw new Refusal('denied', 'An invitation has no password: invite again for another link');
+  if (!account.confirmed)
+    throw new Refusal('denied', 'An invitation has no password: to get a new link, invite the user again');
   return db.transaction(async (tx) => {
     await recordChange(tx, actor, {
       organizationId: null,

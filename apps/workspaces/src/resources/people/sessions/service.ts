@@ -49,7 +49,7 @@ export async function signIn(
     if (found.two_factor) {
       if (!code && !passkey) {
         await giveBack(db, attempt);
-        throw invalid('code', "can't be blank: this account has a second factor");
+        throw invalid('code', "can't be blank: this account uses two-factor authentication");
       }
       const isProven = code ? await spendCode(db, keyring, found.id, code, now) : await passkey?.(found.id);
       if (!isProven) throw await refuse(code ? 'wrong code' : 'wrong passkey');
@@ -86,7 +86,7 @@ function enter(
   longestMinutes: number,
 ): Promise<tokens.Token> {
   if (user.elsewhere)
-    throw new Refusal('denied', 'Only site administrators can sign in with a password here: use your provider');
+    throw new Refusal('denied', 'Only site administrators can sign in with a password: sign in through your provider');
   return openSession(db, keyring, requestId, user, now, longestMinutes);
 }
 

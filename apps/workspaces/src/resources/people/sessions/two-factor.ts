@@ -58,7 +58,7 @@ export async function enrol(db: Database, keyring: Keyring, userId: string, acco
   await db.transaction(async (tx) => {
     const { count } = await tx.prisma.twoFactor.deleteMany({ where: { userId, verifiedAt: null } });
     if (count === 0 && (await tx.prisma.twoFactor.findUnique({ where: { userId } }))) {
-      throw new Refusal('conflict', 'There is a second factor already; remove it first');
+      throw new Refusal('conflict', 'Two-factor authentication is already enabled; disable it first');
     }
     await tx.prisma.twoFactor.create({ data: { userId, ...data } });
   });

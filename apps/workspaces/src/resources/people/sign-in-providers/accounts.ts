@@ -97,7 +97,7 @@ async function linkable(
 
 async function newAccount(tx: Database, provider: SignInProvider, { username, email }: Person): Promise<Chosen> {
   if (!provider.createsAccounts) {
-    throw new Refusal('denied', 'There is no account for you here. Ask a site administrator to let you in.');
+    throw new Refusal('denied', 'You have no account here. Ask a site administrator for access.');
   }
   return { ...(await addAccount(tx, username, email)), isNew: true };
 }

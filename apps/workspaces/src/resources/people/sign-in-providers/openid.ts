@@ -108,7 +108,7 @@ function groupsOf(value: unknown): string[] {
   if (!list.every((group) => typeof group === 'string')) {
     throw new Refusal(
       'denied',
-      'The provider sent groups that are not strings. Ask the administrator of the provider.',
+      'The provider sent groups that are not strings. Contact the administrator of the provider.',
     );
   }
   return [...new Set(list as string[])].filter((group) => group !== '');

@@ -103,7 +103,7 @@ export async function update(
     // Subjects are names from this issuer. At another issuer they may mean other people.
     if (columns.issuer !== undefined && columns.issuer !== before.issuer) {
       const count = await tx.prisma.externalIdentity.count({ where: { providerId: id } });
-      if (count > 0) throw invalid('issuer', 'cannot be changed once people have signed in: add another provider');
+      if (count > 0) throw invalid('issuer', 'cannot be changed after users have signed in: add another provider');
     }
     await tx.prisma.signInProvider.update({
       where: { id },
@@ -138,7 +138,7 @@ export async function remove(db: Database, actor: Actor, provider: SignInProvide
 
 function requireGroups({ siteAdminGroup, groupsClaim }: SignInProvider): void {
   if (siteAdminGroup !== null && groupsClaim === null) {
-    throw invalid('siteAdminGroup', 'needs groups-claim: without it no one is in any group');
+    throw invalid('siteAdminGroup', 'requires groups-claim: without it, users have no groups');
   }
 }
 

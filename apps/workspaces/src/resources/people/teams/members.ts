@@ -48,7 +48,7 @@ export async function membershipsOf(
 
 function requireId(id: string | undefined): string {
   if (id === undefined || id === '') {
-    throw new Refusal('invalid', '', [{ path: ['data'], message: 'every member needs an id' }]);
+    throw new Refusal('invalid', '', [{ path: ['data'], message: 'every member needs an ID' }]);
   }
   return id;
 }

@@ -36,7 +36,7 @@ function expiryOf(
     if (latest === undefined || (asked && asked <= latest)) return asked;
     throw invalid(
       'expiredAt',
-      `must be set, and no later than ${latest.toISOString()}: the organization allows no more`,
+      `must be set, and no later than ${latest.toISOString()}: the organization limits the lifetime`,
     );
   }
   const end = new Date(now);

@@ -87,7 +87,7 @@ export async function changeAddress(tx: Database, actor: Actor, userId: string, 
   if (email === null && user.emailProven && named?.toLowerCase() === user.email.toLowerCase()) return;
   if (email === null) throw invalid('email', 'has no pending change');
   if (named !== undefined && named.toLowerCase() !== email.toLowerCase()) {
-    throw invalid('email', 'is not the address that this account asked for last');
+    throw invalid('email', 'is not the address that this account requested last');
   }
   const holder = await holderOf(tx, email);
   if (holder?.id !== userId && !(await freeAddress(tx, actor, email))) throw invalid('email', 'has already been taken');

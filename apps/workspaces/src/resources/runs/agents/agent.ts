@@ -17,7 +17,7 @@ export interface Agent {
   readonly versions: readonly string[];
   /** It carries out requests to Git hosts of its pool's connections, and fetches commits from them. */
   readonly forwards: boolean;
-  /** It may get jobs: it has not signed off, and it still uses the token with which it registered. */
+  /** It may get jobs: it has not deregistered, and it still uses the token with which it registered. */
   readonly alive: boolean;
 }
 
@@ -56,7 +56,7 @@ export async function findAgent(db: Database, principal: Principal, id: string):
 /** Throws `transition` for an agent that has signed off, and for one that registered with another token. */
 export function requireAlive({ alive }: Agent): void {
   if (!alive)
-    throw new Refusal('transition', 'this agent has signed off, or registered with another token: register again');
+    throw new Refusal('transition', 'this agent was deregistered, or registered with another token: register again');
 }
 
 /** Throws `unauthenticated` if the token of an agent has ended while the agent waited; its work is then returned. */
@@ -77,7 +77,7 @@ async function requireRoom(tx: Database, agentPoolId: string): Promise<void> {
   await lockRow(tx, 'agent_pool', agentPoolId);
   const alive = { agentPoolId, endedAt: null, seenAt: { gt: new Date(Date.now() - 3_600_000) } };
   if ((await tx.prisma.runWorker.count({ where: alive })) >= mostAlive) {
-    throw invalid('name', `belongs to a pool that has ${mostAlive} agents already`);
+    throw invalid('name', `belongs to an agent pool that already has ${mostAlive} agents`);
   }
 }
 
@@ -97,7 +97,7 @@ export async function register(
     const older = newest < spoken.oldest ? 'agent' : 'service';
     throw new Refusal(
       'conflict',
-      `the agent speaks the protocols ${oldest} to ${newest}, this service ${spoken.oldest} to ${spoken.newest}: upgrade the ${older}`,
+      `the agent supports protocol versions ${oldest} to ${newest}, this service ${spoken.oldest} to ${spoken.newest}: upgrade the ${older}`,
     );
   }
   const id = newId('agent');

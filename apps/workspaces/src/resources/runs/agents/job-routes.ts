@@ -130,7 +130,8 @@ const logging = raw('PUT')(`${job}/log`, {
     const piece = await gather(call.request.stream!, largestPiece, 'a piece of a log');
     const end = await append(call.db, call.env.keyring, lease, piece, BigInt(offset));
     if (!end) throw lost();
-    if (end.gap) throw new Refusal('conflict', `the log ends at ${end.size}: send what comes there first`);
+    if (end.gap)
+      throw new Refusal('conflict', `the log ends at offset ${end.size}: send the piece that begins there first`);
     return json({ size: Number(end.size) });
   },
 });

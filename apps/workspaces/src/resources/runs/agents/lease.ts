@@ -38,7 +38,7 @@ export function requireLease(
   const [, attempt = '', mac = ''] = /^([1-9]\d{0,8})\.([\w-]{43})$/.exec(String(headers[leaseHeader] ?? '')) ?? [];
   const lease = { id: jobId, attempt: Number(attempt) };
   if (mac === '' || !equalSecrets(mac, macOf(keyring, agentId, lease, what))) {
-    throw new Refusal('denied', `the header ${leaseHeader} does not say that this agent was given this job`);
+    throw new Refusal('denied', `the header ${leaseHeader} does not prove that this agent holds this job`);
   }
   return lease;
 }
@@ -47,7 +47,7 @@ export function requireLease(
 export const lost = (): Refusal =>
   new Refusal(
     'transition',
-    'the job is not this agent’s any more: it has ended, or was given to another; nothing was changed',
+    'this agent no longer holds the job: it has ended or was given to another agent; nothing was changed',
   );
 
 /** Throws `transition` unless the job is held in this attempt and was started. */
@@ -73,7 +73,7 @@ export function openUpload(
   if (upload === undefined) return undefined;
   const [blobId = '', mac = ''] = upload.split('.');
   if (!equalSecrets(mac, uploadMac(keyring, lease, name, blobId))) {
-    throw new Refusal('denied', `${name} names nothing that was handed in for this job`);
+    throw new Refusal('denied', `${name} does not name an upload of this job`);
   }
   return { blobId };
 }

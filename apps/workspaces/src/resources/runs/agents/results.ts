@@ -30,7 +30,7 @@ export async function saveSent(
   state: SentState,
 ): Promise<void> {
   const job = await jobOf(db, keyring, lease);
-  if (job.kind !== 'apply') throw new Refusal('transition', 'only an apply leaves a state');
+  if (job.kind !== 'apply') throw new Refusal('transition', 'only an apply produces a state');
   try {
     await requireBegun(db, agentId, lease);
   } catch (error) {

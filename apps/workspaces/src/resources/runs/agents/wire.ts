@@ -79,7 +79,7 @@ export async function gather(
   let size = 0;
   for await (const piece of stream ?? []) {
     size += piece.length;
-    if (size > limit) throw new Refusal('too-large', `${what} has ${limit} bytes at most`);
+    if (size > limit) throw new Refusal('too-large', `${what} is larger than ${limit} bytes`);
     pieces.push(piece);
   }
   return Buffer.concat(pieces);

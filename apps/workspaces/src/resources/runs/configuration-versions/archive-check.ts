@@ -25,16 +25,16 @@ const leavesRoot = (name: string): boolean =>
   path.posix.isAbsolute(name) || path.posix.normalize(name).split('/')[0] === '..';
 
 function requireHarmless({ name, type, linkname }: Header): void {
-  if (!kinds.includes(type ?? 'file')) throw new BadArchive(`the archive holds a ${type}: ${name}`);
+  if (!kinds.includes(type ?? 'file')) throw new BadArchive(`the archive contains a ${type}: ${name}`);
   if (name.length > longestPath || name.includes('\0'))
-    throw new BadArchive('the archive holds a path that is too long');
+    throw new BadArchive('the archive contains a path that is too long');
   if (name.split('/').includes('..') || leavesRoot(name)) {
-    throw new BadArchive(`the archive holds a path outside of its folder: ${name}`);
+    throw new BadArchive(`the archive contains a path outside its folder: ${name}`);
   }
   if (type !== 'symlink') return;
   const target = linkname ?? '';
   if (path.posix.isAbsolute(target) || leavesRoot(path.posix.join(path.posix.dirname(name), target))) {
-    throw new BadArchive(`the archive holds a link that leaves it: ${name}`);
+    throw new BadArchive(`the archive contains a link to a path outside it: ${name}`);
   }
 }
 
@@ -109,7 +109,7 @@ export class ArchiveCheck {
     let entries = 0;
     for await (const entry of archive) {
       entries++;
-      if (entries > limits.entries) throw new BadArchive(`the archive holds more than ${limits.entries} files`);
+      if (entries > limits.entries) throw new BadArchive(`the archive contains more than ${limits.entries} files`);
       requireHarmless(entry.header);
       const { name, type, size = 0 } = entry.header;
       const at = path.posix.normalize(name);

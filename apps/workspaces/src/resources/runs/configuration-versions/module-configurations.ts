@@ -34,7 +34,7 @@ export function announce(db: Database, actor: Actor, module: { readonly id: stri
     if ((await tx.prisma.configurationVersion.count({ where: { moduleId } })) >= mostOfModule) {
       throw new Refusal(
         'conflict',
-        `the module has ${mostOfModule} configurations already: those that are not tested go after a day`,
+        `the module already has ${mostOfModule} configuration versions for tests: those that are not tested are deleted after a day`,
       );
     }
     const id = newId('cv');
@@ -49,7 +49,7 @@ export function announce(db: Database, actor: Actor, module: { readonly id: stri
   });
 }
 
-const usedAlready = () => new Refusal('conflict', 'this upload URL was used already');
+const usedAlready = () => new Refusal('conflict', 'this upload URL was already used');
 
 /**
  * Stores the archive of such a configuration, once; the same bytes are accepted again. If it is not a valid archive,

@@ -22,7 +22,10 @@ const awaited = ['pending', 'fetching'];
 export const growth = 4;
 
 const uploadedAlready = () =>
-  new Refusal('conflict', 'this upload URL was used already: a run uses the configuration, or someone has read it');
+  new Refusal(
+    'conflict',
+    'this upload URL can no longer be used: a run uses the configuration, or someone has read it',
+  );
 
 /** The pieces of an upload, each checked before it is passed on. */
 export async function* checked(

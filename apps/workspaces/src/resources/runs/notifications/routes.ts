@@ -66,7 +66,7 @@ const checked = (asked: unknown) => asked as configurations.CheckedNotification;
 
 /** The path names the subject; a body may repeat it, but not contradict it. */
 function requireSame(id: string, given: string | null | undefined): void {
-  if (given !== undefined && given !== id) throw invalid('subscribable', 'must be what the path names');
+  if (given !== undefined && given !== id) throw invalid('subscribable', 'must be the object in the path');
 }
 
 const listOfWorkspace = ofWorkspace.list(inWorkspace, {

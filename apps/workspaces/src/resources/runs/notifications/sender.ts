@@ -132,7 +132,7 @@ function bodyOf(destinationType: string, told: Told): unknown {
 function reasonOf(error: unknown): string {
   const cause = (error as { cause?: unknown }).cause;
   if (error instanceof ClosedAddress || cause instanceof ClosedAddress) {
-    return 'the address is in a network that is closed to notifications (WORKSPACES_NOTIFICATION_NETWORKS opens some)';
+    return 'the address is in a network that notifications may not be sent to (see WORKSPACES_NOTIFICATION_NETWORKS)';
   }
   return (error instanceof Error ? error.message : String(error)).slice(0, KEPT_CHARACTERS);
 }

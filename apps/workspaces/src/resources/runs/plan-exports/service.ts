@@ -60,7 +60,7 @@ export async function find(db: Database, id: string): Promise<PlanExport | undef
   return (await findMany(db, [id]))[0];
 }
 
-const isThere = () => invalid('plan', 'has an export already: delete it, or wait until it expires');
+const isThere = () => invalid('plan', 'already has an export: delete it, or wait until it expires');
 
 async function requireNone(tx: Database, plan: Phase, dataType: string): Promise<void> {
   const [live] = await tx.prisma.$queryRaw<{ id: string }[]>`
@@ -75,10 +75,10 @@ async function readJson(db: Database, env: Pick<Environment, 'keyring'>, plan: P
   const blob = await db.prisma.blob.findUnique({ where: { id: plan.jsonBlobId }, select: { size: true } });
   if (!blob) throw noResult();
   if (blob.size > mostPlanBytes)
-    throw invalid('plan', `is larger in JSON than the ${mostPlanBytes} bytes that are exported`);
+    throw invalid('plan', `is larger than ${mostPlanBytes} bytes in JSON, the limit for exports`);
   const json = await readWholeBlob(db, env.keyring, plan.jsonBlobId);
   if (!json) throw noResult();
-  if (nestingOf(json) > deepest) throw invalid('plan', `holds values that nest deeper than ${deepest}`);
+  if (nestingOf(json) > deepest) throw invalid('plan', `contains values that are nested deeper than ${deepest} levels`);
   return json.toString('utf8');
 }
 
@@ -87,7 +87,7 @@ function read(json: string): PlanDocument {
   try {
     return readPlan(json);
   } catch {
-    throw invalid('plan', 'has JSON that is not that of a plan');
+    throw invalid('plan', 'has JSON that is not a plan');
   }
 }
 

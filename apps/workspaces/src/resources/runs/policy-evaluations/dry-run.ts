@@ -72,7 +72,7 @@ export async function nextPlan(
   const { organizationId, createdByType: type, createdById } = dryRun;
   const access = await accessNow(db, { type, id: createdById }, organizationId);
   if (!access?.can(organizationId, 'manage-policies')) {
-    const reason = 'The person who started it may no longer manage policies';
+    const reason = 'The user who started it may no longer manage policies';
     await db.transaction((tx) => endDryRun(tx, id, 'canceled', { reason }));
     return undefined;
   }

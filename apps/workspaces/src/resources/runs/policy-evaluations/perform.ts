@@ -128,7 +128,7 @@ async function endUnjudged({ db }: JudgingParts, id: string): Promise<void> {
 }
 
 const late = 'No worker with an OPA binary evaluated the policies within ten minutes';
-const unserved = 'Sentinel policies are stored but not run here: rewrite them for OPA';
+const unserved = 'Sentinel policies are stored but cannot be evaluated: rewrite them for OPA';
 
 /** The run, its plan, and the sets to evaluate. */
 interface PreparedEvaluation {
@@ -152,7 +152,7 @@ export async function prepareEvaluation(
   if (!plan && policy_dry_run_id !== null) return undefined;
   // For a dry run, attempts are counted per run.
   if ((plan?.attempts ?? due.attempts) > mostAttempts) {
-    await refuse(parts, due, 'The worker failed several times during the evaluation; its log says why');
+    await refuse(parts, due, 'The worker failed several times during the evaluation; see its log');
     return undefined;
   }
   const run = plan && (await runInput(db, plan.run_id));

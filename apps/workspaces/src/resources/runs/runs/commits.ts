@@ -137,4 +137,4 @@ async function findHead(deps: VcsDeps, row: VcsRepository, branch: string): Prom
 }
 
 const gone = (why: string) =>
-  invalid('workspace', `has no newest commit to run: ${why}. Name a configuration version to run an older one`);
+  invalid('workspace', `has no newest commit to run: ${why}. To run an older one, set a configuration version`);

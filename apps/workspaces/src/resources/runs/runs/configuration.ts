@@ -39,7 +39,8 @@ export async function requireConfiguration(
     throw invalid('configurationVersion', `is ${found.status.replace(/_/g, ' ')}; runs need an uploaded one`);
   }
   const newest = await newestUsable(db, workspaceId);
-  if (!newest) throw invalid('configurationVersion', 'is missing: no configuration has been uploaded to the workspace');
+  if (!newest)
+    throw invalid('configurationVersion', 'is required: no configuration has been uploaded to the workspace');
   return { id: newest, speculative: false };
 }
 

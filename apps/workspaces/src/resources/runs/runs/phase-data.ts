@@ -59,7 +59,7 @@ export async function changePhaseData(
         ...{ type, id, organizationId, status: isHidden ? hidden : available, readable: available, blobIds: [] },
         async needed() {
           const ended = await prisma.run.count({ where: { id: runId, finishedAt: { not: null } } });
-          return ended === 0 ? 'its run is under way' : undefined;
+          return ended === 0 ? 'its run is in progress' : undefined;
         },
         move: async (from, { status }) => {
           if (from === available) return { count: await hide(tx, phaseId) };

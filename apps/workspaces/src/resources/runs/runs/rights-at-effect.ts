@@ -37,11 +37,11 @@ export async function phaseProblem(tx: Database, run: Run, kind: 'plan' | 'apply
     // Runs of run triggers, repositories and the clock depend on the workspace's settings.
     if (type === system.type || run.source === runTriggerSource) return undefined;
     if (await mayStill(tx, { type, id }, 'runs:plan', run.workspace)) return undefined;
-    return 'the person who started it may no longer plan here';
+    return 'the user who started it may no longer plan in this workspace';
   }
   if (confirmedById === null) return unattendedProblem(tx, run);
   if (await mayStill(tx, { type: confirmedByType, id: confirmedById }, 'runs:apply', run.workspace)) return undefined;
-  return 'the person who confirmed it may no longer apply here';
+  return 'the user who confirmed it may no longer apply in this workspace';
 }
 
 const unattendedProblem = async (tx: Database, run: Run): Promise<string | undefined> =>
@@ -56,7 +56,7 @@ async function starterProblem(tx: Database, run: Run): Promise<string | undefine
     return 'the workspace no longer applies runs of run triggers automatically';
   }
   if (type === system.type || (await mayStill(tx, { type, id }, 'runs:apply', run.workspace))) return undefined;
-  return 'the person who started it may no longer apply here';
+  return 'the user who started it may no longer apply in this workspace';
 }
 
 /**
@@ -82,13 +82,14 @@ async function retiredProblem(tx: Database, run: Run): Promise<string | undefine
   const { branch, tag } = from;
   const followed = vcsBranch ?? row?.defaultBranch ?? branch;
   if (tag === null ? vcsTagsRegex !== null || branch !== followed : vcsTagsRegex === null) {
-    return `the workspace does not follow ${tag === null ? `the branch ${branch}` : 'tags'} any more`;
+    return `the workspace no longer follows ${tag === null ? `the branch ${branch}` : 'tags'}`;
   }
   const ref = tag === null ? `branch:${branch}` : `tag:${tag}`;
   const head = await tx.prisma.vcsHead.findUnique({ where: { workspaceId_ref: { workspaceId, ref } } });
-  if (head?.goneSince) return `the ${tag === null ? `branch ${branch}` : `tag ${tag}`} is gone from the repository`;
+  if (head?.goneSince)
+    return `the ${tag === null ? `branch ${branch}` : `tag ${tag}`} no longer exists in the repository`;
   if (tag === null || head === null || head.commit === from.commitSha) return undefined;
-  return `the tag ${tag} is at another commit now`;
+  return `the tag ${tag} now points to another commit`;
 }
 
 /** A run whose plan showed everything in its configuration, so the person who confirmed it has seen everything. */
@@ -112,5 +113,5 @@ async function configurationProblem(tx: Database, run: Run): Promise<string | un
   const { configurationVersionId } = run;
   const confirmed = { configurationVersionId, status: 'applied', confirmedById: { not: null } };
   if ((await tx.prisma.run.count({ where: { ...confirmed, ...whole } })) > 0) return undefined;
-  return 'its configuration was uploaded by someone who may not apply here, and no confirmed run has applied all of it';
+  return 'its configuration was uploaded by a user who may not apply in this workspace, and no confirmed run has applied all of it';
 }

@@ -89,7 +89,7 @@ const isOpen = ({ status }: { readonly status: string }): boolean => status === 
 
 /** Throws `transition` for a result that exists or was given up. */
 export function requireOpen(result: { readonly status: string }): void {
-  if (!isOpen(result)) throw new Refusal('transition', `the result is ${result.status}: it no longer takes an answer`);
+  if (!isOpen(result)) throw new Refusal('transition', `the result is ${result.status} and can no longer be changed`);
 }
 
 /**

@@ -285,7 +285,7 @@ async function requireReader(
   requireToken(keyring, result, authorization);
   await requireAsked(db, result);
   // A request that was sent, or is about to be.
-  if (result.endsAt === null) throw new Refusal('transition', 'the task has not begun');
+  if (result.endsAt === null) throw new Refusal('transition', 'the task has not started');
   requireOpen(result);
   return result;
 }

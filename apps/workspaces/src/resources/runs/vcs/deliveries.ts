@@ -58,7 +58,7 @@ export async function receive(
   const json = parsed(body);
   const events = host.eventsOf(headers, json);
   if (row.remoteId !== null && events.some(({ repositoryId }) => repositoryId !== row.remoteId)) {
-    throw new Refusal('denied', 'the delivery is about another repository than this webhook');
+    throw new Refusal('denied', 'the delivery is about a different repository than this webhook');
   }
   if (events.length === 0) return;
   await remember(db, row.id, deliveryIdOf(host, headers, json, body), events);

@@ -58,7 +58,7 @@ export async function credentialsFor(
   if (!repository || !host) return 'the workspace is no longer connected to the repository';
   const access = await accessTo({ db, keyring }, repository);
   if (agentPoolId !== null && !isOwnHost(access, cloneUrl)) {
-    return `the repository is said to be at ${cloneUrl}, which is not the host of its connection`;
+    return `the clone URL of the repository is ${cloneUrl}, which is not at the host of its connection`;
   }
   const token = await db.prisma.oauthToken.findUnique({ where: { id: repository.oauthTokenId } });
   const sshKey =

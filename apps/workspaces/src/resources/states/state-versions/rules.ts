@@ -24,7 +24,7 @@ export interface Claim {
  */
 export function requireOwnClaim({ serial, lineage }: Claim, parsed: ParsedState): void {
   if (serial !== parsed.serial) {
-    throw invalid('serial', `is ${serial}, and the state has the serial ${parsed.serial}`);
+    throw invalid('serial', `is ${serial}, but the state has the serial ${parsed.serial}`);
   }
   if (lineage !== null && lineage !== parsed.lineage) {
     throw invalid(
@@ -65,6 +65,6 @@ export function requireSuccessor(claim: Claim, current: History | undefined): vo
   }
   const otherLineage = claim.lineage !== null && current.lineage !== null && claim.lineage !== current.lineage;
   if (otherLineage && claim.serial <= current.serial) {
-    throw new Refusal('conflict', `The state provided has another lineage than the current one: ${both}`);
+    throw new Refusal('conflict', `The state provided has a different lineage than the current one: ${both}`);
   }
 }

@@ -114,4 +114,4 @@ function requireMissing(version: StateVersion, form: 'raw' | 'json'): void {
   if (!open || there !== null) throw uploadedAlready();
 }
 
-const uploadedAlready = () => new Refusal('conflict', 'this upload URL was used already, or is no longer valid');
+const uploadedAlready = () => new Refusal('conflict', 'this upload URL was already used or is no longer valid');

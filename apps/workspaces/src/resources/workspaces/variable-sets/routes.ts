@@ -144,7 +144,7 @@ const assigning = { requires: 'can-update', load: loadFor } as const;
 const idsOf = (body: readonly SentReference[]) => body.map(({ id }) => id ?? '');
 
 function refuseGlobal(set: VariableSet): void {
-  if (set.global) throw new Refusal('invalid', 'A global variable set applies to every workspace already');
+  if (set.global) throw new Refusal('invalid', 'A global variable set already applies to all workspaces');
 }
 
 const addWorkspaces = ofSet.command('POST')(workspacesPath, {

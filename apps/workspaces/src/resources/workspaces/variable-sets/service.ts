@@ -112,7 +112,8 @@ export async function update(
 // Lists in the request replace the old ones; a global set has none.
 async function assign(tx: Database, organizationId: string, id: string, input: VariableSetInput): Promise<void> {
   const { global, parentProjectId } = await tx.prisma.variableSet.findUniqueOrThrow({ where: { id } });
-  if (global && parentProjectId !== null) throw invalid('global', 'must be false: the set is of one project');
+  if (global && parentProjectId !== null)
+    throw invalid('global', 'must be false: the variable set belongs to one project');
   if (global || input.workspaceIds) await tx.prisma.variableSetWorkspace.deleteMany({ where: { variableSetId: id } });
   if (global || input.projectIds) await tx.prisma.variableSetProject.deleteMany({ where: { variableSetId: id } });
   if (global) return;

@@ -109,7 +109,7 @@ export async function update(
     const value = input.value ?? (sensitive && !before.sensitive ? (before.value ?? '') : undefined);
     if (before.sensitive && !sensitive) throw invalid('sensitive', 'cannot be turned off: the value would be readable');
     if (before.sensitive && input.key !== undefined && input.key !== before.key && value === undefined) {
-      throw invalid('key', 'of a sensitive variable cannot be changed without giving its value again');
+      throw invalid('key', 'of a sensitive variable cannot be changed without sending its value again');
     }
     const variable = await tx.prisma.variable.update({
       where: { id },

@@ -21,7 +21,7 @@ const paths = z.array(z.string().max(4096)).max(MOST_PATHS).nullable();
 const folder = z
   .string()
   .max(4096)
-  .refine((value) => !value.split('/').includes('..'), 'must be a path below the repository');
+  .refine((value) => !value.split('/').includes('..'), 'must be a path in the repository');
 
 /** Like the tool's `-var-file`. A path that begins with a slash is relative to the root of the repository. */
 const varFiles = z.array(folder.min(1)).max(100);

@@ -79,7 +79,7 @@ export async function requireVersion(
   const { knows, versions } = known ?? (await catalogue(db));
   if (isExact(text)) {
     if (knows(text, organizationId)) return text;
-    throw invalid('infraVersion', `is not available: no enabled version is named ${text}, and no worker has it`);
+    throw invalid('infraVersion', `is not available: ${text} is not an enabled version, and no worker has it`);
   }
   const allowed = parseConstraint(text);
   if (allowed === undefined) throw invalid('infraVersion', 'is neither a version nor a version constraint');

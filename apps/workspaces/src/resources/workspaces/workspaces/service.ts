@@ -30,7 +30,7 @@ async function requireRoom(db: Database, settings: SiteSettings, organization: O
     SELECT 1 FROM organization_tally WHERE organization_id = ${organization.id} FOR UPDATE`;
   const tally = await db.prisma.organizationTally.findUnique({ where: { organizationId: organization.id } });
   if ((tally?.workspaces ?? 0) >= most) {
-    throw new Refusal('invalid', `this organization may have at most ${most} workspaces`);
+    throw new Refusal('invalid', `this organization can have at most ${most} workspaces`);
   }
 }
 

@@ -31,7 +31,7 @@ export function readTags(sent: readonly SentReference[]): { names: string[]; ids
     if (typeof name === 'string') {
       names.add(name);
     } else if (name !== undefined) {
-      throw invalid('tags', 'must have names that are strings');
+      throw invalid('tags', 'must have strings as names');
     } else if (id !== undefined && id !== '') {
       ids.add(id);
     } else {

@@ -93,7 +93,7 @@ export async function moveOf(
   asked: string | null | undefined,
 ): Promise<string | undefined> {
   if (asked === undefined || asked === '' || asked === workspace.projectId) return undefined;
-  if (asked === null) throw invalid('project', 'must name a project: every workspace is in one');
+  if (asked === null) throw invalid('project', 'must be a project: every workspace belongs to one');
   const { organizationId } = workspace;
   const target = { id: asked, organizationId };
   const project = await db.prisma.project.findFirst({ where: { id: asked, organizationId }, select: { id: true } });

@@ -45,7 +45,7 @@ function requireProven({ sessionHash, beganAtMs }: Pending, provenAtMs: number):
   if (sessionHash !== null && provenAtMs < beganAtMs - leewayMs) {
     throw new Refusal(
       'denied',
-      'The provider did not ask you to sign in again. Ask the administrator of the provider.',
+      'The provider did not require you to sign in again. Ask the administrator of the provider.',
     );
   }
 }
@@ -53,7 +53,7 @@ function requireProven({ sessionHash, beganAtMs }: Pending, provenAtMs: number):
 const tooLate = (): Refusal =>
   new Refusal(
     'denied',
-    'This sign-in was not begun here, has expired, or was already completed. Begin again from the sign-in page.',
+    'This sign-in was not started here, has expired, or was already completed. Start again from the sign-in page.',
   );
 
 /** A person's answer while it waits for their browser. */

@@ -48,7 +48,7 @@ export class SamlSignIn {
   /** The person it identified. Throws `denied` if it has not answered. */
   person({ answer }: ComeBack): SamlPerson {
     if (answer === undefined) {
-      throw new Refusal('denied', 'The provider has not answered. Begin again from the sign-in page.');
+      throw new Refusal('denied', 'The provider has not answered. Start again from the sign-in page.');
     }
     return readAnswer(answer);
   }
@@ -62,7 +62,7 @@ export class SamlSignIn {
 
   private async settings(): Promise<SamlSettings> {
     const settings = await find(this.parts.db);
-    if (!settings.enabled) throw new Refusal('missing', 'There is no such provider here.');
+    if (!settings.enabled) throw new Refusal('missing', 'This provider does not exist.');
     return settings;
   }
 }

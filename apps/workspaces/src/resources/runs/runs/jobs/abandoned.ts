@@ -73,8 +73,8 @@ async function giveUp(
     }
     const reason =
       job.kind === 'plan'
-        ? `The worker was lost while planning, ${job.losses + 1} times`
-        : 'The worker was lost while applying. What was changed is not known: compare the infrastructure with the state before the next run';
+        ? `The worker was lost during the plan, ${job.losses + 1} times`
+        : 'The worker was lost during the apply. It is not known what was changed: compare the infrastructure with the state before the next run';
     await movePhase(tx, job.phase_id, 'errored', { errorMessage: reason });
     await finish(tx, run, 'errored', { reason });
   });
@@ -115,7 +115,7 @@ async function endOne(tx: Database, keyring: Keyring, id: string): Promise<boole
   if (!run || !still) return false;
   const has = run.workerVersions.join(', ');
   const those = run.executionMode === 'agent' ? 'agent of the pool' : 'worker';
-  const reason = `No ${those} has version ${run.infraVersion} of the tool. Versions that are there: ${has}. Choose one of them for the workspace`;
+  const reason = `No ${those} has version ${run.infraVersion} of the tool. Available versions: ${has}. Set one of them in the workspace`;
   const [phase] = await tx.prisma.$queryRaw<{ log_size: bigint }[]>`
     SELECT log_size FROM run_phase WHERE id = ${run.planId} FOR UPDATE`;
   const log = { id: run.planId, logSize: BigInt(phase?.log_size ?? 0n) };

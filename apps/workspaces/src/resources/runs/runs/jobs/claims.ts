@@ -278,7 +278,7 @@ export async function started(db: Database, keyring: Keyring, job: RunJob, worke
     const run = await lockRunIfThere(tx, keyring, job.runId);
     if (!run || !(await isMine(tx, job, workerId))) return false;
     if (job.kind === 'apply' && !(await lockFor(tx, run.workspaceId, run.id))) {
-      const reason = 'The lock of the workspace was removed before the apply began; nothing was changed';
+      const reason = 'The lock of the workspace was removed before the apply started; nothing was changed';
       await movePhase(tx, job.applyId, 'errored', { errorMessage: reason });
       await finish(tx, run, 'errored', { reason });
       return false;
@@ -293,7 +293,7 @@ export async function started(db: Database, keyring: Keyring, job: RunJob, worke
         target,
         after: { reason: problem },
       });
-      await finish(tx, run, run.isAssessment ? 'canceled' : 'discarded', { reason: `Did not begin: ${problem}` });
+      await finish(tx, run, run.isAssessment ? 'canceled' : 'discarded', { reason: `Did not start: ${problem}` });
       return false;
     }
     await tx.prisma.$executeRaw`

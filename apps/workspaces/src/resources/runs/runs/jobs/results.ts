@@ -222,7 +222,7 @@ async function saveOrSay(db: Database, keyring: Keyring, job: RunJob, state: Uin
     return undefined;
   } catch (error) {
     if (!isRefusal(error) && !(error instanceof SyntaxError)) throw error;
-    const why = error.message === '' ? 'its workspace is gone' : error.message;
+    const why = error.message === '' ? 'its workspace no longer exists' : error.message;
     return `The state after the apply could not be saved: ${why}`;
   }
 }

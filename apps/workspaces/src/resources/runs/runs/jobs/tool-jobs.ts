@@ -160,7 +160,7 @@ async function problemOf(tx: Database, run: ToolRun): Promise<string | undefined
   const { organizationId, createdByType: type, createdById: id, workspace, moduleId } = run;
   if (workspace) {
     const may = await mayStill(tx, { type, id }, 'runs:plan', workspace);
-    return may ? undefined : 'the person who started it may no longer plan here';
+    return may ? undefined : 'the user who started it may no longer plan in this workspace';
   }
   const module = await tx.prisma.registryModule.findUnique({ where: { id: moduleId ?? '' } });
   if (!module?.testsEnabled) return 'tests of the module are no longer enabled';
@@ -168,7 +168,7 @@ async function problemOf(tx: Database, run: ToolRun): Promise<string | undefined
   const access = await accessNow(tx, { type, id }, organizationId);
   return access?.can(organizationId, 'manage-modules')
     ? undefined
-    : 'the person who started it may no longer manage modules';
+    : 'the user who started it may no longer manage modules';
 }
 
 /** Records that the tool is about to run. False: the job is no longer the worker's. */
@@ -178,7 +178,7 @@ export function startToolJob(db: Database, job: RunJob, isMine: (tx: Database) =
     if (!run || !(await isMine(tx))) return false;
     const problem = await problemOf(tx, run);
     if (problem !== undefined) {
-      await endToolRun(tx, run, 'canceled', { reason: `Did not begin: ${problem}` });
+      await endToolRun(tx, run, 'canceled', { reason: `Did not start: ${problem}` });
       return false;
     }
     await tx.prisma.runJob.update({ where: { id: job.id }, data: { state: 'started', startedAt: new Date() } });
@@ -246,7 +246,7 @@ export async function giveUpToolJob(tx: Database, jobId: string, toolRunId: stri
     });
     return;
   }
-  const left = run.kind === 'test' ? '. What the tests have made may still be there' : '';
+  const left = run.kind === 'test' ? '. Resources that the tests created may still exist' : '';
   await endToolRun(tx, run, 'errored', { reason: `The worker was lost${left}` });
 }
 

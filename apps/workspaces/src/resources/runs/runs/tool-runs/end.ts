@@ -72,7 +72,7 @@ function forceCancel(db: Database, actor: Actor, id: string): Promise<void> {
     await tx.prisma.runJob.updateMany({ where: { phaseId: id }, data: { cancel: 'force-cancel' } });
     await endToolRun(tx, run, 'canceled', {
       actor,
-      reason: 'Force-canceled: running work was not waited for',
+      reason: 'Force-canceled without waiting for running work',
     });
     await tx.prisma.$executeRaw`
       UPDATE run_phase SET timestamps = timestamps || jsonb_build_object('force-canceled-at', ${stampNow}) WHERE id = ${id}`;

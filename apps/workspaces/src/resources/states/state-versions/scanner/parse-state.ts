@@ -59,7 +59,7 @@ export function serialIn(value: unknown): bigint | undefined {
 /** The serial after another. Throws `invalid` if there is none. */
 export function serialAfter(serial: bigint): bigint {
   if (serial < highestSerial) return serial + 1n;
-  throw invalid('serial', `of the current state is ${serial}, and there is none above it`);
+  throw invalid('serial', `of the current state is ${serial}, the highest possible serial`);
 }
 
 /** A serial as answers and the audit trail show it, with every digit. */
