@@ -103,7 +103,7 @@ function Told({ value }: { readonly value: unknown }) {
 /** An item of a collection with its form and actions; without a name, a new one. */
 export function CollectionRecord({ mount, collection, name }: CollectionProps & { readonly name: string | undefined }) {
   const { record, one, list, actions } = collection;
-  // Each read of it issues credentials with a lease.
+  // Each read issues credentials with a lease.
   const issues = !mount.startsWith('auth/') && actions.some(({ pattern }) => pattern.startsWith('creds/'));
   const mayLook = useReadable([], ['sys/leases/timeline']).has('sys/leases/timeline');
   const [parameter = 'name'] = record.parameters;
@@ -117,7 +117,7 @@ export function CollectionRecord({ mount, collection, name }: CollectionProps & 
   const fields = record.write?.fields ?? [];
   const { data } = stored;
   useEffect(() => {
-    // What was typed while it was on its way stays.
+    // Values typed while the request was in progress are kept.
     if (name === undefined || data !== undefined)
       setTyped((before) => before ?? (data === undefined ? {} : typedOf(fields, data)));
   }, [name, data, fields]);
@@ -249,7 +249,7 @@ function RecordFields({
 }: {
   readonly fields: readonly Field[];
   readonly typed: Typed;
-  /** Policies of auth methods are our own; those of engines belong to other systems. */
+  /** Policies in auth methods are policies of this service. Policies in engines belong to other systems. */
   readonly ofMethod: boolean;
   readonly onChange: (typed: Typed) => void;
 }) {

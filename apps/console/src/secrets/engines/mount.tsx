@@ -47,7 +47,7 @@ export function MountPage() {
   const [disabling, setDisabling] = useState(false);
   const [tuning, setTuning] = useState(false);
   const places = document.data === undefined ? [] : placesOf(document.data, at);
-  // Found by its pattern, or by a concrete path, such as that of a lease.
+  // Found by its pattern, or by a concrete path such as the path of a lease.
   const place = places.find(({ pattern }) =>
     chosen === undefined && below !== undefined ? namesIn(pattern, below) !== undefined : pattern === chosen,
   );

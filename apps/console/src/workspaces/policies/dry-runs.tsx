@@ -76,7 +76,7 @@ export function DryRuns() {
   );
 }
 
-/** Starts a dry run of the policy shown or of those that are chosen. */
+/** Starts a dry run of the current policy or of the chosen policies. */
 export function NewDryRunButton({ org, policy }: { readonly org: string; readonly policy?: string }) {
   return (
     <Opener label="Start dry run" forbidden={useForbidden()} kind="primary">

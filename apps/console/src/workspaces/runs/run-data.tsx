@@ -14,7 +14,7 @@ const acts = {
 } as const;
 type DataAct = keyof typeof acts;
 
-/** The results and logs that a run left: hidden, brought back, or removed. For owners. */
+/** Soft-deletes, restores or removes the results and logs of a run. For owners. */
 export function RunData({ run, onChanged }: { readonly run: LiveRun; readonly onChanged: () => void }) {
   return (
     <div className="stack">
