@@ -37,7 +37,7 @@ function readOrExit(): Config {
   }
 }
 
-/** Loads the service itself, which a process that only starts others never needs. */
+/** Loads the service itself. A process that only starts others does not need it. */
 const loaded = () => Promise.all([import('./service.js'), import('./http/list-verb.js')]);
 
 async function run(config: Config): Promise<void> {

@@ -56,7 +56,7 @@ export interface Service {
   ready(): Promise<{ ready: boolean; reasons: string[] }>;
   /** Initialises a new installation and writes its keys to a file; see `firstRun`. */
   firstRun(file: string): Promise<boolean>;
-  /** Ends streamed answers: the node is about to stop. */
+  /** Ends streamed responses, because the node is about to stop. */
   endStreams(): void;
   /** Reopens the audit files, as after log rotation. */
   reopenAudit(): Promise<void>;

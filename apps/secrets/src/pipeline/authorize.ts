@@ -6,7 +6,7 @@ import type { AnyOperation } from '../sdk/path';
 import { listed, listedText } from '../sdk/reply';
 import type { Bearer, Grant, Request } from './request';
 
-/** What the decision needs to know about the target of the path. */
+/** The properties of the path's target that the decision needs. */
 export interface Existence {
   readonly isThere: boolean;
   readonly stored?: unknown;

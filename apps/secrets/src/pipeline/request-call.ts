@@ -19,7 +19,7 @@ const noFields: Readonly<Record<string, unknown>> = {};
 const none: readonly string[] = [];
 const anyValue = { allowsWildcardsInTemplates: true, allowsSlashesInTemplates: true };
 
-/** A request as its handler sees it, with what is needed to turn the reply into an answer. */
+/** A request as its handler sees it, with everything needed to turn the reply into a response. */
 export class RequestCall implements Call {
   readonly verb: Verb;
   readonly path: CanonicalPath;
@@ -187,14 +187,14 @@ export class RequestCall implements Call {
     return { kind: 'password', subject: `${mountId}/${subject}`, who: { mountId, name: subject } };
   }
 
-  /**
-   * Whether the request has fields that the operation does not know: then even an answer without a body gets a warning.
-   */
+  /** Whether the request has unknown fields. If so, even a response without a body gets a warning. */
   get ignoresFields(): boolean {
     return this.kernel.inputs.unknown(this.match.operation!, this.fields, this.params).length > 0;
   }
 
-  /** The warnings of the answer, and further ones; those about unread fields only if there is a body. */
+  /**
+   * The warnings of the response, and additional ones. Warnings about unread fields are added only if there is a body.
+   */
   warnings(withBody: boolean, further: readonly string[] = none): Envelope['warnings'] {
     const unread = withBody ? this.kernel.inputs.warnings(this.match.operation!, this.fields, this.params) : none;
     if (!this.messages && further.length === 0 && unread.length === 0) return null;

@@ -43,7 +43,7 @@ export async function settle(
     await kernel.committer.commit(set);
   } catch (error) {
     if (reply.kind === 'secret') await kernel.leases.abandonSecret(call.match.mount!, reply);
-    // A call itself requires something of an entry only if its rights depend on it.
+    // A call requires a condition on an entry only if its permissions depend on it.
     if (!(error instanceof PreconditionFailed)) throw error;
     throw listed('denied', 'permission denied');
   }

@@ -2,14 +2,14 @@ import { Cron } from 'croner';
 
 /** A schedule; times are UTC. */
 export interface Schedule {
-  /** The first time after `ms`; undefined if it never comes. */
+  /** The first time after `ms`; undefined if there is none. */
   next(ms: number): number | undefined;
 }
 
 const SHORTHAND = /^@(yearly|annually|monthly|weekly|daily|midnight|hourly)$/i;
 /** Lists of values and ranges with steps. The library accepts more, and ignores some invalid parts. */
 const FIELD = /^(?:(?:\*|(?:\d+|[a-z]{3})(?:-(?:\d+|[a-z]{3}))?)(?:\/\d+)?(?:,(?!$)|$))+$/i;
-/** Lowest and highest value of each field, and how many there are; Sunday is 0, and 7 as well. */
+/** Lowest and highest value of each field, and the number of values. Sunday is 0 or 7. */
 const LIMITS = [
   [0, 59, 60],
   [0, 23, 24],

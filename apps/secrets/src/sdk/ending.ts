@@ -21,7 +21,7 @@ export interface Ending {
 
 const most = { usual: 100, ever: 1000 };
 
-/** The range that a caller asks for; undefined for an ordinary page. */
+/** The range in a request; undefined for an ordinary page. */
 export function endingOf(input: z.output<typeof EndingInput>, nowMs: number): Ending | undefined {
   if (input.expires_within === undefined) return undefined;
   const { after, limit = most.usual } = pageOf(input);

@@ -3,8 +3,8 @@ import { int, string } from './fields';
 import { missing, type Reply } from './reply';
 
 /**
- * The page parameters of every listing; large ones declare them and read only the page, for others `path` cuts the
- * answer.
+ * The page parameters of every listing. Large listings declare them and read only the page. For others, `path` cuts the
+ * response.
  */
 export const PageInput = z.object({
   after: string().optional().describe('List only keys after this one.'),

@@ -45,7 +45,7 @@ export type Plan = z.output<typeof Plan>;
 const shortestPeriodSeconds = 10;
 const shortestWindowSeconds = 3600;
 
-/** Refuses settings that contradict each other, or never become due. */
+/** Refuses settings that contradict each other or never make a rotation due. */
 export function checkTerms(terms: Terms, hasKey: boolean): void {
   const { rotation_period: period, rotation_schedule: schedule } = terms;
   checkWindow(terms);

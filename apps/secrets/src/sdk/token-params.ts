@@ -81,7 +81,7 @@ const aliasOf = {
 
 /**
  * Resolves aliases against their token_* fields, which take precedence, and checks the whole. Call it in a write with
- * the merged input and the fields as sent; returns the input to store. Throws `invalid` with the messages that clients
+ * the merged input and the fields as sent. Returns the input to store. Throws `invalid` with the messages that clients
  * expect.
  */
 export function settleTokenParams<T extends TokenParams & TokenAliases>(

@@ -21,11 +21,11 @@ interface KvUpgradeState {
 }
 
 const kind = 'kv-upgrade';
-/** What one commit can hold without blocking others. */
+/** The number of secrets that one commit can convert without blocking others. */
 const most = { secrets: 10_000, bytes: 64 * 1024 * 1024 };
-/** Until every node knows that the mount is closed, and writes under way are finished. */
+/** The time until every node knows that the mount is closed, and active writes have finished. */
 const quietMs = { single: 500, amongOthers: 3_000 };
-/** Longer than any request may take: after that, nothing old is under way. */
+/** Longer than any request may take. After this time, no old request is active. */
 const lateMs = 120_000;
 const readAtOnce = 500;
 

@@ -57,7 +57,7 @@ export const loginPath = path('login', {
   },
 });
 
-/** The login as it would be now. Throws if the role is gone. */
+/** Computes the login again with the current role. Throws if the role no longer exists. */
 export async function renewLogin({ internal }: StoredLogin, { storage }: BackgroundCall): Promise<Partial<Login>> {
   const role = await roles.find(storage, String(internal.role_name));
   if (!role) throw new Refusal('invalid', `role ${JSON.stringify(internal.role_name)} does not exist during renewal`);

@@ -57,7 +57,7 @@ export const roleFolds = { role_name: 'case' } as const;
 export const roleOf = (call: { params: { role_name: string }; storage: Storage }) =>
   roles.find(call.storage, call.params.role_name);
 
-/** The same; throws if there is none. */
+/** Like the function above, but throws if there is none. */
 export async function requireRole(call: { params: { role_name: string }; storage: Storage }): Promise<AppRole> {
   const role = await roleOf(call);
   if (!role) throw roleMissing(call);
@@ -89,7 +89,7 @@ export function putRole(storage: Storage, role: AppRole): void {
   roles.put(storage, role.name, role);
 }
 
-/** Gives a role another role id; call it in a transaction. Throws if a different role has it. */
+/** Changes the role id of a role. Call it in a transaction. Throws if another role has the id. */
 async function changeRoleId(storage: Storage, role: AppRole, roleId: string): Promise<AppRole> {
   if (roleId.length > 4_096) throw new Refusal('invalid', 'role_id is longer than 4096 characters');
   const holder = await roleNames.find(storage, indexKey(roleId));

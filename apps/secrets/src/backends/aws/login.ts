@@ -102,7 +102,9 @@ export const loginPath = (parts: AwsParts) =>
     },
   });
 
-/** The login as it would be now. Throws if the role is gone or no longer admits the caller. */
+/**
+ * Computes the login again with the current role. Throws if the role no longer exists or no longer allows the caller.
+ */
 export async function renewLogin({ internal }: StoredLogin, { storage }: BackgroundCall): Promise<Partial<Login>> {
   const name = String(internal.role);
   const role = await findRole(storage, name);

@@ -117,7 +117,7 @@ function checkBody(body: string): void {
   }
 }
 
-/** The field of the headers: JSON in base64, or JSON, or an object. They hold the signature, and are kept out of errors. */
+/** The headers field: JSON, JSON in base64, or an object. It contains the signature, so errors never show it. */
 export const headersField = () =>
   field<SentHeaders>({ type: 'string', format: 'password' }, headersOf, true, { empty: {}, several: true });
 

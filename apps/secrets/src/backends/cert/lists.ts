@@ -98,8 +98,8 @@ export const listPath = (source: ListSource) =>
   });
 
 /**
- * An older list would make revoked certificates valid again, so from an address it is refused. With `again` it replaces
- * only a list from the same address, which may have been deleted in between.
+ * An older CRL would make revoked certificates valid again, so it is refused if it comes from a URL. With `again`, the
+ * CRL only replaces one from the same URL, which may have been deleted in the meantime.
  */
 function keep(
   storage: Storage,

@@ -52,8 +52,8 @@ export const loginPath = (trust: Trust) =>
   });
 
 /**
- * The login as it would be now: the same certificate must be presented again, unless the mount says otherwise. Throws
- * if role or certificate have changed.
+ * Computes the login again. The client must present the same certificate again, unless the mount allows renewals
+ * without it. Throws if the role or the certificate has changed.
  */
 export const renewLogin =
   (trust: Trust) =>

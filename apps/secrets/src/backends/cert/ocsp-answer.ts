@@ -34,7 +34,7 @@ export interface OcspQuestion {
   readonly maxAgeMs: number;
 }
 
-/** The answer cannot be trusted; the text says why. */
+/** The response cannot be trusted; the message gives the reason. */
 export class BadAnswer extends Error {
   override readonly name = 'BadAnswer';
 }

@@ -123,7 +123,7 @@ export const configPath = (defaults: CloudOneDefaults) =>
     },
   });
 
-/** The stored value if no environment is given: nothing while the process environment sets one. */
+/** The stored value if a request contains no environment: nothing while the process environment sets one. */
 function defaultCloudUnlessSet(defaults: CloudOneDefaults): string {
   return defaults.environment ? '' : defaultCloud;
 }

@@ -11,7 +11,7 @@ import type { Storage } from '../../sdk/storage';
 const Lease = z.object({ lease: z.number(), lease_max: z.number() });
 const lease = single('config/lease', Lease);
 
-/** The configured lifetimes in seconds; zero means the mount's. */
+/** The configured lifetimes in seconds; zero means the lifetimes of the mount. */
 export async function leaseTimes(storage: Storage): Promise<z.output<typeof Lease>> {
   return (await lease.find(storage)) ?? { lease: 0, lease_max: 0 };
 }

@@ -34,7 +34,7 @@ const CheckOutput = z.object({
   rights: z.array(rightOutput),
 });
 
-/** A dry run: which of the rights needed by roles and rotation the root credentials have. Decision 0023. */
+/** A dry run: checks which permissions, needed by roles and by rotation, the root credentials have. Decision 0023. */
 export const rootCheckPath = (cloud: CloudTwo) => {
   const check = operation({
     summary: 'List the permissions that the root credentials lack. Changes nothing at the provider.',
@@ -54,7 +54,7 @@ export const rootCheckPath = (cloud: CloudTwo) => {
   });
 };
 
-/** All roles, or the given one; throws `invalid` if there is no such role. */
+/** All roles, or the given role. Throws `invalid` if it does not exist. */
 async function rolesOf(storage: Storage, name: string | undefined): Promise<ReadonlyMap<string, CloudTwoRole>> {
   if (name) return new Map([[name, await roles.require(storage, name, `Role "${name}" not found`)]]);
   const names = (await roles.list(storage)).slice(0, mostRoles);
@@ -118,7 +118,7 @@ async function simulate(
     }
     return found;
   } catch (error) {
-    // If the simulation is denied or impossible, that says nothing about the rights themselves.
+    // A denied or impossible simulation does not show whether the permissions themselves exist.
     if (codeOf(error) !== '') return undefined;
     return attempt('error calling SimulatePrincipalPolicy', () => Promise.reject(error));
   }

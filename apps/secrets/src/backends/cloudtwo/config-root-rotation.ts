@@ -5,8 +5,8 @@ import { root } from './config-root';
 import { plan, replan } from './root-plan';
 
 /**
- * When the root key is rotated. This is a separate endpoint, because writing the whole configuration needs the key,
- * which no one knows after a rotation. Decision 0023.
+ * The schedule of root key rotation. This is a separate endpoint, because writing the whole configuration requires the
+ * key, which no one knows after a rotation. Decision 0023.
  */
 export const rootRotationPath = path('config/root/rotation', {
   summary: 'Automatic rotation of the root key.',

@@ -73,7 +73,7 @@ export const rootTurn = 'config/root';
 
 const defaults: Root = { ...fields.defaults, ...rotationFields.defaults };
 
-/** The current configuration; without a stored one, everything comes from the environment. */
+/** The current configuration. If none is stored, all values come from the environment. */
 export async function rootInForce(storage: Storage): Promise<Root> {
   return (await root.find(storage)) ?? { ...defaults, credential_source: 'environment' };
 }
@@ -208,5 +208,5 @@ function checkEndpoint(field: string, value: string): void {
   throw new Refusal('invalid', `${field} must be an http or https address, got ${JSON.stringify(value)}`);
 }
 
-/** Existing configurations contain only a host; it is called like the provider’s own addresses. */
+/** Existing configurations may contain only a host; it is called with HTTPS like the provider’s own addresses. */
 const addressOf = (value: string): string => (/^[a-z0-9.-]+(:\d+)?$/i.test(value) ? `https://${value}` : value);

@@ -45,7 +45,7 @@ export const rotateRootPath = (cloud: CloudTwo, tryForMs = 25_000) =>
     },
   });
 
-/** The rotation itself; returns the id of the new key. `warn` gets an old key that could not be deleted yet. */
+/** Performs the rotation and returns the id of the new key. Calls `warn` if the old key could not be deleted yet. */
 export async function rotateRoot(
   cloud: CloudTwo,
   { storage, nowMs }: Pick<BackgroundCall, 'storage' | 'nowMs'>,
@@ -138,7 +138,7 @@ async function keysThere(iam: IAMClient, UserName: string): Promise<string[] | u
   }
 }
 
-/** Whether a key was created during a rotation; a later one may have been made by hand. */
+/** Whether a key was created during a rotation. A later key may have been created by hand. */
 function madeMeanwhile(createdAt: Date | undefined, begunMs: unknown): boolean {
   return (
     typeof begunMs !== 'number' || (createdAt !== undefined && Math.abs(createdAt.getTime() - begunMs) <= rotationMs)
@@ -165,7 +165,7 @@ async function store(tx: Storage, expected: Root, change: Partial<Root>): Promis
   root.put(tx, { ...current, ...change });
 }
 
-/** True once the provider accepts the key; new keys need a few seconds to be known everywhere. */
+/** True as soon as the provider accepts the key. It takes a few seconds until new keys work everywhere. */
 async function works(cloud: CloudTwo, config: Root, key: KeyPair, forMs: number): Promise<boolean> {
   const { sts } = cloud.of(connection({ ...config, ...key }));
   const until = performance.now() + forMs;

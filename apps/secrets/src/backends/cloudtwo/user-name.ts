@@ -68,7 +68,9 @@ function fill(
   return template(fields, world);
 }
 
-/** Longest names a template is likely to give: with a display name of 128 characters and a role name of 128. */
+/**
+ * The longest names that a template is likely to produce, with a display name and a role name of 128 characters each.
+ */
 function worstLengths(template: string, world: TemplateWorld): Readonly<Record<NameType, number>> {
   const compiled = compile(template);
   const long = { displayName: 'd'.repeat(128), role: 'r'.repeat(128) };

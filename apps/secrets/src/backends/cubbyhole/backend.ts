@@ -69,7 +69,7 @@ const scan = operation<{ path: string }, typeof PageInput>({
 });
 
 /**
- * Private storage of every token: no other token can read it, not even root, and it ends with the token. Spec:
+ * Private storage for each token. No other token can read it, not even root, and it is removed with the token. Spec:
  * Cubbyhole.
  */
 export const cubbyhole = backend({

@@ -16,9 +16,9 @@ export interface ConnectionAddress {
 const namedWord = /\{\{\s*(username|password)\s*\}\}/g;
 
 /**
- * Reads `connection_url`: a URL of one of these schemes, the form of `keyword=value`, or that of
- * `user:password@tcp(host:port)/database`. User and password are filled in last, so they change no other part. Throws
- * `invalid`, never with the password in the text.
+ * Parses `connection_url`: a URL with one of these schemes, `keyword=value` pairs, or
+ * `user:password@tcp(host:port)/database`. User and password are inserted last, so they cannot change other parts.
+ * Throws `invalid`; the message never contains the password.
  */
 export function filledAddress(
   config: DatabaseConfig,

@@ -196,7 +196,7 @@ export const resetPath = (databases: Databases) =>
     },
   });
 
-/** Rotates the password of the configured user; after that only this service knows it. */
+/** Rotates the password of the configured user. Afterwards only this service knows it. */
 export const rotateRootPath = (databases: Databases, policies: PasswordPolicies) =>
   path('rotate-root/:name', {
     summary: 'The password of the configured user.',

@@ -43,10 +43,13 @@ const Stored = staticFields.input.extend({
   pending: z.string().optional(),
   rotatedAtMs: z.number(),
   dueAtMs: z.number(),
-  /** Time of the next attempt: when due, after a pause if one failed, or when the current one has timed out. */
+  /**
+   * Time of the next attempt: the due time, the end of the pause after a failure, or the time-out of the current
+   * attempt.
+   */
   tryAtMs: z.number(),
   failures: z.number(),
-  /** Its creation is not finished: none of its passwords is valid yet. */
+  /** The creation is not finished, and none of its passwords is valid yet. */
   fresh: z.boolean(),
 });
 export type StaticRole = z.output<typeof Stored>;
@@ -77,7 +80,7 @@ export function dueAfter({ rotation_period, rotation_schedule }: StaticTerms, ro
   return next ?? rotatedAtMs + rotation_period * 1000;
 }
 
-/** When to retry an overdue rotation whose rotation window is over; undefined if it may run now. */
+/** The time at which to retry an overdue rotation whose rotation window is over; undefined if it may run now. */
 export function missedWindow(role: StaticRole, nowMs: number): number | undefined {
   const windowMs = (role.rotation_window ?? 0) * 1000;
   const isMissed = windowMs > 0 && !role.fresh && nowMs > role.dueAtMs + windowMs;

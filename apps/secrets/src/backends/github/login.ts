@@ -48,8 +48,8 @@ export const loginPath = (organizations: Organizations) =>
   });
 
 /**
- * The login as it would be now: GitHub is called again with the same token. Throws if the token has ended, or its user
- * has left the organization, was renamed or has other policies; and `upstream` if GitHub is unavailable.
+ * Computes the login again by calling GitHub with the same token. Throws if the token is no longer valid, or its user
+ * has left the organization, was renamed or has other policies. Throws `upstream` if GitHub is unavailable.
  */
 export const renewLogin =
   (organizations: Organizations) =>

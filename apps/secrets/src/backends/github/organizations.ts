@@ -18,7 +18,7 @@ export interface Hub {
 const who = 'GitHub';
 const ownAddress = 'https://api.github.com/';
 const pageSize = 100;
-/** 10,000 organizations or teams of one person; more are not read. */
+/** At most 10,000 organizations or teams of one user are read. */
 const mostPages = 100;
 
 /** Asks GitHub about members of an organization. */
@@ -100,7 +100,7 @@ interface HubEntry {
 
 const isId = (id: unknown): id is number => typeof id === 'number' && Number.isSafeInteger(id) && id > 0;
 
-/** The content of an answer. Throws like `memberBy`. */
+/** The content of a response. Throws like `memberBy`. */
 function admitted(answer: OutsideResponse): unknown {
   if (answer.status === 200) return answer.json;
   refuseAway(answer);
@@ -108,7 +108,7 @@ function admitted(answer: OutsideResponse): unknown {
   throw new Refusal('denied', `${who} answered ${answer.status}: the token needs the scope read:org`);
 }
 
-/** Refusals that are not the user's fault: an outage, and the rate limit, which GitHub answers with 403 as well. */
+/** Refusals that the user did not cause: an outage, and the rate limit, for which GitHub also answers 403. */
 function refuseAway({ status, retryAfterSeconds, json }: OutsideResponse): void {
   const limited =
     retryAfterSeconds > 0 || /rate limit/i.test(String((Object(json) as { message?: unknown }).message ?? ''));

@@ -77,7 +77,7 @@ async function beginBrowser(provider: OidcProvider, found: Verifier, role: JwtRo
     clientNonce: input.client_nonce ?? '',
     address: caller.address,
   });
-  // Called before anything is stored: nothing starts while the provider is unavailable.
+  // Called before anything is stored, so that no login starts while the provider is unavailable.
   const endpoint = await provider.endpoint(found, 'authorization_endpoint');
   if (!endpoint) call.warn('the provider has no authorization_endpoint, so auth_url is empty');
   const state = await keep(storage, pending, nowMs);

@@ -8,8 +8,8 @@ import type { OidcProvider } from './provider';
 import { roleListPath, rolePath } from './role';
 
 /**
- * Logins with tokens of an issuer: of machines that have one, and of people who sign in at an OpenID provider by
- * browser or device (decision 0041). Mounted as `jwt` or `oidc`, which are the same.
+ * Logins of machines with a JWT, and of users who sign in at an OpenID provider with a browser or device (decision
+ * 0041). The mount types `jwt` and `oidc` are the same.
  */
 export const jwt = (provider: OidcProvider): Backend =>
   backend({

@@ -54,7 +54,7 @@ interface Beginning {
   readonly address: string;
 }
 
-/** Where the browser goes to sign in; only the query if the provider has no such endpoint. */
+/** The URL at which the browser signs in; only its query if the provider has no authorization endpoint. */
 export function authorizationUrl(
   endpoint: URL | undefined,
   found: Verifier,
@@ -121,8 +121,8 @@ function internalOf(name: string, role: JwtRole, found: Verifier, claims: Claims
 }
 
 /**
- * A login by browser as it would be now. If the role requests `offline_access`, the provider is called again: disabled
- * users are refused, and groups are updated. Throws `upstream` if it is unavailable.
+ * Computes a browser login again. If the role requests `offline_access`, calls the provider again: disabled users are
+ * refused, and groups are updated. Throws `upstream` if the provider is unavailable.
  */
 export async function renewBrowserLogin(
   provider: OidcProvider,

@@ -18,7 +18,7 @@ const codeByForm = 'no_code';
 /** Real codes are shorter; callers without a token must not store more. */
 const longestCode = 4096;
 
-/** The response for a person whose browser was redirected here. */
+/** The response for a user whose browser was redirected here. */
 const asPage = { media: ['application/json', 'text/html'], refusalMedia: 'text/html' } as const;
 
 const Input = z.object({
@@ -123,7 +123,7 @@ function take(pending: PendingLogin, { code, confirmation = '', error }: Callbac
   // other secrets.
   if (code === codeByForm && !isBearer(pending, confirmation)) return { next: pending, result: undefined };
   if (mode === 'client') return { next: undefined, result: { pending, confirm: false } };
-  // Opening a link could confirm another person's code, so the person is asked first.
+  // Opening a link could confirm someone else's code, so the page asks the user first.
   const confirm = !confirmation && !error;
   return { next: confirm ? pending : { ...pending, taken: true }, result: { pending, confirm } };
 }

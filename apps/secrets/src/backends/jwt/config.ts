@@ -69,7 +69,7 @@ export function algorithmsOf({ jwt_supported_algs }: JwtConfig): readonly JwtAlg
   return jwt_supported_algs.length > 0 ? (jwt_supported_algs as JwtAlgorithm[]) : jwtAlgorithms;
 }
 
-/** Whether people can sign in by browser: the provider knows us. */
+/** Whether users can sign in with a browser: this service has a client id at the provider. */
 export function signsInByBrowser({ oidc_client_id, oidc_client_secret }: JwtConfig): boolean {
   return Boolean(oidc_client_id && oidc_client_secret);
 }

@@ -50,7 +50,7 @@ export const loginPath = (keys: IssuerKeys) =>
     },
   });
 
-/** The login as it would be now. Throws if the role is gone, or the provider has disabled the user. */
+/** Computes the login again. Throws if the role no longer exists, or the provider has disabled the user. */
 export const renewLogin =
   (provider: OidcProvider) =>
   async (stored: StoredLogin, call: BackgroundCall): Promise<Partial<Login>> => {

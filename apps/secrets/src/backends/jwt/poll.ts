@@ -11,7 +11,7 @@ import { type OidcProvider, ProviderRefusal } from './provider';
 const waiting = new Set(['authorization_pending', 'slow_down']);
 
 /**
- * `oidc/poll`: returns the token of a login to the client that began it, in the callback modes `device` and `direct`.
+ * `oidc/poll`: returns the token of a login to the client that started it, in the callback modes `device` and `direct`.
  */
 export const pollPath = (provider: OidcProvider) =>
   path('oidc/poll', {
@@ -56,7 +56,7 @@ export const pollPath = (provider: OidcProvider) =>
                 await forget();
                 throw new Refusal('invalid', `authorization failed: ${error.code}`);
               });
-            // A device code can be exchanged only once: of two simultaneous callers, only one gets the token.
+            // A device code can be exchanged only once. If two callers poll at the same time, only one gets the token.
             if (!(await forget()))
               throw new Refusal('invalid', 'Keystead login failed. Expired or missing OAuth state.');
             return tokens;

@@ -201,7 +201,7 @@ async function newestValue(storage: Storage, path: string, key: KeyMetadata | un
   return key && facts && readable(facts, nowMs) ? storage.get(valueKey(path, key.currentVersion)) : undefined;
 }
 
-/** JSON merge patch: null removes, objects merge, everything else replaces. */
+/** JSON merge patch: null removes a value, objects are merged, and everything else is replaced. */
 function patched(patch: Record<string, unknown>, before: string | undefined): unknown {
   return merge(parseExact(before ?? '{}'), patch);
 }

@@ -139,7 +139,7 @@ function placeOf(text: string | undefined, field: 'from' | 'to'): string {
   return place;
 }
 
-/** Checked even if there is no secret, so that the answer does not reveal whether there is one. */
+/** Checked even if the secret does not exist, so that the response does not reveal this. */
 function requireSource({ requireRight }: Call, from: string, { whole, moves }: Wish): void {
   requireRight({ operation: 'read', path: `data/${from}` });
   if (whole) requireRight({ operation: 'read', path: `metadata/${from}` });

@@ -56,9 +56,9 @@ export const loginPath = (directory: Directory) =>
   });
 
 /**
- * Renews a login under the current configuration. If the directory can be searched, it is searched again: a person who
- * is gone is refused, and groups are updated. Throws if the policies have changed, and `upstream` if the directory is
- * unavailable.
+ * Renews a login under the current configuration. If the directory can be searched, it is searched again: users who no
+ * longer exist are refused, and groups are updated. Throws if the policies have changed, and `upstream` if the
+ * directory is unavailable.
  */
 export const renewLogin =
   (directory: Directory) =>

@@ -9,7 +9,7 @@ const groups = commaList().describe('Groups of the user, in addition to those in
 
 const User = z.object({ groups, policies });
 const Group = z.object({ policies });
-/** The local settings of a person; `name` is as first written. */
+/** The local settings of a user; `name` has the case of the first write. */
 export const users = collection('user/', User.extend({ name: z.string() }));
 /** The local settings of a group. */
 const groupsHere = collection('group/', Group.extend({ name: z.string() }));
@@ -40,7 +40,7 @@ export const userPaths = [
   }),
 ];
 
-/** Groups by name, in the same way. */
+/** The same for groups, by name. */
 export const groupPaths = [
   namesPath('groups', groupsHere, { summary: 'Groups with policies.', list: 'List the names.' }),
   recordPath('groups/:name', groupsHere, {

@@ -15,7 +15,7 @@ const forms = {
 } as const;
 type Form = keyof typeof forms;
 
-/** Answers the CRL of an issuer, or of the default issuer if none is named. */
+/** Returns the CRL of an issuer, or of the default issuer if the request names none. */
 async function showCrl(
   { storage }: Pick<Call, 'storage'>,
   ref: string | undefined,

@@ -42,7 +42,7 @@ function broughtIn(ca: Ca, item: Readonly<Record<string, unknown>>, at: number, 
   };
 }
 
-/** Stores a certificate, or the revocation of a stored one; returns whether anything changed. */
+/** Stores a certificate, or the revocation of a stored certificate. Returns whether anything has changed. */
 async function keep(storage: Storage, { serial, ...brought }: Brought, at: number): Promise<boolean> {
   let isNew = false;
   await changeCertificate(storage, serial, (found, tx) => {

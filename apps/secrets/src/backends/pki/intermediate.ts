@@ -114,7 +114,7 @@ function askedKeyId(text: string | undefined): Buffer | undefined {
     : refuse('cannot parse requested SKID value as hex: it holds other characters');
 }
 
-/** Path length of the new CA; undefined for no limit. Throws `invalid` if it exceeds what the issuer allows. */
+/** Path length of the new CA; undefined for no limit. Throws `invalid` if it exceeds the limit of the issuer. */
 function pathLengthBelow({ pathLength: own }: ReadCertificate, asked: number | undefined): number | undefined {
   if (own === 0) {
     refuse('signing certificate has a max path length of zero, and cannot issue further CA certificates');

@@ -213,7 +213,7 @@ const ownExtensions: readonly string[] = [
   id_ce_freshestCRL,
 ];
 
-/** CSR extensions that are copied: all but `ownExtensions`. */
+/** CSR extensions that are copied: all except `ownExtensions`. */
 export const takenOver = ({ extensions }: ReadRequest): readonly Extension[] =>
   extensions.filter(({ extnID }) => !ownExtensions.includes(extnID));
 

@@ -42,7 +42,8 @@ interface DirectedRequest extends OcspQuestions {
   readonly form: string | undefined;
 }
 
-// Parsing takes longer than everything else. Any change of the issuers replaces their object, on every node.
+// Cached, because parsing takes longer than everything else. Any change of the issuers replaces their object on every
+// node.
 const readRequests = new WeakMap<Ca, LRUCache<string, DirectedRequest>>();
 const mostRead = 1000;
 const longestRead = 512;

@@ -25,8 +25,8 @@ interface RevokedMoment {
 }
 
 /**
- * Revokes a stored certificate: first its record, then the CRLs of its CA. A certificate already revoked stays as
- * it is.
+ * Revokes a stored certificate: first its record, then the CRLs of its CA. A certificate that is already revoked is not
+ * changed.
  */
 export async function revokeKept(storage: Storage, nowMs: number, serial: string): Promise<RevokedMoment> {
   const { allow_expired_cert_revocation: allowExpired } = await findCrlConfig(storage);

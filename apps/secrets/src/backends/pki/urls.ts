@@ -104,7 +104,7 @@ export async function warnOfTemplates(
   warn(`issuance may fail: ${urls}\n\nConsider setting the cluster-local address if it is not already set.`);
 }
 
-/** The URLs of an issuer, or else of the mount; an error message if templates cannot be filled in. */
+/** The URLs of an issuer, otherwise those of the mount; an error message if templates cannot be replaced. */
 async function urlsOf(storage: Storage, issuer: Issuer): Promise<UrlSet | string> {
   const isOwn = hasUrls(issuer);
   const ofMount = isOwn ? undefined : await mountUrls.find(storage);
@@ -112,7 +112,7 @@ async function urlsOf(storage: Storage, issuer: Issuer): Promise<UrlSet | string
   return filled(storage, ofMount ?? issuer, templates, issuer.issuer_id);
 }
 
-/** URLs of an issuer's delta CRLs; none if templates cannot be filled in. */
+/** URLs of an issuer's delta CRLs; empty if templates cannot be replaced. */
 export async function addressesOfDelta(storage: Storage, issuer: Issuer): Promise<readonly string[]> {
   const urls = await urlsOf(storage, issuer);
   return typeof urls === 'string' ? [] : urls.delta_crl_distribution_points;
@@ -125,7 +125,9 @@ export async function urlsFor(storage: Storage, issuer: Issuer): Promise<UrlSet>
   return refuse(`error fetching CA certificate: unable to fetch AIA URL information: ${urls}`);
 }
 
-/** URLs for a new root: those of the mount, except templates with the issuer id, which does not exist yet. */
+/**
+ * URLs for a new root: those of the mount without templates that contain the issuer id, because it does not exist yet.
+ */
 export async function urlsForRoot(storage: Storage): Promise<UrlSet> {
   const { enable_templating: templates, ...said } = (await mountUrls.find(storage)) ?? urlFields.defaults;
   const urls = await filled(storage, said, templates, '');

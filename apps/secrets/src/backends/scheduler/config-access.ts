@@ -113,7 +113,10 @@ export const accessPath = (scheduler: Scheduler) =>
     },
   });
 
-/** Asks the scheduler for our token's type; throws a refusal with the problem: address, TLS, or the token's type. */
+/**
+ * Asks the scheduler for the type of our token. Throws a refusal with the problem: the address, TLS, or the token's
+ * type.
+ */
 async function verifyAccess(scheduler: Scheduler, reach: SchedulerAccess) {
   const client = scheduler.client(reach);
   const type = await client.ownTokenType().catch(rethrow);

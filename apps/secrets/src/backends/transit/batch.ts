@@ -107,8 +107,8 @@ export function itemsOf(
 }
 
 /**
- * Processes the items in order. A batch answers with the result or error of each, and adds `failed` to items with
- * errors; if the request is a single item that fails, it is refused.
+ * Processes the items in order. A batch returns the result or error of each item, and adds `failed` to items with
+ * errors. A request that is a single item is refused if it fails.
  */
 export async function workOn(
   several: readonly object[] | undefined,

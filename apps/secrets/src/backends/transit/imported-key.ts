@@ -73,8 +73,8 @@ export const wrapCipher = 'id-aes256-wrap-pad';
 export const wrapStart = Buffer.from('a65959a6', 'hex');
 
 /**
- * Unwraps a key. All faults give the same message: different ones would
- * let callers guess parts of the key.
+ * Unwraps a key. All failures have the same message, because different messages would let callers guess parts of the
+ * key.
  */
 function unwrap(text: string, hashName: string, wrappingKey: KeyObject): Buffer {
   const hash = oaepHash(hashName);

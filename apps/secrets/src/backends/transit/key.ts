@@ -20,7 +20,7 @@ interface KeyMoment {
   readonly version: number;
 }
 
-/** A key with all versions; fields of requests and responses have the same names there. */
+/** A key with all versions. Fields of requests and responses have the same names as there. */
 export interface TransitKey {
   readonly type: KeyType;
   readonly derived: boolean;

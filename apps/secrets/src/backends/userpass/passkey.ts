@@ -274,13 +274,13 @@ async function storedOf(storage: Storage, username: string): Promise<readonly Us
   return (await passkeysOf.find(storage, username)) ?? [];
 }
 
-/** The id by which authenticators know a user: a second passkey of the user on the same device replaces the first. */
+/** The user id for authenticators. A second passkey of a user on the same device replaces the first. */
 const handleOf = (mountUuid: string, username: string): Buffer =>
   createHash('sha256')
     .update(JSON.stringify([mountUuid, username]))
     .digest();
 
-/** A temporary key that is not stored: before the first registration no answer can be valid. */
+/** A temporary key that is not stored, because no response can be valid before the first registration. */
 const newKey = async (_storage: Storage) => ({ key: randomBytes(32).toString('base64') });
 
 const keepNewKey = (storage: Storage) =>

@@ -15,7 +15,7 @@ export interface GuessRule {
   readonly forgetSeconds: number;
 }
 
-/** Whose secret is guessed: the kind separates equal names of different places. */
+/** The subject whose secret is guessed. The kind separates equal names from different places. */
 export interface Guessed {
   readonly kind: 'password' | 'one-time code';
   readonly subject: string;
@@ -65,8 +65,8 @@ const together = {
 
 /**
  * The limit on guesses, for the whole service. Each guess is counted in the database before it is checked. So no more
- * guesses are checked than allowed, however many arrive at once on all nodes. A lock ends only when its time is over:
- * no later failure, and no success of a guess that was already running, ends it earlier.
+ * guesses are checked than allowed, however many arrive at once on all nodes. A lock ends only when its time is over.
+ * Later failures, or the success of a guess that was already running, do not end it earlier.
  */
 export class Attempts {
   /** Locks that started on this node, and those that an administrator ended there. */
@@ -80,8 +80,8 @@ export class Attempts {
   }
 
   /**
-   * Guesses at one secret are checked one after another on this node. If many correct guesses arrive at once, for
-   * example when all instances of an application start, none of them reaches the limit because of the others.
+   * On this node, guesses at one secret are checked one after another. If many correct guesses arrive at the same time,
+   * for example when all instances of an application start, they do not push each other over the limit.
    */
   inTurn<T>({ kind, subject }: Guessed, guess: () => Promise<T>): Promise<T> {
     return this.line.stand(`${kind}/${subject}`, guess);
@@ -130,7 +130,7 @@ export class Attempts {
     );
   }
 
-  /** The secret was right: earlier failures are forgotten, but not a lock that another guess started. */
+  /** The secret was correct: earlier failures are forgotten, but a lock that another guess started remains. */
   async succeed(attempt: TakenAttempt): Promise<void> {
     await this.succeedTogether(attempt);
   }
@@ -169,7 +169,7 @@ export class Attempts {
     this.log(guessed, {}, 'a locked user was unlocked');
   }
 
-  /** The user is named by a keyed hash, the same in all lines; `sys/locked-users` shows the name. */
+  /** Log lines contain a keyed hash of the user name. `sys/locked-users` shows the name. */
   private log(guessed: Guessed, fields: object, message: string): void {
     const [mount] = guessed.subject.split('/', 1);
     const user = this.keyOf(guessed).toString('hex').slice(0, 16);

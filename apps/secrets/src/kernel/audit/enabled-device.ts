@@ -45,7 +45,7 @@ export interface StoredReceiver extends StoredAny {
   readonly receiver: AuditReceiver;
 }
 
-/** One whose lines go to a file; its options are without the path. */
+/** A device that writes to a file. Its options do not contain the path. */
 export interface StoredFile extends StoredAny {
   /** The name of its file, in the directory of each node. */
   readonly file: string;
@@ -55,7 +55,7 @@ export interface StoredFile extends StoredAny {
   readonly mode: number;
 }
 
-/** A device enabled by API, on this node; it fails if this node lacks what it needs. */
+/** A device that was enabled with the API, on this node. It fails if this node's settings do not allow it. */
 export function openDevice(path: string, stored: StoredDevice, node: NodeParts): AuditDevice {
   if (!('receiver' in stored)) return new EnabledFile(path, stored, node);
   const { receiver } = stored;

@@ -89,7 +89,7 @@ function lengthOf(value: unknown, isClear: boolean, most: number): number {
   return length;
 }
 
-/** How tokens of this service, Vault and OpenBao begin; such a string is never a name. */
+/** The prefixes of tokens of this service, Vault and OpenBao. A string with such a prefix is never a name. */
 const likeToken = /^(?:hv)?[sbr]\.[\w-]{20,}/;
 
 function hashedMember(key: string, value: unknown, rules: LeafRules): string {

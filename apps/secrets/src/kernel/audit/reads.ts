@@ -110,7 +110,7 @@ export class ReadTrail {
     const { background, clock } = this.parts.storage;
     const nowMs = clock.now();
     const hour = Math.floor(nowMs / hourMs);
-    // Fields that the operation does not know would only make rows.
+    // Unknown fields are ignored, because they would only create more rows.
     let version = '';
     for (const name in fields) if (declared?.has(name)) version += `\n${name}=${fields[name]}`;
     // The strings of many distinct reads would take much memory, and one may be a token.

@@ -35,7 +35,7 @@ export interface LeaseRecord {
 
 export type LeaseState = 'live' | 'ending' | 'irrevocable';
 
-/** What leases need from the rest of the service; provided by `service.ts`. */
+/** The dependencies of leases, provided by `service.ts`. */
 export interface LeaseHosts {
   /** The mount that created a secret; undefined if it no longer exists. */
   findMount(mountId: string): LiveMount | undefined;

@@ -92,7 +92,7 @@ export class RuleAccess implements AccessList {
   }
 }
 
-/** A grant is the same for every request, so each is created once. */
+/** A grant is the same for every request, so each is created only once. */
 function granted(rule: PatternRule, operation: Operation): Decision {
   let decision = rule.grants[operation];
   if (!decision) {

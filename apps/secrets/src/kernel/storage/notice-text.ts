@@ -14,7 +14,7 @@ export type Message =
   /** The notices were too long, so they are in the change table. */
   | { readonly kind: 'see'; readonly node: string; readonly change: string };
 
-/** Notices as text: a line each, topic and key. */
+/** Notices as text, one per line, with topic and key. */
 export function noticeLines(notices: readonly Notice[]): string {
   const lines = new Set<string>();
   for (const { topic, key } of notices) lines.add(`${topic}:${key}`);

@@ -3,7 +3,7 @@ import type { Statement } from './database';
 // Writes of one batch share a statement per table; arrays are unnested side by side. Rows are ordered by key, so that
 // two batches never wait for each other in a circle.
 
-/** Locks tokens that must stay live until the commit; tokens that are being revoked are not returned. */
+/** Locks tokens that must stay valid until the commit. Tokens that are being revoked are not returned. */
 export const LOCK_TOKENS: Statement = {
   name: 'token-lock',
   text: 'SELECT hash FROM token WHERE hash = ANY($1::bytea[]) AND state = 0 ORDER BY hash FOR KEY SHARE',
@@ -241,7 +241,10 @@ export const LIST_DEEP: Statement = {
       AND (expires_at_ms IS NULL OR expires_at_ms > $6) ORDER BY path LIMIT $5`,
 };
 
-/** $1 hashes, $2 accessor hashes, $3 parents, $4 namespaces, $5 mounts, $6 entities, $7 paths, $8 uses, $9 created, $10 expires, $11 sealed, $12 all parents. */
+/**
+ * $1 hashes, $2 accessor hashes, $3 parents, $4 namespaces, $5 mounts, $6 entities, $7 paths, $8 uses, $9 created, $10
+ * expires, $11 sealed, $12 all parents.
+ */
 export const INSERT_TOKENS: Statement = {
   name: 'token-insert',
   text: `WITH live AS (

@@ -49,7 +49,7 @@ const stepUp = z.union([
   z.object({ passkey: PasskeyAnswer, nonce: text.optional() }),
 ]);
 
-/** What a person signs in with. */
+/** The credentials of a sign-in. */
 export type SignIn = z.output<typeof signIn>;
 /** A name and a password. */
 export type PasswordSignIn = Extract<SignIn, { method: 'userpass' | 'ldap' }>;

@@ -28,7 +28,7 @@ const MergeInput = z.object({
     .describe('IDs of the aliases to keep if both entities have an alias on the same mount.'),
 });
 
-/** Entities: people and machines behind their logins. */
+/** Entities: the users and machines behind logins. */
 export function entityPaths(identity: Identity, mounts: Mounts): Path[] {
   const { entities } = identity;
   const write = async (

@@ -139,7 +139,10 @@ class MssqlDatabase implements DatabaseClient {
     });
   }
 
-  /** Runs `work` on a session. If it fails, the session is closed, as a transaction may be open; otherwise settings such as `USE` are reset. */
+  /**
+   * Runs `work` on a session. If it fails, the session is closed, as a transaction may be open; otherwise settings such
+   * as `USE` are reset.
+   */
   private async with<T>(work: (query: RunSql) => Promise<T>): Promise<T> {
     const session = await this.pool.acquire().promise.catch((error) => {
       throw plainError(error);
@@ -303,7 +306,7 @@ class Session {
   }
 }
 
-/** Gives an error of the library the standard error code, which says more than its own. */
+/** Replaces the error code of the library by the standard code, which is more specific. */
 function plainError(error: unknown): unknown {
   const { code, cause, message } = error as { code?: string; cause?: { code?: string }; message: string };
   const plain = { ETIMEOUT: 'ETIMEDOUT', ECONNCLOSED: 'ECONNRESET', ESOCKET: cause?.code ?? 'ECONNRESET' }[code ?? ''];

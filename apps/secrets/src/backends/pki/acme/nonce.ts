@@ -16,8 +16,8 @@ const codeOf = (key: string, content: Buffer): Buffer =>
   createHmac('sha256', Buffer.from(key, 'base64')).update(content).digest().subarray(0, 16);
 
 /**
- * A nonce: the time and a random number, with a MAC under the key of the mount. Every node can check one without a
- * record; only used nonces are stored.
+ * A nonce: the time and a random number, with a MAC under the key of the mount. Every node can verify it without a
+ * record, and only used nonces are stored.
  */
 export async function newNonce(storage: Storage, nowMs: number): Promise<string> {
   const settings = await storage.read(entry, parse);

@@ -13,8 +13,8 @@ import { asProblem, fail } from './problem';
 const longestCommonName = 64;
 
 /**
- * Reads the CSR that finalizes an order: its key with the names of the order. Throws `badCSR` if it
- * asks for other names or a CA, or has a key that the role does not allow.
+ * Parses the CSR that finalizes an order. Throws `badCSR` if it contains other names than the order, requests a CA, or
+ * has a key that the role does not allow.
  */
 export async function readOrdered(role: Role, identifiers: readonly Identifier[], der: Buffer): Promise<Leaf> {
   return asProblem('badCSR', () => {

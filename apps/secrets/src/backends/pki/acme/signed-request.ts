@@ -44,7 +44,10 @@ export interface AcmeAnswer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Answers a request to a directory: adds a nonce, turns errors into problem documents; 404 if ACME is disabled. */
+/**
+ * Answers a request to an ACME directory: adds a nonce and turns errors into problem documents. Answers 404 if ACME is
+ * disabled.
+ */
 export async function inDirectory(call: AcmeCall, run: (directory: Directory) => Promise<AcmeAnswer>): Promise<Reply> {
   let headers: Readonly<Record<string, string>> = {};
   try {

@@ -24,7 +24,7 @@ const falseTexts = new Set(['0', 'f', 'F', 'FALSE', 'false', 'False']);
 const longestWaitSeconds = 30;
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/;
 const headerValue = /^[\x20-\x7e\t]{0,4096}$/;
-/** Headers that the service sets itself: they frame the message. */
+/** Headers that only the service sets, because they frame the message. */
 const framing = new Set([
   'host',
   'content-length',

@@ -56,7 +56,7 @@ export function internalUiPaths(parts: PreflightParts) {
         async run({ params, caller, namespace }: Call<{ path: string }>) {
           const hash = caller.token?.hash;
           if (hash === undefined) throw new Refusal('denied', 'permission denied');
-          // Resolved like a request: the path may lead into namespaces below.
+          // Resolved like a request, because the path may lead into child namespaces.
           const inner = namespaces.resolve(namespace.path, params.path);
           const mount = mounts.resolve(inner.namespace.uuid, inner.path)?.mount;
           if (!mount || !(await reaches(parts, hash, mount))) {

@@ -47,8 +47,8 @@ export function openapiPath(parts: PreflightParts, documents: OpenApiDocuments) 
 }
 
 /**
- * The document of all mounts, limited to what the token with this hash (hex) may know. Without a token: only the paths
- * that need none.
+ * The document of all mounts, limited to what the token with this hash (hex) may see. Without a token: only the paths
+ * that require none.
  */
 export async function documentOf(
   parts: PreflightParts,

@@ -57,7 +57,7 @@ export function leaseTimelinePath(parts: LeaseParts) {
         const prefix = prefixOf(asked.prefix);
         const { accessor } = asked;
         const owner = accessor ? await parts.tokens.findByAccessor(namespace.uuid, accessor) : undefined;
-        // Leases end with their token: without a token there are no leases.
+        // Leases end with their token, so without a token there are no leases.
         if (accessor && owner === undefined) return data({ leases: [], next: null });
         const meant = prefix === '' ? undefined : mounts.resolve(namespace.uuid, prefix)?.mount;
         const among = prefix === '' ? mounts.list(namespace.uuid) : meant ? [meant] : [];

@@ -61,7 +61,7 @@ export function withoutAlias(type: string, options: Readonly<Record<string, stri
   return { type, options };
 }
 
-/** The ways to ask for the same kind of kv, and its version: by type, by older type, and by option. */
+/** The ways to request a kv mount and its version: by type, by older type, and by option. */
 export function sameMount(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>[] {
   const { type, plugin_name: older, options, ...rest } = fields;
   const typeText = toText(type || older || '');

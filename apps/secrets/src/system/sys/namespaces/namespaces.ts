@@ -47,7 +47,7 @@ export function namespacePaths(namespaces: NamespaceChanges) {
     operationId: 'namespaces-unlock',
     input: UnlockInput,
     async run({ namespace, params, input, caller, warn }) {
-      // No token of the locked namespace can unlock it, because it may have given itself sudo there.
+      // A token of the locked namespace cannot unlock it, because it may have given itself sudo there.
       const isAbove = params.path !== undefined || caller.token?.namespaceId !== namespace.uuid;
       if (!input.unlock_key && !(caller.sudo && isAbove)) throw new Refusal('invalid', 'provided empty key');
       await namespaces.unlock(namespace.uuid, params.path ?? '', input.unlock_key || undefined);

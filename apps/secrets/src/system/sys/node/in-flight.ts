@@ -13,7 +13,7 @@ const methods: Readonly<Record<Verb, string>> = {
   delete: 'DELETE',
 };
 
-/** `sys/in-flight-req`: the requests under way on the answering node. */
+/** `sys/in-flight-req`: the requests in progress on the answering node. */
 export function inFlightPath(inFlight: () => readonly InFlightRequest[]) {
   return path('in-flight-req', {
     summary: 'The requests in progress on the node that answers.',

@@ -16,12 +16,12 @@ interface NodeParts {
   readonly identity: Identity;
 }
 
-/** What this node knows about itself. */
+/** The state of this node. */
 export interface NodeFacts {
   readonly version: string;
   /** Settings without secrets, by the name of their variable. */
   settings(): Readonly<Record<string, unknown>>;
-  /** The same for every node: either all nodes use TLS or none does. */
+  /** The same for all nodes, because either all nodes use TLS or none does. */
   readonly scheme: 'http' | 'https';
   /** Text for a Prometheus scrape. */
   metrics(): Promise<string>;

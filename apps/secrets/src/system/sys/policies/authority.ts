@@ -51,7 +51,7 @@ export class Authority {
     return this.holder(await this.parts.tokens.findByAccessor(namespaceId, accessor));
   }
 
-  /** The token a call is made with; `hash` is hex. */
+  /** The token of a call; `hash` is hexadecimal. */
   async byHash(hash: string): Promise<TokenAuthority | undefined> {
     return this.holder(await this.parts.tokens.findByHash(Buffer.from(hash, 'hex')));
   }

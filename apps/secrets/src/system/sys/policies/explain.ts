@@ -117,7 +117,7 @@ async function holderOf(authority: Authority, call: Call<unknown, ExplainInput>)
         ? await authority.byAccessor(namespace.uuid, input.accessor)
         : own;
   const isOwn = foreign !== undefined && foreign.accessor !== '' && foreign.accessor === own?.accessor;
-  // Checked first: callers must not learn whether someone else's token exists.
+  // Checked first, so that callers do not learn whether someone else's token exists.
   if ((input.token || input.accessor) && !isOwn && !caller.sudo) throw listed('denied', 'permission denied');
   if (!foreign) throw listed('invalid', 'invalid token');
   return foreign;

@@ -41,7 +41,7 @@ const keeping = (
   inheritable: input.inheritable ?? (input.path === undefined ? before?.inheritable : undefined),
 });
 
-/** `sys/quotas`: each node counts its own requests for rate limits; lease counts are of all nodes. */
+/** `sys/quotas`: rate limits are counted per node, leases across all nodes. */
 export function quotaPaths({ quotas, ...parts }: QuotaParts) {
   /** The fields of every quota. Its name is unique in its namespace. */
   const named = (ownerId: string, name: string, input: { path?: string; role?: string; inheritable?: boolean }) => {
