@@ -79,7 +79,7 @@ export async function startAgent(
     id: agent.id,
     pool: agent.pool,
     async close() {
-      // Results are handed in while the agent is still signed on: commits, answers of Git hosts, and verdicts.
+      // Results (commits, responses of Git hosts, and verdicts) are reported before the agent deregisters.
       await Promise.all([fetching?.close(), forwarding?.close(), judging?.close()]);
       await work.close();
       await tracing?.close();
@@ -88,7 +88,7 @@ export async function startAgent(
   };
 }
 
-/** Tries until the service answers, even if it refuses: it may start later than the agent. */
+/** Retries until the service answers, even with a refusal, because the service may start later than the agent. */
 async function persist<T>(work: () => Promise<T>, log: Logger): Promise<T> {
   const failing = new Failing(log, 'the service cannot be reached yet');
   for (let pauseMs = 500; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {

@@ -255,7 +255,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
         ? { url: settings.WORKSPACES_SMTP_URL, from: settings.WORKSPACES_SMTP_FROM }
         : undefined,
     },
-    /** The token of the installation's own agents; undefined: there are none. */
+    /** The token of the installation's own agents; undefined if there are none. */
     workerTokens: settings.WORKSPACES_AGENT_TOKEN ?? [],
     assessmentHours: settings.WORKSPACES_ASSESSMENT_HOURS,
     versionWaitSeconds: settings.WORKSPACES_VERSION_WAIT_SECONDS,

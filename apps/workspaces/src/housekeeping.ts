@@ -97,7 +97,7 @@ interface Options extends Pick<Environment, 'notificationReach' | 'mailer'> {
   readonly versionWaitSeconds?: number;
   /** How long audit events are kept; 0: forever. Default: 400. */
   readonly auditDays?: number;
-  /** Where tokens that agents left behind are revoked; undefined if runs get none. */
+  /** The secrets service at which remaining tokens of agents are revoked; undefined if runs get no tokens. */
   readonly secrets?: SecretsService;
   readonly registry?: Registry;
   /** Undefined: no Git host is called. */

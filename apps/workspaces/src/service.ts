@@ -48,9 +48,7 @@ import { prepareSchema } from './schema';
 
 const TWO_WEEKS_IN_MINUTES = 20_160;
 
-/**
- * Connections for the reads at the start of every request, and for shared writes: one for each batch of both under way.
- */
+/** Connections for the reads at the start of every request and for shared writes: one for each running batch. */
 const QUICK_CONNECTIONS = 4;
 
 /** After a database has not answered for this long, requests do not wait for it. */
@@ -83,7 +81,7 @@ export interface Service {
   close(): Promise<void>;
 }
 
-/** What a caller may replace: clocks and the log. */
+/** Dependencies that a caller can replace: clocks and the log. */
 export interface ServiceOverrides {
   /** The clock to use instead of the database's. */
   readonly now?: () => number;

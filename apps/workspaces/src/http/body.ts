@@ -19,7 +19,7 @@ function requireMediaType(header: string | undefined, accepted: readonly [string
 /** Node has this function; the types that we compile with do not have it yet. */
 const isWellFormed = (text: string): boolean => (text as unknown as { isWellFormed(): boolean }).isWellFormed();
 
-/** Why the database cannot hold a string: null characters and lone surrogates. */
+/** The reason why the database cannot store a string: null characters or lone surrogates. */
 function flawOf(text: string): string | undefined {
   if (text.includes('\0')) return 'contains a null character';
   return isWellFormed(text) ? undefined : 'contains an unpaired surrogate';
@@ -37,7 +37,7 @@ function requireText(text: string, at: readonly (string | number)[]): void {
 }
 
 /**
- * Refuses strings that the database cannot hold (null characters, lone surrogates) and lists that are too long for any
+ * Refuses strings that the database cannot store (null characters, lone surrogates) and lists that are too long for any
  * field. `at` is the path of the value; it is unchanged afterwards.
  */
 function requireSound(value: unknown, at: (string | number)[]): void {
@@ -67,9 +67,9 @@ function requireSound(value: unknown, at: (string | number)[]): void {
 }
 
 /**
- * Reads and parses the JSON body of an endpoint; undefined if it is empty. Unknown senders may send less; a large body
- * is left on the wire until `turn` resolves. Throws `malformed`, `media-type`, `too-large`, `BodyTooLarge`, `BodyLate`,
- * or what `turn` throws.
+ * Reads and parses the JSON body of an endpoint; undefined if it is empty. Unknown senders may send less. A large body
+ * is not read until `turn` resolves. Throws `malformed`, `media-type`, `too-large`, `BodyTooLarge`, `BodyLate`, or what
+ * `turn` throws.
  */
 export async function readJson(
   req: IncomingMessage,

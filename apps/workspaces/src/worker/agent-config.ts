@@ -79,7 +79,7 @@ const fromFile = ['AGENT_TOKEN', 'AGENT_TRACES_HEADERS'];
 /** The settings of an agent process. */
 export type AgentConfig = ReturnType<typeof readAgentConfig>;
 
-/** Whether the environment is that of an agent. */
+/** Whether the environment contains the settings of an agent. */
 export const isAgent = (environment: NodeJS.ProcessEnv): boolean =>
   ['AGENT_TOKEN', 'AGENT_TOKEN_FILE', 'TFC_AGENT_TOKEN'].some((name) => environment[name]);
 

@@ -142,7 +142,7 @@ export type OwnConfig = ReturnType<typeof readOwnConfig>;
 
 /** Reads the configuration from the environment. Throws `BadConfig` naming every unknown or bad variable. */
 export function readWorkerConfig(environment: NodeJS.ProcessEnv) {
-  // Database, keys and stores mean the same to both processes.
+  // Settings of database, keys and stores have the same meaning for both processes.
   const service = readConfig(environment);
   const own = readOwnConfig(environment);
   const { listen, metrics, publicUrl, trustedProxies } = service;

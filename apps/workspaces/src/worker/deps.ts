@@ -11,7 +11,7 @@ import { findOpa, type OpaProgram } from './policies/program';
 import { type Binary, findBinaries } from './tool/binaries';
 import { fetchTool } from './tool/releases';
 
-/** A worker that cannot start; the message says what to do. */
+/** A worker that cannot start. The message says what to do. */
 export class NoWorker extends Error {
   override readonly name = 'NoWorker';
 }
@@ -19,10 +19,10 @@ export class NoWorker extends Error {
 /** What a machine offers a worker. */
 export interface WorkerDeps {
   readonly binaries: readonly Binary[];
-  /** The OPA binaries, newest first; none: other workers evaluate policies. */
+  /** The OPA binaries, newest first. If empty, other workers evaluate policies. */
   readonly opa: readonly OpaProgram[];
   readonly isolation: Isolation;
-  /** What is enforced and what is not, one sentence each. */
+  /** The enforced and missing protections, one sentence each. */
   readonly said: readonly string[];
   /** Blocks runs again from the database and other closed places, in case an address has changed. Never throws. */
   closeAgain(): Promise<void>;

@@ -81,7 +81,7 @@ export async function startWork(options: {
 
 /**
  * Cleans up after workers of this machine that died: their processes, their folders, and their jobs, so that no one
- * waits for them. The state of an unfinished apply is uploaded first: as the run's own if the job was not given to
+ * waits for them. The state of an unfinished apply is uploaded first: as the run's state if the job was not given to
  * another worker, otherwise to quarantine.
  */
 export async function recoverStates(parts: WorkerParts): Promise<void> {

@@ -75,8 +75,8 @@ function lostReference(error: unknown): boolean {
 }
 
 /**
- * Turns a database error that our own statement caused into its answer. If a value is now taken, deleted or in use,
- * this is a refusal, as it would be a moment later. Everything else is a fault.
+ * Converts a database error that our own statement caused. If a value has been taken, deleted or used in the meantime,
+ * the error becomes the same refusal as for a slightly later request. Everything else is a fault.
  */
 export function refusalOf(error: unknown): unknown {
   if (error instanceof TornRead) return new Refusal('missing', '', [], { cause: error });
@@ -98,7 +98,7 @@ export function refusalOf(error: unknown): unknown {
   return lostToAnother(error) ? tooMany(error) : error;
 }
 
-/** Another attempt sees which rows were deleted or added; if it keeps failing, the failure is final. */
+/** Another attempt sees which rows were deleted or added. If it keeps failing, the failure is final. */
 const REFERENCE_ATTEMPTS = 3;
 const LONGEST_PAUSE_MS = 100;
 

@@ -10,7 +10,7 @@ export interface Mailed {
   readonly taken: readonly string[];
   /** The last reply of the server. */
   readonly said: string;
-  /** Why it did not accept the other addresses; undefined if there are none. */
+  /** The reason why it did not accept the other addresses; undefined if there are none. */
   readonly problem: string | undefined;
 }
 
@@ -23,7 +23,7 @@ export class Mailer {
   private readonly transport: Transporter;
 
   /**
-   * `url`: `smtp://` or `smtps://`, with user and password if the server wants them. A password is only sent to a
+   * `url`: `smtp://` or `smtps://`, with user and password if the server requires them. A password is only sent to a
    * server that proves its identity through STARTTLS, unless the address says `requireTLS=false`.
    */
   constructor(

@@ -24,7 +24,7 @@ import * as workspaces from '../workspaces/workspaces/workspace';
 import { tellTeamsOf } from './runs/note-notifications';
 import { accountOf } from './runs/serializer';
 
-/** Change requests: changes that the people of a workspace are asked to make. */
+/** Change requests: changes that the users of a workspace are asked to make. */
 interface ChangeRequest extends Row {
   readonly organizationId: string;
   readonly workspace: WorkspaceTarget & { readonly name: string };

@@ -51,7 +51,7 @@ function hardLimits(): Map<string, number> {
 
 const mebibytes = (bytes: number): string => `${Math.floor(bytes / 1024 / 1024)} MiB`;
 
-/** The limit that made a run fail, in a sentence; undefined if it failed for another reason. */
+/** A sentence with the limit that made a run fail; undefined if it failed for another reason. */
 export async function whatWasExceeded(
   limits: RunLimits,
   options: { groups: ControlGroups | undefined; name: string; tail: string },

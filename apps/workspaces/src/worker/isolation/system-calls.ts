@@ -7,9 +7,9 @@ export type Processor = (typeof processors)[number];
 type Numbers = readonly [x64: number, arm64: number | undefined];
 
 /**
- * System calls that are refused to a run. Calls that need a capability fail anyway, since a run has none. These calls
- * need none, and the programs in runs do not use them. The choice follows the default profile of container engines
- * (docs.docker.com/engine/security/seccomp).
+ * System calls that are refused to a run. Calls that need a capability fail anyway, because a run has none. The calls
+ * in this list need none, and the programs in runs do not use them. The choice follows the default profile of container
+ * engines (docs.docker.com/engine/security/seccomp).
  */
 const refused: Readonly<Record<string, Numbers>> = {
   // Inside a namespace a run would have all rights again.

@@ -166,7 +166,7 @@ async function execute(
   }
 }
 
-/** Credentials join the environment; variables that users set are kept. */
+/** Credentials are added to the environment. Variables that users set are kept. */
 function withCredentials(inputs: JobInputs, { environment }: JobCredentials): JobInputs {
   const set = new Set(inputs.environment.map(({ key }) => key));
   return { ...inputs, environment: [...inputs.environment, ...environment.filter(({ key }) => !set.has(key))] };

@@ -4,7 +4,7 @@ import { Failing } from './retry';
 
 /** A worker at work. */
 export interface Claiming {
-  /** Takes no more jobs, lets the current ones end for a while, then stops them. */
+  /** Takes no more jobs, waits a while for the current ones to end, then stops them. */
   close(drainSeconds: number): Promise<void>;
   /** Jobs under way. */
   count(): number;

@@ -9,7 +9,7 @@ import { cleanPath } from '../files/clean-path';
 export interface OpaProgram {
   readonly file: string;
   readonly version: string;
-  /** JSON: its functions without those that reach files, the network or the machine. */
+  /** JSON: the functions of OPA without those that access files, the network or the machine. */
   readonly capabilities: string;
 }
 
@@ -20,7 +20,7 @@ const run = (file: string, ...args: string[]) =>
 /** Functions that use more than the plan: addresses, the environment, and other files. */
 const closed = new Set(['http.send', 'net.lookup_ip_addr', 'opa.runtime', 'rego.parse_module']);
 
-/** The given binaries, or `opa` from the search path; newest first. Throws if a given binary does not run. */
+/** The given binaries, or `opa` from the search path, newest first. Throws if a given binary does not run. */
 export async function findOpa(given: readonly string[], searchPath: string): Promise<OpaProgram[]> {
   const found =
     given.length > 0

@@ -42,7 +42,7 @@ export function askTool(file: string, args: readonly string[], options: { cwd?: 
   return execute(file, args, { ...options, env, timeout: 30_000 });
 }
 
-/** What a binary reports about itself. Throws if it does not run. */
+/** The product and version that a binary reports. Throws if it does not run. */
 export async function askVersion(file: string): Promise<Binary> {
   const { stdout } = await askTool(file, ['version']);
   const [, product, version] = /^(Terraform|OpenTofu) v(\S+)/m.exec(stdout) ?? [];

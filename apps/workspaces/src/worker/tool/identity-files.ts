@@ -10,7 +10,7 @@ export interface GivenIdentity extends DeclaredIdentity {
 /** Where the files of identities are, relative to the job's folder. */
 export const identityFolder = 'identity';
 
-/** The file that holds an identity's token, which is replaced during the run. */
+/** The file that contains an identity's token. It is replaced during the run. */
 const tokenFile = ({ kind, tag }: DeclaredIdentity) => `${named(kind, tag)}-token`;
 const named = (kind: string, tag: string): string => (tag === '' ? kind : `${kind}-${tag}`);
 
@@ -88,7 +88,10 @@ const oneLine = (text = ''): string => text.replace(/[\r\n]/g, ' ');
 export const vaultCa = ({ ENCODED_CACERT }: DeclaredIdentity['settings']): string | undefined =>
   ENCODED_CACERT === undefined ? undefined : Buffer.from(ENCODED_CACERT, 'base64').toString('utf8');
 
-/** Names under which the service's own command line, tools and providers look for a login at the secrets service or Vault. */
+/**
+ * Names under which the service's own command line, tools and providers look for a login at the secrets service or
+ * Vault.
+ */
 export function secretsEnvironment(address: string, namespace: string, token: string): Record<string, string> {
   return {
     SERVICE_ADDR: address,
@@ -124,8 +127,8 @@ function googleAccount({ settings }: GivenIdentity, file: string) {
 
 /**
  * The identities of a job in the formats that providers read: environment variables, files next to the configuration,
- * and variables of the tool that name those. Files are replaced through handles that were opened before the run began:
- * it may have put links in their place.
+ * and variables of the tool that name those. Files are replaced through handles that were opened before the run
+ * started, because the run may have put links in their place.
  */
 export class IdentityFiles {
   private readonly open: { readonly identity: GivenIdentity; readonly handle: FileHandle }[] = [];

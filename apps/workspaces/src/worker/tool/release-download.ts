@@ -13,7 +13,7 @@ export interface DownloadLimits {
   readonly milliseconds: number;
 }
 
-/** A failed download; the message says what and why. */
+/** A failed download. The message says what failed and why. */
 export class NoDownload extends Error {
   override readonly name = 'NoDownload';
 }

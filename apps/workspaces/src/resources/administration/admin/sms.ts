@@ -25,7 +25,7 @@ const admin = { siteAdmin: true, edition: 'self-hosted' } as const;
 const { get, patch, command } = endpoints({} as Policy<undefined>, smsSerializer);
 const off = async () => ({ enabled: false }) as const;
 
-/** What clients ask about text messages, which this service does not send. */
+/** Endpoints about text messages, which clients call although this service does not send any. */
 export const smsEndpoints: readonly Endpoint[] = [
   get('/admin/twilio-settings', { ...admin, summary: 'Show that text messages are off.', run: off }),
   patch('/admin/twilio-settings', {

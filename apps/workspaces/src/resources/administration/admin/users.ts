@@ -99,7 +99,8 @@ const index = list('/admin/users', {
 
 async function requireOther(db: Database, actor: Actor, user: AdminUser): Promise<void> {
   if (actor.id === user.id) throw new Refusal('denied', 'You cannot do this to your own account');
-  // All of them are locked, in one order: of two who end each other's rights at once, the second sees what the first did.
+  // All of them are locked in a fixed order, so that if two administrators remove each other's permissions at the same
+  // time, the second sees what the first did.
   const administrators = await db.prisma.$queryRaw<{ id: string }[]>`
     SELECT id FROM user_account WHERE site_admin AND suspended_at IS NULL ORDER BY id FOR UPDATE`;
   if (user.siteAdmin && !administrators.some(({ id }) => id !== user.id))

@@ -97,7 +97,10 @@ export async function askForFollower(
   };
 }
 
-/** Creates a module that follows a repository, which is read soon. Throws `invalid` for a name that is taken. */
+/**
+ * Creates a module that follows a repository. The repository is read soon afterwards. Throws `invalid` for a name that
+ * is taken.
+ */
 export function createFollower(
   db: Database,
   { keyring }: Pick<Environment, 'keyring'>,
@@ -135,8 +138,8 @@ export async function askForChange(
 }
 
 /**
- * Makes a module follow other tags, a branch, or another folder, if requested; existing versions stay as they are. Also
- * starts or stops offering the module as a no-code module.
+ * Changes the tags, branch or folder that a module follows, if requested. Existing versions are not changed. Also
+ * enables or disables no-code provisioning.
  */
 export function changeModule(
   db: Database,

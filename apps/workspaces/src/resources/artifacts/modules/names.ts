@@ -56,7 +56,7 @@ export function requireNamespace(
   return '';
 }
 
-/** The owner of something shared, at the epoch of its rights; see `SharedArtifact`. */
+/** The owner of a shared artifact, with the epoch of its permissions; see `SharedArtifact`. */
 export interface SharedModule {
   readonly organizationId: string;
   readonly epoch: string;

@@ -24,8 +24,8 @@ const manages = (access: Access, { organizationId, registryName }: ModuleTarget)
   access.can(organizationId, registryName === 'public' ? 'manage-public-modules' : 'manage-modules');
 
 /**
- * The permission rules of modules. There are no repositories to read again, so both rights about these equal the right
- * to manage.
+ * The permission rules of modules. The two permissions about reading repositories again are the same as the permission
+ * to manage modules.
  */
 export const modulePolicy = policy<ModuleTarget>()({
   'can-delete': manages,

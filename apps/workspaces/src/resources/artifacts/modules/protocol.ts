@@ -14,10 +14,10 @@ import { findAddressed, findPublished, withReaders } from './reads';
 /** How long a download address is valid, in seconds. */
 export const linkSeconds = 900;
 
-/** The archive of a version: its name tells the tools how to unpack it. */
+/** The archive of a version. Tools recognize its format by the name. */
 export const archivePath = (id: string): string => `/registry-module-versions/${id}/object/module.tar.gz`;
 
-/** Who may call a registry, and with which tokens. */
+/** The callers and tokens that may use a registry. */
 export const spoken = {
   outside: true,
   tokens: ['user', 'team', 'organization', 'run'],
@@ -25,7 +25,7 @@ export const spoken = {
   organizationsOf,
 } as const;
 
-/** The path names the module. Its readers are added when the caller is known. */
+/** The module in the path. Who may read it is determined when the caller is known. */
 export const early = { loadsEarly: true, completes: withReaders } as const;
 
 const { raw } = endpoints({} as Policy<RegistryModule>, undefined);
@@ -52,7 +52,7 @@ async function loadVersion(lookup: ModuleLookup & LookupBy<'module_version'>): P
   return found?.status === 'ok' ? found : undefined;
 }
 
-/** The description of a plain answer to the tools. */
+/** The description of a response that is not JSON:API. */
 export const told = (description: string) => ({
   200: { description, type: 'application/json', schema: { type: 'object' } },
 });
@@ -73,11 +73,11 @@ const versions = raw('GET')(`${at}/versions`, {
   },
 });
 
-/** Two slashes in an address make the tools take a folder of the archive. */
+/** Two slashes in a URL select a folder of the archive. */
 const inFolder = (url: string, { sourceDirectory: folder }: Pick<ModuleVersion, 'sourceDirectory'>): string =>
   folder === '' ? url : url.replace('?', `//${folder.split('/').map(encodeURIComponent).join('/')}?`);
 
-/** The tools read the address of the archive from a header. */
+/** Tools read the URL of the archive from a header. */
 const located = { 204: { description: 'The archive URL is in the header `X-Terraform-Get`.' } };
 
 const download = raw('GET')(`${at}/:module_version/download`, {

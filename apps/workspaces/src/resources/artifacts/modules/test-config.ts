@@ -3,7 +3,7 @@ import type { Database } from '../../../kernel/database/database';
 import type { RegistryModule } from './module';
 import type { ModuleChanges } from './schema';
 
-/** Whether a module is tested, and what runs its tests. */
+/** Whether a module is tested, and where its tests run. */
 export type TestColumns = Pick<RegistryModule, 'testsEnabled' | 'testExecutionMode' | 'testAgentPoolId'>;
 
 /** The settings of a new module. */
@@ -11,7 +11,10 @@ export const untested: TestColumns = { testsEnabled: false, testExecutionMode: n
 
 const place = (name: string) => ['testConfig', name];
 
-/** The same after a change. Throws `invalid` for agents without a pool, and for a pool that is not for the whole organization. */
+/**
+ * The same after a change. Throws `invalid` for agents without a pool, and for a pool that is not for the whole
+ * organization.
+ */
 export async function testColumns(
   db: Database,
   organizationId: string,

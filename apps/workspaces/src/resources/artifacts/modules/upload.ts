@@ -20,9 +20,9 @@ const mostText = 4 * 1024 * 1024;
 const taken = () => new Refusal('conflict', 'this version has already been downloaded and can no longer be changed');
 
 /**
- * Stores the archive of a version. Until someone downloads it, another archive replaces it; the same archive again
- * changes nothing. Throws `invalid` if it is not an archive of a module, and for archives with paths outside their
- * folder.
+ * Stores the archive of a version. Until someone downloads it, another archive can replace it. Uploading the same
+ * archive again changes nothing. Throws `invalid` if it is not an archive of a module, and for archives with paths
+ * outside their folder.
  */
 export async function upload(
   db: Database,
@@ -118,7 +118,7 @@ async function publish(db: Database, actor: Actor, { id, module, version }: Modu
   if (!stored) for (const one of [content.blobId, content.docsBlobId]) await removeBlob(db, one);
 }
 
-/** The archive of a version, which no longer changes; undefined if there is none. */
+/** The archive of a version, which can no longer change; undefined if there is none. */
 export async function handOut(
   { prisma }: Database,
   { id, blobId, isRead }: { readonly id: string; readonly blobId: string | null; readonly isRead: boolean },

@@ -25,7 +25,7 @@ export interface NoCodeModule extends Omit<Row, 'variableOptions'> {
   readonly readers: readonly string[];
 }
 
-/** The changes in a request; omitted settings stay. */
+/** The changes in a request. Omitted settings keep their values. */
 export interface NoCodeInput {
   readonly enabled?: boolean | null;
   /** A version of the module; null or `latest` for the newest. */
@@ -119,7 +119,7 @@ export async function update(
   });
 }
 
-/** Stops offering a no-code module; workspaces created from it stay. */
+/** Disables no-code provisioning for a module. Workspaces created from it are kept. */
 export async function remove(db: Database, actor: Actor, { id, module }: NoCodeModule): Promise<void> {
   await db.transaction(async (tx) => {
     const { count } = await tx.prisma.noCodeModule.deleteMany({ where: { id } });

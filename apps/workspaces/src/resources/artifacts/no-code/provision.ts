@@ -74,7 +74,7 @@ function configurationOf(
     ]),
   );
   const passed = Object.fromEntries(inputs.map(({ name }) => [name, `\${var.${name}}`]));
-  // For modules that were read before this was stored, we do not know whether an output is sensitive.
+  // For modules that were read before this was stored, it is unknown whether an output is sensitive.
   const output = Object.fromEntries(
     outputs.map(({ name, sensitive = true }) => [name, { value: `\${module.this.${name}}`, sensitive }]),
   );

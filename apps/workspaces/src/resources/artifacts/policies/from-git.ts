@@ -23,8 +23,8 @@ interface SentRepository {
 }
 
 /**
- * Asks the host for the repository that a set will follow; omitted settings stay. Null: the set stops following one;
- * undefined: unchanged. Throws `invalid`. Call it outside any transaction.
+ * Looks up, at the host, the repository that a policy set will follow. Omitted settings keep their values. Null: the
+ * set stops following a repository. Undefined: unchanged. Throws `invalid`. Call it outside any transaction.
  */
 export async function askForSource(
   asking: { readonly db: Database; readonly env: Environment },

@@ -41,7 +41,10 @@ import { type MemberKind, memberKinds, type PolicySet } from './policy-set';
 import { policyName } from './stored-policy';
 import { setVersionEndpoints, setVersionsIncluded } from './version-routes';
 
-/** Callers who manage sets see all members; others only the workspaces and projects that they may see anyway. */
+/**
+ * Callers who manage policy sets see all members. Others see only the workspaces and projects to which they have
+ * access.
+ */
 function reached(set: PolicySet, access: Access) {
   const { organizationId } = set;
   const all = policyPolicy['can-manage'](access, set);
@@ -171,7 +174,7 @@ const shared = {
     .transform((given) => (given === 'latest' ? '' : given))
     .nullish(),
   'policy-update-patterns': z.array(z.string().max(255)).max(100).nullish(),
-  // Shown as it was sent: clients compare.
+  // Shown as sent, because clients compare it.
   'policies-path': z
     .string()
     .refine((given) => repositoryFolder.safeParse(given).success, 'must be a folder of the repository')

@@ -183,7 +183,7 @@ const said = endpoints(policyPolicy, resultSerializer, {
   },
 });
 
-/** Dry runs: policies are evaluated for earlier plans without effect, to show what they would have stopped. */
+/** Dry runs: policies are evaluated for earlier plans without effect, to show which runs they would have stopped. */
 export const policyDryRunResource: Resource = {
   name: 'policy-dry-runs',
   endpoints: [create, index, show, canceling, said],

@@ -70,7 +70,7 @@ function poolOf({ organization, workspaces, allowed, excluded, projects, _count,
   };
 }
 
-/** Pools by id, in no order; unknown ones and those of removed organizations are left out. */
+/** Pools by id, in no order. Unknown pools and those of removed organizations are omitted. */
 export async function findMany(db: Database, ids: readonly string[]): Promise<AgentPool[]> {
   const where = { id: { in: [...ids] }, organization: { removedAt: null } };
   return (await db.prisma.agentPool.findMany({ where, include: whole })).map(poolOf);
@@ -81,7 +81,7 @@ export async function find(db: Database, id: string): Promise<AgentPool | undefi
   return (await findMany(db, [id]))[0];
 }
 
-/** A page of an organization's pools; with `seen`, only those that such workspaces use or may use. */
+/** A page of an organization's pools. With `seen`: only pools that these workspaces use or may use. */
 export async function list(
   db: Database,
   organizationId: string,
@@ -236,7 +236,9 @@ export async function update(db: Database, actor: Actor, pool: AgentPool, input:
   });
 }
 
-/** Deletes an unused pool. Throws `invalid` while a workspace, project, Git host connection or the organization uses it. */
+/**
+ * Deletes an unused pool. Throws `invalid` while a workspace, project, Git host connection or the organization uses it.
+ */
 export async function remove(db: Database, actor: Actor, pool: AgentPool): Promise<void> {
   await db.transaction(async (tx) => {
     await lockRow(tx, 'agent_pool', pool.id);

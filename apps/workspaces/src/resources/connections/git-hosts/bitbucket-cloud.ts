@@ -63,7 +63,7 @@ async function findCommit(api: HostApi, at: string, sha: string): Promise<HostCo
   return json === undefined ? undefined : shownCommit(json);
 }
 
-/** A pull request. It gives its commit as a short hash, which only the source repository can resolve. */
+/** A pull request. It contains its commit as a short hash, which only the source repository can resolve. */
 async function pullRequestOf(api: HostApi, json: unknown): Promise<PullRequest | undefined> {
   const from = textAt(json, 'source', 'repository', 'full_name');
   const fromFork = textAt(json, 'source', 'repository', 'uuid') !== textAt(json, 'destination', 'repository', 'uuid');
@@ -96,7 +96,8 @@ export const bitbucketCloud: GitHost = {
     basic: true,
     person: { path: '/user', name: 'display_name' },
   },
-  // With a name before the token: a person's API token, or an app password. Without: an access token or OAuth token.
+  // With a name before the token: a user's API token, or an app password. Without a name: an access token or OAuth
+  // token.
   authorization: (token) => ({
     authorization: token.includes(':') ? `Basic ${Buffer.from(token).toString('base64')}` : `Bearer ${token}`,
   }),

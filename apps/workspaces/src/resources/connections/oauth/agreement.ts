@@ -59,7 +59,10 @@ function requireFlow({ serviceProvider, key }: OauthClient): { host: GitHost; fl
   return { host, flow: host.oauth };
 }
 
-/** Begins to connect a host in the browser; valid for ten minutes and only for this caller. Throws `invalid`. */
+/**
+ * Starts connecting a host in the browser. The attempt is valid for ten minutes and only for this caller. Throws
+ * `invalid`.
+ */
 export async function leave(
   db: Database,
   keyring: Keyring,
@@ -100,8 +103,8 @@ export async function leave(
 }
 
 /**
- * Consumes a state and returns the consent that it refers to. It is valid only once, and only for the caller that began
- * it.
+ * Consumes a state and returns the consent that it refers to. It is valid only once, and only for the caller that
+ * started it.
  */
 async function comeBack(
   db: Database,
@@ -123,7 +126,7 @@ async function comeBack(
 }
 
 /**
- * Completes what `leave` began: exchanges the code at the host. The connection then has a token, with the same id as
+ * Completes what `leave` started: exchanges the code at the host. The connection then has a token, with the same id as
  * its previous token, if any. Throws `invalid` for a wrong state or code. Call it outside any transaction.
  */
 export async function agree(
@@ -181,7 +184,7 @@ async function personOf(deps: CallDeps, host: GitHost, client: OauthClient, gran
       null
     );
   } catch (error) {
-    // The host may be down or refuse to answer: the token is valid nevertheless.
+    // The host may be down or refuse to answer. The token is valid nevertheless.
     if (error instanceof HostRefused || (isRefusal(error) && error.kind === 'upstream')) return null;
     throw error;
   }

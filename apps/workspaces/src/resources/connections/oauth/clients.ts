@@ -77,8 +77,8 @@ export async function list(
 }
 
 /**
- * Creates a connection, with a token if one is given. The provider is not contacted. Throws `invalid` if neither a
- * token nor a key for signing in is given.
+ * Creates a connection, with a token if the request contains one. The provider is not called. Throws `invalid` if the
+ * request contains neither a token nor a key for signing in.
  */
 export async function create(
   db: Database,
@@ -185,8 +185,8 @@ function requireKeyed(serviceProvider: string, privateKey?: string | null): void
 }
 
 /**
- * Checks the input for an app: its id, and its signing key, which a change may omit. There must be no token, because
- * the host issues the tokens. Throws `invalid`.
+ * Checks the input for an app: its id and its signing key, which a change can omit. A token is not allowed, because the
+ * host issues the tokens. Throws `invalid`.
  */
 export function requireAppInput(
   { key, privateKey, oauthTokenString }: Pick<ClientInput, 'key' | 'privateKey' | 'oauthTokenString'>,

@@ -55,8 +55,8 @@ export async function requestToken(
 }
 
 /**
- * Renews OAuth tokens that are due, using their refresh tokens. Hosts that rotate refresh tokens accept each one only
- * once. Safe to call concurrently: each token is claimed for a short time, so only one caller renews it.
+ * Renews due OAuth tokens with their refresh tokens. Hosts that rotate refresh tokens accept each one only once. Safe
+ * to call concurrently: each token is claimed for a short time, so only one caller renews it.
  */
 export function renewTokens(deps: CallDeps, now: () => number, turns = new Turns()): Promise<void> {
   const { db } = deps;

@@ -27,7 +27,7 @@ export const repositoryName = z
   .max(512)
   .regex(/^[^/\s]+(?:\/[^/\s]+)+$/, 'must have the form :org/:repo');
 
-/** A folder without slashes at both ends and a dot at the start, which mean nothing. */
+/** A folder without leading and trailing slashes and without a leading dot. */
 export const folderOf = (given: string): string => given.replace(/^(?:\.?\/)+/, '').replace(/(?<!\/)\/+$/, '');
 
 /** A folder of a repository; empty for its root. */

@@ -215,9 +215,9 @@ export async function update(
 }
 
 /**
- * Shortens the lifetimes of an organization's and its teams' tokens to its limit. Tokens of people belong to the
- * people: a token with a longer lifetime is refused instead. The caller holds the lock of the organization, so new
- * tokens wait. Throws `invalid` if the token of the request itself would be refused.
+ * Shortens the lifetimes of an organization's and its teams' tokens to its limit. User tokens are not changed; those
+ * with a longer lifetime are refused instead. The caller holds the lock of the organization, so new tokens wait. Throws
+ * `invalid` if the token of the request itself would be refused.
  */
 export async function shortenTokens(tx: Database, id: string, by: Principal): Promise<void> {
   const [own] = await tx.prisma.$queryRaw<{ max: number | null }[]>`
@@ -237,7 +237,7 @@ export async function shortenTokens(tx: Database, id: string, by: Principal): Pr
        AND (k.expires_at IS NULL OR k.expires_at > ${limit})`;
 }
 
-/** Marks an organization as removed, which hides it at once; a worker deletes the rest. */
+/** Marks an organization as removed, which hides it immediately. A worker deletes the rest. */
 export async function remove(db: Database, actor: Actor, organization: Organization): Promise<void> {
   await db.transaction(async (tx) => {
     const { count } = await tx.prisma.organization.updateMany({

@@ -130,7 +130,7 @@ function searchPlans(
   page: { size: number; offset: number } | undefined,
   current?: string,
 ): { items: ShownPlan[]; total?: number } {
-  // Clients know one of them by a longer name: `Standard (entitlement)`.
+  // Clients use a longer name for one of them: `Standard (entitlement)`.
   const wanted = (text ?? '').toLowerCase().replace(/ \(.*\)$/, '');
   const found = featureSets
     .filter(({ name, identifier }) => `${name} ${identifier}`.toLowerCase().includes(wanted))

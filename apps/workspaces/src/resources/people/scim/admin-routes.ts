@@ -79,7 +79,7 @@ const CreateScimToken = document('authentication-tokens', {
   otherTypes: ['authentication-token', ''],
 });
 
-/** When a token of a directory expires: after a year by default; after at least a month and at most a year. */
+/** The expiry of a SCIM token: at least a month and at most a year from now. Default: a year. */
 function endOf(asked: Date | null | undefined, nowMs: number): Date {
   const days = asked ? (asked.getTime() - nowMs) / dayMs : longestDays;
   if (days < shortestDays || days > longestDays) {

@@ -39,7 +39,7 @@ const readOnly: readonly ScimAttribute[] = [
   { name: 'meta', kind: 'readOnly', description: 'Metadata of the resource.' },
 ];
 
-/** The attributes of a person that a directory may set. Names, addresses and the like are stored as they were sent. */
+/** The attributes of a user that a directory may set. Names, addresses and similar values are stored as sent. */
 export const userAttributes: readonly ScimAttribute[] = [
   { name: 'userName', kind: 'text', required: true, unique: true, description: 'The user name in the directory.' },
   { name: 'externalId', kind: 'text', unique: true, description: 'The user’s ID in the directory.' },

@@ -48,8 +48,8 @@ export async function requireLink(db: Database, { teamId }: LinkedTeam): Promise
 }
 
 /**
- * Links a team with a group: the group's members are added to the team. Throws `conflict` for a team that is linked
- * already, `invalid` if there is no such group.
+ * Links a team with a group: the group's members are added to the team. Throws `conflict` for a team that is already
+ * linked, and `invalid` if the group does not exist.
  */
 export async function create(
   db: Database,

@@ -10,10 +10,10 @@ import { directory, syncAll } from './sync';
 /** The id of the one row, and of the resource that shows it. */
 export const id = 'scim';
 
-/** Whether a directory manages people and groups here. */
+/** Whether a directory manages users and groups. */
 export interface ScimSettings {
   readonly enabled: boolean;
-  /** Existing people and groups stay; changes by the directory are refused in the meantime. */
+  /** Existing users and groups are kept. Changes by the directory are refused in the meantime. */
   readonly paused: boolean;
   readonly siteAdminGroupId: string | null;
   readonly siteAdminGroupName: string | null;
@@ -86,7 +86,7 @@ export async function update(
   });
 }
 
-/** Switches it off: accounts, teams and the directory's data stay; its tokens stop working. */
+/** Turns SCIM off. Accounts, teams and the directory's data are kept; its tokens stop working. */
 export async function disable(db: Database, actor: Actor, site: SiteSettings): Promise<void> {
   await db.transaction(async (tx) => {
     const before = await find(tx);

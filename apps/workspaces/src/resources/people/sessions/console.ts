@@ -40,7 +40,7 @@ export interface ConsoleSession {
   readonly 'idle-ends-at': string;
   readonly 'step-up-until': string | null;
   readonly 'step-up-methods': readonly ('password' | 'token' | 'code' | 'passkey' | 'provider')[];
-  /** The provider at which its person signed in; undefined if they signed in here. */
+  /** The provider at which the user signed in; undefined if they signed in to this service. */
   readonly 'sign-in-provider': { readonly id: string; readonly name: string } | null;
 }
 
@@ -74,11 +74,12 @@ interface SessionRow {
 }
 
 /**
- * The people and tokens of the console. A session is a row, so every node knows it, and it ends everywhere at once. It
- * uses a token and has exactly the token's rights. It owns the token if its person signed in with a password.
+ * The users and tokens of the console. A session is a row, so every node knows it, and it ends on all nodes
+ * immediately. It uses a token and has exactly the token's permissions. It owns the token if the user signed in with a
+ * password.
  */
 export class ConsoleSessions {
-  /** The passkeys of a session's person, and those that the sign-in page asks for. */
+  /** The passkeys of a session's user, and those that the sign-in page requests. */
   readonly passkeys: Passkeys;
 
   constructor(private readonly parts: ConsoleParts) {
@@ -140,8 +141,8 @@ export class ConsoleSessions {
   }
 
   /**
-   * A session of a person. Changes of sign-in methods need a recent proof, and a session to which its person signed in:
-   * a session from an API token has no more rights than the token.
+   * A user's session. Changes of sign-in methods require a recent proof of identity, and a session in which the user
+   * signed in: a session from an API token has no more permissions than the token.
    */
   private async personOf(session: string, changesAccess: boolean): Promise<Principal> {
     const row = await this.read(session);
@@ -198,8 +199,8 @@ export class ConsoleSessions {
   }
 
   /**
-   * Records that the person of a session has proved their identity again at their provider. Throws `denied` for any
-   * other person.
+   * Records that the user of a session has confirmed their identity at their provider. Throws `denied` for any other
+   * user.
    */
   async provedAgain(
     hash: Uint8Array<ArrayBuffer>,

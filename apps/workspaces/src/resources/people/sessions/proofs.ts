@@ -27,7 +27,7 @@ export const Again = z.union([
   z.strictObject({ passkey: PasskeyAnswer }),
 ]);
 
-/** Throws `invalid` with what is wrong, and with nothing that was sent. */
+/** Throws `invalid`. The message contains the problem, but none of the sent values. */
 export function parseProof<T>(schema: z.ZodType<T>, given: unknown, whole: string): T {
   const parsed = schema.safeParse(given);
   if (parsed.success) return parsed.data;

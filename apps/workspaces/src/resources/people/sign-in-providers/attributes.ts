@@ -26,7 +26,10 @@ const certificate = z
   .regex(/-----BEGIN CERTIFICATE-----/, 'must be certificates in PEM')
   .refine((given) => !given.includes('PRIVATE KEY'), 'must be only certificates');
 
-/** The attributes of a provider, one row each: bodies, answers, columns and the API description derive from here. */
+/**
+ * The attributes of a provider, one row each. Request bodies, responses, columns and the API description are derived
+ * from this table.
+ */
 export const providerAttributes = table({
   name: setting('name', { type: text, takes: label(90), initial: '', when: 'required' }),
   kind: setting('kind', { type: choice(['oidc']), takes: z.literal('oidc'), initial: 'oidc', when: 'create' }),

@@ -61,7 +61,7 @@ const sealed = (keyring: Keyring, id: string, text: string): Uint8Array<ArrayBuf
 
 const cellOf = (row: string) => ({ table: 'sign_in_provider', row, column: 'client_secret' });
 
-/** The client secret of a provider; undefined if the provider is gone. */
+/** The client secret of a provider; undefined if the provider no longer exists. */
 export async function secretOf(db: Database, keyring: Keyring, id: string): Promise<string | undefined> {
   const row = await db.prisma.signInProvider.findUnique({ where: { id }, select: { clientSecret: true } });
   return row === null ? undefined : keyring.open(row.clientSecret, cellOf(id)).toString('utf8');
@@ -100,7 +100,7 @@ export async function update(
     await lockRow(tx, 'sign_in_provider', id);
     const before = still(await find(tx, id));
     const { scopes, ...columns } = plain(input);
-    // Subjects are names from this issuer. At another issuer they may mean other people.
+    // Subjects are names from this issuer. At another issuer they may identify other users.
     if (columns.issuer !== undefined && columns.issuer !== before.issuer) {
       const count = await tx.prisma.externalIdentity.count({ where: { providerId: id } });
       if (count > 0) throw invalid('issuer', 'cannot be changed after users have signed in: add another provider');

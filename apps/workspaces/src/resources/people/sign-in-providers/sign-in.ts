@@ -35,7 +35,7 @@ const ownPage = /^\/ui\/(?![/\\])[\w\-.~!$&'()*+,;=:@%/?#]{0,2000}$/;
 
 const again = 'Start again from the sign-in page.';
 
-/** Sign-in of people who come from a provider. Decision 0120. */
+/** Sign-in of users through a provider. Decision 0120. */
 export class SignIn implements ProviderSignIn {
   private readonly openid: Openid;
   private readonly saml: SamlSignIn;
@@ -90,7 +90,7 @@ export class SignIn implements ProviderSignIn {
     return url.href;
   }
 
-  /** Completes what `leave` began. Throws messages that the person may read. */
+  /** Completes what `leave` started. Throws messages that the user may read. */
   async comeBack({ sent, browser }: ComingBack, { requestId }: From): Promise<CameBack> {
     const { db, keyring } = this.parts;
     const named = { state: sent.get('state') ?? '', handle: sent.get('handle') ?? '', browser };
@@ -206,7 +206,8 @@ interface ProvenPerson extends Person {
 }
 
 /**
- * A provider that keeps people signed in reports when they authenticated; without that claim, they have just done so.
+ * A provider that keeps users signed in reports when they authenticated. Without this claim, they have just
+ * authenticated.
  */
 function provenAt({ auth_time }: Readonly<Record<string, unknown>>, now: number): number {
   return typeof auth_time === 'number' ? Math.min(auth_time * 1000, now) : now;

@@ -53,7 +53,7 @@ function requireId(id: string | undefined): string {
   return id;
 }
 
-/** Adds people to a team. Existing members stay. */
+/** Adds users to a team. Existing members are kept. */
 export async function addMembers(db: Database, actor: Actor, team: Team, membershipIds: string[]): Promise<void> {
   await db.transaction(async (tx) => {
     await tx.prisma.teamMember.createMany({

@@ -11,7 +11,7 @@ import { commonProtocol, type Registration, spoken } from './protocol';
 /** An agent that sends requests. */
 export interface Agent {
   readonly id: string;
-  /** Undefined: it is one of the installation's own, which carries out remote runs and fetches commits. */
+  /** If undefined, the agent belongs to the installation: it executes remote runs and fetches commits. */
   readonly agentPoolId: string | undefined;
   readonly name: string;
   readonly versions: readonly string[];
@@ -42,7 +42,7 @@ const mostAlive = 500;
 
 /** The agent with an id, in the pool of the token. */
 export async function findAgent(db: Database, principal: Principal, id: string): Promise<Agent | undefined> {
-  // Workers with database access have no protocol version: none of them is an agent.
+  // Workers with database access are not agents and have no protocol version.
   const pool = principal.isOwnWorker ? null : principal.id;
   const [row] = await db.prisma.$queryRaw<AgentRow[]>`
     SELECT name, versions, forwards, ended_at, token_id, agent_pool_id FROM run_worker
@@ -131,7 +131,7 @@ export async function register(
   return { id, protocol, pool: principal.name, forwards };
 }
 
-/** Signs an agent off: jobs that it had claimed but not begun are free for others at once. */
+/** Deregisters an agent. Other agents can immediately take jobs that it had claimed but not started. */
 export async function signOff(db: Database, actor: Actor, agent: Agent, organizationId: string | null): Promise<void> {
   await db.transaction(async (tx) => {
     const ended = await tx.prisma.$executeRaw`

@@ -69,7 +69,7 @@ const starting = raw('POST')(`${job}/start`, {
     const job = await heldJob(call);
     // Repeated by an agent that did not receive the answer.
     if (!job.isBegun && !(await started(db, env.keyring, job, params.agent_id))) throw lost();
-    // If a job's inputs cannot be read, the job begins and asks for them separately, so that its run says why it ends.
+    // If a job's inputs cannot be read, the job starts and requests them separately, so that its run shows why it ends.
     const [end, given] = await Promise.all([endOf(db, job), inputsOf(call, job).catch(() => undefined)]);
     return json({ 'log-offset': Number(end), inputs: given });
   },

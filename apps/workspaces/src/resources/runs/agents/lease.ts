@@ -11,15 +11,15 @@ export interface Lease {
   readonly attempt: number;
 }
 
-/** What a lease can be for: the job of a run, a commit to fetch, a request to a Git host, or a plan to evaluate. */
+/** The work of a lease: the job of a run, a commit to fetch, a request to a Git host, or a plan to evaluate. */
 export type Leased = 'agent-lease' | 'agent-fetch' | 'agent-request' | 'agent-evaluation';
 
 const macOf = (keyring: Keyring, agentId: string, { id, attempt }: Lease, what: Leased): string =>
   keyring.mac(what, `${agentId}\n${id}\n${attempt}`).toString('base64url');
 
 /**
- * Proves that an agent got a job, and in which attempt. It is valid only for this job and agent, and as long as the
- * agent holds the job.
+ * Proves that an agent got a job in a given attempt. It is valid only for this job and agent, and while the agent holds
+ * the job.
  */
 export function mintLease(keyring: Keyring, agentId: string, lease: Lease, what: Leased = 'agent-lease'): string {
   return `${lease.attempt}.${macOf(keyring, agentId, lease, what)}`;

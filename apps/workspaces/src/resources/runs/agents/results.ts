@@ -19,8 +19,8 @@ async function jobOf(db: Database, keyring: Keyring, lease: Lease): Promise<RunJ
 }
 
 /**
- * Makes the state of an apply the current one. Throws the refusal, or `transition` if the agent no longer holds the
- * job; the state is then in quarantine.
+ * Makes the state after an apply the current one. Throws the refusal, or `transition` if the agent no longer holds the
+ * job. In both cases, the state is quarantined.
  */
 export async function saveSent(
   db: Database,
@@ -42,7 +42,7 @@ export async function saveSent(
   });
 }
 
-/** Ends a job. Throws `transition` if the agent no longer holds it: nothing was changed. */
+/** Ends a job. Throws `transition` and changes nothing if the agent no longer holds it. */
 export async function finishJob(
   db: Database,
   keyring: Keyring,

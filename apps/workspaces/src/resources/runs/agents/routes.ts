@@ -24,7 +24,7 @@ const registering = raw('POST')(agents, {
     const calls = env.vcsReach !== undefined;
     const forwards = agent.forwards && calls;
     const fetches = principal.isOwnWorker === true ? calls : forwards;
-    // The people whose plans are checked control the agents of a pool.
+    // Users whose plans are checked control the agents of a pool.
     const judges = principal.isOwnWorker === true;
     return json({ ...agent, installation, fetches, forwards, judges }, 201);
   },
@@ -43,7 +43,7 @@ const exiting = raw('DELETE')(agent, {
 });
 
 /**
- * A job in its sent form: without data that only this service needs, and without values, which have their own endpoint.
+ * A job as it is sent: without data that only this service needs, and without values, which have a separate endpoint.
  */
 const claiming = raw('POST')(`${agent}/jobs`, {
   ...forAgents,

@@ -35,7 +35,7 @@ const resultSerializer = serializerOf<AssessmentResult>()({
     'checks-unknown': whole,
     'created-at': instant,
   },
-  // Answers report that there are none.
+  // In this service there are none.
   relations: {} as Record<string, never>,
   id: ({ id }) => id,
   self: ({ id }) => path(id),
@@ -131,7 +131,7 @@ const jsonSchema = left(
   },
 );
 
-/** The part that readers of runs may see, as with the plan of a run. */
+/** Data that callers with read access to runs may see, as with the plan of a run. */
 const sanitized = ofResult.raw('GET')(`${byId}/sanitized-plan`, {
   summary: 'Read the plan of an assessment as the tool renders it, without sensitive values.',
   answers: { 200: { description: 'It.', type: 'application/json', schema: { type: 'object' } } },
@@ -174,7 +174,7 @@ const data = dataActions.map(({ action, name }) =>
   ),
 );
 
-/** Requested assessments, and the results of all assessments. */
+/** Endpoints that start assessments, and that show the results of all assessments. */
 export const assessmentResource: Resource = {
   name: 'assessment-results',
   endpoints: [assess, current, show, jsonOutput, sanitized, jsonSchema, logOutput, ...data],

@@ -47,9 +47,9 @@ async function contentOf(entry: AsyncIterable<unknown>): Promise<Buffer> {
 }
 
 /**
- * Checks a gzip tar as it streams, without storing it: it must be a gzip tar, stay within limits, and contain only
- * folders, files, and links that stay inside. Write every piece, then end; both throw BadArchive. It keeps only the
- * files that `keeps` selects: README.md by default.
+ * Checks an archive as it streams, without storing it. It must be a gzip tar within the limits, and contain only
+ * folders, files, and links that stay inside. Write every piece, then call end; both throw BadArchive. Only the files
+ * that `keeps` selects are stored: README.md by default.
  */
 export class ArchiveCheck {
   private readonly gunzip = createGunzip();
@@ -71,7 +71,7 @@ export class ArchiveCheck {
   async write(piece: Uint8Array): Promise<void> {
     if (this.over) return this.reading;
     if (this.gunzip.write(piece)) return;
-    // A stream that is not gzip ends the wait with zlib's error; the reader reports what it means.
+    // A stream that is not gzip ends the wait with zlib's error, which the reader explains.
     await Promise.race([once(this.gunzip, 'drain').catch(() => this.reading), this.reading]);
   }
 

@@ -23,10 +23,7 @@ const changeOf = ({ id, organizationId, workspaceId }: ConfigurationVersion, ver
   target: { type: 'configuration-versions', id, name: workspaceId },
 });
 
-/**
- * Creates a configuration that will be uploaded. `applies`: its creator may let the resulting run apply without
- * confirmation.
- */
+/** Creates a configuration that will be uploaded. `applies`: the resulting run may apply without confirmation. */
 export async function create(
   db: Database,
   by: { actor: Actor; applies: boolean; source: string },

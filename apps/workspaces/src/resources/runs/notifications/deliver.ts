@@ -7,7 +7,7 @@ import type { Sender } from './sender';
 /** Parallel deliveries, each for a different configuration, so that a stalled delivery does not delay others. */
 const BATCH = 50;
 const ROUNDS = 20;
-/** The number of attempts before a delivery is given up: about 12 hours in total. */
+/** The number of attempts before a delivery is abandoned: about 12 hours in total. */
 const TRIES = 12;
 
 interface Due {
@@ -26,7 +26,7 @@ interface Due {
 }
 
 /**
- * Sends due deliveries, each by one node at a time; returns how many it tried. Failures are retried at growing
+ * Sends due deliveries, each by one node at a time. Returns the number of attempts. Failures are retried at growing
  * intervals. If a node dies while it sends, another node sends again after a minute, so a message may arrive twice.
  */
 export async function deliverDue(db: Database, sender: Sender, publicUrl: string): Promise<number> {
@@ -136,7 +136,7 @@ async function workspaceFactsOf(
   };
 }
 
-/** The name of the person who caused an event; null if it was not a person. */
+/** The name of the user who caused an event; null if it was not a user. */
 async function nameOf({ prisma }: Database, type: string | null, id: string | null): Promise<string | null> {
   if (type !== 'users' || id === null) return null;
   return (await prisma.user.findUnique({ where: { id }, select: { username: true } }))?.username ?? null;

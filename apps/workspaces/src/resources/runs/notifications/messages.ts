@@ -60,7 +60,7 @@ function workspaceBody(told: Told) {
   };
 }
 
-/** The body for generic addresses: for runs the first shape, which always has the same members. */
+/** The body for generic destinations. For runs it has the first shape, which always has the same members. */
 export function genericBody(told: Told) {
   if (workspaceHeadlineOf(told.trigger) !== undefined) return workspaceBody(told);
   const { run } = told;
@@ -156,7 +156,7 @@ export function teamsBody(told: Told) {
   return { type: 'message', attachments: [{ contentType: 'application/vnd.microsoft.card.adaptive', content }] };
 }
 
-/** Subject and text of a mail; a name cannot begin another header. */
+/** Subject and text of a mail. A name cannot start another header. */
 export function mailOf(told: Told): { subject: string; text: string } {
   const of = told.run ?? told.workspace;
   if (!of) return { subject: inOneLine(titleOf(told)), text: `${titleOf(told)}\n` };

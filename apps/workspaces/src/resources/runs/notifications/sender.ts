@@ -9,9 +9,9 @@ import { genericBody, mailOf, signatureOf, slackBody, type Told, teamsBody } fro
 /** The result of one attempt. */
 export interface Attempt {
   readonly successful: boolean;
-  /** The status of the answer; empty if there was none. */
+  /** The status of the response; empty if there was none. */
   readonly code: string;
-  /** The answer, or why there was none. */
+  /** The response, or the reason why there was none. */
   readonly body: string;
   /** The recipients are only people who have not accepted their invitation yet. */
   readonly waits?: boolean;
@@ -65,7 +65,8 @@ export class Sender {
   }
 
   /**
-   * The same; throws `invalid` if no destination answers well. If all recipients are only invited, no one could answer.
+   * The same, but throws `invalid` if no destination responds successfully. If all recipients are only invited, no mail
+   * is sent.
    */
   async requireAnswer(db: Database, receiver: Receiver): Promise<Attempt> {
     const tried = await this.tryNow(db, receiver);
@@ -104,7 +105,7 @@ export class Sender {
   }
 }
 
-/** The recipients of the mail: the addresses it names, and those of members who are not suspended. */
+/** The recipients of the mail: the addresses in the configuration, and those of members who are not suspended. */
 async function addressesOf(db: Database, receiver: Receiver): Promise<string[]> {
   const people = await db.prisma.user.findMany({
     where: {

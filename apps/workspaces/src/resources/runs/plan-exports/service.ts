@@ -25,7 +25,7 @@ const mostPlanBytes = 4 * 1024 * 1024;
 const mostBytes = 256 * 1024 * 1024;
 const deepest = 200;
 
-/** A plan in a format for tools that test policies, with what its rights depend on. */
+/** A plan in a format for policy testing tools, with the data for permission checks. */
 export interface PlanExport extends RunTarget {
   readonly id: string;
   readonly planId: string;
@@ -82,7 +82,10 @@ async function readJson(db: Database, env: Pick<Environment, 'keyring'>, plan: P
   return json.toString('utf8');
 }
 
-/** Reads JSON that a worker sent. Throws `invalid` for anything but a plan, without quoting it: it may be secret. */
+/**
+ * Parses JSON that a worker sent. Throws `invalid` for anything but a plan, without quoting it, because it may be
+ * secret.
+ */
 function read(json: string): PlanDocument {
   try {
     return readPlan(json);

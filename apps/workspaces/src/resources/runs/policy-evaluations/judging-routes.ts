@@ -28,8 +28,8 @@ const octets = 'application/octet-stream';
 const largestVerdicts = 64 * 1024 * 1024;
 
 /**
- * Only the installation's own agents evaluate policies, because the people whose plans are checked control the agents
- * of a pool.
+ * Only the installation's own agents evaluate policies, because users whose plans are checked control the agents of a
+ * pool.
  */
 const load = async ({ db, principal, params }: Loading): Promise<Agent | undefined> => {
   const agent = await findAgent(db, principal, params.agent_id);

@@ -50,7 +50,7 @@ const queryPolicy = policy<RunTarget>()({
   'can-cancel': (access, { workspace }) => access.has(workspace, 'runs:plan'),
 });
 
-/** The same times under the names that clients of queries know. */
+/** The same times under the names that clients of queries use. */
 const timesOf = ({ 'queued-at': queued, 'started-at': started, ...others }: ToolRun['timestamps']) => ({
   ...(queued === undefined ? {} : { 'queuing-at': queued }),
   ...(started === undefined ? {} : { 'running-at': started }),

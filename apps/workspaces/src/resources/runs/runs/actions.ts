@@ -83,7 +83,7 @@ export function discard(db: Database, keyring: Keyring, runId: string, by: Act):
   });
 }
 
-/** Stops a run: at once if nothing is running, otherwise its worker interrupts the tool. */
+/** Cancels a run. If nothing is running, it ends immediately; otherwise its worker interrupts the tool. */
 export function cancel(db: Database, keyring: Keyring, runId: string, by: Act): Promise<void> {
   return act(db, keyring, runId, by, async (tx, run) => {
     if (!actionsOf(run, run.readAt)['is-cancelable']) throw notAllowed(run, 'canceled');
@@ -102,7 +102,7 @@ export function cancel(db: Database, keyring: Keyring, runId: string, by: Act): 
 }
 
 /**
- * Ends a run whose tool does not stop; with `anyTime`, without the waiting time. The workspace is free at once, and
+ * Force-cancels a run whose tool does not stop; with `anyTime`, without waiting. The workspace is free immediately, and
  * later results of the tool are refused.
  */
 export function forceCancel(

@@ -45,7 +45,7 @@ export interface Starter {
 
 const issue = (name: string, message: string): Issue => ({ path: [name], message });
 
-/** Whether a variable is named more than once. */
+/** Whether a variable occurs more than once. */
 export function namesTwice(variables: readonly RunVariable[] | null | undefined): boolean {
   const keys = (variables ?? []).map(({ key }) => key);
   return new Set(keys).size < keys.length;
@@ -87,9 +87,9 @@ function sealed(keyring: Keyring, id: string, variables: readonly RunVariable[])
 }
 
 /**
- * Creates a run. It starts when it is its turn and a worker is available. `commit`: a configuration that must still be
- * fetched; the run waits for it. A destroy run of an empty workspace ends at once. Throws `invalid` for a contradictory
- * request, for a workspace without remote runs, and for a missing configuration.
+ * Creates a run. It starts when its turn comes and a worker is available. `commit`: a configuration that must still be
+ * fetched; the run waits for it. A destroy run of an empty workspace ends immediately. Throws `invalid` for a
+ * contradictory request, for a workspace without remote runs, and for a missing configuration.
  */
 export async function create(
   db: Database,

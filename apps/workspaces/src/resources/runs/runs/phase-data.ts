@@ -11,7 +11,7 @@ import {
 import type { Database } from '../../../kernel/database/database';
 import { lockRow } from '../../../kernel/database/lock-row';
 
-/** A phase whose results and log can be hidden; `runId` is its run. */
+/** A phase whose results and log can be soft-deleted. `runId` is its run. */
 export interface DataOwner {
   readonly type: 'plans' | 'applies' | 'assessment-results';
   readonly id: string;

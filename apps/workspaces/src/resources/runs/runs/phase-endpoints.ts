@@ -56,7 +56,10 @@ const DEFAULT_WINDOW = 65_536;
 
 const patienceMs = 5000;
 
-/** Waits briefly for more of a log, because the client would ask again half a second later. Undefined: nothing came. */
+/**
+ * Waits briefly for more of a log, because the client would ask again half a second later. Undefined if nothing was
+ * added.
+ */
 function moreOf(
   env: Pick<Environment, 'watches' | 'waiting'>,
   { id, status, logSize }: Logged,
@@ -75,7 +78,7 @@ function moreOf(
   });
 }
 
-/** The log of something whose phase has its id, read in windows: by a token, or by a link whose secret is in its path. */
+/** The log of an object whose phase has the same id, read in windows: with a token, or with a signed URL. */
 export function logsAt<T extends Logged>(
   path: string,
   what: string,
@@ -121,7 +124,7 @@ export interface ResultForm {
   readonly summary: string;
   readonly mayRead: Rule<Phase>;
   readonly blobOf: (phase: Phase) => string | null;
-  /** The status while there is none: 204, or 404. */
+  /** The status while there is no result: 204 or 404. */
   readonly absent: 204 | 404;
   /** The part of the stored bytes that is the result; by default all of it. */
   readonly partOf?: (stored: string) => string;
@@ -132,7 +135,7 @@ export function resultOf({ path, name, summary, mayRead, blobOf, absent, partOf 
   const at = (id: string) => contentPath(path, id, name);
   const followed: Answers = { 307: { description: 'Redirect to the result.' } };
   const kind = path === 'plans' ? 'plan' : 'apply';
-  // Other people may use the link: the trail records who received it, and its use.
+  // Others may use the link, so the trail records who received it and when it is used.
   const discloses = {
     action: `${kind}.read-${name}`,
     when: ({ status }: Raw) => status !== 204 && mayRead !== readsRun,

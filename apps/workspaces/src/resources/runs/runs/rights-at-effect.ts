@@ -6,10 +6,10 @@ import type { Run } from './run';
 import { runTriggerSource } from './statuses';
 
 /**
- * Lets a run apply without confirmation, or requires a confirmation and says why. This is decided after the plan, by
- * the rights at that time. The starter of the run must still be allowed to apply. The configuration must come from
- * someone who may apply, or from the branch or tags that the workspace follows, or a person must have confirmed an
- * earlier run that applied it. Call it while the workspace is locked.
+ * Lets a run apply without confirmation, or requires a confirmation and records why. This is decided after the plan,
+ * with the permissions at that time. The user who started the run must still be allowed to apply. The configuration
+ * must come from a user who may apply, or from the branch or tags that the workspace follows, or a user must have
+ * confirmed an earlier run that applied it. Call it while the workspace is locked.
  */
 export async function decideUnattended(tx: Database, run: Run): Promise<{ applies: boolean; reason: string | null }> {
   if (!run.autoApply) return { applies: false, reason: null };
@@ -23,8 +23,8 @@ export async function decideUnattended(tx: Database, run: Run): Promise<{ applie
 }
 
 /**
- * The reason why a requested plan or apply must not begin: its requester no longer has the right. Call it when a worker
- * begins, while the workspace is locked.
+ * The reason why a requested plan or apply must not start: its requester no longer has permission. Call it when a
+ * worker starts it, while the workspace is locked.
  */
 export async function phaseProblem(tx: Database, run: Run, kind: 'plan' | 'apply'): Promise<string | undefined> {
   const { createdByType: type, createdById: id, confirmedByType, confirmedById } = run;
@@ -47,7 +47,7 @@ export async function phaseProblem(tx: Database, run: Run, kind: 'plan' | 'apply
 const unattendedProblem = async (tx: Database, run: Run): Promise<string | undefined> =>
   (await starterProblem(tx, run)) ?? (await retiredProblem(tx, run)) ?? (await configurationProblem(tx, run));
 
-/** The reason why a run that no person started must not apply: the setting that started it is off. */
+/** The reason why a run that no user started must not apply: the setting that started it is off. */
 async function starterProblem(tx: Database, run: Run): Promise<string | undefined> {
   const { createdByType: type, createdById: id, source } = run;
   if (source === runTriggerSource) {
@@ -60,9 +60,8 @@ async function starterProblem(tx: Database, run: Run): Promise<string | undefine
 }
 
 /**
- * The reason why a run that no person started must not apply a commit: the workspace now follows something else, the
- * host no longer has the branch or tag, or the tag names another commit. Scheduled destroy runs often outlive their
- * branch.
+ * The reason why a run that no user started must not apply a commit: the workspace now follows something else, the host
+ * no longer has the branch or tag, or the tag names another commit. Scheduled destroy runs often outlive their branch.
  */
 async function retiredProblem(tx: Database, run: Run): Promise<string | undefined> {
   if ((run.createdByType !== system.type && run.source !== runTriggerSource) || run.isDestroy) return undefined;
@@ -92,7 +91,7 @@ async function retiredProblem(tx: Database, run: Run): Promise<string | undefine
   return `the tag ${tag} now points to another commit`;
 }
 
-/** A run whose plan showed everything in its configuration, so the person who confirmed it has seen everything. */
+/** A run whose plan showed everything in its configuration, so that the user who confirmed it has seen everything. */
 const whole = {
   refreshOnly: false,
   isDestroy: false,

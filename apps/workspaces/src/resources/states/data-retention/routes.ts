@@ -20,7 +20,7 @@ import * as workspaces from '../../workspaces/workspaces/workspace';
 import * as retention from './service';
 import { type Kind, type Preview, preview } from './sweep';
 
-/** A policy in its shown form; `legacy` under the only type that older clients know. */
+/** A policy as shown in responses. `legacy`: with the only type that older clients know. */
 interface ShownPolicy extends retention.RetentionPolicy {
   readonly legacy?: boolean;
 }

@@ -34,7 +34,7 @@ export function requireOwnClaim({ serial, lineage }: Claim, parsed: ParsedState)
   }
 }
 
-/** Refuses unless the caller holds the workspace's lock. Throws `conflict` in the words clients know. */
+/** Refuses unless the caller holds the workspace's lock. Throws `conflict` with the message that clients expect. */
 export async function requireLock(
   db: Database,
   actor: Pick<Actor, 'type' | 'id'>,
@@ -50,7 +50,8 @@ export async function requireLock(
 
 /**
  * Refuses a state that does not follow the current one: the same serial with other content, a lower serial, or another
- * lineage without a higher serial. Throws `conflict` naming serials and lineages of both; `force` accepts every state.
+ * lineage without a higher serial. Throws `conflict` with the serials and lineages of both. `force` accepts every
+ * state.
  */
 export function requireSuccessor(claim: Claim, current: History | undefined): void {
   if (!current || claim.force) return;

@@ -59,8 +59,8 @@ async function givenOutputs(text: Base64 | null | undefined): Promise<ParsedOutp
 
 /**
  * Creates a state version without content (pending, to be uploaded), or with it (finalized). The caller must hold the
- * workspace's lock. Throws `conflict` for a lock or a history that does not fit, `invalid` for bytes that are not a
- * state; refused content is kept in quarantine.
+ * workspace's lock. Throws `conflict` for a lock or history that does not match, and `invalid` for bytes that are not a
+ * state. Refused content is quarantined.
  */
 export async function create(
   db: Database,

@@ -91,7 +91,7 @@ interface Home {
   readonly entitlements: Pick<Entitlements, 'globalRunTasks' | 'runTaskLimit'>;
 }
 
-/** A task's settings for all workspaces: none if the plan has no global tasks, as clients expect. */
+/** A task's settings for all workspaces; absent if the plan has no global tasks, as clients expect. */
 function globalOf({ globalConfiguration: given }: TaskInput, { entitlements }: Pick<Home, 'entitlements'>) {
   if (!given || !entitlements.globalRunTasks) return {};
   return {

@@ -86,8 +86,8 @@ const bindingsInWorkspace = '/workspaces/:workspace_id/relationships/tag-binding
 const bindingsInProject = '/projects/:project_id/relationships/tag-bindings';
 
 /**
- * The same bindings as relationships, for newer clients. The sent bindings are added, or replace all; the answer has no
- * body.
+ * The same bindings as relationships, for newer clients. The bindings in the request are added, or replace all. The
+ * response has no body.
  */
 const relationshipsOfBindings = [
   onBindings.list(bindingsInWorkspace, {

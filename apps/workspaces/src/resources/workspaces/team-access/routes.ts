@@ -40,8 +40,8 @@ async function requireTeam(db: Database, access: Access, organizationId: string,
 }
 
 /**
- * Throws `denied` if a request lets a team override policies and the caller may neither override them there nor
- * delegate that right, because policies also apply to the administrators of a workspace.
+ * Throws `denied` if a request allows a team to override policies and the caller may neither override them there nor
+ * delegate this permission, because policies also apply to workspace administrators.
  */
 function requireMayDelegate(
   access: Access,

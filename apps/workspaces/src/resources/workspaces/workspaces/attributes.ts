@@ -87,7 +87,7 @@ function repository(workspace: Workspace, { publicUrl }: View) {
   };
 }
 
-/** Whether execution mode and agent pool are the workspace's own; the two change together. */
+/** Whether execution mode and agent pool are set in the workspace itself. The two change together. */
 const overwritten = z.object({ 'execution-mode': flag, 'agent-pool': flag });
 
 function overwrites({ executionMode }: Workspace) {
@@ -96,9 +96,9 @@ function overwrites({ executionMode }: Workspace) {
 }
 
 /**
- * The attributes of a workspace, one row each: bodies, answers, columns, the API description and what an import copies
- * derive from here. The rules between them are in `settings.ts`.
- * Spec: Workspace (type `workspaces`; id of the form `ws-<id>`)
+ * The attributes of a workspace, one row each. Request bodies, responses, columns, the API description and the import
+ * are derived from this table. The rules between them are in `settings.ts`. Spec: Workspace (type `workspaces`; id of
+ * the form `ws-<id>`)
  */
 export const workspaceAttributes = table({
   name: setting('name', { type: text, takes: name, initial: '', when: 'required' }),

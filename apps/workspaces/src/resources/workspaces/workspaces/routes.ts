@@ -70,7 +70,7 @@ const callerOf = (
   vcs: { keyring: call.env.keyring, reach: call.env.vcsReach },
 });
 
-/** What the answers about workspaces may include. */
+/** The resources that responses about workspaces can include. */
 const include = [
   'organization',
   'current_run',

@@ -75,8 +75,8 @@ export async function create(
 }
 
 /**
- * Asks the host for the repository that a new workspace will follow; undefined if it follows none, or no host is
- * called. Throws like `create`. Call it outside any transaction.
+ * Looks up, at the host, the repository that a new workspace will follow; undefined if it follows none, or if the
+ * service does not call hosts. Throws like `create`. Call it outside any transaction.
  */
 export async function checkNew(
   db: Database,

@@ -13,7 +13,7 @@ export function initialSettings(name: string, infraVersion: string, globalRemote
 
 type Changes = WorkspaceChanges | NewWorkspace;
 
-/** The requested pool: undefined if not mentioned; an empty id means none. */
+/** The requested pool: undefined if the request omits it. An empty id means none. */
 function poolOf(changes: Changes): string | null | undefined {
   const requested = changes.agentPoolId !== undefined ? changes.agentPoolId : changes.agentPool;
   return requested === '' ? null : requested;
@@ -24,7 +24,7 @@ function modeAsked(changes: Changes): ExecutionMode | null | undefined {
   return changes.operations === undefined ? undefined : changes.operations ? 'remote' : 'local';
 }
 
-/** Mode and pool after a change; `inherited` is the mode if the workspace sets none. */
+/** Mode and pool after a change. `inherited` is the mode if the workspace sets none. */
 function executionAfter(before: WorkspaceSettings, changes: Changes, inherited: ExecutionMode, issues: Issue[]) {
   const requestedMode = modeAsked(changes);
   const pool = poolOf(changes);
@@ -156,9 +156,9 @@ function destroyAfter(before: WorkspaceSettings, changes: Changes, issues: Issue
 }
 
 /**
- * The settings of a workspace after a change, with every rule between them. Throws `invalid`, one issue for each
- * failing attribute. Rules that need the database (pools, tokens, versions, projects) are checked elsewhere. Spec:
- * Workspaces
+ * The settings of a workspace after a change, checked against all rules between them. Throws `invalid` with one issue
+ * for each wrong attribute. Rules that need the database (pools, tokens, versions, projects) are checked elsewhere.
+ * Spec: Workspaces
  */
 export function settingsAfter(
   before: WorkspaceSettings,

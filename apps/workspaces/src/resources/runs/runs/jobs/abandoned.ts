@@ -19,7 +19,7 @@ interface Abandoned {
   readonly phase_id: string;
 }
 
-/** Decides about the jobs whose lease has ended; returns how many there were. Any number of callers may call it. */
+/** Handles the jobs whose lease has expired, and returns their number. Safe to call concurrently. */
 export async function settleAbandoned(db: Database, keyring: Keyring): Promise<number> {
   const abandoned = await db.prisma.$queryRaw<Abandoned[]>`
     SELECT id, run_id, phase_id FROM run_job WHERE state IN ('claimed', 'started') AND claimed_until < now()
@@ -37,8 +37,8 @@ export async function forgetWorkers(db: Database): Promise<number> {
 }
 
 /**
- * Decides about one abandoned job. A job that never started, and a plan, is done again by another worker. An apply that
- * had started may have changed anything: its run ends in error and the workspace is free for people to check.
+ * Handles one abandoned job. Another worker repeats a plan, or a job that never started. An apply that had started may
+ * have changed anything, so its run becomes errored and the workspace is unlocked for users to check.
  */
 async function giveUp(
   db: Database,

@@ -146,7 +146,7 @@ interface JobRow {
   readonly traceparent: string | null;
 }
 
-/** A job with everything its worker needs. With `by`: undefined unless that worker holds it, in that attempt. */
+/** A job with everything that its worker needs. With `by`: undefined unless this worker holds it in this attempt. */
 export async function describe(
   db: Database,
   keyring: Keyring,
@@ -213,9 +213,8 @@ export async function newestQueued(db: Database): Promise<string> {
 }
 
 /**
- * Takes the next job for a version that the worker has; undefined if there is none. It also records that this worker is
- * alive, gives abandoned jobs to others, and starts waiting runs. Any number of workers may call it, each about once a
- * second.
+ * Takes the next job for a version that the worker has; undefined if there is none. Also records that this worker is
+ * alive, releases abandoned jobs, and starts waiting runs. Any number of workers may call it, each about once a second.
  */
 export async function claimJob(db: Database, keyring: Keyring, by: ClaimingWorker): Promise<RunJob | undefined> {
   await noteWorker(db, by);
@@ -229,7 +228,7 @@ export async function claimJob(db: Database, keyring: Keyring, by: ClaimingWorke
   return { ...job, attempt: taken.attempt };
 }
 
-/** True while this worker holds a job in this attempt; with `begun`, only if its tool was started. */
+/** True while this worker holds a job in this attempt. With `begun`: only if its tool was started. */
 export async function isMine(
   { prisma }: Database,
   { id, attempt }: Pick<RunJob, 'id' | 'attempt'>,
@@ -269,8 +268,8 @@ export async function heartbeat(
 }
 
 /**
- * Records that the tool is about to run: plan_queued becomes planning, apply_queued applying. False: the worker no
- * longer holds the job.
+ * Records that the tool is about to run: plan_queued becomes planning, and apply_queued becomes applying. Returns false
+ * if the worker no longer holds the job.
  */
 export async function started(db: Database, keyring: Keyring, job: RunJob, workerId: string): Promise<boolean> {
   if (isToolJob(job)) return startToolJob(db, job, (tx) => isMine(tx, job, workerId));

@@ -14,7 +14,7 @@ function opened(keyring: Keyring, one: Candidate): JobVariable {
   return { key, value: openValue(keyring, one), hcl, sensitive };
 }
 
-/** Whether a run plans a change by someone without write access to the repository: it gets no secrets. */
+/** Whether a run plans a change by someone without write access to the repository. Such a run gets no secrets. */
 export async function isOfFork(db: Database, runId: string): Promise<boolean> {
   const [row] = await db.prisma.$queryRaw<
     { forked: boolean }[]

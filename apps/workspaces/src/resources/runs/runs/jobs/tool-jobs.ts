@@ -46,7 +46,7 @@ const from = Prisma.sql`
   LEFT JOIN registry_module m ON m.id = t.module_id
   LEFT JOIN workspace w ON w.id = t.workspace_id LEFT JOIN project p ON p.id = w.project_id`;
 
-/** Takes a queued test or query, from the organization with the fewest running ones; runs come first. */
+/** Takes a queued test or query, from the organization with the fewest running ones. Runs take precedence. */
 export async function takeToolJob(
   { prisma }: Database,
   by: ClaimingWorker,
@@ -86,7 +86,9 @@ interface Described {
   readonly variables: Uint8Array | null;
 }
 
-/** Such a job with everything its worker needs. With `by`: undefined unless that worker holds it, in that attempt. */
+/**
+ * Such a job with everything that its worker needs. With `by`: undefined unless this worker holds it in this attempt.
+ */
 export async function describeToolJob(
   { prisma }: Database,
   keyring: Keyring,

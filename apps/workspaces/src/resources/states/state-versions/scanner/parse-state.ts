@@ -1,7 +1,10 @@
 import { ExactNumber, exactJson, plainNumbers } from '@keystead/envelope';
 import { invalid } from '@keystead/jsonapi';
 
-/** An output as a state records it; `detailedType` is a type expression of the tool. The value is JSON text, with every digit. */
+/**
+ * An output as a state records it; `detailedType` is a type expression of the tool. The value is JSON text, with every
+ * digit.
+ */
 export interface ParsedOutput {
   readonly name: string;
   readonly valueText: string;
@@ -88,7 +91,7 @@ export function parseOutputs(outputs: Iterable<readonly [string, unknown]>): Par
 
 const unstorable = /[\0\ud800-\udfff]/;
 
-/** A string that the database can hold: NUL and lone surrogates are replaced. */
+/** A string that the database can store: NUL and lone surrogates are replaced. */
 export function storableText(value: string): string {
   if (!unstorable.test(value)) return value;
   return Buffer.from(value).toString('utf8').replaceAll('\0', '\uFFFD');
