@@ -113,7 +113,7 @@ describe('a request from before the loss of a right', () => {
     if (kind === 'apply') await runs.worker.plan();
     await losses['given less']!({ grantId } as Held);
     expect(await begin(kind)).toBe(false);
-    await isRefused(id, kind, `the person who started it may no longer ${kind} here`);
+    await isRefused(id, kind, `the user who started it may no longer ${kind} in this workspace`);
   });
 
   it.each(['plan', 'apply'] as const)('a %s ends if its workspace left the project of the grant', async (kind) => {
@@ -134,7 +134,7 @@ describe('a request from before the loss of a right', () => {
     if (kind === 'apply') await runs.worker.plan();
     await move(to);
     expect(await begin(kind)).toBe(false);
-    await isRefused(id, kind, `the person who started it may no longer ${kind} here`);
+    await isRefused(id, kind, `the user who started it may no longer ${kind} in this workspace`);
   });
 
   const token = 'organizations/acme/authentication-token';

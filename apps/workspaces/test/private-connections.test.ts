@@ -297,7 +297,7 @@ describe('a connection that names an agent pool', () => {
     const { db, keyring } = means();
     expect(await claimFetch(db, keyring, await register(), pool)).toBeUndefined();
     const { errorMessage } = await db.prisma.configurationVersion.findFirstOrThrow({ where: { status: 'errored' } });
-    expect(errorMessage).toContain('is not the host of its connection');
+    expect(errorMessage).toContain('is not at the host of its connection');
   });
 
   it('is invisible to agents of other pools, and to those that do not forward', async () => {

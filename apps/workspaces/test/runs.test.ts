@@ -254,7 +254,7 @@ describe('runs', () => {
     expect(await settleAbandoned(db, env.keyring)).toBe(1);
     const ended = (await show(id)).attributes;
     expect(ended.status).toBe('errored');
-    expect(ended['status-reason']).toContain('The worker was lost while applying');
+    expect(ended['status-reason']).toContain('The worker was lost during the apply');
     expect((await lockOf()).attributes.locked).toBe(false);
     // Its later reports are stored, and change nothing.
     expect(await other.endApply(job, { outcome: 'applied', state: stateOf(9) })).toBe(false);

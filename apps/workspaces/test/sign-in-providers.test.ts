@@ -177,7 +177,7 @@ describe('people who sign in at a provider', () => {
     const { body } = await admin
       .patch(`admin/sign-in-providers/${id}`, resource('sign-in-providers', { 'groups-claim': null }))
       .expect(422);
-    expect(body.errors[0].detail).toContain('needs groups-claim');
+    expect(body.errors[0].detail).toContain('requires groups-claim');
     const given = await entered({ sub: 's-6', groups: ['root'] });
     expect((await session(given))['is-site-admin']).toBe(true);
     await asks('admin/users', given).expect(200);

@@ -26,7 +26,7 @@ describe('what stands outside of the workspace service', () => {
     await page.getByLabel('Client secret').fill('not to be seen again');
     await page.getByLabel('Claim with the groups').fill('groups');
     await page.getByRole('button', { name: 'Add provider' }).last().click();
-    await page.getByText('must be an https address without query').first().waitFor();
+    await page.getByText('must be an https URL without a query').first().waitFor();
     await page.getByLabel('Issuer').fill('https://id.example.com');
     await forgetProofs('workspaces');
     await page.getByRole('button', { name: 'Add provider' }).last().click();

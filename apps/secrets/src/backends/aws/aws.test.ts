@@ -317,7 +317,7 @@ describe('login by a signed request', () => {
       expect(await to('sts.amazonaws.com')).toContain('must point to the token service of eu-west-1');
       await configure({ sts_region: '', use_sts_region_from_client: true }).expect(204);
       for (const host of ['sts.eu-west-1.evil.example', 'eu-west-1.amazonaws.com', 'sts.x.y.amazonaws.com']) {
-        expect(await to(host)).toContain('must point to the token service of AWS');
+        expect(await to(host)).toContain('must point to AWS STS');
       }
     });
   });

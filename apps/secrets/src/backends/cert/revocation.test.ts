@@ -107,7 +107,7 @@ describe('revoked certificates', () => {
     it.each<[string, () => object, string]>([
       ['nothing', () => ({}), "one of 'crl' or 'url' must be provided"],
       ['no list', () => ({ crl: 'x y z' }), 'failed to parse CRL'],
-      ['a certificate', () => ({ crl: authority.der.toString('base64') }), 'it is not a list of revoked certificates'],
+      ['a certificate', () => ({ crl: authority.der.toString('base64') }), 'it is not a CRL'],
       [
         'half of a list',
         () => ({ crl: listOf(authority, [1n]).subarray(0, 90).toString('base64') }),
@@ -186,13 +186,13 @@ describe('revoked certificates', () => {
         const later = { toMs: clock.now() + 20 * day };
         for (const [list, status, text] of [
           [host.list, 503, 'answered 503'],
-          [Buffer.from('x'), 200, 'returned none'],
+          [Buffer.from('x'), 200, 'returned no CRL'],
           [
             listOf(authority, [], { ...later, signer: makeRoot('Acme Root') }),
             200,
-            'no certificate of a role of this mount',
+            'no certificate of a role in this mount',
           ],
-          [listOf(web, [], later), 200, 'no certificate of a role of this mount'],
+          [listOf(web, [], later), 200, 'no certificate of a role in this mount'],
           [listOf(authority, [], { ...later, fromMs: clock.now() - day }), 200, 'returned an older CRL than before'],
           [listOf(authority, [], { toMs: clock.now() }), 200, 'returned an expired CRL'],
         ] as const) {

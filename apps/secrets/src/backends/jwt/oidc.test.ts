@@ -580,7 +580,7 @@ describe('sign-in at an OpenID provider', () => {
       await renew().expect(200);
       expect(await policiesOf(token)).not.toEqual(['ops-policy']);
       for (const [key] of provider.sessions) provider.sessions.set(key, { sub: 'someone', groups: ['ops'] });
-      await renew().expect(400, /for another user/);
+      await renew().expect(400, /returned another user/);
       provider.down = true;
       await secrets.as(other).write('auth/token/renew-self', {}).expect(502);
       provider.down = false;

@@ -36,7 +36,7 @@ export const roleFields = recordFields({
   allow_user_key_ids: [flag('Requests may set the key ID.'), false],
   key_id_format: [
     text(
-      'Template of the key ID, with {{token_display_name}}, {{role_name}} and {{public_key_hash}}. Default: the format that existing clients expect.',
+      'Format of the key ID, with {{token_display_name}}, {{role_name}} and {{public_key_hash}}. Default: the format that existing clients expect.',
     ),
     '',
   ],

@@ -25,7 +25,7 @@ describe('a password policy', () => {
     [`length = 3 ${rule('ab')}`, 'length must be between 4 and 100'],
     [`length = 101 ${rule('ab')}`, 'length must be between 4 and 100'],
     [`length = "x" ${rule('ab')}`, 'length must be a whole number'],
-    [`length = 5 length = 6 ${rule('ab')}`, 'length is given twice'],
+    [`length = 5 length = 6 ${rule('ab')}`, 'length occurs twice'],
     ['length = 20', 'no rule defines the allowed characters'],
     [`length = 20 ${rule('')}`, 'charset must contain characters'],
     [`length = 20 ${rule('a\tb')}`, 'cannot be printed'],
