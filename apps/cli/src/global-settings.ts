@@ -1,4 +1,4 @@
-/** A setting of the whole program: a flag, and names in the environment of which the first that is set counts. */
+/** A setting of the whole program: a flag, and environment variables of which the first one that is set is used. */
 export interface GlobalSetting {
   readonly flag?: string;
   readonly also?: readonly string[];
@@ -60,7 +60,7 @@ export const globalSettings = {
   },
 } as const satisfies Record<string, GlobalSetting>;
 
-/** The same for the workspace service, which has no separate flags: `--address` names it as well. */
+/** The same for the workspace service. It has no separate flags; `--address` is also used for it. */
 export const workspaceSettings = {
   address: {
     variables: ['WORKSPACES_ADDR', 'TFE_ADDRESS', 'TFE_HOSTNAME', 'TF_CLOUD_HOSTNAME'],

@@ -6,7 +6,7 @@ export function suggest(typed: readonly string[], names: readonly string[]): str
   const scored = names.flatMap((name) => {
     const words = name.split(' ');
     const typedAs = typed.slice(0, words.length).join(' ');
-    // `lookup` suggests `token lookup`; a misspelling is closer than a command that ends in the same word.
+    // `lookup` suggests `token lookup`. A misspelling is closer than a command that ends in the same word.
     const found = [
       { edits: distance(typedAs, name), of: typedAs, away: 0 },
       ...(words.length > typed.length ? [{ edits: distance(last, words.at(-1) ?? ''), of: last, away: 1 }] : []),

@@ -1,7 +1,7 @@
 /** A folder of a bucket in an S3-compatible store. */
 export interface S3Address {
   readonly bucket: string;
-  /** The prefix of every key, with its slash; empty for none. */
+  /** The prefix of every key, with a trailing slash; empty if there is none. */
   readonly prefix: string;
   readonly region: string;
   /** Undefined for the provider's default. */
@@ -18,7 +18,7 @@ export interface S3Defaults {
 
 const parameters = ['endpoint', 'region', 'path-style'];
 
-/** Whether a string is meant as such an address. */
+/** Whether a string looks like such an address. */
 export const isS3Address = (text: string): boolean => text.startsWith('s3://');
 
 /**

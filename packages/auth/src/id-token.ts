@@ -11,7 +11,7 @@ export interface IdTokenCheck extends Omit<SignatureCheck, 'longest'> {
   readonly clientId: string;
   /** Undefined if no browser was involved: a device, a refresh. */
   readonly nonce: string | undefined;
-  /** How long ago the person may have signed in at the provider; 0 means any time. */
+  /** How long ago the user may have signed in at the provider; 0 means any time. */
   readonly maxAgeSeconds: number;
   readonly nowMs: number;
   readonly leeways?: Leeways;
@@ -37,8 +37,8 @@ const protocolClaims = [
 ] as const;
 
 /**
- * Verifies an ID token, and that it was issued with the access token. Throws `invalid`, or `denied` for a bad
- * signature; the reason quotes nothing from the token.
+ * Verifies an ID token, and that it was issued together with the access token. Throws `invalid`, and `denied` for a bad
+ * signature. The reason quotes nothing from the token.
  */
 export async function verifyIdToken(idToken: string, accessToken: string, check: IdTokenCheck): Promise<Claims> {
   const { algorithms, keys, issuer, nonce, nowMs, leeways = usualLeeways } = check;

@@ -48,7 +48,7 @@ export class ConsoleHost {
       providers && new ProviderRoutes({ providers, sessions: this.cookie, browsers, from, onFault });
   }
 
-  /** Whether an address, query included, belongs to the console: `/ui` and below, and `/` for a browser. */
+  /** Whether a path, including its query, belongs to the console: `/ui` and below, and `/` for a browser. */
   owns(req: IncomingMessage): boolean {
     const url = req.url!;
     if (url === '/') return req.method === 'GET' && (req.headers.accept ?? '').includes('text/html');
@@ -147,7 +147,9 @@ export class ConsoleHost {
   }
 }
 
-/** Shown if a service gives no reason, so that the answer does not reveal which part of the credentials was right. */
+/**
+ * Shown if a service gives no reason, so that the response does not reveal which part of the credentials was correct.
+ */
 const wordless: Readonly<Partial<Record<Refusal['kind'], string>>> = {
   unauthenticated: 'The name, the password, the code or the token is wrong.',
   limited: 'Too many attempts: wait a while.',

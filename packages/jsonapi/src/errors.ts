@@ -66,8 +66,8 @@ export class ValidationFailed extends Refusal {
 export type Pointers = ReadonlyMap<string, string>;
 
 /**
- * A refusal of one attribute or relationship, by its name inside the service; the message follows the name in plain
- * words.
+ * A refusal of one attribute or relationship, by its name inside the service. The message continues a sentence that
+ * begins with the attribute.
  */
 export function invalid(name: string | readonly string[], message: string): Refusal {
   return new Refusal('invalid', 'invalid attribute', [{ path: typeof name === 'string' ? [name] : name, message }]);

@@ -30,7 +30,7 @@ const STOP_SECONDS = 30;
 
 export interface EmbeddedOptions {
   dataDir: string;
-  /** A fixed port; by default each start uses a free one. */
+  /** A fixed port. Default: each start uses a free port. */
   port?: number;
   /** Listen only on a socket that only its owner can use, on no port. */
   socket?: boolean;

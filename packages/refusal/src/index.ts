@@ -45,7 +45,7 @@ export const usualStatus: Readonly<Record<RefusalKind, number>> = {
   'cap-exceeded': 500,
 };
 
-/** One invalid input: where it is (keys from the outside in, as the client sent them) and what is wrong with it. */
+/** One invalid input: its position (keys from the outside in, as the client sent them) and the error. */
 export interface Issue {
   readonly path: readonly (string | number)[];
   readonly message: string;

@@ -4,7 +4,7 @@ import { routeOf } from './route';
 
 const bucketSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const labelLimit = 500;
-/** Counts requests; `serve` calls it for each one. */
+/** Counts requests. `serve` calls it for each request. */
 export interface RequestMetrics {
   begin(): void;
   end(req: IncomingMessage, status: number, seconds: number): void;

@@ -102,8 +102,8 @@ export interface Asked {
 }
 
 /**
- * Does work for several courses at once. Each course has waited until now, and the time of the work is added to each.
- * The first traced course gets the span with everything below it; the others get a span that links to it.
+ * Does work for several courses at the same time. Each course has waited until now, and the time of the work is added
+ * to each. The first traced course gets the span with everything below it; the others get a span that links to it.
  */
 export async function together(name: string, askers: readonly Asked[], work: () => Promise<void>): Promise<void> {
   const now = performance.now();

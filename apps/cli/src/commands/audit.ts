@@ -10,7 +10,7 @@ interface EnableFlags {
   description?: string;
 }
 
-/** `audit …`: the devices, the hash of a string, and whether the audit table is whole. */
+/** `audit …`: the devices, the hash of a string, and the verification of the audit table. */
 export const auditCommands: readonly CommandSpec[] = [
   {
     name: 'audit list',

@@ -12,7 +12,7 @@ export function secretOf(name: string, env: NodeJS.ProcessEnv): string {
   return value.trim();
 }
 
-/** Prints the result of an import: counts for people, everything for programs. */
+/** Prints the result of an import: counts in a table, everything with `--format json`. */
 export function showOutcome({ output, exitWith }: Context, report: Report, plan: boolean): void {
   const { created, present, left, missing, failed } = report;
   output.show(

@@ -14,11 +14,11 @@ interface LoginFlags {
   store?: boolean;
 }
 
-/** How a method logs in: the field of its first argument, the path, and what it prompts for. */
+/** How a method logs in: the field for its first argument, the path, and the prompts. */
 interface LoginMethod {
   readonly first?: string;
   readonly path: (fields: Record<string, unknown>) => string;
-  /** Prompted for if not given; never an argument. */
+  /** Prompted for if absent; never an argument. */
   readonly secrets: Readonly<Record<string, string>>;
   /** Required fields. */
   readonly needs: readonly string[];

@@ -26,8 +26,8 @@ const patienceMs = 5 * 60_000;
 const mostFormBytes = 64 * 1024;
 
 /**
- * Signs in at the provider of a mount: opens a browser that comes back to a listener on this machine, or polls until
- * the login is finished elsewhere, as the role demands. Returns the login.
+ * Signs in at the provider of a mount. Depending on the role, opens a browser that returns to a listener on this
+ * machine, or polls until the login is finished elsewhere. Returns the login.
  */
 export async function signInAtProvider(context: Context, mount: string, fields: Fields): Promise<ServiceResponse> {
   const unknown = Object.keys(fields).find((name) => !(oidcFields as readonly string[]).includes(name));

@@ -231,7 +231,7 @@ async function upload(service: Remote, { id }: RemoteResource, file: string): Pr
   return found.id;
 }
 
-/** A run once it has ended, or waits for a decision. `look` says of each reading whether there was news. */
+/** Waits until a run has ended or waits for a decision. `look` returns for each reading whether anything is new. */
 export async function whenEnded(
   service: Remote,
   id: string,
@@ -285,7 +285,7 @@ class Log {
     );
   }
 
-  /** Prints new lines; returns whether there were any. */
+  /** Prints new lines. Returns whether there were any. */
   async print(): Promise<boolean> {
     let printed = false;
     for (const phase of this.phases.filter(({ isDone }) => !isDone)) {
@@ -313,7 +313,9 @@ class Log {
     return phase.offset > before;
   }
 
-  /** The plan after the log of its phase; if it cannot be read, what the log said about it. */
+  /**
+   * Prints the plan after the log of its phase. If the plan cannot be read, prints the messages in the log about it.
+   */
   private async planOf({ path, text }: LoggedPhase): Promise<string> {
     const held = text.held();
     if (held === '' || !path.startsWith('plans/')) return '';

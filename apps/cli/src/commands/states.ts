@@ -148,7 +148,7 @@ async function versionOf(
   return service.get(path);
 }
 
-/** Works under the lock; a lock that the caller already has stays. */
+/** Runs work under the lock. A lock that the caller already holds is kept. */
 async function underLock<T>(service: Remote, { id, attributes }: RemoteResource, work: () => Promise<T>): Promise<T> {
   if (attributes?.locked) return work();
   await service.act(`workspaces/${id}/actions/lock`, { reason: 'keystead state' });

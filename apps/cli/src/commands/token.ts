@@ -185,7 +185,7 @@ export const tokenCommands: readonly CommandSpec[] = [
   },
 ];
 
-/** What tokens of this and similar services look like. */
+/** The format of tokens of this and similar services. */
 const tokenForm = /^(hv[sbr]|[sbr])\.[\w-]{20,}(\.\w+)?$/;
 
 /** `token` is `client_token` in the answer. */

@@ -33,7 +33,7 @@ async function bytesOf({ ask }: Context, name = '-'): Promise<Buffer> {
   }
 }
 
-/** Calls an operation of a key; returns the fields of the answer. */
+/** Calls an operation of a key. Returns the fields of the response. */
 async function use(
   { client }: Context,
   flags: TransitFlags,

@@ -1,7 +1,7 @@
-/** How many sentences of each kind are kept; the rest is only counted, because it was already printed. */
+/** The number of messages of each kind that are stored. The rest is only counted, because it was already printed. */
 const KEPT = 1_000;
 
-/** The report of an import: what it did or would do, what it cannot do, and failures. */
+/** The report of an import: what it did or would do, what it cannot copy, and failures. */
 export class Report {
   readonly created: Record<string, number> = {};
   readonly present: Record<string, number> = {};
@@ -37,7 +37,7 @@ export class Report {
     this.print(`failed: ${sentence}`);
   }
 
-  /** A kind of resource that the other server hides; `unknown`: it does not have it at all. */
+  /** A kind of resource that the other server hides. `unknown`: the server does not have this kind at all. */
   miss(kind: string, unknown: boolean): void {
     this.missed.set(kind, unknown || (this.missed.get(kind) ?? false));
   }

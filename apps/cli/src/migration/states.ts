@@ -10,7 +10,7 @@ const REASON = 'keystead import';
 /** A state up to this size is sent in the request that creates it: one step, without the service's public address. */
 const INLINE_BYTES = 4 * 1024 * 1024;
 
-/** A workspace on both servers; `made` is undefined if a plan has not created it. */
+/** A workspace on both servers. `made` is undefined if it is only planned. */
 interface Pair {
   organization: string;
   source: RemoteResource;

@@ -1,6 +1,6 @@
 import { ExactNumber, exactJson, parseExact } from '@keystead/envelope';
 
-/** A value before and after, and which parts are unknown or sensitive: true, or the same shape with true inside. */
+/** A value before and after, with its unknown or sensitive parts: true, or the same shape with true inside. */
 export interface Change {
   readonly before?: unknown;
   readonly after?: unknown;
@@ -18,7 +18,7 @@ interface Attribute {
   readonly nested_type?: { readonly nesting_mode: string; readonly attributes: Readonly<Record<string, Attribute>> };
 }
 
-/** The type of an attribute; that of one with nested attributes is made of theirs. */
+/** The type of an attribute. If it has nested attributes, the type consists of theirs. */
 function typeOf({ type, nested_type: nested }: Attribute = {}): Type {
   if (!nested) return type ?? 'dynamic';
   const parts = Object.entries(nested.attributes).map(([name, attribute]) => [name, typeOf(attribute)]);
@@ -65,7 +65,7 @@ function canonical(value: unknown): string {
   return `{${names.map((name) => `${JSON.stringify(name)}:${canonical(value[name])}`).join()}}`;
 }
 
-/** A part of a change. What is sensitive or unknown as a whole is so in each part. */
+/** A part of a change. If the whole is sensitive or unknown, each part is. */
 function part(change: Change, key: string | number): Change {
   const of = (mark: unknown) => (mark === true ? true : at(mark, key));
   return {
@@ -306,9 +306,9 @@ function entryLines(change: Change, place: Place, all = false): string[] {
 }
 
 interface Naming {
-  /** Which unchanged entries are hidden; all if not given. */
+  /** Which unchanged entries are hidden. Default: all. */
   readonly hides?: (name: string) => boolean;
-  /** What the hidden ones are called in the line that counts them; there is none if not given. */
+  /** The noun for hidden entries in the line with their number. Without it, there is no such line. */
   readonly what?: string;
 }
 

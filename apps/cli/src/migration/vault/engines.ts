@@ -95,7 +95,7 @@ async function carryTransitKeys(place: NamespacePair, mount: string): Promise<vo
 
 const textOf = ({ certificate }: Data) => String(certificate).trim();
 
-/** Copies issuer certificates, without their private keys; returns those of the other server. */
+/** Copies issuer certificates without their private keys. Returns those of the other server. */
 async function carryIssuers(place: NamespacePair, mount: string): Promise<ReadonlySet<string>> {
   const { job, from, to } = place;
   const all = new Set<string>();
