@@ -31,7 +31,7 @@ export interface TokenAuth {
   [key: string]: unknown;
 }
 
-/** A login that waits for second factors: for each enforcement, the methods of which one is sufficient. */
+/** A login that waits for second factors: for each enforcement, a list of methods, one of which is sufficient. */
 export interface MfaRequirement {
   mfa_request_id: string;
   mfa_constraints: Record<string, { any: { type: string; id: string; name?: string; uses_passcode: boolean }[] }>;

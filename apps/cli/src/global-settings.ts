@@ -1,4 +1,4 @@
-/** A setting of the whole program: a flag, and environment variables of which the first one that is set is used. */
+/** A setting of the whole program: a flag, and environment variables; the first one that is set is used. */
 export interface GlobalSetting {
   readonly flag?: string;
   readonly also?: readonly string[];

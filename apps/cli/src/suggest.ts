@@ -1,6 +1,6 @@
 const MOST = 3;
 
-/** The commands that a user may have meant who typed an unknown one. */
+/** Suggestions for a user who typed an unknown command. */
 export function suggest(typed: readonly string[], names: readonly string[]): string[] {
   const last = typed.at(-1) ?? '';
   const scored = names.flatMap((name) => {

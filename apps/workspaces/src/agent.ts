@@ -3,7 +3,7 @@ import { isRefusal } from '@keystead/refusal';
 import type { Logger } from '@keystead/server';
 import { startTracing } from '@keystead/tracing';
 import { version } from './kernel/installation/version';
-import { spoken } from './resources/runs/agents/protocol';
+import { supportedVersions } from './resources/runs/agents/protocol';
 import { AgentClient } from './worker/agent/client';
 import { HttpSource, register } from './worker/agent/http-source';
 import type { AgentConfig } from './worker/agent-config';
@@ -41,7 +41,7 @@ export async function startAgent(
   const about = {
     name: config.name,
     version,
-    protocol: spoken,
+    protocol: supportedVersions,
     'tool-versions': deps.binaries.map((one) => one.version),
     isolation: deps.isolation.kind,
     ...(config.forwarding && { forwards: true }),

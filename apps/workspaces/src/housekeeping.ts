@@ -29,7 +29,7 @@ import { endUnserved, forgetWorkers, settleAbandoned } from './resources/runs/ru
 import { revokeLeft } from './resources/runs/runs/jobs/credentials';
 import type { SecretsService } from './resources/runs/runs/jobs/job';
 import { sweepPhaseData } from './resources/runs/runs/phase-data';
-import { startTriggered } from './resources/runs/runs/triggered';
+import { startTriggered } from './resources/runs/runs/run-triggers';
 import { performTasks } from './resources/runs/task-stages/deliver';
 import { forgetDeliveries, processDeliveries } from './resources/runs/vcs/deliveries';
 import { reportStatuses, writeComments } from './resources/runs/vcs/reports';

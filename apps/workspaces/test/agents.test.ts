@@ -93,7 +93,7 @@ describe('agents', () => {
         .set('Content-Type', 'application/octet-stream')
         .send(bytes),
   });
-  /** An agent that has begun the plan of a new run. */
+  /** An agent that has started the plan of a new run. */
   const begun = async () => {
     const id = await queued();
     const agent = await register();

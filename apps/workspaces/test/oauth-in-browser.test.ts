@@ -49,7 +49,7 @@ function fakeHost() {
       return challenge === proven ? answer(200, grant()) : no('invalid_grant');
     });
   });
-  /** A person consents: returns the code with which the browser is sent back. */
+  /** A person consents: returns the code of the redirect back. */
   const agree = (url: string): string => {
     const code = `code-${codes.size}-${asked.length}`;
     codes.set(code, new URL(url).searchParams.get('code_challenge') ?? '');

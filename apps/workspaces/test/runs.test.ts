@@ -298,7 +298,7 @@ describe('runs', () => {
     });
   });
 
-  it('may be deleted with their workspace while they are under way', async () => {
+  it('may be deleted with their workspace while they are running', async () => {
     await started();
     const job = await runs.worker.take('plan');
     await runs.worker.start(job);

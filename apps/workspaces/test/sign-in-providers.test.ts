@@ -363,7 +363,7 @@ describe('people who sign in at a provider', () => {
     expect((await session(longKnown))['step-up-until']).toBeNull();
     expect((await answers({ sub: 's-8', auth_time: seconds() })).headers.location).toBe('/ui/');
     expect(Date.parse((await session(cookie))['step-up-until'])).toBe(nowMs + 5 * 60_000);
-    // The provider has begun a new session on its side, and ends that one.
+    // The provider has started a new session on its side, and ends that one.
     await answers({ sub: 's-8', auth_time: seconds(), sid: 'second' });
     const events = { 'http://schemas.openid.net/event/backchannel-logout': {} };
     const logout_token = idp.sign({ aud: 'keystead', sub: undefined, sid: 'second', events });

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { startAutoDestroy } from '../src/resources/runs/runs/auto-destroy';
+import { startTriggered } from '../src/resources/runs/runs/run-triggers';
 import { CreateRun } from '../src/resources/runs/runs/schema';
-import { startTriggered } from '../src/resources/runs/runs/triggered';
 import { announced, archiveOf, configured, fetchUrl, putUrl, startRun } from './configurations';
 import { grant, member, team } from './members';
 import { startRuns, stateOf } from './run-fixture';

@@ -326,11 +326,11 @@ describe('workspaces that follow a repository', () => {
     },
     'another branch': {
       by: patched({ branch: 'main' }),
-      why: 'the workspace does not follow the branch release any more',
+      why: 'the workspace no longer follows the branch release',
     },
     tags: {
       by: patched({ 'tags-regex': '^v' }),
-      why: 'the workspace does not follow the branch release any more',
+      why: 'the workspace no longer follows the branch release',
     },
     'another repository': {
       by: (id) => workspaces.service.pool.query("UPDATE workspace SET vcs_identifier = 'team/x' WHERE id = $1", [id]),

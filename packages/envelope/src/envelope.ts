@@ -16,7 +16,7 @@ export interface Auth {
   readonly numUses: number;
 }
 
-/** The `wrap_info` block: the token with which a wrapped response can be fetched once. */
+/** The `wrap_info` block: the token that fetches a wrapped response once. */
 export interface WrapInfo {
   readonly token: string;
   readonly accessor: string;

@@ -37,7 +37,7 @@ export class BatchScheduler<Item> {
     this.plan();
   }
 
-  /** Waiting items and batches under way, for metrics. */
+  /** Waiting items and batches in progress, for metrics. */
   get pending(): number {
     return this.waiting.length + this.underWay;
   }

@@ -127,7 +127,7 @@ export const kvCommands: readonly CommandSpec[] = [
     async run(context, flags: KvFlags, path: string) {
       const found = await findVersioned(context, path, flags.mount);
       const answer = await context.client.post(found.at('undelete'), { versions: versionsOf(flags) });
-      printOrSay(context, answer, `brought back: ${found.at('data')}`);
+      printOrSay(context, answer, `undeleted: ${found.at('data')}`);
     },
   },
   {

@@ -31,7 +31,7 @@ export const operatorCommands: readonly CommandSpec[] = [
       '--decode <text>': 'decode an encoded token, with the one-time password of its attempt',
       '--status': 'show the progress of an attempt',
       '--cancel': 'cancel an attempt that has no shares yet',
-      '--replace': 'replace an attempt under way: prompts for one of the shares first',
+      '--replace': 'replace a running attempt: prompts for one of the shares first',
       '--pgp-key <file...>': 'encrypt the token to this public key, instead of with a one-time password',
     },
     examples: ['operator generate-root', 'operator generate-root -init', 'operator generate-root -status'],
@@ -63,7 +63,7 @@ async function begin(context: Context, { pgpKey, replace }: OperatorOptions): Pr
   const current = await statusOf(context);
   if (current.started && !replace) {
     throw new Problem(
-      `attempt ${String(current.nonce)} is under way, with ${progressOf(current)}: ` +
+      `attempt ${String(current.nonce)} is running, with ${progressOf(current)}: ` +
         `${command} --nonce ${String(current.nonce)} continues it, --cancel cancels it, --replace starts another (needs one share)`,
       exitCodes.refused,
     );

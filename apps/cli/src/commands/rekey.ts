@@ -48,11 +48,11 @@ export const rekeyCommands: readonly CommandSpec[] = [
       if (options.cancel) return cancel(context);
       const before = await status(context);
       if (options.init) {
-        if (before.started) throw new Problem('a rekey is under way; give shares with --nonce, or --cancel it', 2);
+        if (before.started) throw new Problem('a rekey is running; give shares with --nonce, or --cancel it', 2);
         return context.output.show(await start(context, options));
       }
       if (options.nonce !== undefined && (!before.started || before.nonce !== options.nonce)) {
-        throw new Problem('no rekey with this nonce is under way', 2);
+        throw new Problem('no rekey with this nonce is running', 2);
       }
       const begun = before.started ? before : await start(context, options);
       context.output.note(before.started ? 'continuing the rekey in progress' : 'rekey started');

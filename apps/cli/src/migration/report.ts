@@ -11,7 +11,7 @@ export class Report {
   failedCount = 0;
   private readonly missed = new Map<string, boolean>();
 
-  /** `told` is called immediately with every sentence. */
+  /** `told` is called with every sentence immediately. */
   constructor(private readonly print: (sentence: string) => void = () => {}) {}
 
   add(kind: string, count = 1): void {

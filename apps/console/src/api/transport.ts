@@ -9,7 +9,7 @@ export interface TransportEvents {
   signedOut(): void;
 }
 
-/** How long after the last key or click requests still count as made by a user. */
+/** How long after the last key or click requests are still attributed to the user. */
 const attendedMs = 60_000;
 
 /** Sends requests from this page. The browser adds the cookie, which is only accepted with this header. */

@@ -48,7 +48,7 @@ function Inlines({ tokens }: { readonly tokens: readonly Token[] | undefined }) 
   return each(tokens ?? [], (token) => <Inline token={token as MarkedToken} />);
 }
 
-/** The parts of a text have no key except their index. */
+/** The parts of a string have no key except their index. */
 const each = (tokens: readonly Token[], show: (token: Token) => ReactNode): ReactNode =>
   // biome-ignore lint/suspicious/noArrayIndexKey: the text never changes its order
   tokens.map((token, index) => <Fragment key={index}>{show(token)}</Fragment>);

@@ -2,7 +2,7 @@
 const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
- * Changes an address on this machine to the host name with which the user opened the page: for example `localhost`
+ * Changes an address on this machine to the host name that the user opened the page with: for example `localhost`
  * instead of 127.0.0.1, which has separate cookies and passkeys. Other addresses are unchanged.
  */
 export function asOpened(url: string, { hostname } = location): string {

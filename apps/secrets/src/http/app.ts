@@ -133,7 +133,7 @@ function fail(parts: AppParts, req: IncomingMessage, res: ServerResponse, error:
   }
 }
 
-// The client is gone.
+// The client has disconnected.
 function isAborted(error: unknown): boolean {
   return isRefusal(error) && error.cause instanceof BodyAborted;
 }

@@ -24,7 +24,7 @@ export interface View {
 export interface DecisionQueuesOptions {
   readonly entries: EntryStore;
   readonly committer: Committer;
-  /** True while other nodes may have written entries of which this node remembers an older value. */
+  /** True while other nodes may have written newer values of entries that this node has cached. */
   readonly amongOthers: () => boolean;
   /** Longest wait for a decision. */
   readonly patienceMs: number;

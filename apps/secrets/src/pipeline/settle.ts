@@ -187,7 +187,7 @@ function enveloped(call: RequestCall, body: Envelope, forced?: number): Outcome 
   return { status, envelope: body, injected: responseFormat === 'injected' };
 }
 
-/** The accessor of the wrapped token, with which the wrapping can be audited later. */
+/** The accessor of the wrapped token, so that the wrapping can be audited later. */
 function accessorIn(reply: Reply, { auth }: Envelope): string | undefined {
   return auth?.accessor ?? (reply.kind === 'data' ? reply.accessor : undefined);
 }

@@ -22,7 +22,7 @@ const WEEKDAYS = ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT'];
 /**
  * Reads a cron line of five fields (minute, hour, day of month, month, day of week) or a shorthand such as `@daily`.
  * Lists, ranges, steps and names are supported; if both kinds of day are limited, either matches, as always with cron.
- * Undefined if the text is not such a line.
+ * Undefined if the text is not a valid cron expression.
  */
 export function parseCron(text: string): Schedule | undefined {
   const line = text.trim();

@@ -30,7 +30,7 @@ const lateMs = 120_000;
 const readAtOnce = 500;
 
 /**
- * Upgrades a kv mount to versions: closes it, waits for requests under way, and then converts everything in one commit
+ * Upgrades a kv mount to versions: closes it, waits for open requests, and then converts everything in one commit
  * together with the mount. A job, so that another node continues where one stopped. Decision 0086.
  */
 export function kvUpgrade({ mounts, jobs, storage, inBackground }: KvUpgradeDeps): (mount: LiveMount) => Promise<void> {

@@ -219,7 +219,7 @@ withSlapd('login by OpenLDAP', () => {
     await start();
     // A system that did not answer is not called for a few seconds.
     for (let tries = 0; (await login('ada', 'right ada')).status !== 200; tries++) {
-      if (tries > 300) throw new Error('no login succeeds any more');
+      if (tries > 300) throw new Error('all logins fail');
       await sleep(100);
     }
   }, 60_000);

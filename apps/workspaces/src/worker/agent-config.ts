@@ -13,7 +13,7 @@ import { proxyFor } from './agent/proxy';
 import { readOwnConfig } from './config';
 import { Forwarding, type ForwardingTo } from './forwarding/forwarding';
 
-/** Variable names with which agents of the reference are set up. */
+/** Environment variables that configure agents of the reference. */
 const alsoCalled = {
   AGENT_ADDRESS: 'TFC_ADDRESS',
   AGENT_TOKEN: 'TFC_AGENT_TOKEN',

@@ -101,7 +101,7 @@ export class Caller {
     try {
       await this.loop(goesOn);
     } catch (error) {
-      // Connections are refused or reset: the service is gone.
+      // Connections are refused or reset: the service has ended.
       if (!('code' in (error as object))) throw error;
       const what = `the service cannot be reached: ${(error as NodeJS.ErrnoException).code}`;
       if (this.isNew(what)) this.keep(what, this.lately.join('; '));

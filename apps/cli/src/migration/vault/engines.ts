@@ -3,7 +3,7 @@ import { carryConfig, carryLists, type Held } from './auth';
 import { carry } from './carry';
 import { attempt, findHere, labelOf, type NamespacePair, namesThere } from './job';
 import type { CarriedMount, EngineType } from './mounts';
-import { firstOf } from './rest';
+import { firstOf } from './not-copied';
 import type { Data } from './server';
 
 interface Engine extends Held {

@@ -213,7 +213,7 @@ export function MountPage() {
         >
           <p>
             {isAuth
-              ? 'No one can log in by it any more, and all tokens that it issued are revoked.'
+              ? 'No one can log in with it, and all tokens that it issued are revoked.'
               : 'Everything it stores is deleted permanently, and its leases are revoked.'}
           </p>
         </Confirm>

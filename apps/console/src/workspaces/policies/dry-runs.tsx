@@ -229,7 +229,7 @@ function Verdict({ run }: { readonly run: DryRun }) {
         <dt>Errored</dt>
         <dd>{errored.toLocaleString('en')}</dd>
         <dt>Skipped</dt>
-        <dd>{skipped.toLocaleString('en')}, whose plans are not kept any more</dd>
+        <dd>{skipped.toLocaleString('en')}, whose plans are no longer stored</dd>
         <dt>Created</dt>
         <dd>
           <Time at={run.attributes['created-at']} />

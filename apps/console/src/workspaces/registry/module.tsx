@@ -171,7 +171,7 @@ export function ModulePage() {
 const blockOf = ({ attributes: { namespace, name, provider } }: Module, version: string): string =>
   `module "${name}" {\n  source  = "${location.host}/${namespace}/${name}/${provider}"\n  version = "${version}"\n}`;
 
-/** Who published a version, and from which commit, by its signed statement. */
+/** Who published a version, and the commit, from its provenance. */
 function Origin({ module, version }: { readonly module: Module; readonly version: string }) {
   const { namespace, name, provider } = module.attributes;
   const said = useRead(['registry-module', module.id, 'provenance', version], (_, transport) =>

@@ -21,7 +21,7 @@ interface Structured {
   readonly diagnostic?: Diagnostic;
 }
 
-/** Parses a line of a log: text for a terminal, or JSON, of which the message is shown. */
+/** Parses a line of a log: text for a terminal, or JSON, whose message is shown. */
 export function readLine(line: string): readonly LogLine[] {
   if (!line.startsWith('{"@')) return [{ text: line.endsWith('\r') ? line.slice(0, -1) : line }];
   try {

@@ -173,7 +173,7 @@ describe('login by a signed request', () => {
     const web = secrets.as(body.auth.client_token);
     await web.write('auth/token/renew-self').expect(200);
     await role('web', { bound_iam_principal_arn: arn('role/services/web') }).expect(204);
-    await web.write('auth/token/renew-self').expect(400, /does not belong to the role any more/);
+    await web.write('auth/token/renew-self').expect(400, /no longer belongs to the role/);
     await secrets.root.delete('auth/aws/role/web').expect(204);
     await web.write('auth/token/renew-self').expect(400, /does not exist during renewal/);
   });

@@ -111,7 +111,7 @@ export async function renewLogin({ internal }: StoredLogin, { storage }: Backgro
   if (!role) throw new Refusal('invalid', `role ${name} does not exist during renewal`);
   const who = internal.who as Who;
   if (!admits(role, who)) {
-    throw new Refusal('invalid', `IAM Principal ${JSON.stringify(who.canonical)} does not belong to the role any more`);
+    throw new Refusal('invalid', `IAM Principal ${JSON.stringify(who.canonical)} no longer belongs to the role`);
   }
   return loginParams(role, await clientInForce(storage));
 }

@@ -9,10 +9,10 @@ import type { Storage } from '../../sdk/storage';
 import { loginParams, withinCidrs } from '../../sdk/token-params';
 import { findVerifier, signsInByBrowser, type Verifier } from './config';
 import { claimsOf } from './id-token';
+import { identityOf, withErrorPrefix } from './login-identity';
 import type { PendingLogin } from './pending';
 import { type OidcProvider, ProviderRefusal, type ProviderTokens } from './provider';
 import { findRole, type JwtRole } from './role';
-import { identityOf, withErrorPrefix } from './who';
 
 const failed = 'Keystead login failed.';
 

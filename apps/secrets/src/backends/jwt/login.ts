@@ -12,9 +12,9 @@ import { checkParties, leewaysOf } from './claims';
 import { algorithmsOf, findVerifier, type Verifier } from './config';
 import { parseClaims } from './exact-numbers';
 import type { IssuerKeys } from './keys';
+import { identityOf, withErrorPrefix } from './login-identity';
 import type { OidcProvider } from './provider';
 import { findRole, type JwtRole } from './role';
-import { identityOf, withErrorPrefix } from './who';
 
 const LoginInput = z.object({
   role: anyCase(string()).optional().describe('Name of the role. Default: default_role of the configuration.'),

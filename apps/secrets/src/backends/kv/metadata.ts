@@ -5,7 +5,7 @@ import { isObject } from '../../sdk/coerce';
 import { durationText } from '../../sdk/duration';
 import { EndingInput, endingOf } from '../../sdk/ending';
 import { bool, int, object, signedDuration } from '../../sdk/fields';
-import { merged } from '../../sdk/merged';
+import { merged } from '../../sdk/merge-fields';
 import { PageInput, pageOf } from '../../sdk/paging';
 import { path } from '../../sdk/path';
 import { data, empty, keys, missing, notFoundWith } from '../../sdk/reply';

@@ -44,7 +44,7 @@ function listSigners(ca: Ca): ReadonlyMap<string, Issuer> {
   return found;
 }
 
-/** The key and algorithm with which an issuer signs CRLs and OCSP responses. */
+/** The key and algorithm that an issuer uses to sign CRLs and OCSP responses. */
 export async function revocationSigner(storage: Storage, issuer: Issuer): Promise<Signer> {
   const key = await privateKey(storage, issuer.key_id);
   const { revocation_signature_algorithm: name } = issuer;

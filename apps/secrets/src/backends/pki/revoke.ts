@@ -191,7 +191,8 @@ export const revokePaths = [
   path('issuer/:ref/revoke', {
     summary: 'Revokes an issuer.',
     write: {
-      summary: 'Revoke an issuer. It can no longer issue certificates and is added to the CRL of its own issuer.',
+      summary:
+        'Revoke an issuer. It can no longer issue certificates, and the CRL of the issuer that signed it lists it.',
       operationId: 'revoke-issuer',
       stepUp: true,
       output: issuerOutput,

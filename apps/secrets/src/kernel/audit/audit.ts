@@ -62,7 +62,7 @@ export interface AuditedResponse {
   readonly warnings?: readonly string[];
 }
 
-/** Why a request was refused, and by which rule. */
+/** Why a request was refused, and the rule that refused it. */
 export interface AuditedError {
   readonly message: string;
   readonly rule?: unknown;

@@ -141,7 +141,7 @@ export class ReadTrail {
     if (this.waiting.size === hasMany) background.wake('audit-reads');
   }
 
-  /** Writes the waiting reads, after a write that is under way. Also called before the process ends. */
+  /** Writes the waiting reads, after a write in progress. Also called before the process ends. */
   write(): Promise<void> {
     const write = this.lastWrite.then(() => this.writeWaiting());
     this.lastWrite = write.catch(() => undefined);

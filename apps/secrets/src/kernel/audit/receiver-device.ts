@@ -33,7 +33,7 @@ export interface ReceiverDeviceParts {
 }
 
 /**
- * Sends lines to a receiver, in order and in batches. A line counts as written when the receiver has confirmed it
+ * Sends lines to a receiver, in order and in batches. A line is treated as written when the receiver has confirmed it
  * (http), or this machine has sent it (socket, syslog). Unsent lines wait, up to a limit, and are sent again once the
  * receiver recovers. Dropped lines are counted, and a line of type `gap` reports their number to the receiver. A caller
  * waits for at most twice the timeout of the receiver, and does not wait if the receiver is known to be unavailable.

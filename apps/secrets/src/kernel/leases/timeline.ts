@@ -84,7 +84,7 @@ const TIMELINE: Statement = {
    ORDER BY l.due_at_ms, l.hash LIMIT $8`,
 };
 
-/** The same, and $9 the token, by which its few leases are found in all mounts. */
+/** The same, and $9 the token, to find its few leases in all mounts. */
 const TIMELINE_OF_TOKEN: Statement = {
   name: 'lease-timeline-of-token',
   text: `SELECT ${LEASE_COLUMNS}, due_at_ms FROM lease

@@ -35,7 +35,7 @@ export interface AccessNeeds {
   readonly policies: PolicyStore;
   readonly notices: Pick<ChangeNotices, 'fresh'>;
   readonly clock: Clock;
-  /** `''` for the root namespace, otherwise with a trailing slash; undefined for a namespace that is gone. */
+  /** `''` for the root namespace, otherwise with a trailing slash; undefined for a namespace that no longer exists. */
   namespacePath(id: string): string | undefined;
 }
 

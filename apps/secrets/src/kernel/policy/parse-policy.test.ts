@@ -8,7 +8,7 @@ import { maxPolicyBytes, parsePolicy } from './parse-policy';
 
 fc.configureGlobal(propertySettings);
 
-/** The message with which a policy is refused. */
+/** The message of the refusal of a policy. */
 function refusal(text: string): string {
   try {
     parsePolicy(text);

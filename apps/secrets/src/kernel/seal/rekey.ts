@@ -148,7 +148,7 @@ export class Rekey {
     return (await this.applies()) ? this.status() : statusOf(undefined, 0);
   }
 
-  /** Throws `invalid` for an impossible request, and while one is under way. */
+  /** Throws `invalid` for an impossible request, and while one is in progress. */
   async start(request: RekeyRequest): Promise<RekeyStatus> {
     const { pgpKeys, shares, threshold, backup } = request;
     if (backup && pgpKeys.length === 0) {

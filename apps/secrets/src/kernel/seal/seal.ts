@@ -66,7 +66,7 @@ const WRONG_SHARES =
 
 /**
  * Whether this node has the keys, and how it gets them. A flag in the database seals all nodes within a second; with an
- * auto seal, a node unseals itself when the flag is gone.
+ * auto seal, a node unseals itself when the flag is cleared.
  */
 export class Seal {
   /** The last state in the database, whether or not this node has followed it yet. */

@@ -170,7 +170,7 @@ export class NodeChanges extends Listeners implements ChangeNotices {
    */
   catchUp(): Promise<void> {
     if (!this.mustTell) return Promise.resolve();
-    // A round trip under way may have started before the change.
+    // A round trip in progress may have started before the change.
     this.nextAsking ??= (this.pendingQuestion ?? Promise.resolve()).then(() => {
       this.nextAsking = undefined;
       const question = this.ask().finally(() => {

@@ -84,7 +84,7 @@ const removal = (mounts: string, paths: string, required: string, now: string) =
           AND (entry.expires_at_ms IS NULL OR entry.expires_at_ms > ${now}))
   RETURNING entry.mount_id, entry.path, entry.revision, d.required`;
 
-/** Writes entries of which some require something. */
+/** Writes entries, some of which require something. */
 export const WRITE_ENTRIES: Statement = {
   name: 'entry-write',
   text: `WITH ${CHECKED} SELECT mount_id, path, revision FROM written`,
@@ -291,6 +291,6 @@ export const INSERT_INTENTS: Statement = {
 
 export const SETTLE_INTENTS: Statement = {
   name: 'intent-settle',
-  // An intent that a sweep has begun to undo is treated as removed.
+  // An intent that a sweep has started to undo is treated as removed.
   text: 'DELETE FROM intent WHERE id = ANY($1::uuid[]) AND attempts = 0',
 };

@@ -233,7 +233,7 @@ export interface ChangeNotices {
   listen(topic: Topic, forget: (key: string) => void): void;
   /** False while this node may have missed changes of other nodes: then cached permissions must be read again. */
   readonly fresh: boolean;
-  /** True if other nodes may make changes, of which this node learns slightly later. */
+  /** True if other nodes may make changes, which this node notices slightly later. */
   readonly mustTell: boolean;
   /** Resolves when all notices of earlier commits have arrived, or this node is not fresh. */
   catchUp(): Promise<void>;

@@ -42,7 +42,7 @@ export interface TokenRecord {
   readonly renewable: boolean;
   /** The value from the creation; 0 is unlimited. */
   readonly numUses: number;
-  /** Undefined for unlimited; -1 when the last use has been taken: the token cannot be used any more. */
+  /** Undefined for unlimited; -1 when the last use has been taken: the token can no longer be used. */
   readonly usesLeft?: number;
   readonly boundCidrs: readonly string[];
   readonly orphan: boolean;

@@ -8,7 +8,7 @@ import { PageInput, pageOf } from '../../sdk/paging';
 import { operation, type Path, path } from '../../sdk/path';
 import { data, empty, keys, missing } from '../../sdk/reply';
 import { entityOutput, entityResult, listOutput } from './outputs';
-import { mountFields, shownEntity } from './shown';
+import { mountFields, shownEntity } from './responses';
 
 const EntityInput = z.object({
   id: id().optional().describe('The entity to change.'),

@@ -8,7 +8,7 @@ import { PageInput, pageOf } from '../../sdk/paging';
 import { type Path, path } from '../../sdk/path';
 import { data, empty, keys, missing } from '../../sdk/reply';
 import { aliasOutput, aliasResult, listOutput } from './outputs';
-import { mountFields, mountOf, shownGroupAlias } from './shown';
+import { mountFields, mountOf, shownGroupAlias } from './responses';
 
 const AliasInput = z.object({
   id: id().optional().describe('The alias to change.'),

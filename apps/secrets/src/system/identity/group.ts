@@ -7,7 +7,7 @@ import { PageInput, pageOf } from '../../sdk/paging';
 import { operation, type Path, path } from '../../sdk/path';
 import { data, empty, keys, missing } from '../../sdk/reply';
 import { groupOutput, groupResult, listOutput } from './outputs';
-import { shownGroup } from './shown';
+import { shownGroup } from './responses';
 
 const GroupInput = z.object({
   id: id().optional().describe('The group to change.'),

@@ -6,7 +6,7 @@ import { id, string } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
 import { data, empty } from '../../sdk/reply';
 import { entityOutput, groupOutput } from './outputs';
-import { shownEntity, shownGroup } from './shown';
+import { shownEntity, shownGroup } from './responses';
 
 const LookupInput = z.object({
   id: id().optional().describe('ID of the entity or group.'),

@@ -15,7 +15,7 @@ const kinds = { users: 'user', teams: 'team', organizations: 'organization' } as
 const holderKinds: readonly string[] = [...Object.values(kinds), 'run'];
 const kindOf: ReadonlyMap<string, PrincipalKind> = new Map(Object.entries(kinds));
 
-/** Kinds of callers for whom links are made. */
+/** Kinds of callers that links are created for. */
 export const isHolderKind = (kind: string): kind is PrincipalKind => holderKinds.includes(kind);
 
 interface HolderRow {

@@ -199,7 +199,7 @@ class ChunkWriter {
     return undefined;
   }
 
-  /** Resolves when all chunks under way are stored. */
+  /** Resolves when all started chunks are stored. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.underWay);
   }

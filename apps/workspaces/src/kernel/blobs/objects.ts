@@ -32,7 +32,7 @@ export function objectsOf(db: Database): ObjectStore | undefined {
   return (db as Partial<WithObjects>).objects;
 }
 
-/** The object store that contains a blob. Throws `unavailable` if no store is configured any more. */
+/** The object store that contains a blob. Throws `unavailable` if a store is no longer configured. */
 export function requireObjects(db: Database): ObjectStore {
   const objects = objectsOf(db);
   if (!objects) throw new Refusal('unavailable', 'the object store that contains this is not configured');

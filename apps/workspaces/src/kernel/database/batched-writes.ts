@@ -58,7 +58,7 @@ const MOST = 64;
  * fails.
  */
 export class BatchedWrites {
-  /** The subjects of batches under way. */
+  /** The subjects of batches in progress. */
   private readonly busy = new Set<string>();
   private readonly batches = new BatchScheduler<QueuedWrite>({
     name: 'writes',

@@ -157,7 +157,7 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
 
 /**
  * Prisma's driver, but with the statements of a transaction sent one after the other. Prisma requests several relations
- * of a row at once, and a connection that is not pipelined will soon refuse a statement while another is under way.
+ * of a row at once, and a connection that is not pipelined will soon refuse a statement while another is running.
  */
 class SerialPostgres extends PrismaPg {
   override async connect(): ReturnType<PrismaPg['connect']> {

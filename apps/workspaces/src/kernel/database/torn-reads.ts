@@ -35,7 +35,7 @@ export function relationsOf(schema: string): Relations {
 
 /**
  * Whether a row refers to another requested row that is missing. If it was deleted between two statements, neither row
- * exists any more.
+ * exists.
  */
 export function isTorn(relations: Relations, model: string, args: Chosen, value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;

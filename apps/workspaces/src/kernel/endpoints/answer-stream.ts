@@ -42,7 +42,7 @@ export function eventStream<A>(call: StreamCall<A>, begin: (stream: EventStream,
   return { status: 200, headers, body: stream };
 }
 
-/** A stream under way. */
+/** An open stream. */
 export interface Began<A> {
   /** Called from time to time with the caller's current access. */
   renewed(access: A): void;

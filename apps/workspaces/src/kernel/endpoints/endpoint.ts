@@ -195,7 +195,7 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
    */
   query?: Readonly<Record<string, string>>;
   sort?: readonly string[];
-  /** The key by which a list is ordered, in addition to the id. Pages can then begin after an item (`page[after]`). */
+  /** The sort key of a list, in addition to the id. Pages can then begin after an item (`page[after]`). */
   cursorKey?: (item: T) => string;
   include?: readonly string[];
   alwaysIncludes?: readonly string[];
@@ -414,7 +414,7 @@ function declare(
 }
 
 /**
- * The functions with which a resource declares its endpoints, bound to its policy and its serializer.
+ * The functions that a resource uses to declare its endpoints, bound to its policy and its serializer.
  *
  * `get`, `post` (201), `patch` and `put` answer with one resource, `list` with many, `remove` and `command` (204) with
  * nothing, `action` is a POST that answers with the resource (200), `raw` answers as its `answers` say.

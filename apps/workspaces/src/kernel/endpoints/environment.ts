@@ -107,7 +107,7 @@ export interface Environment {
   authenticate(token: string): Promise<AuthenticatedCaller | undefined>;
   /**
    * The same by the id of a console session. `background`: the page sends the request without the user, so the session
-   * still counts as idle.
+   * is still treated as idle.
    */
   authenticateConsole(id: string, background: boolean): Promise<AuthenticatedCaller | undefined>;
 }

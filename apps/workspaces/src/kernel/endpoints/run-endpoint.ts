@@ -44,7 +44,7 @@ export interface Request {
   readonly principal: Principal | undefined;
   /** Looks up the caller again, for streams; undefined if the token or session has ended. */
   again?(): Promise<Principal | undefined>;
-  /** The target, if its look-up has already begun. */
+  /** The target, if its look-up has already started. */
   readonly early?: Promise<unknown>;
   /** The signed link that opens the endpoint. */
   readonly link?: UsedLink;

@@ -60,7 +60,7 @@ const show = both(
   },
 );
 
-/** The schemas by which the tool renders a redacted plan, in the format in which it prints schemas. */
+/** The schemas that the tool needs to render a redacted plan, in the format in which it prints schemas. */
 function schemasIn(redacted: string): string {
   const { provider_format_version, provider_schemas } = parseExact(redacted) as Record<string, unknown>;
   return exactJson({ format_version: provider_format_version, provider_schemas });

@@ -146,7 +146,7 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch {
-    // All its processes are gone.
+    // All its processes have ended.
   }
 }
 

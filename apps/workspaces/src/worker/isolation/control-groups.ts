@@ -24,7 +24,7 @@ export interface ControlGroups {
   cgroupProcsFiles(name: string): readonly string[];
   /** Which limit the run reached. */
   exceeded(name: string): Promise<Exceeded | undefined>;
-  /** Removes the group, once its processes are gone. */
+  /** Removes the group, once its processes have ended. */
   remove(name: string): Promise<void>;
 }
 

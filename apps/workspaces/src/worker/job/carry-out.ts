@@ -121,7 +121,7 @@ async function execute(
 ): Promise<JobResult> {
   const { source } = parts;
   const failed = (errorMessage: string): JobResult => ({ outcome: 'errored', errorMessage });
-  if (!inputs) return failed('what the run works with cannot be read; the log of the worker says why');
+  if (!inputs) return failed('the inputs of the run cannot be read; see the log of the worker');
   const credentials = await step('credentials', undefined, () => parts.credentials(job, inputs.environment)).catch(
     (error: Error) => error,
   );

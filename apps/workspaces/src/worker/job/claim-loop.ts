@@ -6,7 +6,7 @@ import { Failing } from './retry';
 export interface Claiming {
   /** Takes no more jobs, waits a while for the current ones to end, then stops them. */
   close(drainSeconds: number): Promise<void>;
-  /** Jobs under way. */
+  /** Jobs in progress. */
   count(): number;
 }
 

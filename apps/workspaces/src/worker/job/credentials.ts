@@ -4,7 +4,7 @@ import type { Logger } from '@keystead/server';
 import { z } from 'zod';
 import { postSecrets, revokeToken } from '../../resources/runs/runs/jobs/credentials';
 import type { JobLogin, JobVariable, RunJob } from '../../resources/runs/runs/jobs/job';
-import { type DeclaredIdentity, declaredIdentities } from '../../resources/workspaces/identities/declared';
+import { type DeclaredIdentity, declaredIdentities } from '../../resources/workspaces/identities/declared-identities';
 import { type GivenIdentity, IdentityFiles, secretsEnvironment, vaultCa } from '../tool/identity-files';
 import type { JobSource } from './job-source';
 

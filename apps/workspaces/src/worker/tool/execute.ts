@@ -74,7 +74,7 @@ export interface Note {
   readonly stateMd5?: string;
 }
 
-/** One job under way. */
+/** One job in progress. */
 export interface RunningJob {
   readonly job: RunJob;
   readonly inputs: JobInputs;
@@ -261,7 +261,7 @@ class Work {
   }
 
   async unpack(archive: Readable | undefined, into: '.' | 'config'): Promise<void> {
-    if (!archive) throw new BadConfiguration('what the run works with is not there any more');
+    if (!archive) throw new BadConfiguration('the configuration of the run no longer exists');
     const { folder, owner } = this.slot.jobFolder;
     const options = {
       limits: this.executor.limits.archive,

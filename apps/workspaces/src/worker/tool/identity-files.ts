@@ -1,6 +1,10 @@
 import type { FileHandle } from 'node:fs/promises';
 import path from 'node:path';
-import { type DeclaredIdentity, gcpProvider, identityKinds } from '../../resources/workspaces/identities/declared';
+import {
+  type DeclaredIdentity,
+  gcpProvider,
+  identityKinds,
+} from '../../resources/workspaces/identities/declared-identities';
 
 /** An identity with its token: an identity token, or the token of a login with one. */
 export interface GivenIdentity extends DeclaredIdentity {
@@ -152,7 +156,7 @@ export class IdentityFiles {
     });
   }
 
-  /** Keeps the handle of a token file open, through which it is replaced. */
+  /** Keeps the handle of a token file open; the file is replaced through it. */
   keep(identity: GivenIdentity, handle: FileHandle): void {
     this.open.push({ identity, handle });
   }

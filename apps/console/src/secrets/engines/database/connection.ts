@@ -118,7 +118,7 @@ export const plugins: ReadonlyMap<string, Plugin> = new Map(
         'GRANT SELECT ON ALL TABLES IN SCHEMA public TO "{{name}}"',
       ],
       usual: {
-        revocation: 'the user cannot log in any more, what it owns goes to the configured user, and it is dropped.',
+        revocation: 'the user can no longer log in, its objects go to the configured owner, and it is dropped.',
         renewal: `ALTER ROLE "{{name}}" VALID UNTIL '{{expiration}}'.`,
       },
     },

@@ -147,7 +147,7 @@ function wrongWith(grant: CodeGrant, input: TokenInput, client: OidcClient, prov
     return no('redirect_uri does not match the redirect_uri used in the authorization request');
   }
   if (!isAllowedRedirect(grant.redirectUri, client.redirect_uris)) {
-    return no('redirect_uri is not allowed for the client any more');
+    return no('redirect_uri is no longer allowed for the client');
   }
   const { codeChallenge: challenge, codeChallengeMethod: method } = grant;
   const { code_verifier: verifier = '' } = input;

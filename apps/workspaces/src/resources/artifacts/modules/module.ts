@@ -37,7 +37,7 @@ export interface RegistryModule extends Row {
   /** People create workspaces from it without writing configuration. */
   readonly noCode: boolean;
   readonly noCodeId: string | undefined;
-  /** The caller's organizations with which it is shared. */
+  /** The caller's organizations that it is shared with. */
   readonly readers: readonly string[];
 }
 

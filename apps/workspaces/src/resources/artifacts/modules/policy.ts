@@ -2,13 +2,13 @@ import type { Access } from '../../../kernel/access/access';
 import { policy } from '../../../kernel/access/policy';
 import type { RegistryModule } from './module';
 
-/** An artifact that an organization shares, and the organizations with which it is shared. */
+/** An artifact that an organization shares, and the organizations that it is shared with. */
 export interface SharedArtifact {
   readonly organizationId: string;
   readonly readers: readonly string[];
 }
 
-/** Members and runs of the organization, and of the organizations with which the artifact is shared. */
+/** Members and runs of the organization, and of the organizations that the artifact is shared with. */
 export const readsArtifact = (access: Access, { organizationId, readers }: SharedArtifact): boolean =>
   [organizationId, ...readers].some((id) => access.isMember(id) || access.isRunOf(id));
 

@@ -18,7 +18,7 @@ export const linkSeconds = 900;
 export const archivePath = (id: string): string => `/registry-module-versions/${id}/object/module.tar.gz`;
 
 /** The callers and tokens that may use a registry. */
-export const spoken = {
+export const registryCallers = {
   outside: true,
   tokens: ['user', 'team', 'organization', 'run'],
   visible: readsArtifact,
@@ -53,16 +53,16 @@ async function loadVersion(lookup: ModuleLookup & LookupBy<'module_version'>): P
 }
 
 /** The description of a response that is not JSON:API. */
-export const told = (description: string) => ({
+export const jsonAnswer = (description: string) => ({
   200: { description, type: 'application/json', schema: { type: 'object' } },
 });
 const publishedOf = ({ versions }: RegistryModule) => versions.filter(({ status }) => status === 'ok');
 const addressOf = ({ namespace, name, provider }: RegistryModule): string => `${namespace}/${name}/${provider}`;
 
 const versions = raw('GET')(`${at}/versions`, {
-  ...spoken,
+  ...registryCallers,
   summary: 'List the published versions of a module (registry protocol).',
-  answers: told('The versions.'),
+  answers: jsonAnswer('The versions.'),
   ...early,
   load: loadPublished,
   run: async ({ target: { address: source, versions: published } }) => {
@@ -81,7 +81,7 @@ const inFolder = (url: string, { sourceDirectory: folder }: Pick<ModuleVersion, 
 const located = { 204: { description: 'The archive URL is in the header `X-Terraform-Get`.' } };
 
 const download = raw('GET')(`${at}/:module_version/download`, {
-  ...spoken,
+  ...registryCallers,
   summary: 'Show the archive URL of a version (registry protocol).',
   answers: located,
   discloses: { action: 'registry-module-version.download' },
@@ -94,9 +94,9 @@ const download = raw('GET')(`${at}/:module_version/download`, {
 });
 
 const show = raw('GET')(`${at}/:module_version`, {
-  ...spoken,
+  ...registryCallers,
   summary: 'Show the contents of a version: README, inputs, outputs, resources, submodules.',
-  answers: told('The version.'),
+  answers: jsonAnswer('The version.'),
   load: loadVersion,
   run: async ({ db, env, target }) => {
     const { module, version, updatedAt } = target;
@@ -127,7 +127,7 @@ const show = raw('GET')(`${at}/:module_version`, {
 });
 
 const provenance = raw('GET')(`${at}/:module_version/provenance`, {
-  ...spoken,
+  ...registryCallers,
   summary: 'Show the signed provenance of a version: its archive, its publisher and its commit.',
   answers: { 200: { description: 'A DSSE envelope.', type: envelopeType, schema: { type: 'object' } } },
   load: loadVersion,
@@ -141,7 +141,7 @@ const keys = raw('GET')('/api/registry/v1/provenance-keys', {
   outside: true,
   auth: 'none',
   summary: 'The public keys that sign the provenance of versions.',
-  answers: told('The keys, as a JWK set.'),
+  answers: jsonAnswer('The keys, as a JWK set.'),
   run: async ({ db, env }) => json(await provenanceKeys(db, env.keyring)),
 });
 

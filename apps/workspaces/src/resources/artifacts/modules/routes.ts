@@ -299,7 +299,7 @@ const content = onArchive.raw('GET')(byLink, {
   },
 });
 
-/** Modules that organizations share: uploads, and the protocol by which the tools fetch them. */
+/** Modules that organizations share: uploads, and the protocol that the tools use to fetch them. */
 export const moduleResource: Resource = {
   name: 'registry-modules',
   endpoints: [

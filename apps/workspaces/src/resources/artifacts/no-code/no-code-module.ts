@@ -21,7 +21,7 @@ export interface VariableOption {
 export interface NoCodeModule extends Omit<Row, 'variableOptions'> {
   readonly variableOptions: readonly VariableOption[];
   readonly module: RegistryModule;
-  /** The caller's organizations with which it is shared. */
+  /** The caller's organizations that it is shared with. */
   readonly readers: readonly string[];
 }
 

@@ -107,7 +107,7 @@ export async function create(db: Database, actor: Actor, organizationId: string,
   return db.transaction(async (tx) => {
     await lockRow(tx, 'organization', organizationId);
     if ((await tx.prisma.policyDryRun.count({ where: { organizationId, status: 'running' } })) >= mostRunning) {
-      throw new Refusal('conflict', `${mostRunning} dry runs are under way: wait, or cancel one`);
+      throw new Refusal('conflict', `${mostRunning} dry runs are running: wait, or cancel one`);
     }
     const over = Prisma.sql`t.organization_id = ${organizationId} AND t.status <> 'running'`;
     await deleteOlder(tx, 'policy_dry_run', over, mostKept - 1);

@@ -330,7 +330,7 @@ const usageIndex = endpoints(providerPolicy, usageSerializer).list('/registry-pr
   run: ({ target, ...call }) => listUsages(call, 'provider', target),
 });
 
-/** Providers of organizations: signed uploads, and the protocols by which the tools install them. */
+/** Providers of organizations: signed uploads, and the protocols that the tools use to install them. */
 export const providerResource: Resource = {
   name: 'registry-providers',
   endpoints: [

@@ -209,7 +209,7 @@ const removeRange = ofRanges.remove(rangePath, {
   run: ({ db, target, ...call }) => lists.removeRange(db, changer(call), target),
 });
 
-/** The addresses from which an organization may be used, and from which its agents may connect. */
+/** The addresses that an organization may be used from, and that its agents may connect from. */
 export const addressListResource: Resource = {
   name: 'cidr-range-lists',
   endpoints: [

@@ -15,7 +15,7 @@ export interface CallDeps {
 /** The parts of a connection that determine how its host is called. */
 export interface HostPlace {
   readonly apiUrl: string;
-  /** Undefined if the connection is gone. */
+  /** Undefined if the connection no longer exists. */
   readonly httpUrl?: string;
   readonly agentPoolId: string | null;
 }

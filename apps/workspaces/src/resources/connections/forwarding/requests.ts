@@ -149,7 +149,7 @@ export async function releaseRequest(db: Database, id: string, agentId: string):
   await db.prisma.forwardedRequest.updateMany({ where: { id, workerId: agentId }, data: { workerId: null } });
 }
 
-/** Stores the response of a host. Returns false if no caller is waiting for it any more. */
+/** Stores the response of a host. Returns false if no caller is still waiting for it. */
 export async function answerRequest(
   { db, keyring }: Deps,
   { id, agentId }: { readonly id: string; readonly agentId: string },
@@ -165,7 +165,7 @@ export async function answerRequest(
   return taken > 0;
 }
 
-/** Records why a host did not answer. Returns false if no caller is waiting any more. */
+/** Records why a host did not answer. Returns false if no caller is still waiting. */
 export async function failRequest(
   db: Database,
   { id, agentId }: { readonly id: string; readonly agentId: string },

@@ -68,7 +68,7 @@ async function pullRequestOf(api: HostApi, json: unknown): Promise<PullRequest |
   const from = textAt(json, 'source', 'repository', 'full_name');
   const fromFork = textAt(json, 'source', 'repository', 'uuid') !== textAt(json, 'destination', 'repository', 'uuid');
   const short = textAt(json, 'source', 'commit', 'hash');
-  // The commits of a deleted fork are gone with it.
+  // The commits of a fork are deleted with it.
   const commit = from === '' || short === '' ? undefined : await findCommit(api, from, short);
   if (commit === undefined) return undefined;
   const clone = fromFork ? cloneAddress(`${textAt(json, 'source', 'repository', 'links', 'html', 'href')}.git`) : '';

@@ -46,7 +46,7 @@ export class Turns {
     this.throwLate();
   }
 
-  /** Waits for everything that has begun. */
+  /** Waits for all work that has started. */
   async settled(): Promise<void> {
     await Promise.all(this.underWay.values());
   }

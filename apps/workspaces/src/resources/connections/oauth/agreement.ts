@@ -24,7 +24,7 @@ export interface Leaving {
   readonly expiresAt: Date;
 }
 
-/** The parameters with which the browser returns. */
+/** The parameters that the browser returns with. */
 export interface Return {
   readonly code: string;
   readonly state: string;

@@ -79,7 +79,7 @@ export async function begin(
   return { id, organizationId, expiresAt };
 }
 
-/** A creation that has begun and not ended. */
+/** A creation that has started and not ended. */
 export async function find(db: Database, id: string): Promise<AppManifest | undefined> {
   const row = await db.prisma.appManifest.findFirst({ where: { id, organization: { removedAt: null } } });
   return row ? { id, organizationId: row.organizationId, expiresAt: row.expiresAt } : undefined;

@@ -11,7 +11,7 @@ import { openConnection, refusedByHost } from './check';
 /** Our pages have at most 100 items, and may begin in the middle of a page of the host. */
 const mostPages = 3;
 
-/** The connection through which a host is looked at. */
+/** The connection used to browse a host. */
 interface Browsing {
   readonly db: Database;
   readonly env: Pick<Environment, 'keyring' | 'vcsReach'>;

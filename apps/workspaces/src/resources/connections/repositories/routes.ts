@@ -109,7 +109,7 @@ const loadOrganization = async ({ db, env, params }: LookupBy<'organization_name
   return found && { organizationId: found.id };
 };
 
-/** The repository that a query names, and the connection of the organization through which it is looked at. */
+/** The repository that a query names, and the organization's connection used to browse it. */
 async function lookedAt(
   { db, query }: Pick<LookupBy<never>, 'db' | 'query'>,
   organizationId: string,

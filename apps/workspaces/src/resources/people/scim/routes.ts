@@ -20,9 +20,9 @@ import { readValues } from './values';
 
 const { raw } = endpoints({} as Policy<undefined>, undefined, { organizationsOf: () => [] });
 
-const spoken = { dialect: scim, outside: true, tokens: ['scim'], edition: 'self-hosted' } as const;
+const scimOptions = { dialect: scim, outside: true, tokens: ['scim'], edition: 'self-hosted' } as const;
 /** People and groups are managed while the settings say so. */
-const kept = { ...spoken, refuses: [403] } as const;
+const memberOptions = { ...scimOptions, refuses: [403] } as const;
 const [type] = scim.mediaTypes;
 const resource = { type, schema: { type: 'object' } };
 const found = { 200: { description: 'The resource.', ...resource } };
@@ -54,7 +54,7 @@ const loadGroup = async ({ db, params }: { db: Database; params: { scim_group_id
 
 const userEndpoints: readonly Endpoint[] = [
   raw('GET')(users_, {
-    ...kept,
+    ...memberOptions,
     summary: 'List the users of the directory.',
     query: listing,
     answers: listed,
@@ -72,7 +72,7 @@ const userEndpoints: readonly Endpoint[] = [
     },
   }),
   raw('POST')(users_, {
-    ...kept,
+    ...memberOptions,
     summary: 'Create a user with an account.',
     turns: false,
     query: choosing,
@@ -84,7 +84,7 @@ const userEndpoints: readonly Endpoint[] = [
     },
   }),
   raw('GET')(user, {
-    ...kept,
+    ...memberOptions,
     summary: 'Show a user of the directory.',
     query: choosing,
     answers: found,
@@ -92,7 +92,7 @@ const userEndpoints: readonly Endpoint[] = [
     run: async ({ env, target, query }) => answer(200, showUser(target, env.publicUrl), query),
   }),
   raw('PUT')(user, {
-    ...kept,
+    ...memberOptions,
     summary: 'Replace a user of the directory.',
     query: choosing,
     body: UserBody,
@@ -104,7 +104,7 @@ const userEndpoints: readonly Endpoint[] = [
     },
   }),
   raw('PATCH')(user, {
-    ...kept,
+    ...memberOptions,
     summary: 'Change a user of the directory. A user who is no longer active loses access immediately.',
     query: choosing,
     body: PatchBody,
@@ -116,7 +116,7 @@ const userEndpoints: readonly Endpoint[] = [
     },
   }),
   raw('DELETE')(user, {
-    ...kept,
+    ...memberOptions,
     summary: 'Delete a user from the directory. The account is kept, but suspended.',
     answers: done,
     load: loadUser,
@@ -143,12 +143,12 @@ async function shownGroup(db: Database, env: Environment, one: groups.ScimGroup,
   return showGroup(one, members, env.publicUrl);
 }
 
-/** With their members, of whom there may be thousands, groups come in shorter pages. */
+/** Pages of groups are shorter if they include members, because a group may have thousands. */
 const fewGroups = 20;
 
 const groupEndpoints: readonly Endpoint[] = [
   raw('GET')(groups_, {
-    ...kept,
+    ...memberOptions,
     summary: `List the groups of the directory. At most ${fewGroups} per page, unless members are excluded.`,
     query: { ...listing, filter: 'One comparison for equality: displayName eq "operators".' },
     answers: listed,
@@ -175,7 +175,7 @@ const groupEndpoints: readonly Endpoint[] = [
     },
   }),
   raw('POST')(groups_, {
-    ...kept,
+    ...memberOptions,
     summary: 'Create a group.',
     turns: false,
     query: choosing,
@@ -187,7 +187,7 @@ const groupEndpoints: readonly Endpoint[] = [
     },
   }),
   raw('GET')(group, {
-    ...kept,
+    ...memberOptions,
     summary: 'Show a group of the directory.',
     query: choosing,
     answers: found,
@@ -195,7 +195,7 @@ const groupEndpoints: readonly Endpoint[] = [
     run: async ({ db, env, target, query }) => answer(200, await shownGroup(db, env, target, query), query),
   }),
   raw('PUT')(group, {
-    ...kept,
+    ...memberOptions,
     summary: 'Replace a group and its members.',
     query: choosing,
     body: GroupBody,
@@ -207,7 +207,7 @@ const groupEndpoints: readonly Endpoint[] = [
     },
   }),
   raw('PATCH')(group, {
-    ...kept,
+    ...memberOptions,
     summary: 'Change a group or its members.',
     body: PatchBody,
     answers: done,
@@ -218,7 +218,7 @@ const groupEndpoints: readonly Endpoint[] = [
     },
   }),
   raw('DELETE')(group, {
-    ...kept,
+    ...memberOptions,
     summary: 'Delete a group. Teams linked to it lose the members that it added.',
     answers: done,
     load: loadGroup,
@@ -236,7 +236,7 @@ function catalogue(name: 'ResourceTypes' | 'Schemas', all: (url: string) => read
   const what = name === 'Schemas' ? 'schemas' : 'kinds of resources';
   return [
     raw('GET')(`/scim/v2/${name}`, {
-      ...spoken,
+      ...scimOptions,
       summary: `List the ${what}.`,
       answers: listed,
       run: async ({ env, query }) => {
@@ -245,7 +245,7 @@ function catalogue(name: 'ResourceTypes' | 'Schemas', all: (url: string) => read
       },
     }),
     raw('GET')(`/scim/v2/${name}/:scim_name`, {
-      ...spoken,
+      ...scimOptions,
       summary: `Show one of the ${what}.`,
       answers: found,
       run: async ({ env, params }) => {
@@ -260,7 +260,7 @@ function catalogue(name: 'ResourceTypes' | 'Schemas', all: (url: string) => read
 /** The endpoints for directories. Decision 0124. */
 export const directoryEndpoints: readonly Endpoint[] = [
   raw('GET')('/scim/v2/ServiceProviderConfig', {
-    ...spoken,
+    ...scimOptions,
     summary: 'Show the supported features of SCIM.',
     answers: found,
     run: async ({ env }) => json(serviceProviderConfig(env.publicUrl)),

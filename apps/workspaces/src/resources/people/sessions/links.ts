@@ -130,7 +130,7 @@ function requireChosen(isNewAccount: boolean, { username, password, passwordConf
   users.requireGoodPassword({ password: password!, passwordConfirmation });
 }
 
-/** Creates a link with which a person sets a new password, for site administrators, who pass it on. */
+/** Creates a link for setting a new password, for site administrators, who pass it on. */
 export async function createReset(
   db: Database,
   keyring: Keyring,

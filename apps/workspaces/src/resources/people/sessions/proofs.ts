@@ -19,7 +19,7 @@ export const Proof = z.discriminatedUnion('method', [
   z.strictObject({ method: z.literal('token'), token }),
   z.strictObject({ method: z.literal('passkey'), passkey: PasskeyAnswer }),
 ]);
-/** The credentials with which a person proves again who they are. */
+/** The credentials that a person confirms their identity with. */
 export const Again = z.union([
   z.strictObject({ password }),
   z.strictObject({ code }),

@@ -23,7 +23,8 @@ export interface LoginRequest {
 /** The error in an authorization request; undefined if the request may be shown to a user. */
 export function problemOf({ clientId: client, redirectUri, codeChallenge }: LoginRequest): string | undefined {
   if (client !== clientId) return 'client_id is unknown';
-  if (!isLoopback(redirectUri)) return 'redirect_uri is not an address of the user's own machine on which the tool listens';
+  if (!isLoopback(redirectUri))
+    return "redirect_uri is not an address of the user's own machine on which the tool listens";
   if (!/^[A-Za-z0-9_-]{43}$/.test(codeChallenge)) return 'code_challenge is not a SHA-256 hash';
   return undefined;
 }

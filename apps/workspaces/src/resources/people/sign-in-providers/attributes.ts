@@ -14,7 +14,7 @@ const isIssuer = (given: string): boolean => {
 const issuer = z
   .string()
   .max(2048)
-  .refine(isIssuer, 'must be an https URL without a query, exactly as in the provider's discovery document');
+  .refine(isIssuer, "must be an https URL without a query, exactly as in the provider's discovery document");
 const claim = z.string().min(1).max(255);
 const scopes = z
   .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,255}$/, 'is not a scope'))

@@ -1,7 +1,7 @@
 import { audiencesOf, checkTimes, usualLeeways, verifySignature } from '@keystead/auth';
 import { isRefusal, Refusal } from '@keystead/refusal';
 import type { Database } from '../../../kernel/database/database';
-import { endSessionsOf } from '../sessions/ended';
+import { endSessionsOf } from '../sessions/provider-sessions';
 import type { Openid, ProviderClient } from './openid';
 
 const event = 'http://schemas.openid.net/event/backchannel-logout';

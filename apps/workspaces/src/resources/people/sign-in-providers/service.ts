@@ -4,7 +4,7 @@ import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
-import { endSessionsOf } from '../sessions/ended';
+import { endSessionsOf } from '../sessions/provider-sessions';
 import { providerAttributes } from './attributes';
 import type { SignInProvider } from './provider';
 import type { ProviderInput } from './schema';

@@ -14,7 +14,7 @@ import { hashSecret, newSecret } from './secret';
  */
 export type TokenKind = 'user' | 'session' | 'team' | 'organization' | 'audit-trails' | 'agent' | 'scim';
 
-/** Kinds of tokens of which an organization has only one. */
+/** Kinds of tokens that an organization has only one of. */
 export type OrganizationTokenKind = 'organization' | 'audit-trails';
 
 const lifeYears = 2;
@@ -157,7 +157,7 @@ async function endPrevious(
     await lockRow(tx, 'team', teamId!);
     const former = { teamId, kind, ...(description ? { description } : { OR: withoutDescription }) };
     if (!description) await tx.prisma.token.deleteMany({ where: former });
-    // Exactly the words by which the Go client recognises this refusal.
+    // The exact words that the Go client recognises this refusal by.
     else if ((await tx.prisma.token.count({ where: former })) > 0)
       throw new ValidationFailed('description', 'Description has already been taken');
   }

@@ -6,7 +6,7 @@ import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
-import { commonProtocol, type Registration, spoken } from './protocol';
+import { commonProtocol, type Registration, supportedVersions } from './protocol';
 
 /** An agent that sends requests. */
 export interface Agent {
@@ -17,11 +17,11 @@ export interface Agent {
   readonly versions: readonly string[];
   /** It carries out requests to Git hosts of its pool's connections, and fetches commits from them. */
   readonly forwards: boolean;
-  /** It may get jobs: it has not deregistered, and it still uses the token with which it registered. */
+  /** It may get jobs: it has not deregistered, and it still uses the token that it registered with. */
   readonly alive: boolean;
 }
 
-/** The data by which an agent is looked up. */
+/** The data that an agent is looked up by. */
 export interface Loading {
   readonly db: Database;
   readonly principal: Principal;
@@ -94,10 +94,10 @@ export async function register(
   const protocol = commonProtocol(input.protocol);
   if (protocol === undefined) {
     const { oldest, newest } = input.protocol;
-    const older = newest < spoken.oldest ? 'agent' : 'service';
+    const older = newest < supportedVersions.oldest ? 'agent' : 'service';
     throw new Refusal(
       'conflict',
-      `the agent supports protocol versions ${oldest} to ${newest}, this service ${spoken.oldest} to ${spoken.newest}: upgrade the ${older}`,
+      `the agent supports protocol versions ${oldest} to ${newest}, this service ${supportedVersions.oldest} to ${supportedVersions.newest}: upgrade the ${older}`,
     );
   }
   const id = newId('agent');

@@ -10,7 +10,7 @@ import { mostRequirements, Requirement } from '../runs/requirements';
  * The protocols that this version supports. Since the second protocol, tests and queries are jobs. An agent one version
  * older or newer shares at least one protocol with this version.
  */
-export const spoken = { oldest: 1, newest: 2 } as const;
+export const supportedVersions = { oldest: 1, newest: 2 } as const;
 
 /** The path of the agents' endpoints. */
 export const agentPrefix = '/api/agent/v1';
@@ -217,7 +217,7 @@ export const StartAnswer = z.looseObject({
 /** Where a log ends. */
 export const LogAnswer = z.looseObject({ size: z.number() });
 
-/** The name by which the result of a job refers to an upload. */
+/** The name that the result of a job uses for an upload. */
 export const UploadAnswer = z.looseObject({ upload: z.string() });
 
 /** The uploads that a result may refer to. */
@@ -291,6 +291,6 @@ export const KeptAnswer = z.looseObject({ id: z.string() });
 
 /** The newest protocol that both support; undefined if there is none. */
 export function commonProtocol(theirs: { readonly oldest: number; readonly newest: number }): number | undefined {
-  const common = Math.min(theirs.newest, spoken.newest);
-  return common >= Math.max(theirs.oldest, spoken.oldest) ? common : undefined;
+  const common = Math.min(theirs.newest, supportedVersions.newest);
+  return common >= Math.max(theirs.oldest, supportedVersions.oldest) ? common : undefined;
 }

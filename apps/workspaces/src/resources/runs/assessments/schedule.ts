@@ -77,7 +77,7 @@ export async function assessNow(db: Database, actor: Actor, { id }: Workspace): 
       SELECT ${hasResources} AS manages,
              EXISTS (SELECT 1 FROM run r WHERE r.workspace_id = w.id AND r.finished_at IS NULL) AS busy
         FROM workspace w WHERE w.id = ${id}`;
-    if (found?.busy) throw refused('a run or an assessment is under way');
+    if (found?.busy) throw refused('a run or an assessment is in progress');
     if (!found?.manages) throw refused('it manages no resources');
     const parts = await partsOf(tx, workspace);
     if (!parts) throw refused('it has no configuration, or its agent pool is closed to it');

@@ -65,7 +65,7 @@ async function deliver(db: Database, sender: Sender, publicUrl: string, due: Due
   }
   const run = due.run_id === null ? undefined : await factsOf(db, publicUrl, due.run_id);
   const workspace = due.workspace_id === null ? undefined : await workspaceFactsOf(db, publicUrl, due.workspace_id);
-  const told = {
+  const event = {
     configurationId: configuration.id,
     configurationUrl: `${publicUrl}/api/v2/notification-configurations/${configuration.id}`,
     name: configuration.name,
@@ -77,7 +77,7 @@ async function deliver(db: Database, sender: Sender, publicUrl: string, due: Due
     workspace,
     details: due.details ?? undefined,
   };
-  const { successful, code, body, reached = [] } = await sender.send(db, configuration, told, due.mailed_to);
+  const { successful, code, body, reached = [] } = await sender.send(db, configuration, event, due.mailed_to);
   const over = successful || due.attempts >= TRIES;
   // Doubling from half a minute up to four hours, by the database's clock.
   const wait = Math.min(30 * 2 ** (due.attempts - 1), 4 * 3600);

@@ -4,7 +4,7 @@ import { ClosedAddress, outsideCall } from '@keystead/outside';
 import type { Database } from '../../../kernel/database/database';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { takeTrial } from './mail-trials';
-import { genericBody, mailOf, signatureOf, slackBody, type Told, teamsBody } from './messages';
+import { genericBody, mailOf, type NotificationEvent, signatureOf, slackBody, teamsBody } from './messages';
 
 /** The result of one attempt. */
 export interface Attempt {
@@ -44,10 +44,15 @@ export class Sender {
   }
 
   /** One attempt; never throws because of the destination. `reached`: the addresses that received the mail earlier. */
-  async send(db: Database, receiver: Receiver, told: Told, reached: readonly string[] = []): Promise<Attempt> {
+  async send(
+    db: Database,
+    receiver: Receiver,
+    event: NotificationEvent,
+    reached: readonly string[] = [],
+  ): Promise<Attempt> {
     try {
-      if (receiver.destinationType === 'email') return await this.mail(db, receiver, told, reached);
-      return await this.post(receiver, told);
+      if (receiver.destinationType === 'email') return await this.mail(db, receiver, event, reached);
+      return await this.post(receiver, event);
     } catch (error) {
       return { successful: false, code: '', body: reasonOf(error) };
     }
@@ -79,8 +84,8 @@ export class Sender {
     if (!successful) throw invalid('url', `did not verify: ${code === '' ? body : `it answered ${code}`}`);
   }
 
-  private async post({ destinationType, url, token }: Receiver, told: Told): Promise<Attempt> {
-    const json = bodyOf(destinationType, told);
+  private async post({ destinationType, url, token }: Receiver, event: NotificationEvent): Promise<Attempt> {
+    const json = bodyOf(destinationType, event);
     const headers = token ? { 'x-tfe-notification-signature': signatureOf(token, json) } : undefined;
     const { notificationReach: reach } = this.parts;
     const answer = await outsideCall('the address', url ?? '', { method: 'POST', json, headers, reach }, TIMEOUT_MS);
@@ -89,7 +94,12 @@ export class Sender {
     return { successful, code: String(answer.status), body: text.slice(0, KEPT_CHARACTERS) };
   }
 
-  private async mail(db: Database, receiver: Receiver, told: Told, reached: readonly string[]): Promise<Attempt> {
+  private async mail(
+    db: Database,
+    receiver: Receiver,
+    event: NotificationEvent,
+    reached: readonly string[],
+  ): Promise<Attempt> {
     const { mailer } = this.parts;
     if (!mailer) return { successful: false, code: '', body: 'no mail server is set (WORKSPACES_SMTP_URL)' };
     const to = await addressesOf(db, receiver);
@@ -99,7 +109,7 @@ export class Sender {
       return { successful: false, code: '', body: 'no recipient it names is a member at present', waits: true };
     }
     const left = to.filter((address) => !reached.includes(address));
-    const { taken, said: answer, problem } = await mailer.send(left, mailOf(told));
+    const { taken, said: answer, problem } = await mailer.send(left, mailOf(event));
     const successful = problem === undefined;
     return { successful, code: successful ? '250' : '', body: problem ?? answer, reached: taken };
   }
@@ -124,9 +134,9 @@ async function addressesOf(db: Database, receiver: Receiver): Promise<string[]> 
   return [...new Set([...receiver.emailAddresses, ...people.map(({ email }) => email)])];
 }
 
-function bodyOf(destinationType: string, told: Told): unknown {
-  if (destinationType === 'slack') return slackBody(told);
-  return destinationType === 'microsoft-teams' ? teamsBody(told) : genericBody(told);
+function bodyOf(destinationType: string, event: NotificationEvent): unknown {
+  if (destinationType === 'slack') return slackBody(event);
+  return destinationType === 'microsoft-teams' ? teamsBody(event) : genericBody(event);
 }
 
 /** Why there was no answer, without secrets that the address may contain. */

@@ -7,7 +7,7 @@ import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
 import type { Environment } from '../../../kernel/endpoints/environment';
-import { variablesInForce } from '../../workspaces/variable-sets/reaching';
+import { finalVariables } from '../../workspaces/variable-sets/effective-variables';
 import type { Variable } from '../../workspaces/variables/variable';
 import type { Phase } from '../runs/phases';
 import type { RunTarget } from '../runs/policy';
@@ -116,7 +116,7 @@ export async function create(
   await requireNone(db, plan, dataType);
   return env.largeUploads.run(async () => {
     const json = await readJson(db, env, plan);
-    const variables = await variablesInForce(db, plan.workspace.id);
+    const variables = await finalVariables(db, plan.workspace.id);
     const scrubbed = scrubPlan(read(json), new Set(sensitiveNames(variables)));
     const run = await runImport(db, env.keyring, plan.runId, variables);
     const source = bundle(scrubbed, run, new Date(env.now()));

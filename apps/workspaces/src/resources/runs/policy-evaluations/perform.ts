@@ -5,7 +5,7 @@ import { readBlob, readWholeBlob } from '../../../kernel/blobs/blobs';
 import type { Database } from '../../../kernel/database/database';
 import { Claims, inSeconds, keptFor, type Taken } from '../../connections/git-hosts/claims';
 import { Turns } from '../../connections/git-hosts/turns';
-import { type Candidate, openValue } from '../../workspaces/variable-sets/reaching';
+import { type Candidate, openValue } from '../../workspaces/variable-sets/effective-variables';
 import type { JudgingPolicy, PolicyOutcome, SetVerdict } from '../runs/stages/policies';
 import { takeVerdicts } from '../runs/stages/settle';
 import { lockRunIfThere } from '../runs/transition';

@@ -206,7 +206,7 @@ const streamOfRun = ofRun.raw('GET')('/runs/:run_id/stream', {
 
 const listAnswers = streamAnswers(
   '`ready`: later changes are sent from now on. `run`: something happened to a run, with `run-id`, `workspace-id`, `status` and ' +
-    '`action`. `reset`: what happened after `Last-Event-ID` is not known any more. An event may come twice.',
+    '`action`. `reset`: the events after `Last-Event-ID` are no longer known. An event may be sent twice.',
 );
 
 const streamOfWorkspace = ofWorkspace.raw('GET')('/workspaces/:workspace_id/runs/stream', {

@@ -39,7 +39,7 @@ export interface Run extends Omit<Row, 'variables' | 'moduleVersions'> {
   /** The tokens that its plan and its apply received from the secrets service, by their accessors. */
   readonly secretsLogins: readonly SecretsLogin[];
   readonly variables: readonly RunVariable[];
-  /** Runs of the organization that are ahead of it, or under way. */
+  /** Runs of the organization that are ahead of it, or in progress. */
   readonly position: number;
   /** When it was read, by the database's clock. */
   readonly readAt: Date;

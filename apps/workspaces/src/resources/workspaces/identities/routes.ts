@@ -4,11 +4,11 @@ import { z } from 'zod';
 import type { Database } from '../../../kernel/database/database';
 import { type Call, endpoints, type Resource, serializerOf } from '../../../kernel/endpoints/endpoint';
 import { claimsOf, workspaceIdentity } from '../../installation/identity-tokens/identity-token';
-import { candidates, openValue } from '../variable-sets/reaching';
+import { candidates, openValue } from '../variable-sets/effective-variables';
 import { workspacePolicy } from '../workspaces/policy';
 import type { Workspace } from '../workspaces/workspace';
 import * as workspaces from '../workspaces/workspace';
-import { declaredIdentities, identityKinds } from './declared';
+import { declaredIdentities, identityKinds } from './declared-identities';
 
 const phases = ['plan', 'apply'] as const;
 

@@ -8,7 +8,7 @@ export interface Project extends JudgedProject {
   readonly autoDestroyActivityDuration: string | null;
   /** Null: the setting of the organization. */
   readonly allowForceDeleteWorkspaces: boolean | null;
-  /** The role with which runs of its workspaces get credentials; null: none. */
+  /** The role that runs of its workspaces get credentials with; null: none. */
   readonly secretsRole: string | null;
   readonly secretsNamespace: string | null;
   readonly executionMode: string | null;

@@ -11,7 +11,7 @@ import { listProjects } from './reads';
 import { CreateProject, UpdateProject, Workspaces } from './schema';
 import { projectSerializer } from './serializer';
 import * as projects from './service';
-import { taggedFilters, taggedParameters } from './tagged';
+import { taggedFilters, taggedParameters } from './tag-filters';
 
 const inOrganization = endpoints(organizationPolicy, projectSerializer, {
   visible: (access, organization) => access.canTraverse(organization.organizationId),

@@ -12,8 +12,8 @@ import type { Variable } from '../variables/variable';
 import { workspacePolicy } from '../workspaces/policy';
 import * as workspaces from '../workspaces/workspace';
 import { effectiveVariableSerializer } from './effective-serializer';
+import { effectiveVariables, finalVariables, variablesWithOverrides } from './effective-variables';
 import { variableSetPolicy } from './policy';
-import { effectiveVariables, variablesInForce, variablesStanding } from './reaching';
 import { reaches, searchVariables } from './reads';
 import * as sets from './service';
 import type { VariableSet } from './variable-set';
@@ -55,7 +55,7 @@ const inForce = ofWorkspace.list('/workspaces/:workspace_id/all-vars', {
   paging: 'none',
   requires: 'can-read-variable',
   load: ({ db, params }) => workspaces.find(db, params.workspace_id),
-  run: async ({ db, target }) => ({ items: await variablesInForce(db, target.id) }),
+  run: async ({ db, target }) => ({ items: await finalVariables(db, target.id) }),
 });
 const effective = endpoints(workspacePolicy, effectiveVariableSerializer, {
   visible: workspacePolicy['can-read-settings'],
@@ -80,7 +80,7 @@ const standing = ofWorkspace.list(standingPath, {
   paging: 'none',
   requires: 'can-read-variable',
   load: ({ db, params }) => loadReached(db, params.workspace_id, params.varset_id),
-  run: async ({ db, target, params }) => ({ items: await variablesStanding(db, target, params.varset_id) }),
+  run: async ({ db, target, params }) => ({ items: await variablesWithOverrides(db, target, params.varset_id) }),
 });
 const oneStanding = ofWorkspace.get(`${standingPath}/:variable_id`, {
   summary:
@@ -88,7 +88,7 @@ const oneStanding = ofWorkspace.get(`${standingPath}/:variable_id`, {
   requires: 'can-read-variable',
   load: async ({ db, params }) => {
     const workspace = await loadReached(db, params.workspace_id, params.varset_id);
-    const all = workspace && (await variablesStanding(db, workspace, params.varset_id));
+    const all = workspace && (await variablesWithOverrides(db, workspace, params.varset_id));
     const variable = all?.find(({ id }) => id === params.variable_id);
     return workspace && variable && { ...workspace, variable };
   },

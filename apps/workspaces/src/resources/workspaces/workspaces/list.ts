@@ -4,7 +4,7 @@ import type { Access } from '../../../kernel/access/access';
 import { visibleWorkspaces } from '../../../kernel/access/visible';
 import type { Database } from '../../../kernel/database/database';
 import { containing, literally } from '../../../kernel/database/like';
-import { taggedFilters, taggedParameters, workspaceHasBinding } from '../projects/tagged';
+import { taggedFilters, taggedParameters, workspaceHasBinding } from '../projects/tag-filters';
 import {
   countAll,
   findGrantedPage,

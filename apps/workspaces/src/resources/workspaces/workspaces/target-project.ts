@@ -39,7 +39,7 @@ interface DefaultRow extends KeyedRow {
   execution_mode: ExecutionMode | null;
 }
 
-/** The data from which a new workspace is created; all of it can be read before the caller is authenticated. */
+/** The data to create a new workspace from; all of it can be read before the caller is authenticated. */
 export interface WorkspaceBase {
   readonly organizationId: string;
   readonly epoch: string | undefined;

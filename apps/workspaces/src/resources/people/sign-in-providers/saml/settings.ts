@@ -5,7 +5,7 @@ import { type Actor, recordChange } from '../../../../kernel/audit/audit';
 import type { Database } from '../../../../kernel/database/database';
 import type { Environment, SiteSettings } from '../../../../kernel/endpoints/environment';
 import { updateSettings } from '../../../installation/settings/service';
-import { endSessionsOf } from '../../sessions/ended';
+import { endSessionsOf } from '../../sessions/provider-sessions';
 import { type SamlSettings, samlAttributes } from './attributes';
 import type { SamlInput } from './schema';
 

@@ -20,8 +20,8 @@ import {
 import { applyingStatuses } from '../statuses';
 import { lockRunIfThere, movePhase, moveRun } from '../transition';
 import { settleAbandoned } from './abandoned';
-import { isClosed, isHeld } from './held';
 import type { ClaimingWorker, Heartbeat, JobHolder, RunJob } from './job';
+import { isClosed, isHeld } from './job-holder';
 import { describeToolJob, isToolJob, startToolJob, takeToolJob } from './tool-jobs';
 
 const BATCH = 20;
@@ -228,14 +228,14 @@ export async function claimJob(db: Database, keyring: Keyring, by: ClaimingWorke
   return { ...job, attempt: taken.attempt };
 }
 
-/** True while this worker holds a job in this attempt. With `begun`: only if its tool was started. */
+/** True while this worker holds a job in this attempt. With `started`: only if its tool was started. */
 export async function isMine(
   { prisma }: Database,
   { id, attempt }: Pick<RunJob, 'id' | 'attempt'>,
   workerId: string,
-  begun = false,
+  started = false,
 ): Promise<boolean> {
-  const ownJob = isHeld({ workerId, attempt }, begun ? "'started'" : undefined);
+  const ownJob = isHeld({ workerId, attempt }, started ? "'started'" : undefined);
   return (await prisma.$queryRaw<unknown[]>`SELECT 1 FROM run_job j WHERE j.id = ${id} AND ${ownJob}`).length > 0;
 }
 

@@ -3,7 +3,7 @@ import { type OutsideResponse, outsideCall } from '@keystead/outside';
 import type { Database } from '../../../../kernel/database/database';
 import { newId } from '../../../../kernel/database/ids';
 import { claimsOf, identityToken, workspaceIdentity } from '../../../installation/identity-tokens/identity-token';
-import { declaredIdentities } from '../../../workspaces/identities/declared';
+import { declaredIdentities } from '../../../workspaces/identities/declared-identities';
 import { isMine } from './claims';
 import { isOfFork, jobInputs } from './inputs';
 import type { JobIdentities, JobLogin, KeptToken, LoginParts, RunJob, SecretsService } from './job';

@@ -3,7 +3,7 @@ import { Prisma } from '../../../../generated/prisma/client';
 import { runToken } from '../../../../kernel/access/run-tokens';
 import { readBlob } from '../../../../kernel/blobs/blobs';
 import type { Database } from '../../../../kernel/database/database';
-import { type Candidate, candidates, openValue } from '../../../workspaces/variable-sets/reaching';
+import { type Candidate, candidates, openValue } from '../../../workspaces/variable-sets/effective-variables';
 import type { JobInputs, JobVariable, RegistryLogin, RunJob } from './job';
 
 /** The rank of the run's own values among the ranks below. Only priority sets override them. */

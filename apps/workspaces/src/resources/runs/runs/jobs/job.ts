@@ -70,8 +70,7 @@ export interface JobVariable {
 }
 
 /**
- * Where the tool finds modules and providers of the organization, and a token that reads them while the job is under
- * way.
+ * Where the tool finds modules and providers of the organization, and a token that reads them while the job is running.
  */
 export interface RegistryLogin {
   readonly host: string;

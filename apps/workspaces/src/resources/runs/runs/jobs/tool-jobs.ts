@@ -16,8 +16,8 @@ import {
   type ToolRunSettings,
 } from '../tool-runs/tool-run';
 import { movePhase } from '../transition';
-import { isHeld } from './held';
 import type { ClaimingWorker, JobHolder, RunJob, ToolRunResult } from './job';
+import { isHeld } from './job-holder';
 import { appendToPhase, readRange } from './logs';
 
 /** The protocol since which agents know these jobs. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Prisma } from '../../../../generated/prisma/client';
 import type { Database } from '../../../../kernel/database/database';
 import { newId } from '../../../../kernel/database/ids';
-import { workspaceHasBinding } from '../../../workspaces/projects/tagged';
+import { workspaceHasBinding } from '../../../workspaces/projects/tag-filters';
 import { stampNow } from '../transition';
 
 /** The languages of policies. Sentinel policies are stored but not run. */

@@ -80,7 +80,7 @@ export class StateReader {
   private serial: { from: number; to: number } | undefined;
   private serialFrom = 0;
 
-  /** Reads the next piece. Throws NoState if the bytes cannot be a state any more. */
+  /** Reads the next piece. Throws NoState once the bytes cannot be a state. */
   write(piece: Uint8Array): void {
     translated(() => this.scanner.write(piece));
   }

@@ -105,7 +105,7 @@ export async function effectiveVariables(
  * The variables of a set as they apply to a workspace, each with the variable that overrides it and those that it
  * overrides.
  */
-export async function variablesStanding(
+export async function variablesWithOverrides(
   db: Database,
   workspace: { readonly id: string; readonly organizationId: string },
   variableSetId: string,
@@ -121,7 +121,7 @@ export async function variablesStanding(
 }
 
 /** The effective variables of a workspace, its own and those of sets: one for each key and category, by key. */
-export async function variablesInForce(db: Database, workspaceId: string): Promise<Variable[]> {
+export async function finalVariables(db: Database, workspaceId: string): Promise<Variable[]> {
   const counting = new Map<string, string>();
   for (const { id, key, category } of await candidates(db, workspaceId)) counting.set(`${category} ${key}`, id);
   const found = await findMany(db, [...counting.values()]);
