@@ -102,11 +102,11 @@ describe('login -method=oidc', () => {
     expect([code, printed.length > 20]).toEqual([0, true]);
   });
 
-  it('says which address is to be allowed, and which fields there are', async () => {
+  it('says which address must be allowed, and which fields there are', async () => {
     const wrong = await login(['port=0', 'callbackhost=elsewhere.example'], async () => {});
     expect([wrong.code, wrong.said]).toEqual([
       2,
-      expect.stringMatching(/ask for http:\/\/elsewhere.example:\d+\/oidc\/callback to be allowed/),
+      expect.stringMatching(/ask an administrator to allow http:\/\/elsewhere.example:\d+\/oidc\/callback/),
     ]);
     expect((await login(['prot=1'], async () => {})).said).toContain('prot is not a field of this login');
   });

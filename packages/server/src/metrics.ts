@@ -88,7 +88,8 @@ function histogram(name: string, label: string, { buckets, count, sum }: Series)
   return values;
 }
 
-// prom-client's own counters hash an object of labels at every observation, which costs more than the whole log line.
+// Not prom-client's own counters: they hash an object of labels at every observation, which costs more than logging the
+// request.
 function register(registry: Registry, name: string, help: string, type: string, values: () => Value[]): void {
   const metric = {
     name,

@@ -173,7 +173,7 @@ async function restoreWith(
   }
 }
 
-/** Fills the tables from a backup; they have the schema of its time. */
+/** Fills the tables from a backup, using the schema from the time of the backup. */
 async function load(
   client: pg.ClientBase,
   file: string,

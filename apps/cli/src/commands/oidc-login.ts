@@ -21,7 +21,7 @@ const oidcFields = [
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** How long a person may take at the provider. */
+/** The time that a user has to sign in at the provider. */
 const patienceMs = 5 * 60_000;
 const mostFormBytes = 64 * 1024;
 
@@ -42,7 +42,7 @@ export async function signInAtProvider(context: Context, mount: string, fields: 
     const { auth_url: url, state, user_code, poll_interval } = begun.body?.data ?? {};
     if (typeof url !== 'string' || !/^https?:\/\//.test(url)) {
       const why = begun.body?.warnings?.[0] ?? 'the service returned no address';
-      throw new Problem(`${why}: ask for ${redirect_uri} to be allowed`, exitCodes.refused);
+      throw new Problem(`${why}: ask an administrator to allow ${redirect_uri}`, exitCodes.refused);
     }
     lead(context, url, fields.skip_browser);
     if (typeof user_code === 'string' && user_code !== '') context.output.note(`There, enter the code ${user_code}`);
@@ -118,7 +118,7 @@ class Listener {
       server.once('error', reject);
       server.listen(Number(port), listenaddress, resolve);
     }).catch((error) => {
-      throw new Problem(`cannot listen on ${listenaddress}:${port} (${error.code}): give another with port=…`);
+      throw new Problem(`cannot listen on ${listenaddress}:${port} (${error.code}): choose another port with port=…`);
     });
     const { callbackport = String((server.address() as AddressInfo).port), callbackmethod = 'http' } = fields;
     return new Listener(server, `${callbackmethod}://${callbackhost}:${callbackport}/oidc/callback`);
@@ -183,4 +183,4 @@ function show(response: ServerResponse, status: number, text: string): void {
   response.end(`${text}\n`);
 }
 
-const tooLate = (): Problem => new Problem('no one signed in within five minutes: begin again', exitCodes.refused);
+const tooLate = (): Problem => new Problem('no one signed in within five minutes: try again', exitCodes.refused);

@@ -82,7 +82,7 @@ export const rekeyCommands: readonly CommandSpec[] = [
       const { body } = await client.post(`${RECOVERY}/check`, { key });
       output.show(body, {
         'still valid': body?.valid,
-        'key shares': `${String(body?.n)}, ${String(body?.t)} act together`,
+        'key shares': `${String(body?.n)}, threshold ${String(body?.t)}`,
       });
       if (!body?.valid) exitWith(WRONG_SHARE);
     },

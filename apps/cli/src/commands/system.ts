@@ -77,7 +77,9 @@ export const systemCommands: readonly CommandSpec[] = [
         ...Object.fromEntries(shares.map((share, index) => [`${name} ${index + 1}`, share])),
         'root token': body?.root_token,
       });
-      output.note(`Shown only once. Give the ${name}s to different people; ${options.threshold} act together.`);
+      output.note(
+        `Shown only once. Give the ${name}s to different people; any ${options.threshold} of them are required together.`,
+      );
     },
   },
   {
@@ -166,7 +168,7 @@ function statusFields(status: ResponseBody): Record<string, unknown> {
     sealed: status.sealed,
     ...progress,
     'seal type': status.type,
-    'key shares': `${String(status.n)}, ${String(status.t)} act together`,
+    'key shares': `${String(status.n)}, threshold ${String(status.t)}`,
     storage: status.storage_type,
     version: status.version,
   };

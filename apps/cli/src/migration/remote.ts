@@ -203,7 +203,7 @@ export class Remote {
     return new Problem(message, exitCodes.unreachable);
   }
 
-  /** Names the host that was called: links may lead to another one than the service's address. */
+  /** Names the host that was called: links may lead to a host other than the service's. */
   private silence(target: URL, error: Error): Problem {
     const link = `${target.host}, the host of a link from ${this.name} (WORKSPACES_PUBLIC_URL),`;
     const host = this.isOurs(target) ? this.name : link;

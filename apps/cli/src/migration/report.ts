@@ -30,7 +30,7 @@ export class Report {
     this.print(`by hand: ${sentence}`);
   }
 
-  /** Something that was not copied; another run may do it. */
+  /** Something that was not copied; another run may copy it. */
   fail(sentence: string): void {
     this.failedCount += 1;
     if (this.failed.length < KEPT) this.failed.push(sentence);

@@ -45,7 +45,7 @@ interface Place {
   /** The paths below that force a replacement, joined by dots, and the path of this value. */
   readonly replaced?: ReadonlySet<string>;
   readonly path?: string;
-  /** The whole value around is created or destroyed, so ` -> null` appears once, at its end. */
+  /** The enclosing value is created or destroyed as a whole, so ` -> null` appears once, at its end. */
   readonly whole?: boolean;
 }
 
@@ -133,7 +133,7 @@ function render(change: Change, place: Place): Rendered {
   return of([...ended(from, ` -> ${first}`), ...rest]);
 }
 
-/** A value that is new, gone or unchanged as a whole. */
+/** A value that is added, removed or unchanged as a whole. */
 function renderWhole(
   value: unknown,
   sensitive: unknown,
@@ -217,7 +217,7 @@ const byPosition = (before: readonly unknown[], after: readonly unknown[]): (rea
     index < after.length ? index : undefined,
   ]);
 
-/** Elements that only one side has, next to each other, are the two sides of one change if they are objects. */
+/** Adjacent elements that exist on only one side are shown as one change if they are objects. */
 function paired(pairs: (readonly [number?, number?])[], isPair: (one: number, other: number) => boolean) {
   const found: (readonly [number?, number?])[] = [];
   const waiting: number[] = [];
@@ -248,7 +248,7 @@ const elementTypeOf = (type: Type | undefined, key: string | number): Type | und
 function listLines(change: Change, place: Place, all = false): string[] {
   const [before, after] = [listOf(change.before), listOf(change.after)];
   const name = Array.isArray(place.type) ? place.type[0] : place.type;
-  // The value of an attribute of any type is a tuple: its elements have places.
+  // The value of an attribute of any type is a tuple: its elements are compared by position.
   const hasPlaces = name === 'tuple' || name === 'dynamic';
   const pairs =
     hasPlaces || holdsUnknown(change.after_unknown)

@@ -8,7 +8,7 @@ import type { IdentityTokens } from '../sdk/identity-tokens';
 import type { IssuerAddress } from '../system/identity/plugin-issuer';
 import { pluginKeys } from '../system/identity/plugin-keys';
 
-/** The issuer of a namespace's identity tokens: below the public address of the service. */
+/** The issuer of a namespace's identity tokens: a URL under the public address of the service. */
 export function issuerBelow(publicUrl: string | undefined): IssuerAddress {
   return (namespacePath) => publicUrl && `${publicUrl}/v1/${namespacePath}identity/oidc/plugins`;
 }

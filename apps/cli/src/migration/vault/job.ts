@@ -47,7 +47,7 @@ export async function attempt<T>({ report }: VaultImport, work: () => Promise<T>
   }
 }
 
-/** The names below a source path; refused lists are reported. */
+/** The names below a source path. Lists that the source refuses are reported. */
 export async function* namesThere(place: NamespacePair, path: string): AsyncGenerator<string> {
   const names = place.from.names(path);
   for (;;) {

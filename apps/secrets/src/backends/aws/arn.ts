@@ -13,7 +13,7 @@ const pattern = /^arn:(aws[a-z-]*):(iam|sts)::(\d{12}):(.+)$/;
 const namePattern = /^[\w+=,.@-]{1,128}$/;
 
 /**
- * The user or role in an ARN, also if the ARN is a session with an assumed role. Throws `invalid` for all other ARNs:
+ * The user or role in an ARN, including the ARN of a session with an assumed role. Throws `invalid` for all other ARNs:
  * an account’s root, federated users, services.
  */
 export function principalOf(arn: string): Principal {

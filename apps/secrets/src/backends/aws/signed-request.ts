@@ -164,7 +164,7 @@ function signedOf(given: ReadonlyMap<string, string>, config: AwsClient): Map<st
     if (value === undefined && name !== 'host') refuse(`iam_request_headers: ${name} is signed but missing`);
     if (value !== undefined) headers.set(name, value);
   }
-  // For temporary credentials and older signers, which leave it unsigned.
+  // For temporary credentials, and for older signers, which leave the header unsigned.
   for (const name of ['x-amz-date', 'x-amz-security-token']) {
     const value = given.get(name);
     if (value !== undefined) headers.set(name, value);

@@ -20,8 +20,8 @@ export class ListSource {
   }
 
   /**
-   * The list at an address, signed by a certificate that a role trusts. Throws `invalid` for an invalid address,
-   * `upstream` for anything but such a list.
+   * The CRL at an address, signed by a certificate that a role trusts. Throws `invalid` for an invalid address,
+   * `upstream` for anything other than a CRL.
    */
   async fetch(url: string, storage: Storage, nowMs: number): Promise<RevocationList> {
     if (!isServer(url)) throw new Refusal('invalid', 'invalid CRL url: it must be an address of http or https');

@@ -37,7 +37,7 @@ export function isStrongKey({ asymmetricKeyType: type, asymmetricKeyDetails: det
   return type === 'ed25519' || type === 'ed448';
 }
 
-/** Something signed, as lists and answers about revoked certificates are. */
+/** A signed object: a CRL or an OCSP response. */
 export interface Signed {
   readonly content: Buffer;
   readonly algorithm: string;

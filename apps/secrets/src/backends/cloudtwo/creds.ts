@@ -87,7 +87,7 @@ async function user(cloud: CloudTwo, call: CredsCall, role: CloudTwoRole) {
   warnOfIdle(call, 'iam_user', ['ttl', 'role_arn', 'role_session_name', 'mfa_code']);
   const config = await rootInForce(storage);
   const { iam, check } = cloud.of(connection(config));
-  // Check first, so that no intent is recorded for nothing.
+  // Check first, to avoid recording an unnecessary intent.
   check();
   const times = await leaseTimes(storage);
   const name = userName(

@@ -14,7 +14,7 @@ export interface NeededRight {
 export interface NeedsContext {
   readonly partition: string;
   readonly account: string;
-  /** A name as the engine would give it. */
+  /** A name that the engine could generate. */
   readonly userName: string;
   /** The user of the root key; undefined if it belongs to no user. */
   readonly ownUser: string | undefined;

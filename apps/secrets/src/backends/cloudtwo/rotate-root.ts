@@ -175,7 +175,7 @@ async function works(cloud: CloudTwo, config: Root, key: KeyPair, forMs: number)
       return true;
     } catch (error) {
       if (performance.now() >= until) return false;
-      // If the provider refuses for another reason than an unknown key, it knows the key.
+      // If the provider refuses for a reason other than an unknown key, it knows the key.
       if (codeOf(error) === 'AccessDenied') return true;
       await new Promise((resolve) => setTimeout(resolve, tryEveryMs));
     }

@@ -25,8 +25,8 @@ export function normalise(text: string): string {
 }
 
 /**
- * A name by the configured template. The token service gets neither display name nor role. Throws `cap-exceeded` (500)
- * if it is longer than the provider accepts. Spec: Errors (Generated cloud-provider username exceeds its cap).
+ * A name from the configured template. The token service gets neither display name nor role. Throws `cap-exceeded`
+ * (500) if it is longer than the provider accepts. Spec: Errors (Generated cloud-provider username exceeds its cap).
  */
 export function userName(
   template: string,

@@ -80,7 +80,7 @@ export const callbackPath = (provider: OidcProvider) =>
         if (code.length > longestCode) return sorry(`The code is longer than ${longestCode} characters.`);
         const byForm = { code, proof: randomBase62(32) };
         const pending = await decide(storage, state, nowMs, (one) =>
-          // The first code that comes is the only one.
+          // Only the first code is accepted.
           one.byForm || one.taken ? { next: one, result: undefined } : { next: { ...one, byForm }, result: one },
         );
         if (!pending) return sorry('Expired or missing OAuth state.');

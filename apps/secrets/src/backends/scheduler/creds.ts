@@ -36,7 +36,7 @@ export const credsPath = (scheduler: Scheduler) =>
         const name = tokenName(params.name, caller.displayName, nowMs, limit);
         const times = await leaseTimes(storage);
         const client = scheduler.client(access);
-        // Check first, so that no intent is recorded for nothing.
+        // Check first, to avoid recording an unnecessary intent.
         client.checkCircuit();
         const token = await withIntent(storage, { kind: 'token', undo: { name } }, () =>
           client.createToken({ name, type: role.type, policies: role.policies, global: role.global }).catch((error) => {

@@ -155,7 +155,10 @@ export class Attempts {
     );
   }
 
-  /** Uncounts a guess that was neither right nor wrong, for example a correct factor next to a wrong factor. */
+  /**
+   * Removes a guess that was neither right nor wrong from the count, for example a correct factor next to a wrong
+   * factor.
+   */
   async giveBack({ key, locksUntilMs }: TakenAttempt): Promise<void> {
     await this.storage.database.query(GIVE_BACK, [key, locksUntilMs]);
   }

@@ -15,7 +15,7 @@ const triedEveryMs = 250;
 export class DeviceSet {
   /** Lines that devices failed to write, since the start. */
   failures = 0;
-  /** Whether some device shows accessors of tokens. */
+  /** Whether any device writes the accessors of tokens in the clear. */
   showsAccessors = false;
   /** Lines that no device wrote, since the last written line. */
   private refused = 0;

@@ -40,7 +40,7 @@ interface StoredAny {
   readonly showsAccessors: boolean;
 }
 
-/** One whose lines go to a receiver. */
+/** An enabled device whose lines go to a receiver. */
 export interface StoredReceiver extends StoredAny {
   readonly receiver: AuditReceiver;
 }

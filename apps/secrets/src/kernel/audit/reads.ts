@@ -153,7 +153,7 @@ export class ReadTrail {
     if (noted.size === 0) return;
     this.waiting = new Map();
     this.waitingLength = 0;
-    // In one order, so that nodes do not wait for each other's rows in a circle.
+    // In a fixed order, so that nodes cannot deadlock on each other's rows.
     const left = [...noted].sort(([, a], [, b]) => a.id.compare(b.id));
     try {
       while (left.length > 0) {

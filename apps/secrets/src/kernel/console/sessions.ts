@@ -149,7 +149,7 @@ export class ConsoleSessions {
     });
     for (const { hash, tokenHash } of due) {
       const record = await tokens.findByHash(Buffer.from(tokenHash));
-      // First the token, because a crash in between then leaves a session, which is tidied later.
+      // Ends the token first: a crash in between leaves only a session, which is removed later.
       if (record) await leases.endToken(record);
       await prisma.consoleSession.deleteMany({ where: { hash } });
     }

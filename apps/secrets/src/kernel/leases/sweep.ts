@@ -65,7 +65,7 @@ export class LeaseSweep {
     this.paces.clear();
   }
 
-  /** Looks for mounts with due leases and starts on them. */
+  /** Finds mounts with due leases and starts to revoke them. */
   async run(): Promise<undefined> {
     await this.freeClaims();
     const { rows } = await this.storage.database.query<{ mount_id: string }>(DUE_MOUNTS, [this.storage.clock.now()]);

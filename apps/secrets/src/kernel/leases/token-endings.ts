@@ -164,7 +164,7 @@ interface PrivateEntry {
   readonly path: string;
 }
 
-/** A few are named individually; for many, the whole cache is dropped. */
+/** A few tokens are named individually; for many, the whole cache is dropped. */
 const NAMED = 300;
 function privateNotices(entries: readonly PrivateEntry[]): Notice[] {
   if (entries.length > NAMED)

@@ -2,7 +2,7 @@ import type { BackgroundCall } from '../../sdk/call';
 import type { Lifetime, LifetimeTerms } from '../../sdk/lifetime';
 import type { LiveMount } from '../mounts/mount';
 
-/** A secret with an end, decrypted. Times are epoch milliseconds, durations whole seconds. */
+/** The record of a lease, decrypted. Times are epoch milliseconds, durations whole seconds. */
 export interface LeaseRecord {
   readonly hash: Buffer;
   /** The whole id, as clients see it. */

@@ -31,7 +31,7 @@ export interface MfaMethod extends MethodConfig {
   readonly type: 'totp';
 }
 
-/** Which logins need which methods; one method of an enforcement is enough, every enforcement must be met. */
+/** Which logins require which methods. Each enforcement must be met, by any one of its methods. */
 export interface Enforcement {
   readonly id: string;
   readonly namespaceId: string;

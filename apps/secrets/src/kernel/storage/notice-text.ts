@@ -35,7 +35,7 @@ export const beatPayload = (node: string, askedMs: number): string => `${node} b
 export const noticesPayload = (node: string, lines: string): string => `${node} notices\n${lines}`;
 export const seePayload = (node: string, change: string): string => `${node} see ${change}`;
 
-/** Reads a payload; undefined for other messages than ours. */
+/** Reads a payload; undefined for messages of other senders. */
 export function parsePayload(payload: string): Message | undefined {
   const node = payload.slice(0, 36);
   const rest = payload.slice(37);

@@ -1,7 +1,7 @@
 import type { Statement } from './database';
 
 // Writes of one batch share a statement per table; arrays are unnested side by side. Rows are ordered by key, so that
-// two batches never wait for each other in a circle.
+// two batches never deadlock.
 
 /** Locks tokens that must stay valid until the commit. Tokens that are being revoked are not returned. */
 export const LOCK_TOKENS: Statement = {

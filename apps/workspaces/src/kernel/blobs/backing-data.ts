@@ -18,7 +18,7 @@ export const backingDataActions = [
 ] as const;
 export type BackingDataAction = (typeof backingDataActions)[number];
 
-/** Something that has stored content: a state version, or a configuration. */
+/** An object with stored content: a state version or a configuration. */
 export interface Backed {
   readonly type: 'state-versions' | 'configuration-versions' | 'plans' | 'applies' | 'assessment-results';
   readonly id: string;

@@ -168,7 +168,7 @@ export interface LargeBody {
   readonly instead: string;
 }
 
-/** Something that an endpoint discloses, which the audit trail records. */
+/** A disclosure by an endpoint, which the audit trail records. */
 export interface Disclosure<Result> {
   /** The action of the event: `state-version.download`. */
   readonly action: string;

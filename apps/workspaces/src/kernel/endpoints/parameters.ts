@@ -16,7 +16,10 @@ const anyNumber = (name: string): RegExp =>
       .replace(/\\\[(field|operator)\\\]/g, '\\[[a-z_-]+\\]')}$`,
   );
 
-/** Parameter families that JSON:API reserves; a name with any other letter is the client's own, and harmless. */
+/**
+ * Parameter families that JSON:API reserves. JSON:API leaves all other names to the implementation, so unknown ones are
+ * harmless.
+ */
 const meansSomething = /^[a-z]+(\[|$)/;
 
 /**

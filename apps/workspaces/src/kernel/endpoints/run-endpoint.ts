@@ -52,7 +52,7 @@ export interface Request {
   readonly settings: SiteSettings;
   /** The parsed JSON body; undefined when it was empty. */
   readonly body: unknown;
-  /** The body as a stream, for endpoints that want it so. */
+  /** The body as a stream, for endpoints that request it. */
   readonly stream: AsyncIterable<Uint8Array> | undefined;
   /** Filled while parsing: the position of each part in the sent body, for error pointers. */
   pointers?: ReadonlyMap<string, string>;

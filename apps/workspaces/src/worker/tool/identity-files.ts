@@ -6,7 +6,7 @@ import {
   identityKinds,
 } from '../../resources/workspaces/identities/declared-identities';
 
-/** An identity with its token: an identity token, or the token of a login with one. */
+/** An identity with its token: either an identity token, or the token from a login with an identity token. */
 export interface GivenIdentity extends DeclaredIdentity {
   readonly token: string;
 }

@@ -20,7 +20,7 @@ export async function findAssignment(storage: Storage, name: string) {
   return name === allowAll ? { entity_ids: ['*'], group_ids: ['*'] } : assignments.find(storage, name);
 }
 
-/** Whether an entity may sign in to an application: it, one of its groups, or an entity that was merged into it. */
+/** Whether an assignment of the client names the entity, one of its groups, or an entity that was merged into it. */
 export async function isAssigned(
   { entities }: Identity,
   storage: Storage,

@@ -56,7 +56,7 @@ export class Authority {
     return this.holder(await this.parts.tokens.findByHash(Buffer.from(hash, 'hex')));
   }
 
-  /** The rights of a token without an entity that has only these policies. */
+  /** The rights of a hypothetical token that has only these policies and no entity. */
   ofPolicies(namespaceId: string, policies: readonly string[]): Promise<TokenAuthority> {
     return holderOf(this.parts, { accessor: '', namespaceId, policies, boundCidrs: [] });
   }

@@ -44,7 +44,7 @@ interface Artifact {
 const readsAll = (access: Access, { organizationId }: { readonly organizationId: string }): boolean =>
   access.can(organizationId, 'read-workspaces');
 
-/** What a list of usages has besides its path and target. */
+/** The properties of a list of usages, besides its path and target. */
 export const usageList = {
   visible: readsAll,
   query: {

@@ -11,7 +11,7 @@ import { beginDryRun } from '../../runs/runs/stages/policies';
 
 /** The most running dry runs of an organization. */
 const mostRunning = 3;
-/** The most finished dry runs of an organization; older ones are deleted. */
+/** The maximum number of finished dry runs of an organization; older ones are deleted. */
 const mostKept = 20;
 /** The maximum number of runs that a dry run evaluates, and the default number. */
 export const mostRuns = 1000;

@@ -21,7 +21,7 @@ export interface GivenRequest extends HostRequest {
   readonly id: string;
 }
 
-/** A host's answer as an agent hands it in. */
+/** The response of a host, as an agent sends it. */
 export interface HostAnswer {
   readonly status: number;
   readonly retryAfterSeconds: number;

@@ -30,8 +30,8 @@ export interface AppInstallation extends Omit<GithubAppInstallation, 'goneAt'> {
 const lookSeconds = 600;
 const longestPauseSeconds = 3600;
 /**
- * How many tokens are requested for new installations at a time. The other installations wait until it was the turn of
- * other apps.
+ * How many tokens are requested for new installations at a time. The other installations wait until other apps have had
+ * their turn.
  */
 const mostMade = 20;
 const nextSeconds = 5;

@@ -50,14 +50,14 @@ export async function succeed(db: Database, attempt: Attempt): Promise<void> {
 }
 
 /**
- * The proof was neither correct nor wrong: uncounts the attempt. Attempts that others have started since then are still
- * counted.
+ * The proof was neither correct nor wrong: no longer counts the attempt. Attempts that others have started since then
+ * are still counted.
  */
 export async function giveBack(db: Database, attempt: Attempt): Promise<void> {
   await forget(db, attempt, 1);
 }
 
-/** Runs the check of a counted attempt. A check that could not be made was no attempt. */
+/** Runs the check of a counted attempt. If the check fails to run, the attempt is not counted. */
 export async function checked(db: Database, attempt: Attempt, isRight: () => Promise<boolean>): Promise<boolean> {
   try {
     return await isRight();

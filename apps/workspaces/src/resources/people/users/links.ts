@@ -14,7 +14,7 @@ export interface OneTimeLink {
   readonly kind: LinkKind;
   readonly userId: string;
   readonly membershipId: string | null;
-  /** The inviter; null for links of earlier versions. */
+  /** The inviter; null for links that earlier versions created. */
   readonly createdByType: string | null;
   readonly createdById: string | null;
   readonly expiresAt: Date;

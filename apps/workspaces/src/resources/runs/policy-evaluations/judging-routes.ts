@@ -74,7 +74,7 @@ interface JudgingRequest {
   readonly request: { readonly headers: NodeJS.Dict<string | string[]> };
 }
 
-/** The agent's evaluation, if it was the last one to get it. Throws `transition`. */
+/** The evaluation, if this agent was the last to claim it. Otherwise throws `transition`. */
 async function requireTaken({ db, env, params, request }: JudgingRequest): Promise<TakenEvaluation> {
   const { agent_id, policy_evaluation_id: id } = params;
   const { attempt } = requireLease(env.keyring, agent_id, id, request.headers, 'agent-evaluation');

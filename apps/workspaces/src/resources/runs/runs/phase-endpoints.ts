@@ -57,8 +57,8 @@ const DEFAULT_WINDOW = 65_536;
 const patienceMs = 5000;
 
 /**
- * Waits briefly for more of a log, because the client would ask again half a second later. Undefined if nothing was
- * added.
+ * Waits briefly for more of a log, because the client would otherwise repeat its request half a second later. Undefined
+ * if nothing was added.
  */
 function moreOf(
   env: Pick<Environment, 'watches' | 'waiting'>,

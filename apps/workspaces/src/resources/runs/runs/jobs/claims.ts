@@ -306,7 +306,7 @@ export async function started(db: Database, keyring: Keyring, job: RunJob, worke
   });
 }
 
-/** Gives back a job that was claimed and not started, for another worker. */
+/** Releases a job that was claimed and not started, so that another worker can take it. */
 export async function releaseJob(db: Database, job: RunJob, workerId: string): Promise<void> {
   await db.prisma.runJob.updateMany({
     where: { id: job.id, workerId, attempt: job.attempt, state: 'claimed' },

@@ -21,7 +21,7 @@ import {
 
 /** The most unfinished runs of the tool for a module or a workspace. */
 const mostUnfinished = 50;
-/** The most finished ones for a module or a workspace; older ones are deleted. */
+/** The maximum number of finished ones for a module or a workspace; older ones are deleted. */
 const mostKept = 100;
 
 /** A new run of the tool: its owner, inputs and settings. */
