@@ -154,7 +154,7 @@ describe('connecting a Git host in the browser', () => {
     const changed = await leave(one.id);
     await admin.patch(`oauth-clients/${one.id}`, resource('oauth-clients', { key: 'another' })).expect(200);
     const meanwhile = await finish(one.id, host.agree(changed.url), changed.state).expect(422);
-    expect(meanwhile.body.errors[0].detail).toContain('changed meanwhile');
+    expect(meanwhile.body.errors[0].detail).toContain('changed in the meantime');
     await admin.patch(`oauth-clients/${one.id}`, resource('oauth-clients', { key: 'application' })).expect(200);
     now += 11 * 60_000;
     await refused(one.id);

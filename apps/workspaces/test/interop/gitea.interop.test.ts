@@ -448,6 +448,6 @@ describe('runs that follow a repository', () => {
       .expect(201);
     const closed = made.body.data.relationships['oauth-tokens'].data[0].id;
     const answer = await create('closed', { identifier: 'a/b', 'oauth-token-id': closed });
-    expect(answer.body.errors[0].detail).toMatch(/closed to calls|ECLOSEDADDRESS/);
+    expect(answer.body.errors[0].detail).toMatch(/may not be called|ECLOSEDADDRESS/);
   });
 });

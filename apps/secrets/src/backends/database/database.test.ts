@@ -200,7 +200,7 @@ describe('the engine database with PostgreSQL', () => {
     [{ plugin_name: '' }, 'empty plugin name'],
     [{ plugin_name: 'oracle' }, 'plugin not found in the catalog: oracle'],
     [{ connection_url: '' }, 'connection_url cannot be empty'],
-    [{ connection_url: 'nonsense' }, 'not an address'],
+    [{ connection_url: 'nonsense' }, 'not a valid URL'],
     [{ connection_url: 'postgresql:///var/run' }, 'must contain one host'],
     [{ connection_url: 'host=/var/run/postgresql user=postgres' }, 'must contain one host'],
     [{ connection_url: 'postgresql://169.254.169.254/x' }, 'the address 169.254.169.254 may not be called'],

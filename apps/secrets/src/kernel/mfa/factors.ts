@@ -94,7 +94,7 @@ export class Factors {
       spend: async (tx) =>
         (await this.secrets.insert(tx, method.id, entityId, secret, recoveryCodes, counter))
           ? undefined
-          : 'the entity has got another secret meanwhile',
+          : 'the secret of the entity was replaced in the meantime',
     };
   }
 

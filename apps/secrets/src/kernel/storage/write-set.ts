@@ -87,7 +87,7 @@ export class PreconditionFailed extends Error {
     /** The cache keys of the entries. */
     readonly keys: ReadonlySet<string>,
   ) {
-    super('an entry changed meanwhile');
+    super('an entry has changed in the meantime');
   }
 }
 
