@@ -17,7 +17,7 @@ export function discoveryOf(issuer: string, ca: string | undefined): KeySource {
   return { kind: 'discovery', url: `${trimmed(issuer)}/.well-known/openid-configuration`, ca };
 }
 
-/** The error if a discovery document names another issuer than the one it was fetched for. */
+/** The error if a discovery document names an issuer other than the one it was fetched for. */
 export function foreignIssuer(expected: string, issuer: string | undefined): string | undefined {
   if (issuer !== undefined && trimmed(issuer) === trimmed(expected)) return undefined;
   return `the discovery document names the issuer ${JSON.stringify(issuer)}`;

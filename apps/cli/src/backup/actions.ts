@@ -199,7 +199,7 @@ function numberToKeep(text: string | undefined, place: string): number | undefin
   return Number(text);
 }
 
-/** BytesDone how far a backup is, in one stage after the other. */
+/** Shows the progress of a backup, stage by stage. */
 interface Stages {
   readonly checked: BytesDone;
   readonly loaded: BytesDone;

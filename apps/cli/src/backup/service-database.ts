@@ -145,7 +145,7 @@ export async function restore(
   }
 }
 
-/** BytesDone how many bytes of a backup are done. */
+/** Reports how many bytes of a backup have been processed. */
 export type BytesDone = (bytes: number) => void;
 
 async function restoreWith(

@@ -32,7 +32,7 @@ interface Sealed {
 /** 256 bits that only the browser has. */
 const idBytes = 32;
 const idPattern = /^[A-Za-z0-9_-]{43}$/;
-/** The least time between two recorded uses. */
+/** The shortest time between two recorded uses. */
 const noteMs = 15_000;
 /** A token that expires earlier is renewed to this TTL. */
 const renewBelowMs = 30 * 60_000;

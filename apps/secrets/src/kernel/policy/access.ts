@@ -168,7 +168,7 @@ function tooManyRules(): Refusal {
   );
 }
 
-/** In an expiring policy, every rule expires by then. */
+/** If a policy expires, all its rules expire no later than the policy. */
 function expiring(policy: NamedPolicy['policy'], atMs: number): NamedPolicy['policy'] {
   const rules = policy.rules.map((rule) => ({ ...rule, expiresAtMs: Math.min(rule.expiresAtMs ?? atMs, atMs) }));
   return { ...policy, rules };

@@ -269,7 +269,7 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   documentMeta?: (item: T) => Record<string, unknown> | undefined;
   /** Path outside `/api/v2`. */
   outside?: boolean;
-  /** Its bodies and refusals follow another standard than JSON:API. */
+  /** Its bodies and refusals follow a standard other than JSON:API. */
   dialect?: Dialect;
 }
 

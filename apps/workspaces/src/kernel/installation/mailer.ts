@@ -1,7 +1,7 @@
 import { createTransport, type Transporter } from 'nodemailer';
 
 const usualTimeoutMs = 10_000;
-/** The most time that one try may take, for any number of addresses. */
+/** The maximum duration of one attempt, for any number of addresses. */
 const longestMs = 40_000;
 
 /** The result of sending a mail, address by address. */

@@ -30,7 +30,7 @@ interface ChangeRequest extends Row {
   readonly workspace: WorkspaceTarget & { readonly name: string };
 }
 
-/** The most open requests of a workspace. */
+/** The maximum number of open requests of a workspace. */
 const mostOpen = 100;
 /** The maximum number of workspaces that one call addresses. */
 const mostTargets = 100;

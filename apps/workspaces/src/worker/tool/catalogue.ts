@@ -15,7 +15,7 @@ export interface Found {
 }
 
 const indexLimit = 32 * 1024 * 1024;
-/** More than a vendor releases in years. */
+/** More versions than a vendor releases in years. */
 const mostVersions = 200;
 
 /** The vendors whose releases can be looked for. */

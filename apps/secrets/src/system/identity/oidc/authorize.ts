@@ -105,7 +105,7 @@ async function answer(identity: Identity, publicUrl: PublicUrl, call: AuthorizeC
   return raw({ code: await keepGrant(storage, grant, nowMs), state, iss });
 }
 
-/** Faults of the request for any caller. */
+/** Errors in the request, for every caller. */
 function wrongWith(input: AuthorizeInput, client: OidcClient): [string, string] | undefined {
   const { response_type: type, response_mode: mode, code_challenge: challenge, max_age: age } = input;
   if (input.request !== undefined) return ['request_not_supported', 'request parameter is not supported'];

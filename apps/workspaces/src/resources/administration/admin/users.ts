@@ -160,7 +160,7 @@ const changes: readonly AccountAction[] = [
     stepUp: true,
     apply: async (db, user) => {
       await set({ suspendedAt: new Date() })(db, user);
-      // From now on it is not the directory's to end.
+      // From now on, the directory cannot end it.
       await db.prisma.scimUser.updateMany({ where: { userId: user.id }, data: { suspends: false } });
     },
   },

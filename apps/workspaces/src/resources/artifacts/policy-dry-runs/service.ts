@@ -9,7 +9,7 @@ import { lockRow } from '../../../kernel/database/lock-row';
 import type { DryRunOutcome } from '../../runs/policy-evaluations/dry-run';
 import { beginDryRun } from '../../runs/runs/stages/policies';
 
-/** The most running dry runs of an organization. */
+/** The maximum number of running dry runs of an organization. */
 const mostRunning = 3;
 /** The maximum number of finished dry runs of an organization; older ones are deleted. */
 const mostKept = 20;

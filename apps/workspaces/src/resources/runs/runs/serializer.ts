@@ -7,7 +7,7 @@ import { runPolicy } from './policy';
 import type { Run } from './run';
 import { actionsOf, runStatuses, waitingStatuses } from './statuses';
 
-/** The account for a kind of caller and its id, as clients expect authors. */
+/** The account for a kind of caller and its id, in the form that clients expect for authors. */
 export function accountOf(type: string | null, id: string | null) {
   return toOne('users', id === null || type === 'users' ? id : accountIdOf({ id }));
 }

@@ -67,7 +67,7 @@ interface FetchRequest {
   readonly request: { readonly headers: NodeJS.Dict<string | string[]> };
 }
 
-/** The agent's fetch, if it was the last one to get it. Throws `transition`. */
+/** The fetch, if this agent was the last to claim it. Otherwise throws `transition`. */
 async function requireTaken({ db, env, params, request }: FetchRequest): Promise<TakenFetch> {
   const { agent_id, configuration_version_id: id } = params;
   const { attempt } = requireLease(env.keyring, agent_id, id, request.headers, 'agent-fetch');

@@ -21,7 +21,7 @@ import { enforcementLevels, findKey, type RunTask, taskStages, type WorkspaceTas
 
 const stages = z.array(choice(taskStages));
 
-/** Uses of a task reveal which workspaces exist. */
+/** The uses of a task reveal which workspaces exist. */
 const seesUses = (access: Access, { organizationId }: { readonly organizationId: string }): boolean =>
   access.can(organizationId, 'manage-run-tasks') || access.can(organizationId, 'read-workspaces');
 

@@ -141,7 +141,7 @@ export async function describeToolJob(
   };
 }
 
-/** Options of plans and applies that do not apply here. */
+/** Options of plans and applies that have no effect on tests and queries. */
 const nothingElse = {
   isDestroy: false,
   refresh: true,

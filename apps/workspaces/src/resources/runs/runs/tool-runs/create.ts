@@ -19,7 +19,7 @@ import {
   type ToolRunSettings,
 } from './tool-run';
 
-/** The most unfinished runs of the tool for a module or a workspace. */
+/** The maximum number of unfinished runs of the tool for a module or a workspace. */
 const mostUnfinished = 50;
 /** The maximum number of finished ones for a module or a workspace; older ones are deleted. */
 const mostKept = 100;
