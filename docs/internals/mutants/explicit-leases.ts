@@ -158,7 +158,7 @@ const ofTotp: Planted = {
     ]),
     ...texts('totp/url')(
       ["after.length > 0 ? after.join(':') : label", 'label'],
-      ["said('issuer') ?? (after.length > 0 ? before : undefined)", "said('issuer')"],
+      ["parameter('issuer') ?? (after.length > 0 ? before : undefined)", "parameter('issuer')"],
     ),
     ...texts('totp/backend')(
       ['(counter + 1) * key.period', 'counter * key.period'],

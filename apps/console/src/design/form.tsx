@@ -95,11 +95,11 @@ function useToldAtFields(form: RefObject<HTMLFormElement | null>, error: unknown
   const [isTold, setTold] = useState(false);
   useLayoutEffect(() => {
     const wrong = [...(form.current?.querySelectorAll<HTMLElement>('[aria-invalid="true"]') ?? [])];
-    const said = wrong.map(
+    const messages = wrong.map(
       (field) => document.getElementById(field.getAttribute('aria-describedby') ?? '')?.textContent,
     );
     const { issues = [] } = (error ?? {}) as { readonly issues?: readonly { readonly detail: string }[] };
-    const isAll = issues.length > 0 && issues.every(({ detail }) => said.includes(detail));
+    const isAll = issues.length > 0 && issues.every(({ detail }) => messages.includes(detail));
     setTold(isAll);
     if (isAll) wrong[0]?.focus();
   }, [form, error]);

@@ -32,8 +32,8 @@ export function CollectionList({ mount, collection }: CollectionProps) {
   const names = useListing(encodedPath(mount + collection.list));
   const [text, setText] = useState('');
   const info = names.data?.key_info ?? {};
-  const told = toldOf(Object.values(info));
-  const textOf = (name: string) => [name, ...told.map((field) => String(info[name]?.[field] ?? ''))].join(' ');
+  const shownFields = shownFieldsOf(Object.values(info));
+  const textOf = (name: string) => [name, ...shownFields.map((field) => String(info[name]?.[field] ?? ''))].join(' ');
   const shown = (names.data?.keys ?? []).filter((name) => textOf(name).toLowerCase().includes(text.toLowerCase()));
   const to = (name: string) => mountPage({ mount, tab: collection.list, name });
   const add = (
@@ -65,9 +65,9 @@ export function CollectionList({ mount, collection }: CollectionProps) {
         narrow="flow"
         columns={[
           { head: 'Name', cell: (name) => <Link {...to(name)}>{name}</Link>, sortBy: (name) => name },
-          ...told.map((field) => ({
+          ...shownFields.map((field) => ({
             head: labelOf(field),
-            cell: (name: string) => <Told value={info[name]?.[field]} />,
+            cell: (name: string) => <FieldValue value={info[name]?.[field]} />,
             sortBy: (name: string) => String(info[name]?.[field] ?? ''),
           })),
           {
@@ -81,19 +81,19 @@ export function CollectionList({ mount, collection }: CollectionProps) {
   );
 }
 
-const mostTold = 3;
+const mostShownFields = 3;
 
 /** Fields to show as columns: single values that some rows have. */
-function toldOf(infos: readonly Readonly<Record<string, unknown>>[]): string[] {
+function shownFieldsOf(infos: readonly Readonly<Record<string, unknown>>[]): string[] {
   const names = new Set(
     infos.flatMap((info) =>
       Object.entries(info).flatMap(([field, value]) => (value === '' || typeof value === 'object' ? [] : [field])),
     ),
   );
-  return [...names].slice(0, mostTold);
+  return [...names].slice(0, mostShownFields);
 }
 
-function Told({ value }: { readonly value: unknown }) {
+function FieldValue({ value }: { readonly value: unknown }) {
   if (value === undefined || value === null || value === '') return <span className="second">–</span>;
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (typeof value === 'string' && /^\d{4}-\d\d-\d\dT/.test(value)) return <Time at={value} />;

@@ -93,9 +93,9 @@ export function progressOf(line: string): ResourceProgress | undefined {
   }
   const of = read.change ?? read.hook;
   if (of === undefined) return undefined;
-  const said = { address: of.resource.addr, action: of.action };
-  if (read.hook === undefined) return { ...said, state: 'planned' };
+  const base = { address: of.resource.addr, action: of.action };
+  if (read.hook === undefined) return { ...base, state: 'planned' };
   const { elapsed_seconds: seconds } = read.hook;
   const state = hookStates.get(read.type ?? '') ?? 'running';
-  return { ...said, state, ...(seconds === undefined ? {} : { seconds }) };
+  return { ...base, state, ...(seconds === undefined ? {} : { seconds }) };
 }

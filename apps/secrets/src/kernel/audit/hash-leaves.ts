@@ -97,7 +97,7 @@ function hashedMember(key: string, value: unknown, rules: LeafRules): string {
   // The details of a list; the names themselves are hashed in `keys`.
   const below = key === 'key_info' ? { ...rules, hidesKeys: true } : rules;
   const isHidden = rules.hidesKeys || likeToken.test(key);
-  // Fields below the hidden keys are treated as usual.
+  // Only the names in the list are hidden, not the names of their details.
   const inside = rules.hidesKeys ? { ...rules, hidesKeys: false } : below;
   return `${isHidden ? `"${rules.hash(key)}"` : JSON.stringify(key)}:${hashedText(value, inside)}`;
 }

@@ -59,8 +59,8 @@ export function leaseTimelinePath(parts: LeaseParts) {
         const owner = accessor ? await parts.tokens.findByAccessor(namespace.uuid, accessor) : undefined;
         // Leases end with their token, so without a token there are no leases.
         if (accessor && owner === undefined) return data({ leases: [], next: null });
-        const meant = prefix === '' ? undefined : mounts.resolve(namespace.uuid, prefix)?.mount;
-        const among = prefix === '' ? mounts.list(namespace.uuid) : meant ? [meant] : [];
+        const prefixMount = prefix === '' ? undefined : mounts.resolve(namespace.uuid, prefix)?.mount;
+        const among = prefix === '' ? mounts.list(namespace.uuid) : prefixMount ? [prefixMount] : [];
         const found = await leases.timeline({
           namespaceId: namespace.uuid,
           mountIds: among.map(({ uuid }) => uuid),

@@ -67,9 +67,9 @@ export function sameMount(fields: Readonly<Record<string, unknown>>): Readonly<R
   const typeText = toText(type || older || '');
   const pairs = toPairs(options ?? {});
   if (typeText instanceof Failure || pairs instanceof Failure) return [];
-  const meant = withoutAlias(typeText, pairs);
-  if (meant.type !== 'kv') return [];
-  const { version = '1', ...others } = meant.options ?? {};
+  const resolved = withoutAlias(typeText, pairs);
+  if (resolved.type !== 'kv') return [];
+  const { version = '1', ...others } = resolved.options ?? {};
   const more = { ...rest, ...(Object.keys(others).length > 0 && { options: others }) };
   const names = version === '2' ? ['kv-v2'] : ['kv', 'kv-v1', 'generic'];
   return [{ ...rest, type: 'kv', options: { ...others, version } }, ...names.map((name) => ({ ...more, type: name }))];

@@ -64,9 +64,9 @@ export async function upload(
     const { id: docsBlobId } = await keep(Readable.from([about]), about.length);
     const content = { blobId, docsBlobId, size: BigInt(size), digest: digest.digest(), updatedAt: new Date() };
     const publisher = publisherOf(version, actor);
-    const said = { publisher, digest: content.digest, at: content.updatedAt };
+    const subject = { publisher, digest: content.digest, at: content.updatedAt };
     const key = await provenanceKey(db, env.keyring);
-    const provenance = signedStatement(version, said, key, env.publicUrl);
+    const provenance = signedStatement(version, subject, key, env.publicUrl);
     await publish(db, actor, version, { ...content, provenance });
   } catch (error) {
     check.close();

@@ -160,7 +160,7 @@ const canceling = onDryRun.command('POST')(`${byId}/actions/cancel`, {
 
 const isStatus = (given: string): boolean => (statuses as readonly string[]).includes(given);
 
-const said = endpoints(policyPolicy, resultSerializer, {
+const resultIndex = endpoints(policyPolicy, resultSerializer, {
   visible: readsPolicies,
   organizationsOf: ({ organizationId }) => [organizationId],
 }).list(`${byId}/results`, {
@@ -186,7 +186,7 @@ const said = endpoints(policyPolicy, resultSerializer, {
 /** Dry runs: policies are evaluated for earlier plans without effect, to show which runs they would have stopped. */
 export const policyDryRunResource: Resource = {
   name: 'policy-dry-runs',
-  endpoints: [create, index, show, canceling, said],
+  endpoints: [create, index, show, canceling, resultIndex],
   includable: {
     'policy-dry-runs': includable<DryRun>({ serializer: dryRunSerializer, load: findMany, visible: managesIn }),
   },

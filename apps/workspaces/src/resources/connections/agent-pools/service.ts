@@ -164,8 +164,8 @@ async function requireUsersAllowed(db: Database, id: string, input: PoolInput): 
     ({ id: one, projectId }) => allowedIds.includes(one) || projectIds.includes(projectId),
   );
   if (open.length < workspaceIds.length) {
-    const said = (['allowedWorkspaces', 'allowedProjects'] as const).find((name) => input[name] !== undefined);
-    throw invalid(said ?? 'organizationScoped', 'must include all workspaces that use the agent pool');
+    const listName = (['allowedWorkspaces', 'allowedProjects'] as const).find((name) => input[name] !== undefined);
+    throw invalid(listName ?? 'organizationScoped', 'must include all workspaces that use the agent pool');
   }
   const closed = { agentPoolId: id, id: { notIn: [...projectIds] } };
   if ((await db.prisma.project.count({ where: closed })) > 0) {

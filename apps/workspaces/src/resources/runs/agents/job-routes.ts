@@ -11,7 +11,7 @@ import { jobFiles, jobInputs } from '../runs/jobs/inputs';
 import type { RunJob } from '../runs/jobs/job';
 import { append, endOf } from '../runs/jobs/logs';
 import { findAgent, type Loading } from './agent';
-import { type Lease, lost, nameUpload, requireBegun, requireLease } from './lease';
+import { type Lease, leaseLost, nameUpload, requireBegun, requireLease } from './lease';
 import * as wire from './protocol';
 import { finishJob, saveSent } from './results';
 import { aboutWork, bodyOf, described, done, gather, json, numberOf, raw, serialOf, toWire } from './wire';
@@ -38,7 +38,7 @@ const leaseOf = ({ env, params, request }: JobRequest): Lease =>
 async function heldJob(call: JobRequest): Promise<RunJob & { readonly isBegun: boolean }> {
   const { id, attempt } = leaseOf(call);
   const found = await describe(call.db, call.env.keyring, id, { workerId: call.params.agent_id, attempt });
-  if (!found) throw lost();
+  if (!found) throw leaseLost();
   return found;
 }
 
@@ -68,7 +68,7 @@ const starting = raw('POST')(`${job}/start`, {
     const { db, env, params } = call;
     const job = await heldJob(call);
     // Repeated by an agent that did not receive the answer.
-    if (!job.isBegun && !(await started(db, env.keyring, job, params.agent_id))) throw lost();
+    if (!job.isBegun && !(await started(db, env.keyring, job, params.agent_id))) throw leaseLost();
     // If a job's inputs cannot be read, the job starts and requests them separately, so that its run shows why it ends.
     const [end, given] = await Promise.all([endOf(db, job), inputsOf(call, job).catch(() => undefined)]);
     return json({ 'log-offset': Number(end), inputs: given });
@@ -85,7 +85,7 @@ const beating = raw('POST')(`${job}/heartbeat`, {
     const lease = leaseOf(call);
     const by = { workerId: call.params.agent_id, leaseSeconds: call.body['lease-seconds'] };
     const { mine, cancel } = await heartbeat(call.db, lease as RunJob, by);
-    if (!mine && cancel !== 'force-cancel') throw lost();
+    if (!mine && cancel !== 'force-cancel') throw leaseLost();
     return json({ cancel });
   },
 });
@@ -129,7 +129,7 @@ const logging = raw('PUT')(`${job}/log`, {
     await requireBegun(call.db, call.params.agent_id, lease);
     const piece = await gather(call.request.stream!, largestPiece, 'a piece of a log');
     const end = await append(call.db, call.env.keyring, lease, piece, BigInt(offset));
-    if (!end) throw lost();
+    if (!end) throw leaseLost();
     if (end.gap)
       throw new Refusal('conflict', `the log ends at offset ${end.size}: send the piece that begins there first`);
     return json({ size: Number(end.size) });

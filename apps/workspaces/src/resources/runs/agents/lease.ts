@@ -44,7 +44,7 @@ export function requireLease(
 }
 
 /** Refuses results of an agent that no longer holds the job. */
-export const lost = (): Refusal =>
+export const leaseLost = (): Refusal =>
   new Refusal(
     'transition',
     'this agent no longer holds the job: it has ended or was given to another agent; nothing was changed',
@@ -52,7 +52,7 @@ export const lost = (): Refusal =>
 
 /** Throws `transition` unless the job is held in this attempt and was started. */
 export async function requireBegun(db: Database, workerId: string, lease: Lease): Promise<void> {
-  if (!(await isMine(db, lease, workerId, true))) throw lost();
+  if (!(await isMine(db, lease, workerId, true))) throw leaseLost();
 }
 
 const uploadMac = (keyring: Keyring, { id, attempt }: Lease, name: UploadName, blobId: string): string =>

@@ -9,7 +9,7 @@ import {
 } from '../../connections/forwarding/requests';
 import { type Agent, findAgent, type Loading, requireAlive } from './agent';
 import { takeWork } from './claim';
-import { lost, mintLease, requireLease } from './lease';
+import { leaseLost, mintLease, requireLease } from './lease';
 import * as wire from './protocol';
 import { aboutWork, bodyOf, described, done, gather, json, numberOf, raw, toWire } from './wire';
 
@@ -83,7 +83,7 @@ const answering = raw('PUT')(`${one}/answer`, {
     const bytes = await gather(call.request.stream, largestAnswer, 'an answer');
     const { db, env } = call;
     if (!(await answerRequest({ db, keyring: env.keyring }, assigned, { status, retryAfterSeconds, bytes })))
-      throw lost();
+      throw leaseLost();
     return done;
   },
 });
@@ -95,7 +95,7 @@ const failing = raw('POST')(`${one}/failure`, {
   answers: { 204: { description: 'Noted.' } },
   load,
   run: async (call) => {
-    if (!(await failRequest(call.db, givenTo(call), call.body.reason))) throw lost();
+    if (!(await failRequest(call.db, givenTo(call), call.body.reason))) throw leaseLost();
     return done;
   },
 });

@@ -8,13 +8,13 @@ import type { RunJob, SentState } from '../runs/jobs/job';
 import { endApply, finishPlan, finishToolRun, quarantineState, takeState } from '../runs/jobs/results';
 import { isToolJob } from '../runs/jobs/tool-jobs';
 import type { Health } from '../runs/record-assessment';
-import { type Lease, lost, openUpload, requireBegun } from './lease';
+import { type Lease, leaseLost, openUpload, requireBegun } from './lease';
 import type { Result, UploadName } from './protocol';
 import { fromWire } from './wire';
 
 async function jobOf(db: Database, keyring: Keyring, lease: Lease): Promise<RunJob> {
   const found = await describe(db, keyring, lease.id);
-  if (!found) throw lost();
+  if (!found) throw leaseLost();
   return { ...found, attempt: lease.attempt };
 }
 
@@ -51,7 +51,7 @@ export async function finishJob(
   result: z.infer<typeof Result>,
 ): Promise<void> {
   const job = await describe(db, keyring, lease.id, { workerId: agentId, attempt: lease.attempt });
-  if (!job?.isBegun) throw lost();
+  if (!job?.isBegun) throw leaseLost();
   const { outcome, additions, changes, destructions, imports, uploads = {}, files = {} } = result;
   const counts = { additions, changes, destructions, imports };
   const errorMessage = result['error-message'];
@@ -85,5 +85,5 @@ export async function finishJob(
           lost: result['state-lost'],
           erroredState: sent('errored-state'),
         });
-  if (!stored) throw lost();
+  if (!stored) throw leaseLost();
 }

@@ -5,7 +5,7 @@ import type { Resource } from '../../../kernel/endpoints/endpoint';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { type Agent, findAgent, type Loading, requireAlive, requireStillKnown } from '../agents/agent';
 import { takeWork } from '../agents/claim';
-import { lost, mintLease, requireLease } from '../agents/lease';
+import { leaseLost, mintLease, requireLease } from '../agents/lease';
 import * as wire from '../agents/protocol';
 import { aboutWork, bodyOf, described, done, gather, json, raw, toWire } from '../agents/wire';
 import type { SetVerdict } from '../runs/stages/policies';
@@ -79,7 +79,7 @@ async function requireTaken({ db, env, params, request }: JudgingRequest): Promi
   const { agent_id, policy_evaluation_id: id } = params;
   const { attempt } = requireLease(env.keyring, agent_id, id, request.headers, 'agent-evaluation');
   const taken = await findEvaluation(db, id, attempt);
-  if (!taken) throw lost();
+  if (!taken) throw leaseLost();
   return taken;
 }
 
@@ -92,7 +92,7 @@ const reading = raw('GET')(`${one}/plan`, {
     const taken = await requireTaken(call);
     const prepared = await prepareEvaluation({ db: call.db, keyring: call.env.keyring }, taken);
     const body = await prepared?.plan();
-    if (!body) throw lost();
+    if (!body) throw leaseLost();
     return { status: 200, headers: { 'Content-Type': octets }, body };
   },
 });
@@ -103,7 +103,7 @@ const keeping = raw('POST')(`${one}/keep`, {
   answers: { 204: { description: 'The agent still holds the plan.' } },
   load,
   run: async (call) => {
-    if ((await keepEvaluation(call.db, await requireTaken(call))) === 0) throw lost();
+    if ((await keepEvaluation(call.db, await requireTaken(call))) === 0) throw leaseLost();
     return done;
   },
 });

@@ -3,7 +3,7 @@ import type { Resource } from '../../../kernel/endpoints/endpoint';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { type Agent, findAgent, type Loading, requireAlive, requireStillKnown } from '../agents/agent';
 import { takeWork } from '../agents/claim';
-import { lost, mintLease, requireLease } from '../agents/lease';
+import { leaseLost, mintLease, requireLease } from '../agents/lease';
 import * as wire from '../agents/protocol';
 import { aboutWork, bodyOf, described, done, json, raw, toWire } from '../agents/wire';
 import {
@@ -72,7 +72,7 @@ async function requireTaken({ db, env, params, request }: FetchRequest): Promise
   const { agent_id, configuration_version_id: id } = params;
   const { attempt } = requireLease(env.keyring, agent_id, id, request.headers, 'agent-fetch');
   const taken = await findTaken(db, id, attempt);
-  if (!taken) throw lost();
+  if (!taken) throw leaseLost();
   return taken;
 }
 
