@@ -87,7 +87,10 @@ describe('login -method=oidc', () => {
       const asked = new URL(url).searchParams;
       const back = `${asked.get('redirect_uri')}?error=access_denied&state=${asked.get('state')}`;
       const answer = await fetch(back);
-      expect([answer.status, await answer.text()]).toEqual([400, 'The sign-in failed. The terminal says why.\n']);
+      expect([answer.status, await answer.text()]).toEqual([
+        400,
+        'The sign-in failed. See the terminal for the reason.\n',
+      ]);
     });
     expect(code).toBe(2);
     expect(said).toContain('access_denied');

@@ -69,7 +69,11 @@ export const addressCommands: readonly CommandSpec[] = [
     name: 'address add',
     help: 'Add ranges to an address list. A range that would lock out your own address is refused.',
     args: { ...named, '<ranges...>': 'for example 192.0.2.0/24' },
-    flags: { ...organizationFlag, '--disabled': 'they limit no one yet', '--description <text>': 'what they are' },
+    flags: {
+      ...organizationFlag,
+      '--disabled': 'add the ranges disabled',
+      '--description <text>': 'description of the ranges',
+    },
     examples: ['address add -organization=harbour office 192.0.2.0/24'],
     async run(context, flags: AddressFlags, name: string, ...ranges: string[]) {
       const service = findService(context);
@@ -85,7 +89,7 @@ export const addressCommands: readonly CommandSpec[] = [
   {
     name: 'address delete',
     help: 'Delete ranges of an address list, or the whole list.',
-    args: { ...named, '[ranges...]': 'all unless given' },
+    args: { ...named, '[ranges...]': 'ranges to delete; by default the whole list' },
     flags: organizationFlag,
     examples: ['address delete -organization=harbour office 192.0.2.0/24', 'address delete office'],
     async run(context, flags: AddressFlags, name: string, ...ranges: string[]) {

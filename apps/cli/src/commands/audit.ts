@@ -33,7 +33,7 @@ export const auditCommands: readonly CommandSpec[] = [
     name: 'audit enable',
     help: 'Enable an audit device, if the configuration of the service allows this.',
     args: { '<type>': 'file, socket, syslog or http', '[options...]': 'name=value' },
-    flags: { '--path <path>': 'its name [its type]', '--description <text>': 'what it is for' },
+    flags: { '--path <path>': 'path of the device [the type]', '--description <text>': 'what it is for' },
     examples: ['audit enable file file_path=team.log', 'audit enable http uri=https://logs.example.com/in -path=siem'],
     async run(context, flags: EnableFlags, type: string, ...options: string[]) {
       const path = (flags.path ?? type).replace(/\/$/, '');
@@ -83,7 +83,9 @@ export const auditCommands: readonly CommandSpec[] = [
         exitWith(exitCodes.refused);
       } else if (options.heads) {
         writeFileSync(options.heads, `${JSON.stringify(ends)}\n`, { mode: 0o600 });
-        output.note(`ends kept in ${options.heads}: store a copy where the service's administrators cannot change it`);
+        output.note(
+          `chain heads stored in ${options.heads}: keep a copy where the service's administrators cannot change it`,
+        );
       }
     },
   },

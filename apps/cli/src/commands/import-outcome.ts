@@ -90,4 +90,4 @@ export class ImportProgress {
 }
 
 /** What to do after an import was stopped. */
-export const afterStop = 'existing items stay as they are; run it again to continue';
+export const afterStop = 'existing items were not changed; run it again to continue';

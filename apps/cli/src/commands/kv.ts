@@ -10,7 +10,7 @@ import { count, listed, parseValues, valuesHelp } from './values';
 const mount = { '--mount <path>': 'mount path of the engine; by default found from the path' } as const;
 const field = { '--field <name>': 'print only this field' } as const;
 const key = { '<path>': 'the secret, for example kv/app/db, or app/db with --mount' } as const;
-const cas = { '--cas <version>': 'only if this is the newest version; 0: only if there is none' } as const;
+const cas = { '--cas <version>': 'only if this is the newest version; 0: only if the secret does not exist' } as const;
 const versions = {
   '--versions <numbers>': { help: 'version numbers, separated by commas', required: true },
 } as const;
@@ -190,7 +190,7 @@ export const kvCommands: readonly CommandSpec[] = [
   {
     name: 'kv enable-versioning',
     help: 'Enable versions for an engine.',
-    args: { '<mount>': 'where the engine is' },
+    args: { '<mount>': 'mount path of the engine' },
     flags: {},
     examples: ['kv enable-versioning kv'],
     async run(context, _, path: string) {

@@ -83,8 +83,8 @@ export const mountCommands: readonly CommandSpec[] = kinds.flatMap((kind): Comma
       help: `Enable a ${thing}.`,
       args: { '<type>': `for example ${example}` },
       flags: {
-        '--path <path>': 'where [its type]',
-        '--local': 'kept to this installation',
+        '--path <path>': 'mount path [the type]',
+        '--local': 'only in this installation, not replicated',
         ...tuning(kind),
       },
       examples: [
@@ -107,7 +107,7 @@ export const mountCommands: readonly CommandSpec[] = kinds.flatMap((kind): Comma
     {
       name: `${group} disable`,
       help: `Disable a ${thing}. Its leases are revoked and its data is removed.`,
-      args: { '<path>': 'where it is' },
+      args: { '<path>': 'mount path' },
       flags: {},
       examples: [`${group} disable team`],
       async run(context, _, path: string) {
@@ -118,7 +118,7 @@ export const mountCommands: readonly CommandSpec[] = kinds.flatMap((kind): Comma
     {
       name: `${group} tune`,
       help: `Change the settings of a ${thing}.`,
-      args: { '<path>': 'where it is' },
+      args: { '<path>': 'mount path' },
       flags: tuning(kind),
       examples: [`${group} tune -default-lease-ttl=30m ${example}`],
       async run(context, flags: MountFlags, path: string) {
@@ -132,7 +132,7 @@ export const mountCommands: readonly CommandSpec[] = kinds.flatMap((kind): Comma
     {
       name: `${group} move`,
       help: `Move a ${thing} to another path. Its leases are revoked first.`,
-      args: { '<from>': 'where it is', '<to>': 'the new path' },
+      args: { '<from>': 'mount path', '<to>': 'the new path' },
       flags: {},
       examples: [`${group} move team harbour`],
       async run(context, _, from: string, to: string) {

@@ -67,7 +67,7 @@ function lead({ output }: Context, url: string, skipBrowser: unknown): void {
         ? ['rundll32', 'url.dll,FileProtocolHandler']
         : ['xdg-open'];
   const opening = spawn(program!, [...more, url], { stdio: 'ignore', detached: true });
-  opening.on('error', () => output.note('No browser could be opened from here: open the address yourself.'));
+  opening.on('error', () => output.note('Cannot open a browser here: open the URL yourself.'));
   opening.unref();
 }
 
@@ -140,7 +140,7 @@ class Listener {
           show(response, 200, 'Signed in. You can close this page and go back to the terminal.');
           resolve(answer);
         } catch (error) {
-          show(response, 400, 'The sign-in failed. The terminal says why.');
+          show(response, 400, 'The sign-in failed. See the terminal for the reason.');
           reject(error);
         }
       });

@@ -98,7 +98,7 @@ export const policyCommands: readonly CommandSpec[] = [
       '--from <ip>': 'explain for this client address, not for yours',
     },
     examples: ['policy explain kv/app/db', 'policy explain -operation=update kv/app/db user=ada'],
-    more: 'Exit code 2 when it would be refused.',
+    more: 'Exit code 2 if the request would be refused.',
     async run({ client, output, ask, exitWith }, flags: ExplainFlags, path: string, ...pairs: string[]) {
       const { body } = await client.post('sys/policies/explain', {
         path,
@@ -117,7 +117,7 @@ export const policyCommands: readonly CommandSpec[] = [
         ...Object.fromEntries(
           losing_rules.map((one, at) => [`lost ${at + 1}`, `${sentenceFor(one)}: ${one.lost_because}`]),
         ),
-        ...Object.fromEntries(obstacles.map(({ kind, message }) => [`in the way: ${kind}`, message])),
+        ...Object.fromEntries(obstacles.map(({ kind, message }) => [`other obstacle: ${kind}`, message])),
       });
     },
   },
@@ -126,7 +126,7 @@ export const policyCommands: readonly CommandSpec[] = [
 function explained(body: ResponseBody | undefined): Explained {
   const found = body?.data as Partial<Explained> | null | undefined;
   if (!Array.isArray(found?.losing_rules) || !Array.isArray(found.obstacles))
-    throw notOurs('the answer explains nothing');
+    throw notOurs('the response contains no explanation');
   return found as Explained;
 }
 

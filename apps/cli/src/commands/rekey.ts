@@ -35,7 +35,7 @@ export const rekeyCommands: readonly CommandSpec[] = [
       '--cancel': 'cancel a rekey; the current shares stay valid',
       '--shares <n>': { help: 'number of new shares', also: ['--key-shares'], default: '5' },
       '--threshold <n>': { help: 'number of new shares needed to unseal', also: ['--key-threshold'], default: '3' },
-      '--no-verify': 'rotate without proof that the new shares were written down',
+      '--no-verify': 'skip the verification of the new shares',
       '--backup': 'keep the encrypted shares in the service (with --pgp-key)',
       '--pgp-key <file...>': {
         help: 'encrypt each new share with one of these public keys, in this order',

@@ -25,7 +25,7 @@ interface RunFlags extends ServiceFlags {
   apply?: boolean;
 }
 
-const one = { '<run>': 'its id, run-…' } as const;
+const one = { '<run>': 'the run id, run-…' } as const;
 const comment = { '--comment <text>': 'a comment' } as const;
 const columns = ['status', 'status-reason', 'message', 'created-at', 'source', 'plan-only', 'is-destroy', 'auto-apply'];
 /** Statuses in which a run no longer changes by itself. */
@@ -212,7 +212,7 @@ async function newestRun(context: Context, service: Remote, flags: RunFlags): Pr
 async function refuseOther(context: Context, service: Remote, flags: RunFlags, run: RemoteResource): Promise<void> {
   const { id } = await workspaceOf(context, service, flags);
   if (relation(run, 'workspace') !== id)
-    throw new Problem(`${run.id} is a run of another workspace than ${flags.workspace}`, exitCodes.refused);
+    throw new Problem(`${run.id} is not a run of the workspace ${flags.workspace}`, exitCodes.refused);
 }
 
 async function runOf(service: Remote, id: string): Promise<RemoteResource> {
@@ -226,7 +226,7 @@ async function upload(service: Remote, { id }: RemoteResource, file: string): Pr
     attributes: { 'auto-queue-runs': false },
   });
   const link = found?.attributes?.['upload-url'];
-  if (typeof link !== 'string') throw new Problem('the answer names no link to upload to', exitCodes.refused);
+  if (typeof link !== 'string') throw new Problem('the response contains no upload link', exitCodes.refused);
   await service.upload(link, bytes);
   return found.id;
 }

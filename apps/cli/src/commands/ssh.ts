@@ -38,7 +38,7 @@ export const sshCommands: readonly CommandSpec[] = [
       'ssh -role=deploy deploy@web.example.com',
       'ssh -role=deploy -mount=team/ssh -ttl=5m deploy@web.example.com uptime',
     ],
-    more: 'The exit code is that of ssh.',
+    more: 'The exit code is the exit code of ssh.',
     async run(context, flags: SshFlags, destination: string, ...command: string[]) {
       if (destination.startsWith('-')) throw new Problem(`${destination} is not a host`);
       // The parser passes several words as one list.

@@ -31,7 +31,7 @@ interface OneFlags {
   field?: string;
 }
 
-const which = { '[token]': 'only -, which asks for it: a token is not an argument' } as const;
+const which = { '[token]': 'only -, which prompts for it: a token cannot be an argument' } as const;
 const accessor = { '--accessor <accessor>': 'the token with this accessor' } as const;
 const field = { '--field <name>': 'print only this field' } as const;
 
@@ -49,10 +49,10 @@ export const tokenCommands: readonly CommandSpec[] = [
       '--display-name <text>': 'name in logs and lists',
       '--metadata <name=value>': { help: 'a key-value pair of the metadata', repeatable: true },
       '--type <type>': 'service or batch',
-      '--role <name>': 'rules of a token role',
-      '--entity-alias <name>': 'who it is for; with --role',
+      '--role <name>': 'token role to use',
+      '--entity-alias <name>': 'entity alias; needs --role',
       '--renewable <bool>': 'whether it can be renewed (true or false)',
-      '--orphan': 'lives on when your token ends',
+      '--orphan': 'create an orphan, which is not revoked with your token',
       '--no-default-policy': 'without the policy default',
       '--field <name>': 'print only this field, for example client_token',
     },
@@ -127,7 +127,7 @@ export const tokenCommands: readonly CommandSpec[] = [
     async run(context, flags: OneFlags, tokenText?: string) {
       const { client, output } = context;
       if (!flags.accessor && !flags.self && !tokenText)
-        throw new Problem('give --accessor or --self, or - to be asked');
+        throw new Problem('use --accessor or --self, or - to be prompted');
       const other = flags.self || flags.accessor ? undefined : await tokenOf(context, tokenText);
       if (flags.mode !== undefined && (flags.mode !== 'orphan' || !other)) {
         throw new Problem('--mode can only be orphan, and needs -');
@@ -197,6 +197,6 @@ async function tokenOf({ ask }: Context, tokenText: string | undefined): Promise
   if (tokenText === undefined) return undefined;
   if (tokenText === '-') return ask('Token');
   throw new Problem(
-    'a token is not an argument, since it would stay in the history and show in lists of processes: give - to be asked, or --accessor',
+    'a token cannot be an argument, because shell history and process lists would show it: use - to be prompted, or --accessor',
   );
 }

@@ -181,7 +181,7 @@ export class StorageKernel {
   }
 }
 
-/** Longer than most transactions of others that may still see a deleted row. */
+/** Longer than most transactions of other connections, which may still see a deleted row. */
 const LOOK_MS = 100;
 const SWEPT_AT_ONCE = 1000;
 const SWEEP_EXPIRED = {
