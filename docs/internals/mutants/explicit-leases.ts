@@ -158,7 +158,7 @@ const ofTotp: Planted = {
     ]),
     ...texts('totp/url')(
       ["after.length > 0 ? after.join(':') : label", 'label'],
-      ["parameter('issuer') ?? (after.length > 0 ? before : undefined)", "parameter('issuer')"],
+      ["said('issuer') ?? (after.length > 0 ? before : undefined)", "said('issuer')"],
     ),
     ...texts('totp/backend')(
       ['(counter + 1) * key.period', 'counter * key.period'],

@@ -205,7 +205,7 @@ const ofAcme: Planted = {
     ...texts('pki/acme/probe')(
       ["bytes.toString('latin1').trimEnd() === keyAuthorization", 'true'],
       ["records.some((parts) => parts.join('') === wanted)", 'true'],
-      ['Buffer.from(AsnConvert.parse(acmeExtension.extnValue.buffer, OctetString).buffer).equals(digest)', 'true'],
+      ['Buffer.from(AsnConvert.parse(said.extnValue.buffer, OctetString).buffer).equals(digest)', 'true'],
     ),
     ...texts('pki/acme/authorization')(["['dns-01']", "['dns-01', 'http-01']"]),
   ],

@@ -9,23 +9,23 @@ export function readUrl(text: string) {
   if (url.protocol !== 'otpauth:' || url.host.toLowerCase() !== 'totp') {
     refuse('the url value must begin with otpauth://totp/');
   }
-  const parameter = (name: string) => url.searchParams.get(name) || undefined;
+  const said = (name: string) => url.searchParams.get(name) || undefined;
   const number = (name: string) => {
-    const digits = parameter(name);
+    const digits = said(name);
     if (digits === undefined) return undefined;
     return /^\d{1,9}$/.test(digits) ? Number(digits) : refuse(`an error occurred while parsing ${name} value in url`);
   };
   const label = decoded(url.pathname.replace(/^\//, '')) ?? refuse(unreadable);
   const [before, ...after] = label.split(':');
   const given = {
-    issuer: parameter('issuer') ?? (after.length > 0 ? before : undefined),
+    issuer: said('issuer') ?? (after.length > 0 ? before : undefined),
     period: number('period'),
     digits: number('digits'),
-    algorithm: parameter('algorithm'),
+    algorithm: said('algorithm'),
   };
   return {
     account_name: after.length > 0 ? after.join(':') : label,
-    key: parameter('secret') ?? '',
+    key: said('secret') ?? '',
     ...(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Partial<{
       [K in keyof typeof given]: NonNullable<(typeof given)[K]>;
     }>),

@@ -126,10 +126,10 @@ export const changeKey = byAccount(
     }
     const { jwk, key } = readJwk(inner.header.jwk);
     verifyJws(inner, key, 'the payload');
-    const keyChange = parseObject(inner.payload.toString('utf8'), 'the payload of the payload');
-    if (keyChange.account !== `${base}/account/${account.id}`)
+    const said = parseObject(inner.payload.toString('utf8'), 'the payload of the payload');
+    if (said.account !== `${base}/account/${account.id}`)
       fail('malformed', 'account: must be the account that sends the request');
-    if (!isObject(keyChange.oldKey) || thumbprintOf(readJwk(keyChange.oldKey).jwk) !== thumbprint) {
+    if (!isObject(said.oldKey) || thumbprintOf(readJwk(said.oldKey).jwk) !== thumbprint) {
       fail('malformed', 'oldKey: must be the current key of the account');
     }
     const next = thumbprintOf(jwk);

@@ -189,9 +189,9 @@ function provesTls(raw: Buffer | undefined, { type, value }: Identifier, digest:
     const names = type === 'ip' ? addresses : dns;
     const rest = type === 'ip' ? dns : addresses;
     if (rest.length > 0 || names.length !== 1 || names[0]!.toLowerCase() !== value) return false;
-    const acmeExtension = tbs.extensions?.find(({ extnID }) => extnID === acmeIdentifier);
-    if (!acmeExtension?.critical) return false;
-    return Buffer.from(AsnConvert.parse(acmeExtension.extnValue.buffer, OctetString).buffer).equals(digest);
+    const said = tbs.extensions?.find(({ extnID }) => extnID === acmeIdentifier);
+    if (!said?.critical) return false;
+    return Buffer.from(AsnConvert.parse(said.extnValue.buffer, OctetString).buffer).equals(digest);
   } catch {
     return false;
   }
