@@ -30,8 +30,8 @@ const planEnd = (org: Organization, { edition }: View) => (edition === 'hosted' 
 
 /**
  * The attributes of an organization, one row each. Request bodies, responses, columns and the API description are
- * derived from this table. The rules between them are in `settings.ts`. Spec: Organization (type `organizations`; id is
- * the organization name)
+ * derived from this table. The rules between them are in `settings.ts`.
+ * Spec: Organization (type `organizations`; id is the organization name)
  */
 export const organizationAttributes = table({
   name: setting('name', { type: text, takes: name, initial: '', when: 'required' }),

@@ -97,8 +97,8 @@ function overwrites({ executionMode }: Workspace) {
 
 /**
  * The attributes of a workspace, one row each. Request bodies, responses, columns, the API description and the import
- * are derived from this table. The rules between them are in `settings.ts`. Spec: Workspace (type `workspaces`; id of
- * the form `ws-<id>`)
+ * are derived from this table. The rules between them are in `settings.ts`.
+ * Spec: Workspace (type `workspaces`; id of the form `ws-<id>`)
  */
 export const workspaceAttributes = table({
   name: setting('name', { type: text, takes: name, initial: '', when: 'required' }),
