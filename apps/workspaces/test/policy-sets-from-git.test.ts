@@ -209,7 +209,7 @@ describe('policy sets that follow a repository', () => {
     await expect(judged()).resolves.toMatchObject({ names: ['two'] });
     await admin.patch(`policy-sets/${id}`, resource('policy-sets', { 'policies-path': 'elsewhere' })).expect(200);
     await work({ files: files('two', 'policies/net/') });
-    expect((await newest(id)).attributes['error-message']).toBe('there is no elsewhere/policies.hcl');
+    expect((await newest(id)).attributes['error-message']).toBe('elsewhere/policies.hcl does not exist');
     await expect(judged()).resolves.toMatchObject({ names: ['two'] });
   });
 
