@@ -60,7 +60,7 @@ export function pluginReloadPath({ mounts, storage, kinds }: ReloadDeps) {
       input: z.object({
         plugin: string().optional().describe('Reload all mounts of this type.'),
         mounts: commaList().optional().describe('Reload these mounts. Paths of auth methods begin with auth/.'),
-        scope: string().optional().describe('Has no effect: every node always clears its caches.'),
+        scope: string().optional().describe('global, or omitted; every node clears its caches in either case.'),
       }),
       output: z.object({ reload_id: z.string() }),
       auditClear: 'all',

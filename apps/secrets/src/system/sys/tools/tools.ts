@@ -26,7 +26,7 @@ const HashInput = z.object({
 const RandomInput = z.object({
   bytes: int().optional().describe('Number of bytes; 32 by default.'),
   format: string().optional().describe('base64 (default) or hex.'),
-  source: string().optional().describe('platform, seal or all. Has no effect: all use the same source.'),
+  source: string().optional().describe('platform, seal or all; all three use the same generator.'),
 });
 
 const hash = (operationId: string) =>
