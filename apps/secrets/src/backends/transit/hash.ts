@@ -83,7 +83,7 @@ const RandomInput = z.object({
     .describe('Encoding of the response.'),
   source: announced(string(), { default: 'platform', enum: sources })
     .optional()
-    .describe('Has no effect: all sources use the platform’s random generator.'),
+    .describe('platform, seal or all; all three use the platform’s random generator.'),
 });
 
 const randomOperation = operation<{ readonly source?: string; readonly urlbytes?: string }, typeof RandomInput>({
