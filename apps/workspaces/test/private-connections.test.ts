@@ -217,7 +217,9 @@ describe('a connection that names an agent pool', () => {
     expect(await reason()).toContain('fetching it from the Git host failed once and is retried');
     await Promise.all(agents.splice(0).map((one) => one.close()));
     await workspaces.service.pool.query('DELETE FROM run_worker');
-    expect(await reason()).toContain(`the connection’s agent pool ${name} that forwards requests is connected. Start one`);
+    expect(await reason()).toContain(
+      `the connection’s agent pool ${name} that forwards requests is connected. Start one`,
+    );
     await admin.patch(`oauth-clients/${connection}`, resource('oauth-clients', {}, { 'agent-pool': { data: null } }));
     expect(await reason()).toContain('Waiting for a worker of the service to fetch its commit');
     await admin.patch(
