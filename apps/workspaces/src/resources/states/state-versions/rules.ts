@@ -29,7 +29,7 @@ export function requireOwnClaim({ serial, lineage }: Claim, parsed: ParsedState)
   if (lineage !== null && lineage !== parsed.lineage) {
     throw invalid(
       'lineage',
-      `is ${lineage}, and the state has ${parsed.lineage ? `the lineage ${parsed.lineage}` : 'none'}`,
+      `is ${lineage}, but the state has ${parsed.lineage ? `the lineage ${parsed.lineage}` : 'none'}`,
     );
   }
 }
