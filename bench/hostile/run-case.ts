@@ -74,7 +74,7 @@ async function attempt(target: Target, one: Sent): Promise<{ status: number; tur
 async function settled({ url }: Target): Promise<void> {
   for (let i = 0; i < 2; i++) {
     const status = await send(url, { method: 'GET', path: '/readyz', headers: {} });
-    if (status === 0) throw new Error('the service does not answer any more');
+    if (status === 0) throw new Error('the service no longer responds');
   }
 }
 

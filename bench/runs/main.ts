@@ -84,7 +84,9 @@ async function begin(ground: Ground) {
 const memoryKib = (pid: number, name: 'VmRSS' | 'VmHWM'): number =>
   Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
 
-/** Processor time of a process, by default with all children that it has waited for; a busy machine hardly lengthens it. */
+/**
+ * Processor time of a process, by default with all children that it has waited for; a busy machine hardly lengthens it.
+ */
 const processorMs = (pid: number, children = true): number => {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -271,5 +273,5 @@ async function many(given: {
   row('memory of the worker at rest', restKib / 1024, 'MiB');
   row(`more at most, for each of ${workers} jobs`, (most - restKib) / 1024 / workers, 'MiB');
   const ended = await ask<{ data: unknown[] }>(`${api}/organizations/speed/workspaces?page[size]=1`, 'GET', headers);
-  if (!ended.data) throw new Error('the service does not answer any more');
+  if (!ended.data) throw new Error('the service no longer responds');
 }

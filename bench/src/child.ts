@@ -18,7 +18,7 @@ export async function runClients(name: string, args: readonly string[], cores: s
 
 /** A child process that reported that it is ready. */
 export interface Child {
-  /** The line with which it reported that. */
+  /** The line that reported this. */
   readonly line: string;
   readonly pid: number;
   stop(): Promise<void>;

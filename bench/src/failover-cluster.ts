@@ -23,7 +23,7 @@ export const missingPrograms = (): string[] =>
 /** How the primary fails: only its PostgreSQL, or everything on its machine. */
 export type Death = 'server' | 'machine';
 
-/** PostgreSQL on three "machines" of which one is primary and one a synchronous standby, behind one address. */
+/** PostgreSQL on three "machines", one of which is primary and one a synchronous standby, behind one address. */
 export interface Cluster {
   url(database: string): string;
   /** Kills the primary with SIGKILL; returns when, and a function to restart it. */
@@ -125,7 +125,7 @@ export async function startCluster(folder: string): Promise<Cluster> {
     },
     async ready() {
       const rebuildAtMs = Date.now() + REBUILD_MS;
-      // Once: another call would restart a copy under way.
+      // Once: another call would restart a copy in progress.
       const rebuilt = new Set<string>();
       for (const untilMs = Date.now() + READY_MS; ; await sleep(200)) {
         const members = await states();

@@ -1,6 +1,6 @@
 import { withClient } from '@keystead/postgres';
 
-/** The settings with which a PostgreSQL counts its statements. */
+/** The settings that make PostgreSQL count its statements. */
 export const countsStatements = {
   shared_preload_libraries: 'pg_stat_statements',
   'pg_stat_statements.track_planning': 'on',

@@ -16,8 +16,9 @@ export function pageOf(commands: readonly CommandSpec[]): string {
   const alike = referenceCommands.filter((name) => names.has(name) && different[name] === undefined);
   return `# Commands
 
-Every command of \`keystead\`; \`keystead COMMAND --help\` shows its arguments and flags. Written by \`pnpm commands\` from the table that the
-program is made of. How to use them: [the command line](guides/command-line.md).
+This page lists every command of \`keystead\`. \`keystead COMMAND --help\` shows the arguments and flags of a command.
+[The command line](guides/command-line.md) shows how to use them. \`pnpm commands\` writes this page from the program's
+command table.
 
 | Command | | For example |
 |---|---|---|
@@ -25,7 +26,7 @@ ${rows.join('\n')}
 
 ## Compared with the reference
 
-Commands of OpenBao 2.7.2 that work the same here: ${alike.map(code).join(', ')}. The others:
+These commands of OpenBao 2.7.2 work the same here: ${alike.map(code).join(', ')}. The other commands:
 
 | There | Here | |
 |---|---|---|

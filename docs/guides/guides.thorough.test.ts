@@ -121,7 +121,9 @@ function touchesOthers({ method, url, headers, data }: Request): boolean {
   );
 }
 
-/** Tools of which one must be installed, from a comment at the top of the page: `<!-- needs: tofu or terraform -->`. */
+/**
+ * Tools, one of which must be installed, from a comment at the top of the page: `<!-- needs: tofu or terraform -->`.
+ */
 function needsOf(path: string): string[] {
   return /^<!-- needs: (.*) -->/.exec(readFileSync(path, 'utf8'))?.[1]?.split(' or ') ?? [];
 }

@@ -93,7 +93,7 @@ function openShell(options: RunOptions) {
       try {
         if (child.pid) process.kill(-child.pid, 'SIGKILL');
       } catch {
-        // The group is gone already: the last command ended the session.
+        // The group has already ended: the last command closed the session.
       }
       for (const stream of child.stdio) stream?.destroy();
     },

@@ -73,7 +73,7 @@ function firstRunText(config: LocalConfig, { secrets, workspaces }: FirstRun): s
   const secretsText = secrets && [
     `  root token          ${secrets.root_token}`,
     ...secrets.recovery_keys.map((key, index) => `  recovery key ${index + 1}      ${key}`),
-    '                      any three of the five recovery keys act together',
+    '                      any three of the five recovery keys are required together',
   ];
   const workspacesText = workspaces && [
     `  administrator       ${workspaces.username}`,

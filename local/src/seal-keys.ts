@@ -27,7 +27,7 @@ export function ensureSealKeys(config: LocalConfig): ServiceName[] {
   return missing;
 }
 
-/** The file for the token with which its worker takes remote runs from the workspace service. */
+/** The file for the token that its worker uses to take remote runs from the workspace service. */
 export const agentTokenFile = (dataDir: string) => path.join(dataDir, 'agent.token');
 
 /** Generates that token at each start, so a stolen one only works until the next start. */

@@ -211,7 +211,7 @@ type Runs = {
     expect(ended.applied).toBeGreaterThanOrEqual(loops);
   }, 3_600_000);
 
-  /** Connects the Git host; returns the ids by which workspaces name it. */
+  /** Connects the Git host; returns the ids that workspaces refer to it by. */
   async function connect(api: string, token: string): Promise<string> {
     const asked = document('oauth-clients', {
       'service-provider': 'gitea',

@@ -115,7 +115,7 @@ describe.each([
     // Connections alternate between the two: those of the surviving process were not affected, the others broke once.
     expect([...broken.values()].every((times) => times === 1)).toBe(true);
     expect(broken.size).toBeLessThanOrEqual(agents.length / 2 + 1);
-    expect(program.output()).toContain('another takes its place');
+    expect(program.output()).toContain('it is replaced');
 
     program.process.kill('SIGTERM');
     expect(await program.ended).toBe(0);

@@ -32,7 +32,7 @@ export interface Pushed extends Ran {
 /**
  * Pushes increasing numbers to the repository of one workspace, and waits for each run. A refused push is repeated;
  * starting the run is up to the service. A run may begin late while processes are killed; it is lost if it has not
- * begun, and stuck if it has not ended, within the time after `calmSince`, the last kill.
+ * started, and stuck if it has not ended, within the time after `calmSince`, the last kill.
  */
 export async function pushLoop(
   api: string,

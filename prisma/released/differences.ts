@@ -118,7 +118,7 @@ export const differences: readonly Difference[] = [
   ...['0.1.0', '0.2.0'].map((of) => ({
     of,
     where: /\/fair-run-queuing-enabled: false is true$/,
-    why: 'the organization with least under way goes first by default',
+    why: 'the organization with the fewest runs in progress goes first by default',
   })),
   ...['0.1.0', '0.2.0'].flatMap((of) =>
     [

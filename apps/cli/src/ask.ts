@@ -1,7 +1,7 @@
 import { createInterface, type Interface } from 'node:readline';
 import { Problem } from './problem';
 
-/** Asks a person without echoing the input; from a pipe it reads one answer per line. */
+/** Prompts the user without echoing the input. From a pipe, it reads one answer per line. */
 export interface Ask {
   (question: string): Promise<string>;
   /** All of standard input, unchanged. */
@@ -10,7 +10,7 @@ export interface Ask {
   close(): void;
 }
 
-/** Reads answers from standard input; questions go to standard error, so that results can be piped on. */
+/** Reads answers from standard input. Prompts go to standard error, so that results can be piped. */
 export function asker(input: NodeJS.ReadStream, err: (text: string) => void): Ask {
   let lines: { reader: Interface; next: AsyncIterator<string> } | undefined;
   const fromPipe = async (): Promise<string | undefined> => {

@@ -5,7 +5,7 @@ import { exitCodes, Problem } from './problem';
 import { type CliSettings, findToken } from './settings';
 import { tlsOptions } from './tls';
 
-/** A service's answer: its status and the parsed body, undefined when there was none. */
+/** A service's response: its status and the parsed body, which is undefined if there was none. */
 export interface ServiceResponse {
   status: number;
   body: ResponseBody | undefined;
@@ -31,7 +31,7 @@ export interface TokenAuth {
   [key: string]: unknown;
 }
 
-/** A login that waits for second factors: per enforcement, the methods of which one is enough. */
+/** A login that waits for second factors: for each enforcement, a list of methods, one of which is sufficient. */
 export interface MfaRequirement {
   mfa_request_id: string;
   mfa_constraints: Record<string, { any: { type: string; id: string; name?: string; uses_passcode: boolean }[] }>;
@@ -44,7 +44,7 @@ export interface CallOptions {
   accept?: readonly number[];
   /** Call without the stored token, for example before a login. */
   anonymous?: boolean;
-  /** Do not wrap the answer, even if this command line asks for wrapping. */
+  /** Do not wrap the response, even if this command line requests wrapping. */
   unwrapped?: boolean;
   /** A token for this call only, instead of the caller's. */
   token?: string;
@@ -63,7 +63,7 @@ export class Client {
     return this.call('GET', path, options);
   }
 
-  /** The names below a path; with `deep` also those below its folders, each with its folder. */
+  /** The keys below a path. With `deep`, also those below its folders, with the folder's path. */
   async list(
     path: string,
     options: CallOptions = {},
@@ -171,14 +171,14 @@ function parseBody(text: string): ResponseBody | undefined {
 export const notOurs = (what: string): Problem =>
   new Problem(`${what}: is this address the secrets service?`, exitCodes.unreachable);
 
-/** A whole number from an answer. Throws `Problem` if there is none. */
+/** A whole number from a response. Throws `Problem` if there is none. */
 export function numberIn(body: ResponseBody, name: string): number {
   const value = body[name];
   if (!Number.isSafeInteger(value)) throw notOurs(`the answer does not say ${name}`);
   return value as number;
 }
 
-/** Why there was no answer, and what may help. */
+/** The reason why there was no response, and what may help. */
 function unreachable(error: NodeJS.ErrnoException): string {
   // The TLS library's message is for developers.
   const noTls = /ERR_SSL|EPROTO/.test(`${error.code} ${error.message}`);

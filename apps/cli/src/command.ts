@@ -9,13 +9,13 @@ export interface FlagSpec {
   readonly also?: readonly string[];
   readonly default?: string;
   readonly required?: true;
-  /** May be given more than once; the command gets all values. */
+  /** The flag can be repeated. The command gets all values. */
   readonly repeatable?: true;
 }
 
 /**
- * One command, declared once: the parser, the help, completion, suggestions and the tables of the documentation all come
- * from this.
+ * One command, declared once. The parser, the help, completion, suggestions and the tables of the documentation are
+ * derived from it.
  */
 export interface CommandSpec {
   /** The words as they are typed, for example `kv get`. */

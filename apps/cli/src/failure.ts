@@ -14,12 +14,12 @@ const ofFiles: ReadonlyMap<string, string> = new Map(
     EACCES: 'may not be used by this user',
     EPERM: 'may not be used by this user',
     EISDIR: 'is a folder',
-    ENOTDIR: 'leads through something that is not a folder',
+    ENOTDIR: 'has a parent that is not a folder',
     EEXIST: 'exists already',
     ENOSPC: 'cannot be written: no space is left there',
     EDQUOT: 'cannot be written: the quota is used up',
     EFBIG: 'cannot be written: it would be larger than files may be',
-    EROFS: 'cannot be written: nothing can be written there',
+    EROFS: 'cannot be written: the file system is read-only',
     EIO: 'cannot be read or written: the device fails',
     ENAMETOOLONG: 'has too long a name',
     ELOOP: 'is a link that leads to itself',
@@ -30,7 +30,7 @@ const ofFiles: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** What helps if there is no answer. */
+/** Advice if there is no response. */
 const ofConnections: readonly (readonly [RegExp, string])[] = [
   [/ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH/, 'is it running there?'],
   [/ETIMEDOUT|ECONNABORTED|no answer in time/, 'it did not answer in time'],
@@ -39,7 +39,7 @@ const ofConnections: readonly (readonly [RegExp, string])[] = [
   [/ECONNRESET|EPIPE|socket hang up|HPE_|terminated unexpectedly/, 'the connection broke'],
 ];
 
-/** Why a call was not answered, and what may help. */
+/** The reason why a call was not answered, and what may help. */
 export function whyNoAnswer(error: Error): string {
   // `fetch` gives the reason only as the cause of its error.
   const { code, message } = (isTold(error.cause) ? error.cause : error) as ForeignError;
@@ -85,7 +85,7 @@ export function asProblem(thrown: unknown): Problem {
   );
 }
 
-// Not by class: an error may come from another realm.
+// Not compared by class, because an error may come from another realm.
 const isTold = (error: unknown): error is ForeignError =>
   typeof error === 'object' && error !== null && 'message' in error && typeof error.message === 'string';
 

@@ -1,4 +1,4 @@
-/** A setting of the whole program: a flag, and names in the environment of which the first that is set counts. */
+/** A setting of the whole program: a flag, and environment variables; the first one that is set is used. */
 export interface GlobalSetting {
   readonly flag?: string;
   readonly also?: readonly string[];
@@ -34,20 +34,24 @@ export const globalSettings = {
   wrapTtl: {
     flag: '--wrap-ttl <duration>',
     variables: named('WRAP_TTL'),
-    help: 'wrap the answer in a token with this lifetime',
+    help: 'wrap the response in a token with this lifetime',
   },
   caCert: {
     flag: '--ca-cert <file>',
     variables: named('CACERT'),
-    help: 'PEM file of the CA that issued its certificate',
+    help: 'PEM file of the CA that issued the service’s certificate',
   },
-  caPath: { flag: '--ca-path <folder>', variables: named('CAPATH'), help: 'folder of such files' },
-  clientCert: { flag: '--client-cert <file>', variables: named('CLIENT_CERT'), help: 'PEM certificate to show to it' },
-  clientKey: { flag: '--client-key <file>', variables: named('CLIENT_KEY'), help: 'private key of that certificate' },
+  caPath: { flag: '--ca-path <folder>', variables: named('CAPATH'), help: 'folder of PEM files of CAs' },
+  clientCert: { flag: '--client-cert <file>', variables: named('CLIENT_CERT'), help: 'PEM client certificate' },
+  clientKey: {
+    flag: '--client-key <file>',
+    variables: named('CLIENT_KEY'),
+    help: 'private key of the client certificate',
+  },
   tlsServerName: {
     flag: '--tls-server-name <name>',
     variables: named('TLS_SERVER_NAME'),
-    help: 'name in its certificate, if it differs from the address',
+    help: 'host name in the service’s certificate, if it differs from the address',
   },
   tlsSkipVerify: {
     flag: '--tls-skip-verify',
@@ -56,7 +60,7 @@ export const globalSettings = {
   },
 } as const satisfies Record<string, GlobalSetting>;
 
-/** The same for the workspace service, which has no separate flags: `--address` names it as well. */
+/** The same for the workspace service. It has no separate flags; `--address` is also used for it. */
 export const workspaceSettings = {
   address: {
     variables: ['WORKSPACES_ADDR', 'TFE_ADDRESS', 'TFE_HOSTNAME', 'TF_CLOUD_HOSTNAME'],
@@ -64,7 +68,7 @@ export const workspaceSettings = {
   },
   token: {
     variables: ['WORKSPACES_TOKEN', 'TFE_TOKEN'],
-    help: 'its token; else WORKSPACES_TOKEN_FILE, else TF_TOKEN_<host> with _ for . and __ for -',
+    help: 'token of the workspace service; otherwise WORKSPACES_TOKEN_FILE, then TF_TOKEN_<host> with _ for . and __ for -',
   },
   organization: { variables: ['WORKSPACES_ORGANIZATION', 'TF_CLOUD_ORGANIZATION'], help: 'organization to work in' },
   workspace: { variables: ['WORKSPACES_WORKSPACE', 'TF_WORKSPACE'], help: 'workspace to work in' },

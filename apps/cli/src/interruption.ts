@@ -3,8 +3,8 @@ import { exitCodes, Problem } from './problem';
 const signals = ['SIGINT', 'SIGTERM'] as const;
 
 /**
- * Ctrl-C in the middle of long work: the current step is finished or undone, nothing is left behind, and the user sees
- * how to continue. A second one ends the program at once.
+ * Ctrl-C during long work: the current step is finished or undone, nothing is left behind, and the user sees how to
+ * continue. A second Ctrl-C ends the program immediately.
  */
 export class Interruption {
   private next: string | undefined;
@@ -15,7 +15,7 @@ export class Interruption {
     private readonly source: Pick<NodeJS.Process, 'on' | 'off' | 'exit'> = process,
   ) {}
 
-  /** Does work whose steps call `check`; `next` tells a user who stops it what is done, and how to continue. */
+  /** Does work whose steps call `check`. If the user stops it, `next` explains what is done and how to continue. */
   async during<T>(next: string, work: () => Promise<T>): Promise<T> {
     const stop = () => {
       if (this.requested) return this.source.exit(exitCodes.stopped);
@@ -31,7 +31,7 @@ export class Interruption {
     }
   }
 
-  /** Throws `Problem` once the user wants to stop. */
+  /** Throws `Problem` after the user has pressed Ctrl-C. */
   check(): void {
     if (this.requested) throw new Problem(`stopped: ${this.next}`, exitCodes.stopped);
   }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { ExactNumber, exactJson } from '@keystead/envelope';
 import type { Format } from './settings';
 
-/** A command's streams: results go to `out`, everything only for people to `err`. */
+/** A command's streams: results go to `out`, all other messages to `err`. */
 export interface Streams {
   out: (text: string) => void;
   err: (text: string) => void;
@@ -37,7 +37,7 @@ export async function writerOf(format: Format): Promise<Writer> {
   return (value) => stringify(value, marked).trimEnd().replace(digits, '$1');
 }
 
-/** Prints results in the chosen format: aligned for people, or JSON or YAML for programs. */
+/** Prints results in the chosen format: an aligned table, JSON or YAML. */
 export class Output {
   constructor(
     private readonly streams: Streams,
@@ -45,7 +45,7 @@ export class Output {
     private readonly write: Writer,
   ) {}
 
-  /** A result: the whole of it for programs, or the given fields as a table. */
+  /** Prints a result: the whole result as JSON or YAML, or the given fields as a table. */
   show(whole: unknown, fields: Record<string, unknown> = whole as Record<string, unknown>): void {
     if (this.forPrograms) this.value(whole);
     else this.line(this.table(fields));
@@ -95,7 +95,10 @@ export class Output {
     this.streams.out(kept.join(''));
   }
 
-  /** A remark for people, kept out of the output for programs. With JSON output, it is a line of JSON, too. */
+  /**
+   * Prints a message to standard error, so that it is not part of the output. With JSON output, it is also a line of
+   * JSON.
+   */
   note(text: string, color?: 'yellow'): void {
     const visibleText = visible(text, true);
     const painted = color ? painter(this.streams, 'err')(color, visibleText) : visibleText;

@@ -12,7 +12,7 @@ export interface ProgressOptions {
   readonly check?: () => void;
 }
 
-/** Shows progress on one line of a terminal, which is removed at the end. Without a terminal, nothing. */
+/** Shows progress on one line of a terminal and removes it at the end. Without a terminal, shows nothing. */
 export class Progress {
   private readonly begunMs: number;
   private readonly now: () => number;

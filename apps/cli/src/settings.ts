@@ -13,7 +13,7 @@ export interface CliSettings {
   address: string;
   /** Whether a flag or the environment set it. */
   addressIsSet: boolean;
-  /** Whether a flag set it: then it is also the address of the workspace service. */
+  /** Whether a flag set it. If so, it is also the address of the workspace service. */
   givenAddress?: string;
   namespace?: string;
   tls: TlsSettings;
@@ -92,7 +92,7 @@ function isOn(text: string | undefined): boolean {
   throw new Problem(`${text} is neither true nor false (${globalSettings.tlsSkipVerify.variables.join(', ')})`);
 }
 
-/** The token for calls: the environment's, or the one that `login` stored. */
+/** The token for requests: the one in the environment, otherwise the one that `login` stored. */
 export function findToken({ token, tokenFile, tokenVariable }: CliSettings): string | undefined {
   // An empty variable for a token must not turn the caller into another user.
   if (token?.trim() === '') throw new Problem(`${tokenVariable} is set but empty: unset it to use another token`);

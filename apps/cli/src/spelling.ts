@@ -28,8 +28,8 @@ export function spellingOf(specs: readonly CommandSpec[]): Spelling {
 }
 
 /**
- * Brings the flags of a command line into one spelling: `-format=json` becomes `--format=json`, other names become the name,
- * and `-orphan=true` becomes `--orphan`. Everything after `--` stays as it is.
+ * Normalizes the flags of a command line: `-format=json` becomes `--format=json`, other names become the name, and
+ * `-orphan=true` becomes `--orphan`. Everything after `--` is unchanged.
  */
 export function respell(args: readonly string[], { names, switches }: Spelling): string[] {
   const end = args.indexOf('--');

@@ -1,12 +1,12 @@
 const MOST = 3;
 
-/** The commands that a user may have meant who typed an unknown one. */
+/** Suggestions for a user who typed an unknown command. */
 export function suggest(typed: readonly string[], names: readonly string[]): string[] {
   const last = typed.at(-1) ?? '';
   const scored = names.flatMap((name) => {
     const words = name.split(' ');
     const typedAs = typed.slice(0, words.length).join(' ');
-    // `lookup` suggests `token lookup`; a misspelling is closer than a command that ends in the same word.
+    // `lookup` suggests `token lookup`. A misspelling is closer than a command that ends in the same word.
     const found = [
       { edits: distance(typedAs, name), of: typedAs, away: 0 },
       ...(words.length > typed.length ? [{ edits: distance(last, words.at(-1) ?? ''), of: last, away: 1 }] : []),

@@ -42,7 +42,7 @@ describe('login by a signed request', () => {
 
   it('signs with the credentials of the environment, for this server only', async () => {
     const { code, said } = await keystead([...command, 'header_value=secrets.example.com'], env());
-    expect({ code, said }).toMatchObject({ code: 0, said: expect.stringContaining('token kept in') });
+    expect({ code, said }).toMatchObject({ code: 0, said: expect.stringContaining('token stored in') });
     const kept = readFileSync(join(home, '.keystead/token'), 'utf8').trim();
     const { body } = await secrets.as(kept).read('auth/token/lookup-self').expect(200);
     expect(body.data).toMatchObject({ display_name: 'cloud-ada', path: 'auth/cloud/login' });

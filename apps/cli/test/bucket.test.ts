@@ -35,7 +35,7 @@ describe('a folder in a bucket', () => {
 
   it.each([
     ['no address', 's3:///x', credentials, 'is not an address like s3://bucket/prefix'],
-    ['an unknown word', 's3://b/x?acl=public', credentials, 'knows no acl'],
+    ['an unknown word', 's3://b/x?acl=public', credentials, 'has the unknown parameter acl'],
     ['no credentials', 's3://b/x', {}, 'needs AWS_ACCESS_KEY_ID'],
   ])('says what is wrong: %s', async (_, at, env, said) => {
     const answered = await keystead(['backup', 'verify', at], env);

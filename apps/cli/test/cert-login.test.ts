@@ -41,7 +41,7 @@ describe('login -method=cert', () => {
       `-client-key=${file('web.key', web.keyPem)}`,
     ];
     const { code, said } = await keystead(['login', '-method=cert', ...shown, 'name=web'], env());
-    expect({ code, said }).toMatchObject({ code: 0, said: expect.stringContaining('token kept in') });
+    expect({ code, said }).toMatchObject({ code: 0, said: expect.stringContaining('token stored in') });
     const kept = readFileSync(join(home, '.keystead/token'), 'utf8').trim();
     const { body } = await secrets.as(kept).read('auth/token/lookup-self').expect(200);
     expect(body.data).toMatchObject({ display_name: 'web', path: 'auth/cert/login' });

@@ -49,7 +49,7 @@ describe('the program', () => {
     ['JSON that is none', ['write', 'a/b', 'a:={'], 'is not JSON'],
     ['a number that is none', ['token', 'create', '--uses', 'many'], '--uses many'],
     ['an unknown login method', ['login', 'bob', '--method', 'magic'], 'is not a login method'],
-    ['no word on which token to end', ['token', 'revoke'], 'give --accessor or --self'],
+    ['no word on which token to end', ['token', 'revoke'], 'use --accessor or --self'],
   ])('ends with 1 for %s', async (_, args, message) => {
     const { code, said, printed } = await keystead(args, { SERVICE_ADDR: 'http://127.0.0.1:9' });
     expect([code, printed]).toEqual([1, '']);

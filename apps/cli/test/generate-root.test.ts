@@ -74,7 +74,7 @@ describe('keystead operator generate-root', () => {
     }
   });
 
-  it('says what to do where an attempt is under way, is another, or is given up', async () => {
+  it('says what to do if an attempt is running, has been replaced, or has been cancelled', async () => {
     const nonce = fieldIn('nonce', (await generate(['--init'])).printed);
     const second = await generate([], shares());
     expect([second.code, second.printed, second.said]).toEqual([2, '', expect.stringContaining(`--nonce ${nonce}`)]);

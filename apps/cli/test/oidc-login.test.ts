@@ -87,7 +87,10 @@ describe('login -method=oidc', () => {
       const asked = new URL(url).searchParams;
       const back = `${asked.get('redirect_uri')}?error=access_denied&state=${asked.get('state')}`;
       const answer = await fetch(back);
-      expect([answer.status, await answer.text()]).toEqual([400, 'The sign-in failed. The terminal says why.\n']);
+      expect([answer.status, await answer.text()]).toEqual([
+        400,
+        'The sign-in failed. See the terminal for the reason.\n',
+      ]);
     });
     expect(code).toBe(2);
     expect(said).toContain('access_denied');
@@ -102,11 +105,11 @@ describe('login -method=oidc', () => {
     expect([code, printed.length > 20]).toEqual([0, true]);
   });
 
-  it('says which address is to be allowed, and which fields there are', async () => {
+  it('says which address must be allowed, and which fields there are', async () => {
     const wrong = await login(['port=0', 'callbackhost=elsewhere.example'], async () => {});
     expect([wrong.code, wrong.said]).toEqual([
       2,
-      expect.stringMatching(/ask for http:\/\/elsewhere.example:\d+\/oidc\/callback to be allowed/),
+      expect.stringMatching(/ask an administrator to allow http:\/\/elsewhere.example:\d+\/oidc\/callback/),
     ]);
     expect((await login(['prot=1'], async () => {})).said).toContain('prot is not a field of this login');
   });

@@ -251,7 +251,10 @@ describe('the commands people know, against a service', () => {
       `token revoke ${auth.client_token}`,
       `login ${auth.client_token}`,
     ]) {
-      expect(await run(line)).toMatchObject({ code: 1, said: expect.stringContaining('a token is not an argument') });
+      expect(await run(line)).toMatchObject({
+        code: 1,
+        said: expect.stringContaining('a token cannot be an argument'),
+      });
     }
     expect((await run('token revoke -', [auth.client_token])).code).toBe(0);
     expect((await run('token lookup -', [auth.client_token])).code).toBe(2);
@@ -262,7 +265,7 @@ describe('the commands people know, against a service', () => {
     expect([ofReader.code, ofReader.printed]).toEqual([0, expect.stringMatching(/two\/data\/x +read/)]);
     for (const first of [reader, 'hvs.CAESIJ1234567890abcdefghij', 'own-id-of-a-token']) {
       const refused = await run(`token capabilities ${first} two/data/x`);
-      expect([refused.code, refused.said]).toEqual([1, expect.stringContaining('a token is not an argument')]);
+      expect([refused.code, refused.said]).toEqual([1, expect.stringContaining('a token cannot be an argument')]);
     }
   });
 
@@ -274,7 +277,7 @@ describe('the commands people know, against a service', () => {
     const line = `login -method=approle -token-only role_id=${roleId} secret_id=@${secretFile}`;
     expect(await run(line)).toMatchObject({ code: 0, said: '', printed: expect.stringMatching(/^\S+\n$/) });
     const open = await run(`login -method=approle role_id=${roleId} secret_id=open`);
-    expect([open.code, open.said]).toEqual([1, expect.stringContaining('secret_id is not an argument')]);
+    expect([open.code, open.said]).toEqual([1, expect.stringContaining('secret_id cannot be an argument')]);
   });
 
   it('looks leases up, renews and revokes them', async () => {

@@ -123,7 +123,7 @@ describe('the commands of workspaces, against a service', () => {
     const other = file('other.tar.gz', await archiveOf([['main.tf', '']]));
     const wrong = await run(`registry verify -archive=${other} harbour/berth/aws 1.0.0`);
     expect(wrong).toMatchObject({ code: 2, said: expect.stringContaining('the archive has SHA-256') });
-    expect((await run('registry verify harbour/berth/aws 9.0.0')).said).toContain('has no statement');
+    expect((await run('registry verify harbour/berth/aws 9.0.0')).said).toContain('has no provenance statement');
     const { keys } = (await (await fetch(`${address()}/api/registry/v1/provenance-keys`)).json()) as { keys: object[] };
     const saved = (trusted: object[]) => file('keys.json', JSON.stringify({ keys: trusted }));
     await done(`registry verify -keys=${saved(keys)} harbour/berth/aws 1.0.0`);

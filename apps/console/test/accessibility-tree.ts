@@ -22,7 +22,7 @@ interface AxNode {
 
 const textOf = (value: Value | undefined): string => String(value?.value ?? '').trim();
 
-/** What a screen reader is told of a page, in the order of reading. */
+/** What a screen reader gets from a page, in reading order. */
 export async function spokenNodes(page: Page): Promise<SpokenNode[]> {
   const browser = await page.context().newCDPSession(page);
   try {

@@ -56,7 +56,7 @@ const receivers = parsed((text) => {
 
 const Variables = z.object({
   ...sharedSettings('SECRETS', { port: 8200, connections: 10 }),
-  SECRETS_DATABASE_POLL: onOff(false).describe('Look for changes of other nodes instead of listening for them.'),
+  SECRETS_DATABASE_POLL: onOff(false).describe('Poll for changes of other nodes instead of listening for them.'),
   SECRETS_SEAL: z
     .enum(['auto', 'shamir'])
     .default('auto')
@@ -86,14 +86,16 @@ const Variables = z.object({
   SECRETS_AUDIT_FILE: z.string().optional().describe('File to which audit lines are appended (device file/).'),
   SECRETS_AUDIT_STDOUT: onOff(false).describe('Write audit lines to standard output (device stdout/).'),
   SECRETS_AUDIT_TABLE: onOff(false).describe('Also record changes in a hash-chained table (sys/audit-chain).'),
-  SECRETS_AUDIT_READS: onOff(false).describe('Also record in a table who read which secret (sys/audit-reads).'),
+  SECRETS_AUDIT_READS: onOff(false).describe(
+    'Also record in a table who read which secret, and when (sys/audit-reads).',
+  ),
   SECRETS_AUDIT_READS_DAYS: wholeNumber(1, 3650).default(90).describe('Days for which recorded reads are kept.'),
   SECRETS_AUDIT_BY_API_DIRECTORY: z
     .string()
     .optional()
-    .describe('Turns on sys/audit/:path for file devices. Directory for their files; use it for nothing else.'),
+    .describe('Enables sys/audit/:path for file devices. Directory for their files; use it for nothing else.'),
   SECRETS_AUDIT_BY_API_RECEIVERS: receivers.describe(
-    'Turns on sys/audit/:path for devices of the types socket, syslog and http. Addresses or CIDR blocks that they may send to, and syslog for the syslog daemon of the machine.',
+    'Enables sys/audit/:path for devices of the types socket, syslog and http. Addresses or CIDR blocks to which they may send, and syslog for the syslog daemon of the machine.',
   ),
   SECRETS_AUDIT_SYSLOG: receiver(syslogAt, 'udp://, tcp:// or tls://host:port, or unix:///dev/log').describe(
     'Syslog server to which audit lines are sent (device syslog/): udp://, tcp:// or tls://host:port, or unix:///path; ?facility=AUTH&tag=keystead may follow.',
@@ -104,7 +106,7 @@ const Variables = z.object({
   SECRETS_AUDIT_HTTP: z
     .url({ protocol: /^https?$/ })
     .optional()
-    .describe('Address to which audit lines are posted (device http/).'),
+    .describe('URL to which audit lines are posted (device http/).'),
   SECRETS_AUDIT_HTTP_HEADERS: parsed(readHeaders)
     .optional()
     .describe(
@@ -113,7 +115,9 @@ const Variables = z.object({
   SECRETS_AUDIT_SYNC: onOff(false).describe('Wait until audit lines are written to disk.'),
   SECRETS_ACME_NETWORKS: networks
     .optional()
-    .describe('Private addresses or CIDR blocks that ACME challenges may lead to, in addition to public ones.'),
+    .describe(
+      'Private addresses or CIDR blocks that the service may call for ACME challenges, in addition to public ones.',
+    ),
   SECRETS_DEFAULT_MOUNTS: z
     .string()
     .default('auth/cloudone,scheduler,cloudtwo')
@@ -127,14 +131,16 @@ const Variables = z.object({
   SECRETS_UNKNOWN_PARAMETERS: z
     .enum(['warn', 'refuse'])
     .default('warn')
-    .describe('Unknown (for example mistyped) fields: warn reports them in warnings, refuse answers 400.'),
+    .describe(
+      'What to do with unknown (for example mistyped) fields. warn: report them in warnings. refuse: answer 400.',
+    ),
   SECRETS_UI: onOff(true).describe('Show the console at /ui/.'),
   SECRETS_UI_IDLE_MINUTES: wholeNumber(1, 24 * 60)
     .default(30)
     .describe('Minutes without activity after which the console signs the user out.'),
   SECRETS_UI_SESSION_HOURS: wholeNumber(1, 24 * 7)
     .default(12)
-    .describe('Hours after which the console asks to sign in again.'),
+    .describe('Hours after which the console asks users to sign in again.'),
   SECRETS_UI_WORKSPACES_URL: webAddress
     .optional()
     .describe('Address at which browsers reach the workspace service, for links between the consoles.'),
@@ -151,11 +157,17 @@ const Variables = z.object({
   CLOUDONE_TENANT_ID: z.string().default('').describe('Default tenant for the configuration of cloudone.'),
   CLOUDONE_AD_RESOURCE: z.string().default('').describe('Default audience of JWTs for cloudone.'),
   CLOUDONE_ENVIRONMENT: z.string().default('').describe('Default cloud for cloudone.'),
-  CLOUDONE_CLIENT_ID: z.string().default('').describe('Default client id for cloudone.'),
+  CLOUDONE_CLIENT_ID: z.string().default('').describe('Default client ID for cloudone.'),
   CLOUDONE_CLIENT_SECRET: z.string().default('').describe('Default client secret for cloudone.'),
-  CLOUDONE_AUTHORITY_HOST: z.string().default('').describe('Directory to use instead of the public one.'),
-  CLOUDONE_RESOURCE_MANAGER: z.string().default('').describe('Compute API to use instead of the public one.'),
-  CLOUDONE_METADATA_HOST: z.string().default('').describe('Machine metadata service to use instead of the usual one.'),
+  CLOUDONE_AUTHORITY_HOST: z.string().default('').describe('Directory to use instead of the public one, for cloudone.'),
+  CLOUDONE_RESOURCE_MANAGER: z
+    .string()
+    .default('')
+    .describe('Compute API to use instead of the public one, for cloudone.'),
+  CLOUDONE_METADATA_HOST: z
+    .string()
+    .default('')
+    .describe('Instance metadata service to use instead of the usual one, for cloudone.'),
   CLOUDTWO_ACCESS_KEY: z.string().default('').describe('Default access key for config/root of cloudtwo.'),
   CLOUDTWO_SECRET_KEY: z.string().default('').describe('Default secret key for config/root of cloudtwo.'),
   CLOUDTWO_REGION: z.string().default('').describe('Default region for config/root of cloudtwo.'),

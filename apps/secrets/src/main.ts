@@ -37,7 +37,7 @@ function readOrExit(): Config {
   }
 }
 
-/** Loads the service itself, which a process that only starts others never needs. */
+/** Loads the service itself. A process that only starts others does not need it. */
 const loaded = () => Promise.all([import('./service.js'), import('./http/list-verb.js')]);
 
 async function run(config: Config): Promise<void> {
@@ -49,7 +49,7 @@ async function run(config: Config): Promise<void> {
   if (config.firstRunFile !== undefined && (await service.firstRun(config.firstRunFile))) {
     log.info(
       { file: config.firstRunFile },
-      'initialised: root token and keys are in this file, which is to be put away',
+      'initialised: the root token and keys are in this file; move it to a safe place',
     );
   }
   const { traces, slowMs } = config;

@@ -36,7 +36,7 @@ import { system } from './system/sys/backend';
 import { token } from './system/token/backend';
 import type { TokenParts } from './system/token/parts';
 
-/** What backends get: clients of outside systems, and the kernel objects for those of `system`. */
+/** The dependencies of backends: clients of outside systems and, for those in `system`, kernel objects. */
 export interface Outside {
   /** The public address of the service, if it is set. */
   readonly publicUrl: string | undefined;

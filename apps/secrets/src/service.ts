@@ -56,7 +56,7 @@ export interface Service {
   ready(): Promise<{ ready: boolean; reasons: string[] }>;
   /** Initialises a new installation and writes its keys to a file; see `firstRun`. */
   firstRun(file: string): Promise<boolean>;
-  /** Ends streamed answers: the node is about to stop. */
+  /** Ends streamed responses, because the node is about to stop. */
   endStreams(): void;
   /** Reopens the audit files, as after log rotation. */
   reopenAudit(): Promise<void>;
@@ -172,7 +172,9 @@ export async function createService(config: Config, parts: ServiceParts): Promis
     async close() {
       monitors.endAll();
       leases.stop();
-      await modules.reads.write().catch((error) => parts.log.warn({ err: error }, 'the last reads were not recorded'));
+      await modules.reads
+        .write()
+        .catch((error) => parts.log.warn({ err: error }, 'the last recorded reads were not written'));
       await storage.stop();
       outside.database.databases.forgetAll();
       await audit.devices.close();

@@ -185,7 +185,7 @@ describe('recorded reads', () => {
     };
   };
 
-  it('are all there when a write has ended, even if another was under way', async () => {
+  it('are all there when a write has ended, even if another was in progress', async () => {
     await engine('together');
     const release = await heldWrite('together/data/app/database');
     const search = found({ path: 'together/' });

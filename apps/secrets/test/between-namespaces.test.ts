@@ -235,7 +235,9 @@ describe('between namespaces', () => {
       await at('two').read('cubbyhole/a').expect(429);
       const question = { path: 'cubbyhole/a', operation: 'read' };
       const { body } = await at('two').write('sys/policies/explain', question).expect(200);
-      expect(body.data.obstacles).toEqual([{ kind: 'quota', message: 'a rate limit of a namespace above is used up' }]);
+      expect(body.data.obstacles).toEqual([
+        { kind: 'quota', message: 'a rate limit quota of a parent namespace is exhausted' },
+      ]);
       await secrets.root.delete('sys/quotas/rate-limit/hush').expect(204);
     });
 

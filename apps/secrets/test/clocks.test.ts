@@ -51,7 +51,7 @@ describe('a node whose machine has the wrong time', () => {
     aheadMs = ms;
     await until(async () => (await ready()).includes(says));
   };
-  const complaints = () => said.filter((line) => line.includes('nothing is ended here')).length;
+  const complaints = () => said.filter((line) => line.includes('this node lets nothing expire')).length;
 
   it('expires nothing, refuses nothing, says once why it is not ready, and recovers by itself', async () => {
     const token = await mint({ ttl: '1h' });

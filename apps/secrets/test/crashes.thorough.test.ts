@@ -69,7 +69,7 @@ describe('what a dead node leaves behind is cleaned up by another', () => {
   const lease = async (node: NodeProcess, token = root) =>
     (await node.ask('GET', 'scheduler/creds/ops', token)).body.lease_id as string;
 
-  /** Prepares, and returns the call for the dying node, or work that becomes due once the preparing node is gone. */
+  /** Prepares, and returns the call for the dying node, or work that becomes due once the preparing node has ended. */
   const prepared: Record<Crash['doing'], (node: NodeProcess) => Promise<Work>> = {
     creds: async () => (node) => node.ask('GET', 'scheduler/creds/ops', root),
     revoke: async (node) => {

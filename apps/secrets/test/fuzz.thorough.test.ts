@@ -155,7 +155,7 @@ const subject: FuzzSubject = {
             ),
             // This verifies the whole table, which may take long.
             ['POST /sys/audit-chain/verify', [504]],
-            // Of two simultaneous requests to enable versions, one is refused because the upgrade is under way.
+            // Of two simultaneous requests to enable versions, one is refused because the upgrade is in progress.
             ['POST /sys/mounts/{path}/tune', [503]],
           ]),
           headers: {

@@ -46,7 +46,7 @@ export class Kills extends KillsAtSteps<NodeProcess> {
 
   /** Waits until the surviving node has swept everything that is due. */
   async swept(): Promise<void> {
-    // Other nodes notice after a few seconds without heartbeats that a node is gone; the surviving one sends one at
+    // Other nodes notice after a few seconds without heartbeats that a node has ended; the surviving one sends one at
     // once.
     await this.client.query("UPDATE node SET seen_at = seen_at - interval '10 seconds'");
     const open = async () =>

@@ -15,7 +15,7 @@ interface Held {
   readonly token: string;
 }
 
-// Otherwise a revoked right could still be used through something that was begun before.
+// Otherwise a revoked right could still be used through something that was started before.
 
 describe('what was begun before a right was lost', () => {
   const clock = manualClock(Date.UTC(2027, 3, 1, 12, 0, 0));
@@ -53,7 +53,7 @@ describe('what was begun before a right was lost', () => {
       write(`${namespace}/auth/up/users/ada`, { token_policies: 'other' }).expect(204),
     'has a disabled entity': ({ namespace, entity }) =>
       write(`${namespace}/identity/entity/id/${entity}`, { disabled: true }).expect(204),
-    'has no auth method any more': async ({ namespace }) => remove(`${namespace}/sys/auth/up`),
+    'no longer has an auth method': async ({ namespace }) => remove(`${namespace}/sys/auth/up`),
     'is in a locked namespace': ({ namespace }) => write(`sys/namespaces/api-lock/lock/${namespace}`).expect(200),
     'has their token revoked': ({ namespace, token }) => write(`${namespace}/auth/token/revoke`, { token }).expect(204),
     'has a policy that grants nothing': ({ namespace }) =>

@@ -239,7 +239,7 @@ describe('quotas', () => {
     // A limit for a role would never count anything.
     await secrets.root
       .write('sys/quotas/rate-limit/slow', { path: 'limited', rate: 2, role: 'app' })
-      .expect(400, /'role' is not built for rate limits/);
+      .expect(400, /'role' is not supported for rate limits/);
     await secrets.root.write('sys/quotas/rate-limit/slow', { path: 'limited', rate: 2, interval: '1h' }).expect(204);
     const statuses = [];
     for (let n = 0; n < 4; n++) statuses.push((await secrets.root.write(`limited/${n}`, { a: 'b' })).status);

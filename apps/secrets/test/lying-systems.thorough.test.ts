@@ -153,7 +153,7 @@ describe('outside systems that answer wrongly', () => {
       (lie) => {
         cloud.interfere = (action, response) => action === 'AssumeRole' && told(lie, response);
       },
-      /assuming role|without credentials/,
+      /assuming role|no credentials/,
     ],
   ];
 

@@ -103,7 +103,7 @@ describe('requests whose policy names second factors', () => {
       .write('sys/policies/acl/absent', { policy: guarded('nowhere', missing) })
       .expect(200);
     expect(body.warnings).toEqual([
-      `mfa_methods names methods that do not exist here: nowhere, ${missing}; such requests are refused until it is`,
+      `mfa_methods names methods that do not exist here: nowhere, ${missing}; these requests are refused until the methods exist`,
     ]);
     const one = await person(guarded('nowhere'), []);
     await refused(one.sending('nowhere:123456').read('cubbyhole/guarded'));

@@ -6,15 +6,15 @@ describe('mounts', () => {
 
   it('have the plugin version and a random accessor', async () => {
     const enable = (more: object) => secrets.root.write('sys/mounts/plain', { type: 'kv', ...more });
-    await enable({ plugin_version: 'v9.9.9' }).expect(400, /plugin_version: kv is part of the service/);
-    await enable({ config: { plugin_version: 'v9.9.9' } }).expect(400, /plugin_version: kv is part of the service/);
-    await enable({ external_entropy_access: true }).expect(400, /'external_entropy_access' is not built/);
+    await enable({ plugin_version: 'v9.9.9' }).expect(400, /plugin_version: kv is built in/);
+    await enable({ config: { plugin_version: 'v9.9.9' } }).expect(400, /plugin_version: kv is built in/);
+    await enable({ external_entropy_access: true }).expect(400, /'external_entropy_access' is not supported/);
     await enable({ config: { user_lockout_config: { lockout_threshold: 3 } } }).expect(400, /user_lockout_config/);
     await secrets.root.read('sys/mounts/plain').expect(400);
     const { body } = await secrets.root.read('sys/plugins/catalog/secret/kv').expect(200);
     await enable({ plugin_version: body.data.version, external_entropy_access: false }).expect(204);
     await secrets.root.write('sys/mounts/plain/tune', { plugin_version: 'v9.9.9' }).expect(400, /plugin_version/);
-    await secrets.root.write('sys/unseal', { key: 'x', migrate: true }).expect(400, /'migrate' is not built/);
+    await secrets.root.write('sys/unseal', { key: 'x', migrate: true }).expect(400, /'migrate' is not supported/);
     await secrets.root.delete('sys/mounts/plain').expect(204);
   });
 

@@ -140,7 +140,7 @@ describe('rules about parameters', () => {
           documents.push({ at, operation, name });
           continue;
         }
-        const saysSo = /(as|in) JSON|block notation|Template of|searched for/.test(type.description ?? '');
+        const saysSo = /(as|in) JSON|in HCL|Template for|Filter that finds/.test(type.description ?? '');
         const newer = operation.input!.shape[meta.olderNameOf ?? name];
         if ((saysSo && meta.json.type === 'string') || (newer && fieldMeta(newer).document)) {
           unmarked.push(`${at}: ${name}`);

@@ -267,7 +267,9 @@ describe('explanations', () => {
     for (let i = 0; i < 3; i += 1) expect((await ask()).body.data.obstacles).toEqual([]);
     await secrets.root.read('cubbyhole/a').expect(404);
     await secrets.root.read('cubbyhole/a').expect(429);
-    expect((await ask()).body.data.obstacles).toEqual([{ kind: 'quota', message: 'the rate limit "slow" is used up' }]);
+    expect((await ask()).body.data.obstacles).toEqual([
+      { kind: 'quota', message: 'the rate limit quota "slow" is exhausted' },
+    ]);
     await secrets.root.delete('sys/quotas/rate-limit/slow').expect(204);
   });
 

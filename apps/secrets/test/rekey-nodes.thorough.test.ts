@@ -77,7 +77,7 @@ async function rootToken(node: NodeProcess, shares: readonly string[]): Promise<
     if (status !== 200) {
       expect([status, body.errors[0]]).toEqual([
         400,
-        'unseal key verification failed: the share is not one of the present ones',
+        'unseal key verification failed: the share is not one of the current shares',
       ]);
       await node.ask('DELETE', 'sys/generate-root/attempt');
       return undefined;

@@ -197,7 +197,7 @@ describe('what a root generation refuses', () => {
     }
     await secrets.anonymous.write(update, { key: secrets.recoveryKeys[0], nonce }).expect(200);
     await secrets.anonymous.write(update, { key: secrets.recoveryKeys[0], nonce }).expect(400, /already been provided/);
-    await secrets.anonymous.delete(attempt).expect(400, /begin another one with a share/);
+    await secrets.anonymous.delete(attempt).expect(400, /start another one with a share/);
     await secrets.anonymous.write(attempt).expect(400, /already in progress/);
   });
 

@@ -268,7 +268,7 @@ describe('the check of a share', () => {
     await client.query("DELETE FROM setting WHERE name = 'key-share-marks'");
     await client.end();
     const { body } = await secrets.root.write(check, { key: wrong }).expect(400);
-    expect(body.errors).toEqual(['the present shares are older than this check; rekey to enable it']);
+    expect(body.errors).toEqual(['the current shares were created before this check existed; rekey to enable it']);
   });
 
   // Otherwise a caller with this right could try shares as fast as the machine answers.

@@ -63,7 +63,7 @@ const around = (write: (path: string, character: string) => string, where: strin
     write: (path) => write(path, percent(character)),
   }));
 
-/** All ways to write a path with which an attacker might bypass a rule. */
+/** All spellings of a path that an attacker might use to bypass a rule. */
 export const spellings: readonly Spelling[] = [
   { name: 'slash at the end', write: (path) => `${path}/` },
   { name: 'escaped slash at the end', write: (path) => `${path}%2f` },

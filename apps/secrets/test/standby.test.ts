@@ -99,7 +99,7 @@ describe('A node that reads from a standby and knows no other', () => {
     const answer = await request(node.server).post('/v1/cubbyhole/x').set('X-Service-Token', secrets.rootToken);
     expect([answer.status, answer.body.errors]).toEqual([
       503,
-      ['this node only reads, from a standby of the database: ask one that writes'],
+      ['this node is read-only (it uses a standby of the database): send the request to a node that can write'],
     ]);
   });
 });

@@ -64,7 +64,7 @@ describe('a parameter that an endpoint does not know', () => {
   it('includes a format of wrapping tokens, which is refused', async () => {
     const asking = secrets.as(secrets.rootToken, { 'X-Vault-Wrap-TTL': '60', 'X-Vault-Wrap-Format': 'jwt' });
     const { body } = await asking.read('sys/mounts').expect(400);
-    expect(body.errors).toEqual(['X-Service-Wrap-Format: the only format is a token; leave the header out']);
+    expect(body.errors).toEqual(['X-Service-Wrap-Format: only tokens are supported; omit the header']);
   });
 });
 

@@ -3,7 +3,7 @@ import { isRefusal } from '@keystead/refusal';
 import type { Logger } from '@keystead/server';
 import { startTracing } from '@keystead/tracing';
 import { version } from './kernel/installation/version';
-import { spoken } from './resources/runs/agents/protocol';
+import { supportedVersions } from './resources/runs/agents/protocol';
 import { AgentClient } from './worker/agent/client';
 import { HttpSource, register } from './worker/agent/http-source';
 import type { AgentConfig } from './worker/agent-config';
@@ -41,7 +41,7 @@ export async function startAgent(
   const about = {
     name: config.name,
     version,
-    protocol: spoken,
+    protocol: supportedVersions,
     'tool-versions': deps.binaries.map((one) => one.version),
     isolation: deps.isolation.kind,
     ...(config.forwarding && { forwards: true }),
@@ -79,7 +79,7 @@ export async function startAgent(
     id: agent.id,
     pool: agent.pool,
     async close() {
-      // Results are handed in while the agent is still signed on: commits, answers of Git hosts, and verdicts.
+      // Results (commits, responses of Git hosts, and verdicts) are reported before the agent deregisters.
       await Promise.all([fetching?.close(), forwarding?.close(), judging?.close()]);
       await work.close();
       await tracing?.close();
@@ -88,7 +88,7 @@ export async function startAgent(
   };
 }
 
-/** Tries until the service answers, even if it refuses: it may start later than the agent. */
+/** Retries until the service answers, even with a refusal, because the service may start later than the agent. */
 async function persist<T>(work: () => Promise<T>, log: Logger): Promise<T> {
   const failing = new Failing(log, 'the service cannot be reached yet');
   for (let pauseMs = 500; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
@@ -103,4 +103,4 @@ async function persist<T>(work: () => Promise<T>, log: Logger): Promise<T> {
 }
 
 const sayOf = ({ kind, message }: { kind: string; message: string }): string =>
-  kind === 'unauthenticated' ? 'its token is not valid, or has been revoked' : message;
+  kind === 'unauthenticated' ? 'its token is not valid or has been revoked' : message;

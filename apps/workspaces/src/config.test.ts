@@ -44,7 +44,11 @@ describe('configuration', () => {
     ['a public address that is none', { WORKSPACES_PUBLIC_URL: 'nowhere' }, 'WORKSPACES_PUBLIC_URL:'],
     ['a certificate without its key', { WORKSPACES_TLS_CERT_FILE: __filename }, 'WORKSPACES_TLS_CERT_FILE and'],
     ['a blob store that is not an address', { WORKSPACES_BLOB_STORE: 'https://x' }, 'WORKSPACES_BLOB_STORE is not'],
-    ['an option no blob store has', { WORKSPACES_BLOB_STORE: 's3://b?colour=red' }, 'WORKSPACES_BLOB_STORE knows no'],
+    [
+      'an option no blob store has',
+      { WORKSPACES_BLOB_STORE: 's3://b?colour=red' },
+      'WORKSPACES_BLOB_STORE has the unknown parameter',
+    ],
     ['a blob store key without its secret', { WORKSPACES_BLOB_STORE_ACCESS_KEY_ID: 'x' }, 'WORKSPACES_BLOB_STORE_'],
     ['a file that is not there', { WORKSPACES_DATABASE_URL_FILE: '/no/such/file' }, 'WORKSPACES_DATABASE_URL'],
   ])('refuses %s by name', (_what, environment, problem) => {

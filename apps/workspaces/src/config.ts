@@ -29,7 +29,7 @@ const workerTokens = z.string().transform((text, context): readonly string[] => 
   if (tokens.length === 0 || !tokens.every((token) => /^[\x21-\x7e]{32,512}$/.test(token))) {
     context.addIssue({
       code: 'custom',
-      message: 'must be 32 to 512 printable characters, several with commas between',
+      message: 'must be 32 to 512 printable characters; separate several values with commas',
     });
   }
   return tokens;
@@ -51,7 +51,7 @@ const Variables = z.object({
   WORKSPACES_PREVIOUS_SEAL_KEY_FILE: z.string().optional().describe('File with the previous seal key.'),
   WORKSPACES_PUBLIC_URL: webAddress
     .optional()
-    .describe('Address at which clients reach the service. All absolute links begin with it.'),
+    .describe('URL at which clients reach the service. All absolute links begin with it.'),
   WORKSPACES_EDITION: z.enum(editions).default('self-hosted').describe('Edition: hosted or self-hosted.'),
   WORKSPACES_CLIENT_ALIASES: onOff(true).describe(
     'Send and accept the names that existing clients use, in addition to the neutral names.',
@@ -65,18 +65,20 @@ const Variables = z.object({
     .describe('Hours after which a console session ends in any case.'),
   WORKSPACES_SECRETS_PUBLIC_URL: webAddress
     .optional()
-    .describe('Address at which browsers reach the secrets service, for links. Default: WORKSPACES_SECRETS_ADDR.'),
+    .describe('URL at which browsers reach the secrets service, for links. Default: WORKSPACES_SECRETS_ADDR.'),
   WORKSPACES_IP_RANGES: addressBlocks
     .optional()
     .describe(
       'Addresses or CIDR blocks of the service. /api/meta/ip-ranges shows them to everyone; unless set, it answers 404.',
     ),
   WORKSPACES_VCS: onOff(true).describe(
-    'Call the Git hosts that workspaces are connected to. Off: vcs-repo is only stored and shown.',
+    'Call the Git hosts that workspaces are connected to. If off, vcs-repo is only stored and shown.',
   ),
   WORKSPACES_VCS_NETWORKS: addressBlocks
     .optional()
-    .describe('Private addresses or CIDR blocks in which Git hosts may be, in addition to public addresses.'),
+    .describe(
+      'Private addresses or CIDR blocks of Git hosts that the service may call, in addition to public addresses.',
+    ),
   WORKSPACES_VCS_POLL_SECONDS: wholeNumber(5, 86_400)
     .default(3600)
     .describe('How often repositories are polled. Set it low if webhooks cannot reach the service.'),
@@ -86,7 +88,7 @@ const Variables = z.object({
   WORKSPACES_VERSION_WAIT_SECONDS: wholeNumber(10, 86_400)
     .default(120)
     .describe(
-      'How long a run waits for a worker with its tool version if only workers with other versions are running.',
+      'How long a run waits for a worker with its tool version while only workers with other versions are running.',
     ),
   WORKSPACES_ASSESSMENT_HOURS: wholeNumber(0, 8760)
     .default(24)
@@ -253,7 +255,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
         ? { url: settings.WORKSPACES_SMTP_URL, from: settings.WORKSPACES_SMTP_FROM }
         : undefined,
     },
-    /** The token of the installation's own agents; undefined: there are none. */
+    /** The token of the installation's own agents; undefined if there are none. */
     workerTokens: settings.WORKSPACES_AGENT_TOKEN ?? [],
     assessmentHours: settings.WORKSPACES_ASSESSMENT_HOURS,
     versionWaitSeconds: settings.WORKSPACES_VERSION_WAIT_SECONDS,

@@ -29,7 +29,7 @@ import { endUnserved, forgetWorkers, settleAbandoned } from './resources/runs/ru
 import { revokeLeft } from './resources/runs/runs/jobs/credentials';
 import type { SecretsService } from './resources/runs/runs/jobs/job';
 import { sweepPhaseData } from './resources/runs/runs/phase-data';
-import { startTriggered } from './resources/runs/runs/triggered';
+import { startTriggered } from './resources/runs/runs/run-triggers';
 import { performTasks } from './resources/runs/task-stages/deliver';
 import { forgetDeliveries, processDeliveries } from './resources/runs/vcs/deliveries';
 import { reportStatuses, writeComments } from './resources/runs/vcs/reports';
@@ -97,7 +97,7 @@ interface Options extends Pick<Environment, 'notificationReach' | 'mailer'> {
   readonly versionWaitSeconds?: number;
   /** How long audit events are kept; 0: forever. Default: 400. */
   readonly auditDays?: number;
-  /** Where tokens that agents left behind are revoked; undefined if runs get none. */
+  /** The secrets service at which remaining tokens of agents are revoked; undefined if runs get no tokens. */
   readonly secrets?: SecretsService;
   readonly registry?: Registry;
   /** Undefined: no Git host is called. */
@@ -212,7 +212,7 @@ export function jobsOf(
       everySeconds: 60,
       run: () =>
         revokeLeft({ db, keyring, secrets }, (error) =>
-          log.warn({ err: error }, 'credentials that a run left are not revoked yet'),
+          log.warn({ err: error }, 'credentials of an ended run are not revoked yet'),
         ),
     },
     { name: 'delete old audit events', everySeconds: 3600, run: () => forgetEvents(db, auditDays) },

@@ -8,7 +8,9 @@ function sealKeys(source: SealKeySource, isFirstStart: boolean, warn: (line: str
   const { value, file } = source;
   if (isFirstStart && (value === undefined || value === '') && file !== undefined && !existsSync(file)) {
     const current = createSealKeyFile(file);
-    warn(`made the key ${file}: back it up apart from the database; without it all state and stored keys are lost`);
+    warn(
+      `created the key ${file}: back it up separately from the database; without it, all state and stored keys are lost`,
+    );
     return { current };
   }
   return readSealKeys(source);
@@ -16,7 +18,7 @@ function sealKeys(source: SealKeySource, isFirstStart: boolean, warn: (line: str
 
 /**
  * The service's keyring, stored in the database under the seal key; created at the first start, by one of several
- * nodes. A ring that only the previous seal key opens is rewrapped under the current one. `readsOnly`: nothing is
+ * nodes. A keyring that only the previous seal key can open is rewrapped with the current one. `readsOnly`: nothing is
  * written.
  */
 export async function openKeyring(
@@ -27,7 +29,7 @@ export async function openKeyring(
 ): Promise<Keyring> {
   const stored = await db.prisma.setting.findUnique({ where: { name: NAME } });
   if (stored === null && readsOnly)
-    throw new Error('this database was never initialised: start a node that writes first');
+    throw new Error('this database has not been initialised: start a node that can write first');
   const keys = sealKeys(source, stored === null, warn);
   if (stored === null) {
     const wrapped = Keyring.create().wrap(keys.current).toString('base64');

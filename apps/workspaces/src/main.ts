@@ -51,7 +51,7 @@ async function writeFirstRun(service: Service, file: string, log: Logger): Promi
   }
   log.info(
     { file },
-    'the first administrator was created: name, password and token are in this file; store them safely and delete it',
+    'the first administrator was created: the user name, password and token are in this file; store them safely and delete it',
   );
 }
 

@@ -48,9 +48,7 @@ import { prepareSchema } from './schema';
 
 const TWO_WEEKS_IN_MINUTES = 20_160;
 
-/**
- * Connections for the reads at the start of every request, and for shared writes: one for each batch of both under way.
- */
+/** Connections for the reads at the start of every request and for shared writes: one for each running batch. */
 const QUICK_CONNECTIONS = 4;
 
 /** After a database has not answered for this long, requests do not wait for it. */
@@ -83,7 +81,7 @@ export interface Service {
   close(): Promise<void>;
 }
 
-/** What a caller may replace: clocks and the log. */
+/** Dependencies that a caller can replace: clocks and the log. */
 export interface ServiceOverrides {
   /** The clock to use instead of the database's. */
   readonly now?: () => number;
@@ -116,7 +114,7 @@ function consoleHost(config: Config, env: Environment, db: Database, log: Logger
 function showLag(registry: Registry | undefined, lag: ReplayLag | undefined): void {
   new Gauge({
     name: 'standby_lag_seconds',
-    help: 'How far the standby that this node reads from is behind; 0 if it reads from none.',
+    help: 'Lag of the standby that this node reads from; 0 if it does not read from a standby.',
     registers: registry ? [registry] : [],
     collect() {
       this.set((lag?.ms ?? 0) / 1000);
@@ -190,7 +188,7 @@ export async function createService(config: Config, parts: ServiceOverrides = {}
     },
     watches: new Watches({ db, keyring }, (error) => {
       if (isConnectionLoss(error)) outage.lost(error);
-      else log.error({ err: error }, 'what is watched could not be read');
+      else log.error({ err: error }, 'the watched runs could not be read');
     }),
     now,
     settings: settings.read,

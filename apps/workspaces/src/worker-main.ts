@@ -35,7 +35,7 @@ async function check(config: OwnConfig): Promise<void> {
   process.stdout.write(`${[...found, ...said].join('\n')}\n`);
 }
 
-/** Describes what this machine offers; missing things are logged as warnings. */
+/** Describes what this machine offers. Missing features are logged as warnings. */
 async function depsOf(config: OwnConfig, log: Logger): Promise<WorkerDeps> {
   const deps = await findWorkerDeps(config);
   for (const line of deps.said) {

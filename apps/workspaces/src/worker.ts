@@ -156,7 +156,7 @@ export async function startWorker(config: WorkerConfig, deps: WorkerDeps, log: L
       pollMs: 50,
       tidy: () =>
         revokeLeft({ db, keyring, secrets }, (error) =>
-          log.warn({ err: error }, 'credentials that a worker left are not revoked yet'),
+          log.warn({ err: error }, 'credentials of a lost worker are not revoked yet'),
         ),
     });
     const fetching = startFetchingOf(config, deps, { db, keyring, log, workerId: id });

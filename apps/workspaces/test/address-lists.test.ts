@@ -103,7 +103,7 @@ describe('lists of addresses', () => {
   it('lock out neither the person who changes them nor site administrators', async () => {
     await organization();
     const { id } = await list();
-    expect((await range(id, elsewhere).expect(422)).body.errors[0].detail).toContain('your address 127.0.0.1');
+    expect((await range(id, elsewhere).expect(422)).body.errors[0].detail).toContain('your own address 127.0.0.1');
     const mine = (await range(id, here).expect(201)).body.data;
     await range(id, elsewhere).expect(201);
     await owner.delete(`cidr-ranges/${mine.id}`).expect(422);

@@ -118,7 +118,7 @@ describe('access to an agent pool', () => {
     await startRun(admin, one.id).expect(201);
     await change(pool.id, {}, { 'excluded-workspaces': many('workspaces', one.id) }).expect(200);
     const stopped = await startRun(admin, one.id).expect(422);
-    expect(stopped.body.errors[0].detail).toContain('agent pool is not open to it');
+    expect(stopped.body.errors[0].detail).toContain('may not use its agent pool');
   });
 
   it('can be requested only in its own organization, and is shown to members only with workspaces they see', async () => {

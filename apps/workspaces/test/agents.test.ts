@@ -93,7 +93,7 @@ describe('agents', () => {
         .set('Content-Type', 'application/octet-stream')
         .send(bytes),
   });
-  /** An agent that has begun the plan of a new run. */
+  /** An agent that has started the plan of a new run. */
   const begun = async () => {
     const id = await queued();
     const agent = await register();
@@ -191,7 +191,7 @@ describe('agents', () => {
       doing.post('/credentials', { token: 't', accessor: '', namespace: '' }),
     ]) {
       const { body } = await answer.expect(409);
-      expect(body.errors[0].detail).toContain('not this agent’s any more');
+      expect(body.errors[0].detail).toContain('this agent no longer holds the job');
     }
     expect(mintLease(workspaces.service.env.keyring, agent, { id: job.id, attempt: job.attempt })).toBe(job.lease);
   });

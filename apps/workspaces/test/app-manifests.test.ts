@@ -38,7 +38,7 @@ describe('a GitHub App that the host creates from a manifest', () => {
     const manifest = JSON.parse(unescaped(/name="manifest" value="([^"]*)"/.exec(answer.text)?.[1]));
     return { answer, action: new URL(action), manifest, state: new URL(action).searchParams.get('state')! };
   };
-  /** A person at the page of the host: returns the code with which the browser is sent back. */
+  /** A person at the page of the host: returns the code of the redirect back. */
   const agree = () => {
     const code = `code-${host.codes.size}-${host.calls.length}`;
     host.codes.add(code);

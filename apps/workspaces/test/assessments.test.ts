@@ -277,7 +277,7 @@ describe('assessments', () => {
     expect((await current()).attributes).toMatchObject({
       succeeded: false,
       drifted: false,
-      'error-msg': 'The worker was lost while planning, 3 times',
+      'error-msg': 'The worker was lost during the plan, 3 times',
     });
   });
 

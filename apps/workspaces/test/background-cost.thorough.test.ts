@@ -32,7 +32,7 @@ const past: Readonly<Record<string, string>> = {
   blob: '',
 };
 
-/** A background job, and the calls to Git hosts that it has begun. */
+/** A background job, and the calls to Git hosts that it has started. */
 interface Doing {
   readonly name: string;
   readonly everySeconds: number;

@@ -55,7 +55,7 @@ describe('blobs in an object store', () => {
     await expect(readWholeBlob(db(), keyring(), id)).rejects.toThrow('is not authentic');
     store.objects.set(key(0), first);
     store.objects.delete(key(1));
-    await expect(readWholeBlob(db(), keyring(), id)).rejects.toThrow('lacks chunk 1');
+    await expect(readWholeBlob(db(), keyring(), id)).rejects.toThrow('has no chunk 1');
   });
 
   it('are deleted once the store works again', async () => {

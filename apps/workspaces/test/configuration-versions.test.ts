@@ -142,20 +142,20 @@ describe('configuration versions', () => {
       async () => (await archiveOf([...many, ['big', randomBytes(50_000).toString('hex')]])).subarray(0, -20_000),
       'not a gzip archive',
     ],
-    ['a way out', async () => archiveOf([['../../etc/passwd', 'x']]), 'outside of its folder'],
-    ['a hidden way out', async () => archiveOf([['a/../../b', 'x']]), 'outside of its folder'],
-    ['an absolute path', async () => archiveOf([['/etc/passwd', 'x']]), 'outside of its folder'],
+    ['a way out', async () => archiveOf([['../../etc/passwd', 'x']]), 'outside its folder'],
+    ['a hidden way out', async () => archiveOf([['a/../../b', 'x']]), 'outside its folder'],
+    ['an absolute path', async () => archiveOf([['/etc/passwd', 'x']]), 'outside its folder'],
     [
       'a link that leaves',
       async () => archiveOf([[{ name: 'l', type: 'symlink', linkname: '../secret' }, '']]),
-      'a link that leaves it',
+      'a link to a path outside it',
     ],
     [
       'an absolute link',
       async () => archiveOf([[{ name: 'l', type: 'symlink', linkname: '/etc' }, '']]),
-      'a link that leaves it',
+      'a link to a path outside it',
     ],
-    ['a hard link', async () => archiveOf([[{ name: 'l', type: 'link', linkname: 'main.tf' }, '']]), 'holds a link'],
+    ['a hard link', async () => archiveOf([[{ name: 'l', type: 'link', linkname: 'main.tf' }, '']]), 'contains a link'],
     ['a device', async () => archiveOf([[{ name: 'd', type: 'character-device' }, '']]), 'character-device'],
   ] as const)('are errored by %s', async (_, make, reason) => {
     const { id, attributes } = await announced(admin, workspace);

@@ -79,7 +79,8 @@ describe('the cost of a request', () => {
     for (const endpoint of takers) {
       const [token, most] = endpoint.auth === 'token' ? [admin.token, 50_000] : [undefined, 1000];
       const { status, body: answer } = await send(endpoint, token, body(most + 1));
-      const right = (answer.errors?.[0].detail ?? answer.detail) === `the request body holds more than ${most} values`;
+      const right =
+        (answer.errors?.[0].detail ?? answer.detail) === `the request body contains more than ${most} values`;
       if (status !== 413 || !right) wrong.push(`${nameOf(endpoint)}: ${status} ${JSON.stringify(answer)}`);
     }
     expect(wrong).toEqual([]);
@@ -89,7 +90,7 @@ describe('the cost of a request', () => {
     const wrong: string[] = [];
     for (const endpoint of takers.filter(({ auth }) => auth === 'token')) {
       const { status, body: answer } = await send(endpoint, admin.token, `{"data":{"x":[${'1,'.repeat(10_000)}1]}}`);
-      const right = (answer.errors?.[0].detail ?? answer.detail) === '/data/x holds more than 10000 members';
+      const right = (answer.errors?.[0].detail ?? answer.detail) === '/data/x contains more than 10000 members';
       if (status !== 413 || !right) wrong.push(`${nameOf(endpoint)}: ${status} ${JSON.stringify(answer)}`);
     }
     expect(wrong).toEqual([]);

@@ -89,11 +89,11 @@ describe('results and logs of plans and applies', () => {
     expect(await blobs()).toBe(before + 3);
   });
 
-  it('cannot be hidden while the run is under way, and only by owners', async () => {
+  it('cannot be hidden before the run has ended, and only by owners', async () => {
     const id = await runs.started();
     const job = await runs.worker.plan(plan);
     const path = `plans/${job.planId}`;
-    expect((await act(path, 'soft-delete').expect(400)).body.errors[0].detail).toContain('its run is under way');
+    expect((await act(path, 'soft-delete').expect(400)).body.errors[0].detail).toContain('its run is in progress');
     await runs.act(id, 'discard').expect(202);
     const teamId = await team(workspaces, 'acme', `hiders-${runs.counter}`);
     await grant(workspaces, teamId, runs.workspace, 'admin');
@@ -151,7 +151,7 @@ describe('a requested assessment', () => {
     expect((await assess().expect(409)).body.errors[0].detail).toContain('manages no resources');
     await managing();
     const id = await runs.made();
-    expect((await assess().expect(409)).body.errors[0].detail).toContain('a run or an assessment is under way');
+    expect((await assess().expect(409)).body.errors[0].detail).toContain('a run or an assessment is in progress');
     await runs.act(id, 'cancel').expect(202);
     await admin
       .patch(`workspaces/${runs.workspace}`, resource('workspaces', { 'execution-mode': 'local' }))

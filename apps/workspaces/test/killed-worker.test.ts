@@ -21,7 +21,7 @@ describe('the job of a worker that was killed', () => {
   });
   afterAll(() => executor.remove());
 
-  /** The remains of a killed worker: a folder, and the record of a process that is gone. */
+  /** The remains of a killed worker: a folder, and the record of a process that has ended. */
   const leave = async (job: RunJob, more: object = {}, installation = executor.installation) => {
     const slot = await takeSlot(executor.scratch, executor.isolation, job.runId);
     await slot.note({ job, workerId: runs.worker.workerId, installation, ...more });

@@ -42,7 +42,7 @@ describe('a request from before the loss of a right', () => {
   const begin = async (kind: 'plan' | 'apply') => runs.worker.start(await runs.worker.take(kind));
   const isRefused = async (id: string, kind: 'plan' | 'apply', reason: string) => {
     const { attributes } = await runs.show(id);
-    expect(attributes).toMatchObject({ status: 'discarded', 'status-reason': `Did not begin: ${reason}` });
+    expect(attributes).toMatchObject({ status: 'discarded', 'status-reason': `Did not start: ${reason}` });
     expect(Object.keys(attributes['status-timestamps'])).not.toContain(kind === 'plan' ? 'planning-at' : 'applying-at');
     expect(await audited(`run.${kind}-refuse`, id)).toBe(1);
     const { attributes: workspace } = await runs.lockOf();
@@ -57,7 +57,7 @@ describe('a request from before the loss of a right', () => {
       const id = await started(person);
       return async () => {
         expect(await begin('plan')).toBe(false);
-        await isRefused(id, 'plan', 'the person who started it may no longer plan here');
+        await isRefused(id, 'plan', 'the user who started it may no longer plan in this workspace');
       };
     },
     'a confirmed apply': async (person) => {
@@ -66,7 +66,7 @@ describe('a request from before the loss of a right', () => {
       await person.post(`runs/${id}/actions/apply`, {}).expect(202);
       return async () => {
         expect(await begin('apply')).toBe(false);
-        await isRefused(id, 'apply', 'the person who confirmed it may no longer apply here');
+        await isRefused(id, 'apply', 'the user who confirmed it may no longer apply in this workspace');
       };
     },
     'an apply without confirmation': async (person) => {
@@ -75,7 +75,7 @@ describe('a request from before the loss of a right', () => {
       expect(await runs.statusOf(id)).toBe('apply_queued');
       return async () => {
         expect(await begin('apply')).toBe(false);
-        await isRefused(id, 'apply', 'the person who started it may no longer apply here');
+        await isRefused(id, 'apply', 'the user who started it may no longer apply in this workspace');
       };
     },
     'a create that is sent again': async (person) => {
@@ -113,7 +113,7 @@ describe('a request from before the loss of a right', () => {
     if (kind === 'apply') await runs.worker.plan();
     await losses['given less']!({ grantId } as Held);
     expect(await begin(kind)).toBe(false);
-    await isRefused(id, kind, `the person who started it may no longer ${kind} here`);
+    await isRefused(id, kind, `the user who started it may no longer ${kind} in this workspace`);
   });
 
   it.each(['plan', 'apply'] as const)('a %s ends if its workspace left the project of the grant', async (kind) => {
@@ -134,7 +134,7 @@ describe('a request from before the loss of a right', () => {
     if (kind === 'apply') await runs.worker.plan();
     await move(to);
     expect(await begin(kind)).toBe(false);
-    await isRefused(id, kind, `the person who started it may no longer ${kind} here`);
+    await isRefused(id, kind, `the user who started it may no longer ${kind} in this workspace`);
   });
 
   const token = 'organizations/acme/authentication-token';

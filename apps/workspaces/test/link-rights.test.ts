@@ -267,12 +267,12 @@ describe('links that hold their own secret', () => {
       'UPDATE user_account SET suspended_at = NULL WHERE id = $1',
     ],
     [
-      'is not an active member any more',
+      'is no longer an active member',
       "UPDATE membership SET status = 'inactive' WHERE user_id = $1",
       "UPDATE membership SET status = 'active' WHERE user_id = $1",
     ],
     [
-      'is in no team any more that may',
+      'is no longer in a team that may',
       `CREATE TABLE left_teams AS SELECT t.* FROM team_member t JOIN membership m ON m.id = t.membership_id WHERE m.user_id = $1;
        DELETE FROM team_member t USING left_teams l WHERE l.membership_id = t.membership_id`,
       'INSERT INTO team_member SELECT * FROM left_teams WHERE $1 IS NOT NULL',
@@ -303,7 +303,7 @@ describe('links that hold their own secret', () => {
       // Every member reads modules.
       const lost = links.filter(
         ({ endpoint: { method, path } }) =>
-          !(how.includes('no team') && method === 'GET' && path.startsWith('/registry-')),
+          !(how.includes('no longer in a team') && method === 'GET' && path.startsWith('/registry-')),
       );
       for (const { endpoint, url, body } of lost) {
         const { status } = await ask(endpoint.method, url, body);

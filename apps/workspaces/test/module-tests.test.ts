@@ -174,7 +174,7 @@ describe('tests of modules', () => {
     expect(await worker.claim()).toBeUndefined();
     expect(await show('lost', first)).toMatchObject({
       status: 'errored',
-      'error-message': 'The worker was lost. What the tests have made may still be there',
+      'error-message': 'The worker was lost. Resources that the tests created may still exist',
     });
     const managers = await team(workspaces, 'acme', 'managers', ['manage-modules']);
     const person = await member(workspaces, 'acme', [managers]);

@@ -49,7 +49,7 @@ function fakeHost() {
       return challenge === proven ? answer(200, grant()) : no('invalid_grant');
     });
   });
-  /** A person consents: returns the code with which the browser is sent back. */
+  /** A person consents: returns the code of the redirect back. */
   const agree = (url: string): string => {
     const code = `code-${codes.size}-${asked.length}`;
     codes.set(code, new URL(url).searchParams.get('code_challenge') ?? '');
@@ -154,7 +154,7 @@ describe('connecting a Git host in the browser', () => {
     const changed = await leave(one.id);
     await admin.patch(`oauth-clients/${one.id}`, resource('oauth-clients', { key: 'another' })).expect(200);
     const meanwhile = await finish(one.id, host.agree(changed.url), changed.state).expect(422);
-    expect(meanwhile.body.errors[0].detail).toContain('changed meanwhile');
+    expect(meanwhile.body.errors[0].detail).toContain('changed in the meantime');
     await admin.patch(`oauth-clients/${one.id}`, resource('oauth-clients', { key: 'application' })).expect(200);
     now += 11 * 60_000;
     await refused(one.id);
@@ -173,10 +173,10 @@ describe('connecting a Git host in the browser', () => {
   it('needs an application at a host that supports this', async () => {
     const brought = await connection({ key: null, secret: null, 'oauth-token-string': 'pat' });
     const { body } = await admin.post(`oauth-clients/${brought.id}/authorizations`).expect(422);
-    expect(body.errors[0].detail).toMatch(/register an application/);
+    expect(body.errors[0].detail).toMatch(/register an OAuth application/);
     const server = await connection({ 'service-provider': 'ado_server' });
     const none = await admin.post(`oauth-clients/${server.id}/authorizations`).expect(422);
-    expect(none.body.errors[0].detail).toMatch(/give the connection a token/);
+    expect(none.body.errors[0].detail).toMatch(/create the connection with a token/);
   });
 
   it('the addresses of a connection redirect to its page, and the code is passed on in the fragment', async () => {

@@ -32,7 +32,7 @@ export class ObjectStoreStandIn {
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
   }
 
-  /** The settings with which the service uses it. */
+  /** The service's settings for it. */
   get variables(): Record<string, string> {
     return {
       WORKSPACES_BLOB_STORE: `s3://${this.bucket}/one/two?endpoint=${encodeURIComponent(this.endpoint)}&region=${region}`,

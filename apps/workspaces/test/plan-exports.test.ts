@@ -129,7 +129,7 @@ describe('exports of plans', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 422, 422]);
     const refused = answers.find(({ status }) => status === 422)!.body.errors[0];
     expect(refused.source.pointer).toBe('/data/relationships/plan');
-    expect(refused.detail).toContain('has an export already');
+    expect(refused.detail).toContain('already has an export');
     expect(await blobs()).toBe(before + 1);
     const { id } = answers.find(({ status }) => status === 201)!.body.data;
     const { location } = (await admin.get(`plan-exports/${id}/download`).expect(302)).headers;
@@ -163,8 +163,8 @@ describe('exports of plans', () => {
 
   it.each([
     ['larger', { padding: 'x'.repeat(4 * 1024 * 1024) }],
-    ['not that of a plan', { resource_changes: 'none' }],
-    ['nest deeper', { deep: JSON.parse(`${'['.repeat(300)}${']'.repeat(300)}`) as unknown }],
+    ['that is not a plan', { resource_changes: 'none' }],
+    ['nested deeper', { deep: JSON.parse(`${'['.repeat(300)}${']'.repeat(300)}`) as unknown }],
   ])('are refused for plans that cannot be read or are too large: %s', async (words, more) => {
     const { planId } = await planned({ ...planDocument, ...more });
     const { body: refused } = await admin.post('plan-exports', body(planId)).expect(422);

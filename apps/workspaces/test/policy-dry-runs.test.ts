@@ -218,7 +218,7 @@ describe('dry runs of policies', () => {
     await judge();
     expect(await show(again.id)).toMatchObject({
       status: 'canceled',
-      reason: 'The person who started it may no longer manage policies',
+      reason: 'The user who started it may no longer manage policies',
     });
   });
 

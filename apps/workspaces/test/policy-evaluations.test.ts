@@ -382,7 +382,7 @@ describe('policies in the life of a run', () => {
     const { included } = await stageOf(id);
     expect(included[0].attributes['policy-kind']).toBe('sentinel');
     const [outcome] = await outcomesOf(included[0].id);
-    expect(outcome.attributes.error).toMatch(/Sentinel policies are stored but not run here/);
+    expect(outcome.attributes.error).toMatch(/Sentinel policies are stored but cannot be evaluated/);
   });
 
   it('that no worker judges end in an error, and later verdicts of a slow one are refused', async () => {

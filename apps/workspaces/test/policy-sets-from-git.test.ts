@@ -209,7 +209,7 @@ describe('policy sets that follow a repository', () => {
     await expect(judged()).resolves.toMatchObject({ names: ['two'] });
     await admin.patch(`policy-sets/${id}`, resource('policy-sets', { 'policies-path': 'elsewhere' })).expect(200);
     await work({ files: files('two', 'policies/net/') });
-    expect((await newest(id)).attributes['error-message']).toBe('there is no elsewhere/policies.hcl');
+    expect((await newest(id)).attributes['error-message']).toBe('elsewhere/policies.hcl does not exist');
     await expect(judged()).resolves.toMatchObject({ names: ['two'] });
   });
 
@@ -264,7 +264,9 @@ describe('policy sets that follow a repository', () => {
     expect(await error()).toBeNull();
     host.branches.delete('short');
     await look();
-    expect(await error()).toBe('the branch short is not in the repository: the set keeps the version that it has');
+    expect(await error()).toBe(
+      'the branch short does not exist in the repository: the policy set keeps its current version',
+    );
     expect(await current(id)).toBe(commit);
     host.branches.set('short', commit!);
     await look();

@@ -214,10 +214,12 @@ describe('a connection that names an agent pool', () => {
     const { name } = await means().db.prisma.agentPool.findUniqueOrThrow({ where: { id: pool } });
     expect(await reason()).toBe(`Waiting for an agent of the pool ${name} to fetch its commit`);
     await fetchAll(workspaces.service, { agentPoolId: pool, fails: 'away', again: true });
-    expect(await reason()).toContain('has failed to give it once and is asked again');
+    expect(await reason()).toContain('fetching it from the Git host failed once and is retried');
     await Promise.all(agents.splice(0).map((one) => one.close()));
     await workspaces.service.pool.query('DELETE FROM run_worker');
-    expect(await reason()).toContain(`the connection’s pool ${name} that forwards requests is connected. Start one`);
+    expect(await reason()).toContain(
+      `the connection’s agent pool ${name} that forwards requests is connected. Start one`,
+    );
     await admin.patch(`oauth-clients/${connection}`, resource('oauth-clients', {}, { 'agent-pool': { data: null } }));
     expect(await reason()).toContain('Waiting for a worker of the service to fetch its commit');
     await admin.patch(
@@ -297,7 +299,7 @@ describe('a connection that names an agent pool', () => {
     const { db, keyring } = means();
     expect(await claimFetch(db, keyring, await register(), pool)).toBeUndefined();
     const { errorMessage } = await db.prisma.configurationVersion.findFirstOrThrow({ where: { status: 'errored' } });
-    expect(errorMessage).toContain('is not the host of its connection');
+    expect(errorMessage).toContain('is not at the host of its connection');
   });
 
   it('is invisible to agents of other pools, and to those that do not forward', async () => {

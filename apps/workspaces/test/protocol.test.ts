@@ -80,7 +80,7 @@ describe('the protocol', () => {
 
   it.each([
     ['a value', { name: 'a\ud800b' }, '/data/attributes/name', 'Name contains an unpaired surrogate'],
-    ['a null character', { email: 'a\0b' }, '/data/attributes/email', 'Email holds a null character'],
+    ['a null character', { email: 'a\0b' }, '/data/attributes/email', 'Email contains a null character'],
     ['a name', { 'a\udfff': 1 }, '/data/attributes', 'contains an unpaired surrogate'],
     ['a member', { tags: [{ name: '\ud800' }] }, '/data/attributes/tags/0/name', 'Name contains an unpaired surrogate'],
   ])('points at characters that no text may contain: %s', async (_what, attributes, pointer, detail) => {

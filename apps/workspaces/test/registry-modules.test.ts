@@ -394,7 +394,7 @@ describe('modules of the registry', () => {
     expect((await reader.get(at).buffer(true).parse(asText)).text).not.toBe(text);
   });
 
-  it('are read by a run while it is under way, and only those of its organization', async () => {
+  it('are read by a run while it is running, and only those of its organization', async () => {
     await create('for-runs');
     await publish('for-runs', '1.0.0');
     await create('foreign', admin, 'other');

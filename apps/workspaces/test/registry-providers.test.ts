@@ -140,7 +140,7 @@ describe('providers of the registry', () => {
     await admin.get(`${protocol}/acme/${name}/1.0.0/download/linux/amd64`).expect(404);
     await putUrl(workspaces, links['shasums-sig-upload'], await signatureOf(sums, key)).expect(200);
     await expect(installable(name)).resolves.toHaveLength(1);
-    // Signed files do not change any more; the same again changes nothing.
+    // Signed files can no longer change; sending the same files again changes nothing.
     await putUrl(workspaces, links['shasums-upload'], Buffer.from(sums)).expect(200);
     await putUrl(workspaces, links['shasums-upload'], Buffer.from(`${sums}${sums}`)).expect(409);
     await putUrl(workspaces, links['shasums-sig-upload'], await signatureOf(sums, foreign)).expect(409);

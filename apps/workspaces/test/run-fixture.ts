@@ -41,7 +41,7 @@ export const stateWithOutput = (serial: number, value: string): Buffer =>
     }),
   );
 
-/** A service with an organization `acme`; every test has a new workspace in it, and a worker that has not begun. */
+/** A service with an organization `acme`; every test has a new workspace in it, and a worker that has not started. */
 export function startRuns(options: Parameters<typeof startWorkspaces>[0] = {}) {
   const workspaces = startWorkspaces(options);
   const { admin } = workspaces;

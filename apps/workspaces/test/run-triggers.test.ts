@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { startTriggered } from '../src/resources/runs/runs/triggered';
+import { startTriggered } from '../src/resources/runs/runs/run-triggers';
 import { configured, startRun } from './configurations';
 import { fakeWorker } from './fake-worker';
 import { grant, team, teamToken } from './members';

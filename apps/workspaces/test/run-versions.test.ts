@@ -24,7 +24,7 @@ describe('a run of a version', () => {
     expect(await statusOf(id)).toBe('pending');
     const old = fakeWorker(workspaces, 'old', ['1.5.7']);
     expect(await old.take('plan')).toMatchObject({ runId: id, infraVersion: '1.5.7' });
-    expect(await reasonOf(id)).toBe('Waiting for a worker that is free');
+    expect(await reasonOf(id)).toBe('Waiting for a worker to become free');
   });
 
   it('is not overtaken by later runs, which show what they wait for', async () => {
@@ -34,7 +34,7 @@ describe('a run of a version', () => {
     const first = await made();
     const second = await made();
     const speculative = await made({ 'plan-only': true, 'infra-version': '1.11.4' });
-    expect(await reasonOf(second)).toBe(`Waiting for ${first} to end: one run of a workspace takes place at a time`);
+    expect(await reasonOf(second)).toBe(`Waiting for ${first} to end: a workspace has one run at a time`);
     expect(await runs.worker.take('plan')).toMatchObject({ runId: speculative });
     expect(await runs.worker.claim()).toBeUndefined();
     await runs.act(first, 'discard').expect(202);
@@ -117,7 +117,7 @@ describe('a run of a version', () => {
       expect(await statusOf(id)).toBe('pending');
       expect(await ended(0)).toBe(1);
       expect(await statusOf(id)).toBe('errored');
-      const reason = /No worker has version 1\.5\.7 of the tool\. Versions that are there: 1\.11\.4\./;
+      const reason = /No worker has version 1\.5\.7 of the tool\. Available versions: 1\.11\.4\./;
       expect(await reasonOf(id)).toMatch(reason);
       expect(await planLog(id)).toMatch(reason);
       expect((await lockOf()).attributes.locked).toBe(false);
@@ -203,7 +203,7 @@ describe('a run of a version', () => {
         `workspaces/${runs.workspace}`,
         resource('workspaces', { 'infra-version': '95.5.1' }),
       );
-      expect(body.errors[0].detail).toContain('no enabled version is named 95.5.1');
+      expect(body.errors[0].detail).toContain('95.5.1 is not an enabled version');
       expect((await lockOf()).attributes['infra-version']).toBe('95.5.0');
     });
   });

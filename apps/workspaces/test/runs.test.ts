@@ -104,7 +104,7 @@ describe('runs', () => {
     expect(await runs.worker.claim()).toBeUndefined();
     expect((await show(second)).attributes).toMatchObject({
       status: 'pending',
-      'status-reason': `Waiting for ${first} to end: one run of a workspace takes place at a time`,
+      'status-reason': `Waiting for ${first} to end: a workspace has one run at a time`,
     });
     await act(third, 'cancel').expect(202);
     await act(first, 'discard').expect(202);
@@ -254,7 +254,7 @@ describe('runs', () => {
     expect(await settleAbandoned(db, env.keyring)).toBe(1);
     const ended = (await show(id)).attributes;
     expect(ended.status).toBe('errored');
-    expect(ended['status-reason']).toContain('The worker was lost while applying');
+    expect(ended['status-reason']).toContain('The worker was lost during the apply');
     expect((await lockOf()).attributes.locked).toBe(false);
     // Its later reports are stored, and change nothing.
     expect(await other.endApply(job, { outcome: 'applied', state: stateOf(9) })).toBe(false);
@@ -298,7 +298,7 @@ describe('runs', () => {
     });
   });
 
-  it('may be deleted with their workspace while they are under way', async () => {
+  it('may be deleted with their workspace while they are running', async () => {
     await started();
     const job = await runs.worker.take('plan');
     await runs.worker.start(job);

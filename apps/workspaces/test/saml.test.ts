@@ -320,9 +320,13 @@ describe('people who sign in by SAML', () => {
       [
         'for a name with elements in it',
         (sent) => samlProvider.answer(sent, { nameIdXml: 'ada@example.com<saml:b>.evil.test</saml:b>' }),
-        /names no person/,
+        /does not name a user/,
       ],
-      ['for no person', (sent) => samlProvider.answer(sent, { nameIdXml: '' }), /names no person|name one person/],
+      [
+        'for no person',
+        (sent) => samlProvider.answer(sent, { nameIdXml: '' }),
+        /does not name a user|name exactly one user/,
+      ],
       [
         'with entities',
         (sent) =>
@@ -476,7 +480,7 @@ describe('people who sign in by SAML', () => {
       return { answered, browser: cookiesOf(asked)[0]! };
     };
     const old = await prove(Date.now() - 3_600_000);
-    expect(old.answered.text).toContain('did not ask you to sign in again');
+    expect(old.answered.text).toContain('did not require you to sign in again');
     const fresh = await prove(Date.now());
     const back = await comeBack(fresh.answered.headers.location!, `${fresh.browser}; ${cookie}`);
     expect([back.status, back.text]).toEqual([303, '']);

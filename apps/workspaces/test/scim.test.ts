@@ -74,7 +74,7 @@ describe('a directory that speaks SCIM', () => {
     expect(off.body).toEqual({
       schemas: ['urn:ietf:params:scim:api:messages:2.0:Error'],
       status: '403',
-      detail: 'SCIM is switched off here.',
+      detail: 'SCIM is turned off.',
     });
     await set({ enabled: false }).expect(422);
     await set({ enabled: true }).expect(200);
@@ -211,7 +211,7 @@ describe('a directory that speaks SCIM', () => {
 
     it.each([
       ['no name', {}, 'userName is missing'],
-      ['a password', { userName: 'p', password: 'secret' }, '"password" is not an attribute here'],
+      ['a password', { userName: 'p', password: 'secret' }, '"password" is not a supported attribute'],
       ['a name that is a list', { userName: [] }, 'userName must be a string'],
       ['a name that is too long', { userName: 'x'.repeat(1025) }, 'longer than 1024'],
       ['a switch that is a number', { userName: 'p', active: 1 }, 'active must be true or false'],
@@ -601,7 +601,7 @@ describe('a directory that speaks SCIM', () => {
       [{ displayName: 'g', members: ['x'] }, 'members must be an object'],
       [{ displayName: 'g', members: [{}] }, 'needs a value'],
       [{}, 'displayName is missing'],
-      [{ displayName: 'g', owners: [] }, '"owners" is not an attribute here'],
+      [{ displayName: 'g', owners: [] }, '"owners" is not a supported attribute'],
     ])('and refuses the group %j', async (body, detail) => {
       const answer = await ask('post', 'Groups', body).expect(400);
       expect(answer.body).toMatchObject({ scimType: 'invalidValue', detail: expect.stringContaining(detail) });

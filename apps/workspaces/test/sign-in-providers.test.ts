@@ -177,7 +177,7 @@ describe('people who sign in at a provider', () => {
     const { body } = await admin
       .patch(`admin/sign-in-providers/${id}`, resource('sign-in-providers', { 'groups-claim': null }))
       .expect(422);
-    expect(body.errors[0].detail).toContain('needs groups-claim');
+    expect(body.errors[0].detail).toContain('requires groups-claim');
     const given = await entered({ sub: 's-6', groups: ['root'] });
     expect((await session(given))['is-site-admin']).toBe(true);
     await asks('admin/users', given).expect(200);
@@ -217,7 +217,7 @@ describe('people who sign in at a provider', () => {
       await settings({ 'creates-accounts': false });
       const answer = await enter({ sub: 'unknown-yet' });
       expect([answer.status, answer.headers['set-cookie']]).toEqual([403, undefined]);
-      expect(answer.text).toContain('There is no account for you here');
+      expect(answer.text).toContain('You have no account here');
       await settings({ 'creates-accounts': true });
       const { 'user-id': userId } = await session(await entered({ sub: 's-7' }));
       await admin.post(`admin/users/${userId}/actions/suspend`).expect(200);
@@ -244,10 +244,10 @@ describe('people who sign in at a provider', () => {
     it('when another provider answers', async () => {
       const { url, cookie } = await leave();
       const sent = { ...idp.signIn(url, { sub: 'x-2' }), iss: 'https://elsewhere.example' };
-      expect((await comeBack(sent, cookie)).text).toContain('Another provider answered');
+      expect((await comeBack(sent, cookie)).text).toContain('The response is from another provider');
       idp.document = { authorization_response_iss_parameter_supported: true };
       nowMs += 61 * 60_000;
-      expect((await enter({ sub: 'x-2' })).text).toContain('Another provider answered');
+      expect((await enter({ sub: 'x-2' })).text).toContain('The response is from another provider');
       const right = await leave();
       await comeBack({ ...idp.signIn(right.url, { sub: 'x-2' }), iss: idp.address }, right.cookie).expect(303);
       idp.document = {};
@@ -363,7 +363,7 @@ describe('people who sign in at a provider', () => {
     expect((await session(longKnown))['step-up-until']).toBeNull();
     expect((await answers({ sub: 's-8', auth_time: seconds() })).headers.location).toBe('/ui/');
     expect(Date.parse((await session(cookie))['step-up-until'])).toBe(nowMs + 5 * 60_000);
-    // The provider has begun a new session on its side, and ends that one.
+    // The provider has started a new session on its side, and ends that one.
     await answers({ sub: 's-8', auth_time: seconds(), sid: 'second' });
     const events = { 'http://schemas.openid.net/event/backchannel-logout': {} };
     const logout_token = idp.sign({ aud: 'keystead', sub: undefined, sid: 'second', events });
@@ -405,7 +405,7 @@ describe('people who sign in at a provider', () => {
     await settings({ 'password-sign-in': 'administrators' });
     const signIn = (username: string, password = PASSWORD) =>
       request(workspaces.server).post('/ui/session').set(ours).send({ method: 'password', username, password });
-    expect((await signIn('hal').expect(403)).body.errors[0].detail).toContain('use your provider');
+    expect((await signIn('hal').expect(403)).body.errors[0].detail).toContain('sign in through your provider');
     await signIn('hal', 'wrong').expect(401);
     await signIn('rescue').expect(201);
     await settings({ 'password-sign-in': 'allowed' });

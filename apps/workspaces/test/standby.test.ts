@@ -93,7 +93,7 @@ describe('A node that reads from a standby and knows no other node', () => {
       .set('Authorization', `Bearer ${workspaces.admin.token}`);
     expect([answer.status, answer.body.errors[0].detail]).toEqual([
       503,
-      'this node only reads, from a standby of the database: ask one that writes',
+      'this node is read-only (it uses a standby of the database): send the request to a node that can write',
     ]);
   });
 });

@@ -313,7 +313,7 @@ describe('state versions', () => {
     expect(inline.errors[0].source.pointer).toBe(`/data/attributes/${name}`);
     const { body } = await announce(id, bytes, { ...claim }).expect(201);
     const uploaded = await put(body.data.attributes['hosted-state-upload-url'], bytes).expect(422);
-    expect(detail(uploaded.body)).toContain('and the state has');
+    expect(detail(uploaded.body)).toContain('but the state has');
     await admin.get(`workspaces/${id}/current-state-version`).expect(404);
     const kept = await admin.get(`workspaces/${id}/quarantined-states`).expect(200);
     expect(kept.body.data).toHaveLength(1);

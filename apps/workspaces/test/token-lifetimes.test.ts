@@ -115,7 +115,7 @@ describe('lifetimes of tokens', () => {
     await long.get(at).expect(200);
     await change('held', policy('user', HOUR)).expect(200);
     const { body } = await long.get(at).expect(401);
-    expect(body.errors[0].detail).toMatch(/user API tokens that live as long/);
+    expect(body.errors[0].detail).toMatch(/user API tokens with this lifetime/);
     await short.get(at).expect(200);
     await long.get('account/details').expect(200);
     await enable('held', false);

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { startAutoDestroy } from '../src/resources/runs/runs/auto-destroy';
+import { startTriggered } from '../src/resources/runs/runs/run-triggers';
 import { CreateRun } from '../src/resources/runs/runs/schema';
-import { startTriggered } from '../src/resources/runs/runs/triggered';
 import { announced, archiveOf, configured, fetchUrl, putUrl, startRun } from './configurations';
 import { grant, member, team } from './members';
 import { startRuns, stateOf } from './run-fixture';
@@ -100,7 +100,7 @@ describe('runs without confirmation by a person', () => {
     );
     if (applies) return;
     expect(attributes['status-reason']).toMatch(
-      /^Waits for confirmation: its configuration was uploaded by someone who may not apply/,
+      /^Waits for confirmation: its configuration was uploaded by a user who may not apply/,
     );
     expect(await audited(id)).toBe(1);
     await runs.act(id, 'apply').expect(202);
@@ -181,7 +181,7 @@ describe('runs without confirmation by a person', () => {
     const { attributes } = await runs.show(id);
     expect([attributes.status, attributes['status-reason']]).toEqual([
       'planned',
-      'Waits for confirmation: the person who started it may no longer apply here',
+      'Waits for confirmation: the user who started it may no longer apply in this workspace',
     ]);
     expect(await audited(id)).toBe(1);
   });

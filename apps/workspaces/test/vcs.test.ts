@@ -322,15 +322,15 @@ describe('workspaces that follow a repository', () => {
         host.branches.delete('release');
         await look();
       },
-      why: 'the branch release is gone from the repository',
+      why: 'the branch release no longer exists in the repository',
     },
     'another branch': {
       by: patched({ branch: 'main' }),
-      why: 'the workspace does not follow the branch release any more',
+      why: 'the workspace no longer follows the branch release',
     },
     tags: {
       by: patched({ 'tags-regex': '^v' }),
-      why: 'the workspace does not follow the branch release any more',
+      why: 'the workspace no longer follows the branch release',
     },
     'another repository': {
       by: (id) => workspaces.service.pool.query("UPDATE workspace SET vcs_identifier = 'team/x' WHERE id = $1", [id]),
@@ -357,7 +357,7 @@ describe('workspaces that follow a repository', () => {
     if (phase === 'plan') await worker.plan();
     else expect(await worker.start(await worker.take('apply'))).toBe(why === undefined);
     const { attributes } = (await admin.get(`workspaces/${id}/runs`).expect(200)).body.data[0];
-    const said = phase === 'plan' ? `Waits for confirmation: ${why}` : `Did not begin: ${why}`;
+    const said = phase === 'plan' ? `Waits for confirmation: ${why}` : `Did not start: ${why}`;
     if (why !== undefined) expect(attributes['status-reason']).toBe(said);
     const status = { plan: ['apply_queued', 'planned'], apply: ['applying', 'discarded'] }[phase];
     expect(attributes.status).toBe(status[why === undefined ? 0 : 1]);
@@ -375,10 +375,10 @@ describe('workspaces that follow a repository', () => {
         host.tags.set('r1', head);
       },
     },
-    'the end of its tag': { by: () => host.tags.delete('r1'), why: 'the tag r1 is gone from the repository' },
+    'the end of its tag': { by: () => host.tags.delete('r1'), why: 'the tag r1 no longer exists in the repository' },
     'a move of its tag': {
       by: () => host.tags.set('r1', host.commit('Moved')),
-      why: 'the tag r1 is at another commit now',
+      why: 'the tag r1 now points to another commit',
     },
   };
 

@@ -148,7 +148,7 @@ export interface Asked {
   readonly logLimit?: number;
 }
 
-/** A job under way whose log is kept in memory. */
+/** A job in progress whose log is kept in memory. */
 export async function doing(asked: Asked): Promise<RunningJob & { text(): string; saved: Buffer[] }> {
   const kept: Buffer[] = [];
   const saved: Buffer[] = [];

@@ -35,7 +35,10 @@ const drivers = [
 
 type Schema = Record<string, unknown>;
 
-/** The document as it is meant: what may be null may be so in lists of values, too, and so may relationships to one. */
+/**
+ * The document as its author intended: what may be null may be so in lists of values, too, and so may relationships to
+ * one.
+ */
 function readDocument(): ApiDocument {
   const document = JSON.parse(readFileSync(file, 'utf8')) as ApiDocument;
   const walk = (part: unknown): void => {

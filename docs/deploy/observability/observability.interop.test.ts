@@ -79,7 +79,7 @@ whereThere(`Prometheus${there ? '' : ` (skipped: ${program} or ${tool} is not in
     const { panels } = JSON.parse(readFileSync(join(__dirname, file), 'utf8')) as { panels: Panel[] };
     const empty: string[] = [];
     for (const { title, targets } of panels) {
-      // What has just begun has no rate over minutes yet.
+      // Services that have just started have no rate over minutes yet.
       for (const { expr } of targets)
         if ((await query(expr.replace(/\[\w+\]/g, '[4s]'))).length === 0) empty.push(title);
     }

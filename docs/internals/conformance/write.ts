@@ -15,7 +15,7 @@ const lost = [...before].filter((id) => !after.has(id));
 
 for (const mistake of conformance.mistakes) console.error(mistake);
 if (lost.length > 0 && !process.argv.includes('--allow-fewer')) {
-  console.error(`no test names these rows any more: ${lost.join(', ')}; restore the tests, or add --allow-fewer`);
+  console.error(`no test covers these rows now: ${lost.join(', ')}; restore the tests, or add --allow-fewer`);
   process.exitCode = 1;
 } else {
   writeFileSync(target, document);

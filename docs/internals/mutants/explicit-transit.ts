@@ -201,7 +201,7 @@ export const explicitOfTransit: Planted = {
     ...texts('transit/imported-key')(
       ['bytes.length === kind.keyBytes', 'true'],
       [
-        "refuse('the wrapped key cannot be decrypted: it must be wrapped as the wrapping_key endpoint says')",
+        "refuse('the wrapped key cannot be decrypted: wrap it with the key from the wrapping_key endpoint')",
         'refuse(`the wrapped key cannot be decrypted: ${bytes[0]}`)',
       ],
     ),

@@ -97,7 +97,7 @@ export const explicit: Readonly<Record<string, readonly Mutant[]>> = {
     { of: 'attributes of workspaces', part: 'auto-destroy-at', how: 'null' },
     { of: autoDestroy, part: destroying, how: destroying.replace('isDestroy: true', 'isDestroy: false') },
     { of: autoDestroy, part: destroying, how: destroying.replace('autoApply: true', 'autoApply: false') },
-    { of: workspaceMessages, part: 'told.details', how: '{}' },
+    { of: workspaceMessages, part: 'event.details', how: '{}' },
   ],
   'WV.14': [
     { of: 'attributes of workspaces', part: 'setting-overwrites.execution-mode', how: 'false' },

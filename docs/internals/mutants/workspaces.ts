@@ -90,7 +90,7 @@ function takenUnchecked(body: Shape, part: string, raw: Document, options: unkno
 }
 
 /**
- * A body of which one part is `ignored`; accepted `unchecked`, with any value; or gets a wrong default: `left out means
+ * A body with one part `ignored`; accepted `unchecked`, with any value; or gets a wrong default: `left out means
  * false`.
  */
 function mutableBody(of: string, body: Shape): Shape {

@@ -13,7 +13,7 @@ export interface ServiceListener {
 }
 
 /**
- * Listeners that runs may not reach, as host:port: always the metrics, and the service itself unless a public address
+ * Listeners that runs must not reach, as host:port: always the metrics, and the service itself unless a public address
  * has the same port.
  */
 export function closedToRuns({ host, port, publicUrls, trustsAddresses, metrics }: ServiceListener): string[] {

@@ -13,9 +13,9 @@ describe('an address of a database', () => {
     ['mysql://h/secrets', 'is not a postgresql:// address'],
     ['secrets', 'is not a postgresql:// address'],
     ['postgresql://h:port/secrets', 'is not a postgresql:// address'],
-    ['postgresql://u:hidden@h', 'names no database: postgresql://user:password@host:port/name'],
-    ['postgresql://u:hidden@h/?sslmode=require', 'names no database: postgresql://user:password@host:port/name'],
-    ['postgresql://u:hidden@h/%zz', 'names a database with a % that begins no sign'],
+    ['postgresql://u:hidden@h', 'contains no database: use postgresql://user:password@host:port/name'],
+    ['postgresql://u:hidden@h/?sslmode=require', 'contains no database: use postgresql://user:password@host:port/name'],
+    ['postgresql://u:hidden@h/%zz', 'contains a database name with an invalid percent-encoding'],
   ])('%s is refused', (text, problem) => expect(wrongWithDatabaseUrl(text)).toBe(problem));
 
   it('may omit the database if another setting names it', () => {

@@ -1,13 +1,13 @@
 /**
- * Why a string is not the address of a PostgreSQL database; undefined if it is one. The reason never quotes it, because
- * it may contain a password. With `database: 'any'` the address of a server is accepted, too.
+ * The reason why a string is not the URL of a PostgreSQL database; undefined if it is one. The reason never quotes the
+ * string, because it may contain a password. With `database: 'any'`, the URL of a server is also accepted.
  */
 export function wrongWithDatabaseUrl(text: string, { database = 'named' }: { database?: 'named' | 'any' } = {}) {
   if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) return 'is not a postgresql:// address';
   if (database === 'any') return undefined;
   const name = new URL(text).pathname.slice(1);
-  if (name === '') return 'names no database: postgresql://user:password@host:port/name';
-  return isDecodable(name) ? undefined : 'names a database with a % that begins no sign';
+  if (name === '') return 'contains no database: use postgresql://user:password@host:port/name';
+  return isDecodable(name) ? undefined : 'contains a database name with an invalid percent-encoding';
 }
 
 function isDecodable(text: string): boolean {

@@ -34,13 +34,13 @@ describe('an address of a bucket', () => {
     ['s3:///x', 'is not an address'],
     ['https://b/x', 'is not an address'],
     ['bucket', 'is not an address'],
-    ['s3://b?acl=public', 'knows no acl; it may say endpoint, region, path-style'],
-    ['s3://b?region=a&region=b', 'says its region twice'],
-    ['s3://b?endpoint=ftp://x', 'its endpoint is not an http address'],
-    ['s3://b?endpoint=http://', 'its endpoint is not an http address'],
-    ['s3://b?endpoint=http://x:y', 'its endpoint is not an http address'],
-    ['s3://b?path-style=yes', 'its path-style is neither on nor off'],
-    ['s3://b/%zz', 'has a % that begins no sign'],
+    ['s3://b?acl=public', 'has the unknown parameter acl; allowed are endpoint, region, path-style'],
+    ['s3://b?region=a&region=b', 'has the parameter region twice'],
+    ['s3://b?endpoint=ftp://x', 'has an endpoint that is not an http or https URL'],
+    ['s3://b?endpoint=http://', 'has an endpoint that is not an http or https URL'],
+    ['s3://b?endpoint=http://x:y', 'has an endpoint that is not an http or https URL'],
+    ['s3://b?path-style=yes', 'has a path-style that is neither on nor off'],
+    ['s3://b/%zz', 'has an invalid percent-encoding'],
   ])('%s is refused', (text, message) => {
     expect(() => s3Address(text)).toThrow(message);
   });

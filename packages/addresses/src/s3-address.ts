@@ -1,7 +1,7 @@
 /** A folder of a bucket in an S3-compatible store. */
 export interface S3Address {
   readonly bucket: string;
-  /** The prefix of every key, with its slash; empty for none. */
+  /** The prefix of every key, with a trailing slash; empty if there is none. */
   readonly prefix: string;
   readonly region: string;
   /** Undefined for the provider's default. */
@@ -18,7 +18,7 @@ export interface S3Defaults {
 
 const parameters = ['endpoint', 'region', 'path-style'];
 
-/** Whether a string is meant as such an address. */
+/** Whether a string looks like such an address. */
 export const isS3Address = (text: string): boolean => text.startsWith('s3://');
 
 /**
@@ -29,13 +29,15 @@ export function s3Address(text: string, defaults: S3Defaults = {}): S3Address {
   const url = isS3Address(text) && URL.canParse(text) ? new URL(text) : undefined;
   if (!url?.hostname) throw new Error('is not an address like s3://bucket/prefix');
   for (const name of url.searchParams.keys()) {
-    if (!parameters.includes(name)) throw new Error(`knows no ${name}; it may say ${parameters.join(', ')}`);
-    if (url.searchParams.getAll(name).length > 1) throw new Error(`says its ${name} twice`);
+    if (!parameters.includes(name))
+      throw new Error(`has the unknown parameter ${name}; allowed are ${parameters.join(', ')}`);
+    if (url.searchParams.getAll(name).length > 1) throw new Error(`has the parameter ${name} twice`);
   }
   const endpoint = url.searchParams.get('endpoint') ?? defaults.endpoint;
-  if (endpoint !== undefined && !isWebAddress(endpoint)) throw new Error('its endpoint is not an http address');
+  if (endpoint !== undefined && !isWebAddress(endpoint))
+    throw new Error('has an endpoint that is not an http or https URL');
   const pathStyle = url.searchParams.get('path-style') ?? (endpoint === undefined ? 'off' : 'on');
-  if (pathStyle !== 'on' && pathStyle !== 'off') throw new Error('its path-style is neither on nor off');
+  if (pathStyle !== 'on' && pathStyle !== 'off') throw new Error('has a path-style that is neither on nor off');
   const folder = decoded(url.pathname).replace(/^\/+|(?<!\/)\/+$/g, '');
   return {
     bucket: url.hostname,
@@ -52,6 +54,6 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw new Error('has a % that begins no sign');
+    throw new Error('has an invalid percent-encoding');
   }
 }

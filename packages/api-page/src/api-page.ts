@@ -7,8 +7,8 @@ import { type ApiPageOptions, markup } from './markup';
 const root = '/docs';
 
 /**
- * The page at `/docs` that shows the OpenAPI document of a service, and its files. The browser fetches the document as the
- * caller whose token was pasted: the page itself is the same for all users and holds no data.
+ * The page at `/docs` that shows the OpenAPI document of a service, and its files. The browser fetches the document
+ * with the token that the user pasted. The page itself is the same for all users and contains no data.
  */
 export class ApiPage {
   private files: Promise<ReadonlyMap<string, PageFile>> | undefined;

@@ -3,7 +3,7 @@ export interface ApiPageOptions {
   readonly title: string;
   /** Where its OpenAPI document is. */
   readonly document: string;
-  /** Where the paths of the document begin; empty if they begin at the root. */
+  /** The base path of the document; empty if it is the root. */
   readonly server: string;
   /** The header that takes a token, and the text before the token in it. */
   readonly header: string;

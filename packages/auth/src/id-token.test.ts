@@ -60,9 +60,9 @@ describe('an ID token', () => {
     [
       'several clients and no party',
       { aud: ['us', 'them'] },
-      'invalid authorized party (azp) claim: the token was made for another client',
+      'invalid authorized party (azp) claim: the token is for another client',
     ],
-    ['another party', { azp: 'them' }, 'invalid authorized party (azp) claim: the token was made for another client'],
+    ['another party', { azp: 'them' }, 'invalid authorized party (azp) claim: the token is for another client'],
     ['no subject', { sub: undefined }, 'invalid subject (sub) claim'],
     ['an empty subject', { sub: '' }, 'invalid subject (sub) claim'],
     ['a subject that is not a string', { sub: 7 }, 'invalid subject (sub) claim'],
@@ -94,7 +94,7 @@ describe('an ID token', () => {
     );
     for (const auth_time of [undefined, String(now)]) {
       await expect(verified({ auth_time }, { check })).rejects.toEqual(
-        invalid('no auth_time claim in token, though max_age asks for it'),
+        invalid('no auth_time claim in token, although the request had max_age'),
       );
     }
     const narrow = { maxAgeSeconds: 100, leeways: { skew: 0, expiration: 1, notBefore: 1 } };
@@ -114,7 +114,7 @@ describe('an ID token', () => {
     expect(await verified({}, more)).toMatchObject({ sub: 'me' });
     expect(await verified({ at_hash }, { algorithm })).toMatchObject({ sub: 'me' });
     await expect(verified({ at_hash }, { ...more, accessToken: 'other' })).rejects.toEqual(
-      invalid('the access token is another than the ID token was made with'),
+      invalid('the access token does not match the ID token'),
     );
   });
 });

@@ -11,7 +11,7 @@ export interface IdTokenCheck extends Omit<SignatureCheck, 'longest'> {
   readonly clientId: string;
   /** Undefined if no browser was involved: a device, a refresh. */
   readonly nonce: string | undefined;
-  /** How long ago the person may have signed in at the provider; 0 means any time. */
+  /** How long ago the user may have signed in at the provider; 0 means any time. */
   readonly maxAgeSeconds: number;
   readonly nowMs: number;
   readonly leeways?: Leeways;
@@ -37,8 +37,8 @@ const protocolClaims = [
 ] as const;
 
 /**
- * Verifies an ID token, and that it was issued with the access token. Throws `invalid`, or `denied` for a bad
- * signature; the reason quotes nothing from the token.
+ * Verifies an ID token, and that it was issued together with the access token. Throws `invalid`, and `denied` for a bad
+ * signature. The reason quotes nothing from the token.
  */
 export async function verifyIdToken(idToken: string, accessToken: string, check: IdTokenCheck): Promise<Claims> {
   const { algorithms, keys, issuer, nonce, nowMs, leeways = usualLeeways } = check;
@@ -74,14 +74,14 @@ function checkAudience(claims: Claims, clientId: string): void {
   const audiences = audiencesOf(claims);
   if (!audiences.includes(clientId)) refuse('invalid audience (aud) claim: the token is for another client');
   if (claims.azp === undefined ? audiences.length > 1 : claims.azp !== clientId) {
-    refuse('invalid authorized party (azp) claim: the token was made for another client');
+    refuse('invalid authorized party (azp) claim: the token is for another client');
   }
 }
 
 /** Throws if the person's last sign-in at the provider is too old. */
 function checkAge({ auth_time: at }: Claims, maxAgeSeconds: number, { skew }: Leeways, nowMs: number): void {
   if (maxAgeSeconds === 0) return;
-  if (typeof at !== 'number') refuse('no auth_time claim in token, though max_age asks for it');
+  if (typeof at !== 'number') refuse('no auth_time claim in token, although the request had max_age');
   if (at + maxAgeSeconds + skew < nowMs / 1000) refuse('the last sign-in at the provider is too old');
 }
 
@@ -92,7 +92,7 @@ function checkAccessToken({ at_hash: hash }: Claims, idToken: string, accessToke
   const bits = /\d{3}$/.exec(alg)?.[0] ?? '512';
   const fullHash = createHash(`sha${bits}`).update(accessToken).digest();
   if (hash !== fullHash.subarray(0, fullHash.length / 2).toString('base64url')) {
-    refuse('the access token is another than the ID token was made with');
+    refuse('the access token does not match the ID token');
   }
 }
 

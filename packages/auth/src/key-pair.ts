@@ -11,7 +11,7 @@ import { WorkTurns } from './work-turns';
 
 const generate = promisify(generateKeyPair);
 
-/** Makes an Ed25519 key or one of an elliptic curve, which takes less than a millisecond. */
+/** Generates an Ed25519 or elliptic curve key, which takes less than a millisecond. */
 export async function makeCurveKey(curve: string): Promise<KeyObject> {
   if (curve === 'ed25519') return (await generate(curve)).privateKey;
   return (await generate('ec', { namedCurve: curve })).privateKey;

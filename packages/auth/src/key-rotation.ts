@@ -9,8 +9,8 @@ export interface RotatingKeys<Key extends object> {
 }
 
 /**
- * How long a key signs, and how long it stays published after that: longer than the TTL of tokens, and longer than
- * clients cache a key set.
+ * How long a key signs, and how long it stays published afterwards. The latter is longer than the TTL of tokens, and
+ * longer than clients cache a key set.
  */
 export interface RotationRule {
   readonly rotateEveryMs: number;

@@ -160,7 +160,7 @@ describe('the keys of an issuer', () => {
     [{ issuer: 7, jwks_uri: 'https://issuer/keys' }, 'without issuer or keys'],
     [
       { issuer: 'https://issuer', jwks_uri: 'https://issuer/.well-known/openid-configuration' },
-      'that is not a key set',
+      'did not return a key set',
     ],
   ])('are not available from the document %j', async (document, text) => {
     const { sets } = issuer({ [discovery.url]: document });

@@ -2,7 +2,7 @@ import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 import { Refusal } from '@keystead/refusal';
 import { keyFits, type SignatureHeader } from './signature';
 
-/** Where an issuer publishes its keys: a discovery document that names them, or the key set itself. */
+/** The location of an issuer's keys: a discovery document that refers to them, or the key set itself. */
 export interface KeySource {
   readonly kind: 'discovery' | 'key-set';
   readonly url: string;
@@ -17,7 +17,7 @@ export function discoveryOf(issuer: string, ca: string | undefined): KeySource {
   return { kind: 'discovery', url: `${trimmed(issuer)}/.well-known/openid-configuration`, ca };
 }
 
-/** The error if a discovery document names another issuer than the one it was fetched for. */
+/** The error if a discovery document names an issuer other than the one it was fetched for. */
 export function foreignIssuer(expected: string, issuer: string | undefined): string | undefined {
   if (issuer !== undefined && trimmed(issuer) === trimmed(expected)) return undefined;
   return `the discovery document names the issuer ${JSON.stringify(issuer)}`;
@@ -25,7 +25,7 @@ export function foreignIssuer(expected: string, issuer: string | undefined): str
 
 const trimmed = (url: string): string => url.replace(/\/$/, '');
 
-/** Fetches a JSON document; throws `upstream` if there is no answer. */
+/** Fetches a JSON document. Throws `upstream` if there is no response. */
 export type FetchJson = (url: string, ca: string | undefined) => Promise<{ status: number; json: unknown }>;
 
 interface PublishedKey {
@@ -58,8 +58,8 @@ const maxSets = 500;
 const maxKeys = 200;
 
 /**
- * Issuers and their signing keys as published: one refresh in flight per source, kept for an hour, and for a day while
- * the issuer is down.
+ * A cache of issuers and their published signing keys. Each source has at most one refresh in flight. Keys are cached
+ * for an hour, and for a day while the issuer is down.
  */
 export class KeySets {
   private readonly cache = new Map<string, KeySet>();
@@ -81,7 +81,7 @@ export class KeySets {
     this.failed.clear();
   }
 
-  /** The issuer that tokens of a source name; undefined if it names none. Throws `upstream`. */
+  /** The issuer in tokens of a source; undefined if the source names none. Throws `upstream`. */
   async issuer(source: KeySource): Promise<string | undefined> {
     return (await this.set(source)).issuer;
   }
@@ -92,8 +92,8 @@ export class KeySets {
   }
 
   /**
-   * The keys that may have made a signature: all suitable keys if the token names none. Fetches again if the key id is
-   * unknown, or if none of the known keys made the signature. Throws `upstream`.
+   * The keys that may have made a signature: all suitable keys if the token names none. Fetches the keys again if the
+   * key id is unknown, or if none of the known keys made the signature. Throws `upstream`.
    */
   async keys(source: KeySource, header: SignatureHeader): Promise<readonly KeyObject[]> {
     const set = await this.set(source);
@@ -168,11 +168,11 @@ export class KeySets {
       keysAt = document.jwks_uri;
       // An attacker who can change plaintext traffic could insert their own keys there.
       if (!URL.canParse(keysAt) || (url.startsWith('https:') && !keysAt.startsWith('https:'))) {
-        throw new Refusal('upstream', `${this.who} names an address for its keys that cannot be trusted`);
+        throw new Refusal('upstream', `${this.who} names a URL for its keys that cannot be trusted`);
       }
     }
     const { keys: listed } = (await this.json(keysAt, ca)) as { keys?: unknown };
-    if (!Array.isArray(listed)) throw new Refusal('upstream', `${this.who} answered something that is not a key set`);
+    if (!Array.isArray(listed)) throw new Refusal('upstream', `${this.who} did not return a key set`);
     const keys = (listed as (JsonWebKey & { kid?: unknown })[]).slice(0, maxKeys).flatMap((jwk) => usable(jwk) ?? []);
     return { issuer, document, keys, fetchedAtMs: this.clock.now() };
   }

@@ -1,8 +1,8 @@
 import { isIPv6 } from 'node:net';
 
 /**
- * The network whose callers share a limit: the IPv4 address itself, or the /64 of an IPv6 address, which one customer
- * has.
+ * The network whose callers share a limit: the IPv4 address itself, or the /64 of an IPv6 address, which usually
+ * belongs to one customer.
  */
 export function networkOf(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];

@@ -23,19 +23,20 @@ export function counterAt(nowMs: number, periodSeconds: number): number {
 export function codeFor({ key, algorithm, digits }: CodeScheme, counter: number): string {
   const message = Buffer.alloc(8);
   message.writeBigUInt64BE(BigInt(counter));
-  // Node takes 12 µs longer if the key is given as bytes, and the library limits counters to 32 bits.
+  // Written here because Node takes 12 µs longer if the key is passed as bytes, and the library limits counters to 32
+  // bits.
   const digest = createHmac(algorithm.toLowerCase(), createSecretKey(key)).update(message).digest();
   return speakeasy.hotp({ secret: '', counter, digits, digest } as speakeasy.HotpOptions);
 }
 
-/** The newest period within the window whose code this is; undefined if there is none. */
+/** The newest period within the window to which this code belongs; undefined if there is none. */
 export function matchCounter(scheme: CodeScheme, code: string, nowMs: number, skew: number): number | undefined {
   const now = counterAt(nowMs, scheme.periodSeconds);
   const actual = Buffer.from(code);
   let found: number | undefined;
   for (let counter = Math.max(0, now - skew); counter <= now + skew; counter += 1) {
     const expected = Buffer.from(codeFor(scheme, counter));
-    // All periods are tried, so that the time taken reveals nothing.
+    // All periods are tried, so that the response time reveals nothing.
     if (expected.length === actual.length && timingSafeEqual(expected, actual)) found = counter;
   }
   return found;

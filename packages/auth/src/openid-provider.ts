@@ -10,7 +10,7 @@ export interface OpenidClient {
   readonly clientSecret: string;
 }
 
-/** One call to a provider; throws `upstream` if there is no answer. Every status is an answer. */
+/** One call to a provider. Responses with any status are returned. Throws `upstream` if there is no response. */
 export type CallProvider = (
   url: string,
   request: {
@@ -21,7 +21,7 @@ export type CallProvider = (
   },
 ) => Promise<{ readonly status: number; readonly json: unknown }>;
 
-/** What the service provides for calls to providers; `C` is its record of a client. */
+/** The dependencies of calls to providers. `C` is the service's record of a client. */
 export interface ProviderParts<C> {
   readonly call: CallProvider;
   clientOf(registration: C): OpenidClient;
@@ -36,7 +36,7 @@ export interface ProviderTokens {
   readonly refreshToken: string | undefined;
 }
 
-/** A device login in progress: the address that the person opens, and the code that we poll with. */
+/** A device login in progress: the URL that the user opens, and the code for polling. */
 export interface DeviceLogin {
   readonly deviceCode: string;
   readonly url: string;
@@ -65,7 +65,7 @@ const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
 export class OpenidProvider<C> {
   constructor(private readonly provided: ProviderParts<C>) {}
 
-  /** An endpoint of the provider; undefined if it has none. Throws `upstream` for an address that cannot be trusted. */
+  /** An endpoint of the provider; undefined if it has none. Throws `upstream` for a URL that cannot be trusted. */
   async endpoint(registration: C, name: ProviderEndpoint): Promise<URL | undefined> {
     const address = (await this.provided.document(registration))[name];
     if (address === undefined || address === null) return undefined;

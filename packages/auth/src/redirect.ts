@@ -1,8 +1,8 @@
 const loopback = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
- * Whether people may be sent back to an address: it must match the list exactly, except that a listener on the person's own
- * machine may use any port (RFC 8252, 7.3).
+ * Whether a redirect URI is allowed: it must match the list exactly, except that a listener on the user's own machine
+ * may use any port (RFC 8252, 7.3).
  */
 export function isAllowedRedirect(address: string, allowed: readonly string[]): boolean {
   if (!isPlainAddress(address)) return false;

@@ -19,7 +19,7 @@ export interface SigningKey {
 const bits = 2048;
 const curves = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' } as const;
 
-/** Generates a key; the default algorithm is RS256, which every verifier of identity tokens supports. */
+/** Generates a key. The default algorithm is RS256, which every verifier of identity tokens supports. */
 export async function newSigningKey(nowMs: number, algorithm?: SigningAlgorithm): Promise<SigningKey> {
   const privateKey = await makeKey(algorithm ?? 'RS256');
   const privatePem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
@@ -44,7 +44,7 @@ export function signJwt(
 
 const parsedKeys = new LRUCache<string, KeyObject>({ max: 64, ttl: 60_000, ttlAutopurge: true });
 
-/** A parsed key, kept for a minute: parsing costs up to thirty times as much as signing. */
+/** A parsed key, cached for a minute, because parsing costs up to thirty times as much as signing. */
 function parsed(privatePem: string): KeyObject {
   const parsedBefore = parsedKeys.get(privatePem);
   if (parsedBefore) return parsedBefore;

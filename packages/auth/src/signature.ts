@@ -32,7 +32,7 @@ export interface SignatureCheck {
   readonly algorithms: readonly JwtAlgorithm[];
   /** The public keys that may have made the signature; none if the issuer has no suitable key. */
   keys(header: SignatureHeader): Promise<readonly KeyObject[]>;
-  /** Parses the claims; given if doubles are not exact enough for their numbers. */
+  /** Parses the claims. Set this if doubles are not exact enough for their numbers. */
   readonly parse?: (text: string) => unknown;
   /** The maximum length of a token in characters; default 65,536. */
   readonly longest?: number;
@@ -42,7 +42,7 @@ const maxTokenLength = 64 * 1024;
 const compact = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 
 /**
- * Verifies the signature of a JWT and returns its claims; times, issuer and audience are not checked. Throws `denied`
+ * Verifies the signature of a JWT and returns its claims. Does not check times, issuer and audience. Throws `denied`
  * with a reason that quotes nothing from the token.
  */
 export async function verifySignature(token: string, check: SignatureCheck): Promise<Claims> {
@@ -83,7 +83,7 @@ export function keyFits(key: KeyObject, algorithm: JwtAlgorithm): boolean {
   return type === 'rsa' && (details?.modulusLength ?? 0) >= 2048;
 }
 
-/** Whether the key made the signature; `keyFits` has already matched key and algorithm. */
+/** Whether the key made the signature. `keyFits` has already matched key and algorithm. */
 export function isSigned(algorithm: JwtAlgorithm, key: KeyObject, content: Buffer, signature: Buffer): boolean {
   try {
     const hash = algorithm === 'EdDSA' ? null : `sha${algorithm.slice(2)}`;

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { Worker, type WorkerOptions } from 'node:worker_threads';
 
 /**
- * Starts a thread. `file` is its program without the extension; the extension is the same as that of this file. When
+ * Starts a thread. `file` is its program without the extension, which is the same as the extension of this file. When
  * running from source, the thread needs the loader, which must be found from any folder.
  */
 export function startThread(file: string, options: Omit<WorkerOptions, 'execArgv'> = {}): Worker {

@@ -8,8 +8,8 @@ interface TurnLimits {
 }
 
 /**
- * Runs a few pieces of work at once; others wait in order of arrival. Throws `limited`, with `what` in its message, if
- * the queue or the wait is too long. For work that takes threads or connections that others also need.
+ * Runs a few pieces of work at the same time. Others wait in order of arrival. Throws `limited`, with `what` in its
+ * message, if the queue or the wait is too long. For work that takes threads or connections that others also need.
  */
 export class WorkTurns {
   private running = 0;

@@ -48,7 +48,7 @@ export class ConsoleHost {
       providers && new ProviderRoutes({ providers, sessions: this.cookie, browsers, from, onFault });
   }
 
-  /** Whether an address, query included, belongs to the console: `/ui` and below, and `/` for a browser. */
+  /** Whether a path, including its query, belongs to the console: `/ui` and below, and `/` for a browser. */
   owns(req: IncomingMessage): boolean {
     const url = req.url!;
     if (url === '/') return req.method === 'GET' && (req.headers.accept ?? '').includes('text/html');
@@ -78,7 +78,7 @@ export class ConsoleHost {
       labelRoute(req, endpoint === undefined ? '/ui' : path.replace(/^(\/ui\/passkeys\/)(?!ask$).*/, '$1:id'));
       if (endpoint === undefined) await this.pages.answer(req, res);
       else {
-        if (!isOwnPage(req)) throw new Refusal('denied', 'only a page of this service may ask for this');
+        if (!isOwnPage(req)) throw new Refusal('denied', 'only pages of this service may send this request');
         await endpoint(req, res);
       }
     } catch (error) {
@@ -147,7 +147,9 @@ export class ConsoleHost {
   }
 }
 
-/** Shown if a service gives no reason, so that the answer does not reveal which part of the credentials was right. */
+/**
+ * Shown if a service gives no reason, so that the response does not reveal which part of the credentials was correct.
+ */
 const wordless: Readonly<Partial<Record<Refusal['kind'], string>>> = {
   unauthenticated: 'The name, the password, the code or the token is wrong.',
   limited: 'Too many attempts: wait a while.',
@@ -158,13 +160,13 @@ const codeMessage = 'is required';
 /** The refusal that makes the page ask for credentials again and then repeat its request. */
 export class ProofNeeded extends Refusal {
   constructor() {
-    super('denied', 'step-up-required: prove once more who you are, at /ui/session/step-up, and send this again');
+    super('denied', 'step-up-required: confirm your identity at /ui/session/step-up, then send the request again');
   }
 }
 
 /** The refusal that makes the sign-in page ask for the code of a second factor. */
 export function codeRequired(): Refusal {
-  return new Refusal('invalid', 'a second factor is needed', [{ path: ['code'], message: codeMessage }]);
+  return new Refusal('invalid', 'a second factor is required', [{ path: ['code'], message: codeMessage }]);
 }
 
 type HostEndpoint = (req: IncomingMessage, res: ServerResponse) => Promise<void>;
@@ -180,7 +182,7 @@ async function readProof(req: IncomingMessage): Promise<Readonly<Record<string, 
   const bytes = await readBody(req, { limit: maxBodyBytes }).catch((error) => {
     throw error instanceof BodyTooLarge
       ? new Refusal('too-large', error.message)
-      : new Refusal('timeout', 'the body did not come', [], { cause: error });
+      : new Refusal('timeout', 'the body was not received', [], { cause: error });
   });
   let value: unknown;
   try {

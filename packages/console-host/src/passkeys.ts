@@ -4,7 +4,7 @@ import { Refusal } from '@keystead/refusal';
 import type { SessionCookie } from './session-cookie';
 import type { From, SessionView } from './sessions';
 
-/** What a passkey is used for: to sign in, to confirm the identity again, or to be added to the account. */
+/** The purpose of a passkey request: to sign in, to confirm the identity, or to add a passkey to the account. */
 export const passkeyPurposes = ['sign-in', 'step-up', 'add'] as const;
 export type PasskeyPurpose = (typeof passkeyPurposes)[number];
 

@@ -93,7 +93,7 @@ describe('sign-in at providers', () => {
     const foreign = await post({ Cookie: cookies, 'Sec-Fetch-Site': 'cross-site' }).expect(403);
     expect(foreign.body).toEqual({
       error: 'invalid_request',
-      error_description: 'only a page of this service may ask for this',
+      error_description: 'only pages of this service may send this request',
     });
     expect((await post(ownHeaders).expect(401)).body.error_description).toBe('sign in first');
     expect(calls).toHaveLength(2);
@@ -130,7 +130,7 @@ describe('sign-in at providers', () => {
     ['GET', '/x/ui/sign-in/corp', 418],
   ])('does not answer %s %s', async (method, path, status) => {
     const verb = method.toLowerCase() as 'get' | 'put' | 'post';
-    const texts: Readonly<Record<number, string>> = { 404: 'There is no such page.', 405: 'method not allowed' };
+    const texts: Readonly<Record<number, string>> = { 404: 'This page does not exist.', 405: 'method not allowed' };
     expect((await request(server)[verb](path).expect(status)).text).toContain(texts[status] ?? '');
     expect(calls).toEqual([]);
   });

@@ -38,7 +38,7 @@ export class ProviderRoutes {
   async answer(req: IncomingMessage, res: ServerResponse, path: string): Promise<void> {
     const [, provider, isLogout] = providerPath.exec(path) ?? [];
     try {
-      if (provider === undefined) throw new Refusal('missing', 'There is no such page.');
+      if (provider === undefined) throw new Refusal('missing', 'This page does not exist.');
       if (isLogout !== undefined) return await this.logout(req, res, provider);
       if (provider === 'callback') return await this.comeBack(req, res);
       if (req.method === 'POST') return await this.proveAgain(req, res, provider);
@@ -62,7 +62,7 @@ export class ProviderRoutes {
 
   private async proveAgain(req: IncomingMessage, res: ServerResponse, provider: string): Promise<void> {
     const { providers, sessions, browsers, from } = this.parts;
-    if (!isOwnPage(req)) throw new Refusal('denied', 'only a page of this service may ask for this');
+    if (!isOwnPage(req)) throw new Refusal('denied', 'only pages of this service may send this request');
     const session = sessions.idOf(req);
     if (session === undefined) throw new Refusal('unauthenticated', 'sign in first');
     const returnTo = queryOf(req).get('to') ?? undefined;
@@ -87,7 +87,7 @@ export class ProviderRoutes {
     const bytes = await readBody(req, { limit: maxFormBytes }).catch((error) => {
       throw error instanceof BodyTooLarge
         ? new Refusal('too-large', error.message)
-        : new Refusal('timeout', 'the body did not come', [], { cause: error });
+        : new Refusal('timeout', 'the body was not received', [], { cause: error });
     });
     const token = new URLSearchParams(bytes.toString()).get('logout_token');
     if (!token) throw new Refusal('malformed', 'logout_token is missing: send it as a form');

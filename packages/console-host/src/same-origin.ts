@@ -4,9 +4,9 @@ import type { IncomingMessage } from 'node:http';
 const consoleHeader = 'x-keystead-console';
 
 /**
- * Whether a page of this service made a request: the request has our header, and the browser says that page and service
- * have the same origin. Browsers say this only over HTTPS and on loopback. Otherwise the `Origin` that they add to
- * writes is compared with the requested address.
+ * Whether a page of this service sent a request: the request has our header, and the browser reports that page and
+ * service have the same origin. Browsers report this only over HTTPS and on loopback. Otherwise the `Origin` that they
+ * add to writes is compared with the requested address.
  */
 export function isOwnPage(req: IncomingMessage): boolean {
   if (req.headers[consoleHeader] !== '1') return false;

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { parseCookie, stringifySetCookie } from 'cookie';
 import { isOwnPage } from './same-origin';
 
-/** What a session id looks like: 32 random bytes in base64url. Anything else is never looked up. */
+/** The format of a session id: 32 random bytes in base64url. Other strings are never looked up. */
 const idForm = /^[\w-]{43}$/;
 
 /**
@@ -30,7 +30,7 @@ export class SessionCookie {
   }
 
   /**
-   * The id that a browser sent, from any page: it identifies the browser, but does not show that the user wanted the
+   * The id that a browser sent, from any page. It identifies the browser, but does not prove that the user intended the
    * request.
    */
   sentId(req: IncomingMessage): string | undefined {

@@ -5,14 +5,14 @@ export type SessionView = Readonly<Record<string, unknown>>;
 export interface NewSession {
   /** The value of the cookie: 32 random bytes in base64url. */
   readonly id: string;
-  /** How long the browser keeps the cookie, in seconds: until the absolute end. */
+  /** The lifetime of the cookie in seconds: until the absolute end of the session. */
   readonly seconds: number;
   readonly view: SessionView;
 }
 
 /** The console sessions of a service. All refusals are thrown as `Refusal`. */
 export interface Sessions {
-  /** Returns what the sign-in page needs: methods, other addresses, state of the service. */
+  /** Returns the data for the sign-in page: methods, other addresses, state of the service. */
   config(): Promise<SessionView>;
   /** Checks credentials and creates a session. An issue at `code` asks for a second factor. */
   signIn(proof: Readonly<Record<string, unknown>>, from: From): Promise<NewSession>;

@@ -16,7 +16,7 @@ export interface Auth {
   readonly numUses: number;
 }
 
-/** The `wrap_info` block: where a wrapped answer can be fetched, once. */
+/** The `wrap_info` block: the token that fetches a wrapped response once. */
 export interface WrapInfo {
   readonly token: string;
   readonly accessor: string;
@@ -42,7 +42,7 @@ export interface Envelope {
 }
 
 /**
- * The standard answer as JSON text: all eight keys, in their order. Written by hand because this runs for every request.
+ * The standard response as JSON text: all eight keys in order. Written by hand because this runs for every request.
  * Spec: Response envelopes.
  */
 export function envelope(e: Envelope): string {

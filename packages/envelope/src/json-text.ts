@@ -27,7 +27,7 @@ export function decimalValue(digits: string): string {
   return `${sign}${all.slice(0, end)}e${Number(`${below}${exponent || 0}`) - fraction.length + (all.length - end)}`;
 }
 
-/** JSON text of a value from a request; every number keeps the digits that were sent. */
+/** JSON text of a value from a request. Every number keeps its digits. */
 export function jsonText(value: unknown): string {
   if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? 'null';
   if (value instanceof ExactNumber) return value.digits;
@@ -55,20 +55,21 @@ export function exactJson(value: unknown, space?: number): string {
 /** Text that no request can contain, by chance or on purpose. Made without Node, because browsers read JSON, too. */
 const unguessable = (): string => crypto.getRandomValues(new Uint32Array(4)).join('-');
 
-// Numbers whose digits a double might not preserve: long ones, fractions, exponents, minus zero. They come at the start
+// Numbers whose digits a double might not preserve: long ones, fractions, exponents, minus zero. They are at the start
 // or after one of three characters; most strings with digits (addresses, versions, hashes) do not match.
 const perhapsInexact = /(?:^|[:[,])\s*(?:-0|-?\d{1,15}[.eE]|-?\d{16})/;
 
-/** Whether a JSON text may hold numbers that a double would change. */
+/** Whether a JSON text may contain numbers that a double would change. */
 export function mayBeInexact(text: string): boolean {
   return perhapsInexact.test(text);
 }
 
 /**
- * Parses JSON so that every number keeps its digits; of duplicate keys, the last wins. Throws what `JSON.parse` throws.
+ * Parses JSON so that every number keeps its digits. The last of duplicate keys is used. Throws what `JSON.parse`
+ * throws.
  *
  * Numbers that a double would change are passed to the native parser as strings with a random prefix that no sender can
- * guess, and become `ExactNumber` afterwards: that is about as fast as the native parser.
+ * guess, and become `ExactNumber` afterwards. This is about as fast as the native parser.
  */
 export function parseExact(text: string): unknown {
   if (!mayBeInexact(text)) return JSON.parse(text);

@@ -4,7 +4,7 @@ import { type AttributesOf, type AttributeValue, flag, writeOnly } from './attri
 import { blankOf } from './blank';
 import { type Camelised, camel } from './input';
 
-/** When an attribute may be set: by creates and updates; by both but required in creates; only by creates. */
+/** When an attribute can be set: in creates and updates; in both, but required in creates; only in creates. */
 type When = 'anytime' | 'required' | 'create';
 
 /** The options of an attribute, apart from its type. */
@@ -17,7 +17,7 @@ interface AttributeOptions {
 
 /** An attribute of a resource; its key in the table is its wire name. */
 export interface Attribute extends AttributeOptions {
-  /** Its type in answers; if left out, it is never shown. */
+  /** Its type in responses. If omitted, it is never shown. */
   readonly type?: z.ZodType;
   readonly show?: (item: never, view: never) => unknown;
   /** Its type in bodies; if left out, it cannot be set. */
@@ -31,7 +31,7 @@ export interface Attribute extends AttributeOptions {
   readonly nullSaysNothing?: true;
 }
 
-/** The columns whose type fits what the attribute shows. */
+/** The columns whose type matches the type of the attribute. */
 type Fitting<Item, Shown extends z.ZodType> = {
   [K in keyof Item]: Item[K] extends AttributeValue<Shown> ? K : never;
 }[keyof Item] &
@@ -40,7 +40,7 @@ type Fitting<Item, Shown extends z.ZodType> = {
 /** Initial values of columns; unknown columns are refused. */
 type Initial<Item, C> = { [K in keyof C]: K extends keyof Item ? Item[K] : never };
 
-/** Builders for the rows of an attribute table; the compiler checks each row against the columns of `Item`. */
+/** Builders for the rows of an attribute table. The compiler checks each row against the columns of `Item`. */
 export function attributesOf<Item, View extends { readonly edition: string }>() {
   return {
     /** Stored in a column as sent, and shown from there. */
@@ -153,7 +153,7 @@ type ColumnsOf<Item, R extends Rows> = Pick<
   { [K in keyof R]: R[K] extends { columns: infer C extends object } ? keyof C & keyof Item : never }[keyof R]
 >;
 
-/** What bodies, answers, columns and rules need from an attribute table. */
+/** The parts of an attribute table that bodies, responses, columns and rules use. */
 export interface AttributeTable<Item, View, R extends Rows> {
   /** The types of shown attributes, for the serializer and the API description. */
   readonly shape: ShapeOf<R>;
@@ -237,7 +237,7 @@ function tableOf<Item, View extends { readonly edition: string }, R extends Rows
       );
     },
   };
-  // The compiler cannot follow keys through Object.entries; each row was checked where it was written.
+  // The compiler cannot follow keys through Object.entries. Each row was checked where it was written.
   return derived as AttributeTable<Item, View, R>;
 }
 

@@ -44,7 +44,7 @@ export class MissingPermission extends Refusal {
 /** A refusal of an action for which the user of a session must recently have confirmed their identity. */
 export class StepUpRequired extends Refusal {
   constructor() {
-    super('denied', 'this needs a fresh proof of who you are: give your password or a code again');
+    super('denied', 'this requires recent authentication: enter your password or a code again');
   }
 }
 
@@ -66,8 +66,8 @@ export class ValidationFailed extends Refusal {
 export type Pointers = ReadonlyMap<string, string>;
 
 /**
- * A refusal of one attribute or relationship, by its name inside the service; the message follows the name in plain
- * words.
+ * A refusal of one attribute or relationship, by its name inside the service. The message continues a sentence that
+ * begins with the attribute.
  */
 export function invalid(name: string | readonly string[], message: string): Refusal {
   return new Refusal('invalid', 'invalid attribute', [{ path: typeof name === 'string' ? [name] : name, message }]);

@@ -18,7 +18,7 @@ export type Camelised<T> = T extends readonly unknown[] | Date | Uint8Array | La
     ? { [K in keyof T as K extends string ? Camel<K> : K]: Camelised<T[K]> }
     : T;
 
-/** A reference as it was sent: tags and inline resources may come without an id. */
+/** A reference as sent. Tags and inline resources may have no id. */
 export interface SentReference {
   id?: string | undefined;
   type?: string | undefined;
@@ -48,7 +48,7 @@ function referenceSchema(types: readonly string[], attributes: SentKind['attribu
   };
 }
 
-/** A parsed body: its value with the service's own names, and where each part was. */
+/** A parsed body: its value with the service's own names, and the position of each part. */
 export interface ParsedBody<T> {
   value: T;
   pointers: Pointers;
@@ -63,7 +63,7 @@ export interface BodyShape<T> {
   /** Stored secrets, each with the attributes that decide where it is sent, under the service's own names. */
   readonly secrets?: readonly (readonly [secret: string, addresses: readonly string[]])[];
   parse(raw: unknown, options: { aliases: boolean; edition?: string }): ParsedBody<T>;
-  /** JSON schema for the OpenAPI document; with an edition, only for what that edition accepts. */
+  /** JSON schema for the OpenAPI document. With an edition: only the parts that this edition accepts. */
   jsonSchema(edition?: string): Record<string, unknown>;
 }
 
@@ -554,5 +554,5 @@ function documentSchema(
   };
 }
 
-/** What a schema made by `document` parses a body to. */
+/** The parsed body of a schema created by `document`. */
 export type ParsedDocument<S> = S extends { parse(...args: never[]): { value: infer V } } ? V : never;

@@ -7,7 +7,8 @@ export interface Page {
   size: number;
   offset: number;
   /**
-   * The page begins after this item, in the format of `cursorOf`; empty for the first page. Then `number` is ignored.
+   * The page begins after this item, in the format of `cursorOf`; empty for the first page. If set, `number` is
+   * ignored.
    */
   after?: string;
 }
@@ -26,8 +27,8 @@ function positive(query: Query, name: string): number | undefined {
 }
 
 /**
- * The page a request asks for. With `optional`, a request without both parameters asks for the whole list (undefined).
- * With `cursors` it may name the item before the page instead of a number. Spec: What the service does
+ * The requested page. With `optional`, a request without both parameters requests the whole list (undefined). With
+ * `cursors`, it can contain the item before the page instead of a number. Spec: What the service does
  */
 export function pageOf(query: Query, paging: 'always' | 'optional', cursors = false): Page | undefined {
   const number = positive(query, 'page[number]');
@@ -63,7 +64,7 @@ export function pagination(page: Page, total: number): Pagination {
   };
 }
 
-/** Links of a paginated list; null if there is no such page. */
+/** Links of a paginated list; null for a page that does not exist. */
 export interface PageLinks {
   self: string;
   first: string;
@@ -84,8 +85,8 @@ export interface Cursor {
 export const cursorOf = ({ id, key }: Cursor): string => `${id}.${Buffer.from(key).toString('base64url')}`;
 
 /**
- * The position that `page[after]` names, as a string of `cursorOf` or the id of an item; undefined for the start of the
- * list. `find` returns the sort value of an item. Throws `malformed` if there is no such item.
+ * The position in `page[after]`, which is a string of `cursorOf` or the id of an item; undefined for the start of the
+ * list. `find` returns the sort value of an item. Throws `malformed` if the item does not exist.
  */
 export async function cursorAt(
   after: string,

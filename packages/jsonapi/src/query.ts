@@ -4,8 +4,8 @@ import { instantIn } from './instants';
 const mostConditions = 50;
 
 /**
- * The conditions of a parameter, without duplicates: the database plans each, which takes minutes for thousands. Throws
- * `malformed` for too many.
+ * The conditions of a parameter, without duplicates. The database plans each, which would take minutes for thousands.
+ * Throws `malformed` for too many.
  */
 export function requireFew<T>(parameter: string, conditions: readonly T[]): T[] {
   const distinct = [...new Set(conditions)];
@@ -21,7 +21,7 @@ export function requireFew<T>(parameter: string, conditions: readonly T[]): T[] 
 export class Query {
   private constructor(readonly entries: ReadonlyMap<string, string>) {}
 
-  /** Parses what follows the question mark; a broken percent escape is kept as sent. */
+  /** Parses a query string. An invalid percent-encoding is kept as sent. */
   static parse(search: string): Query {
     const entries = new Map<string, string>();
     if (search !== '') {
@@ -57,7 +57,7 @@ export class Query {
       .filter((part) => part !== '');
   }
 
-  /** The requested sort keys, checked against those offered; each may be sent with a leading dash. */
+  /** The requested sort keys, checked against the supported ones. Each can have a leading dash. */
   sort(offered: readonly string[]): { key: string; descending: boolean }[] {
     return this.list('sort').map((part) => {
       const descending = part.startsWith('-');

@@ -27,7 +27,7 @@ export function hasOne<T extends string>(...types: T[]): Relation<ToOne<T>> {
   return { names: 'one', types };
 }
 
-/** The same for a type that is stored as text: one of a closed list, or any if there is no list. */
+/** The same for a type that is stored as text: a type from a list, or any type if there is no list. */
 export function hasOneOf(types: readonly string[] = []): Relation<ToOne<string>> {
   return { names: 'one', types };
 }

@@ -29,7 +29,7 @@ export interface SealKeys {
  */
 export function readSealKeys(source: SealKeySource): SealKeys {
   const current = readOne('seal key', source.value, source.file);
-  if (!current) throw new Error('no seal key: give its value or its file');
+  if (!current) throw new Error('no seal key: set its value or its file');
   const previous = readOne('previous seal key', source.previousValue, source.previousFile);
   return previous ? { current, previous } : { current };
 }

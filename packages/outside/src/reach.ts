@@ -40,8 +40,8 @@ const never = new AddressRanges([...metadata, ...metadata.filter((range) => !ran
 const everywhere = ['0.0.0.0/0', '::/0'];
 
 /**
- * Which addresses may be called on behalf of a user: public ones, unless `publicToo` is false, and ranges (CIDR) that
- * the operator opened; metadata services of clouds only with `metadataToo`.
+ * The addresses that may be called on behalf of a user: public ones, unless `publicToo` is false, and ranges (CIDR)
+ * that the operator has allowed. Metadata services of clouds only with `metadataToo`.
  */
 export class Reach {
   private readonly opened: AddressRanges;
@@ -54,21 +54,21 @@ export class Reach {
     this.opened = new AddressRanges(opened);
   }
 
-  /** Whether an address may be called; `::ffff:10.0.0.1` is 10.0.0.1. */
+  /** Whether an address may be called. `::ffff:10.0.0.1` is treated as 10.0.0.1. */
   allows(address: string): boolean {
     if (isIP(address) === 0) return false;
     if (!this.metadataToo && never.has(address)) return false;
     return this.opened.has(address) || (this.publicToo && !closed.has(address));
   }
 
-  /** Looks up a name like `dns.lookup`; fails if any of its addresses is closed. */
+  /** Looks up a name like `dns.lookup`. Fails if any of its addresses is closed. */
   readonly lookup: LookupFunction = (hostname, options, callback) => {
     lookUp(hostname, { ...options, all: true }, (error, addresses) => this.answer(error, addresses, options, callback));
   };
 
   /**
-   * Connection options for a host: a name is checked by what it resolves to when connecting, through `resolve` if
-   * given. Throws `ClosedAddress` for a closed address.
+   * Connection options for a host. The addresses to which a name resolves are checked when connecting, through
+   * `resolve` if set. Throws `ClosedAddress` for a closed address.
    */
   toward(host: string, resolve?: Resolve): { readonly lookup: LookupFunction } {
     const address = host.replace(/^\[|\]$/g, '');

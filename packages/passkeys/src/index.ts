@@ -11,7 +11,7 @@ export const mostPasskeys = 20;
 
 /** The data to create challenges and to verify answers. */
 export interface PasskeyParts {
-  /** Where people reach the service: a passkey is bound to its host. */
+  /** The URL of the service for users. A passkey is bound to its host. */
   readonly publicUrl: string;
   /** A keyed hash that only this service can compute. */
   mac(text: string): Buffer;
@@ -77,8 +77,8 @@ const listed = (known: readonly Pick<StoredPasskey, 'credentialId' | 'transports
   known.map(({ credentialId: id, transports }) => ({ id, transports: [...transports] }));
 
 /**
- * The options of `navigator.credentials.get`. Without known passkeys, the person chooses among those of their device.
- * The answer is accepted only with the same `binding`.
+ * The options of `navigator.credentials.get`. Without known passkeys, the user chooses among those on the device. The
+ * response is accepted only with the same `binding`.
  */
 export async function requestOptions(
   parts: PasskeyParts,
@@ -116,7 +116,9 @@ export async function creationOptions(
   });
 }
 
-/** A new passkey, and when its challenge was made; undefined if the answer fits no challenge with this binding. */
+/**
+ * A new passkey, and the creation time of its challenge; undefined if the response fits no challenge with this binding.
+ */
 export async function verifyNew(
   parts: PasskeyParts,
   binding: string,
@@ -147,8 +149,8 @@ export async function verifyNew(
 }
 
 /**
- * The answer without its attestation statement, which was not requested: the library would follow addresses in its
- * certificates. Throws if the answer is malformed.
+ * The response without its attestation statement, which was not requested. The library would call URLs in its
+ * certificates. Throws if the response is malformed.
  */
 async function withoutAttestation(answer: NewPasskeyAnswer): Promise<RegistrationResponseJSON> {
   const { decodeAttestationObject, isoBase64URL, isoCBOR } = await codecs();
@@ -159,7 +161,7 @@ async function withoutAttestation(answer: NewPasskeyAnswer): Promise<Registratio
   return { ...answer, response: { ...answer.response, attestationObject } } as RegistrationResponseJSON;
 }
 
-/** A verified answer. The caller must accept it only once. */
+/** A verified response. The caller must accept it only once. */
 export interface VerifiedAnswer<T> {
   readonly passkey: T;
   readonly counter: number;
@@ -167,7 +169,7 @@ export interface VerifiedAnswer<T> {
   readonly askedAtMs: number;
 }
 
-/** Verifies an answer with the stored passkey of its id; undefined if the answer is wrong. */
+/** Verifies a response with the stored passkey of its id; undefined if the response is wrong. */
 export async function verifyAnswer<T extends Omit<StoredPasskey, 'transports'>>(
   parts: PasskeyParts,
   binding: string,

@@ -4,23 +4,20 @@ import { type Asked, currentCourse, follow, together } from '@keystead/tracing';
 export interface Batching<Item> {
   /** The name of a batch in traces. */
   readonly name: string;
-  /** The maximum number of batches under way at the same time. */
+  /** The maximum number of batches that run at the same time. */
   readonly inFlight: number | (() => number);
   /** The maximum number of items in a batch. */
   readonly most?: number;
-  /**
-   * Chooses the next batch, if it is not simply the oldest items; empty while all waiting items must wait for a batch
-   * under way.
-   */
+  /** Chooses the next batch. Default: the oldest items. Empty while all waiting items must wait for a running batch. */
   take?(waiting: readonly Item[]): readonly Item[];
-  /** Does the work and settles each item; never rejects. */
+  /** Does the work and settles each item. Never rejects. */
   run(batch: readonly Item[]): Promise<void>;
 }
 
 /**
  * Sends the work of simultaneous callers together: reads that share a query, writes that share a commit. A batch is
  * sent at the end of the current turn of the event loop, so a single caller does not wait. No caller can join a running
- * batch, so each answer is at least as new as its question.
+ * batch, so each result is at least as new as its request.
  */
 export class BatchScheduler<Item> {
   private waiting: Item[] = [];
@@ -40,7 +37,7 @@ export class BatchScheduler<Item> {
     this.plan();
   }
 
-  /** Waiting items and batches under way, for metrics. */
+  /** Waiting items and batches in progress, for metrics. */
   get pending(): number {
     return this.waiting.length + this.underWay;
   }
@@ -83,8 +80,8 @@ export class BatchScheduler<Item> {
   private isFull(): boolean {
     const { inFlight } = this.batching;
     if (this.underWay >= (typeof inFlight === 'number' ? inFlight : inFlight())) return true;
-    // While a batch is running, only a batch of that size is sent: a small batch costs each request more than it saves
-    // in waiting.
+    // While a batch is running, only a batch of this size is sent, because a small batch costs each request more than
+    // it saves in waiting.
     return this.underWay > 0 && this.waiting.length < this.latest;
   }
 

@@ -1,5 +1,5 @@
-// Class 08, the shutdown codes, too many connections, a server that is not the primary, and the codes of Node's sockets
-// when a server is gone.
+// SQLSTATE class 08, shutdown, too many connections, a server that is not the primary, and the codes of Node's sockets
+// when a server has gone down.
 const LOST = new Set([
   ...['57P01', '57P02', '57P03', '53300', '25006'],
   ...[
@@ -14,7 +14,10 @@ const LOST = new Set([
     'EAI_AGAIN',
   ],
 ]);
-/** Prisma's codes for the same: not reached, timed out, closed, no free connection, no transaction started in time. */
+/**
+ * Prisma's codes for an unavailable database: not reached, timed out, closed, no free connection, no transaction
+ * started in time.
+ */
 const LOST_BY_PRISMA = new Set(['P1001', 'P1002', 'P1008', 'P1017', 'P2024', 'P2028', 'P2037']);
 /** Prisma's driver reports these kinds for a raw statement that failed: such a failure has no Prisma code. */
 const LOST_KINDS = new Set(['DatabaseNotReachable', 'ConnectionClosed', 'SocketTimeout', 'TooManyConnections']);
@@ -43,7 +46,7 @@ export const codeOf = ({ code, meta }: Thrown): unknown => meta?.driverAdapterEr
 export function isConnectionLoss(error: unknown): boolean {
   if (typeof error !== 'object' || error === null) return false;
   const { code, syscall, message, errors, cause, meta } = error as Thrown;
-  // The missing socket of a server that is not running; any other file may be missing for other reasons.
+  // The message for the missing socket of a server that is not running. Other files may be missing for other reasons.
   if (code === 'ENOENT')
     return syscall === 'connect' || (typeof message === 'string' && message.includes('connect ENOENT'));
   if (LOST_KINDS.has(String(meta?.driverAdapterError?.cause?.kind))) return true;
@@ -56,7 +59,7 @@ export function isConnectionLoss(error: unknown): boolean {
       (cause !== error && isConnectionLoss(cause))
     );
   }
-  // A host name with several addresses gives one error for each.
+  // A host name with several addresses produces one error for each.
   if (Array.isArray(errors) && errors.some(isConnectionLoss)) return true;
   return (typeof message === 'string' && SAID.test(message)) || isConnectionLoss(cause);
 }

@@ -66,7 +66,7 @@ describe('the clock of the database', () => {
       expect(clock.trouble).toBeUndefined();
     }
     expect(messages).toEqual([
-      expect.stringContaining('nothing is ended here: the clock of this machine is 7200.0 s ahead'),
+      expect.stringContaining('this node lets nothing expire: the clock of this machine is 7200.0 s ahead'),
       'the clock of this machine agrees with the database again',
       expect.stringContaining('10800.0 s behind the database (2 s are allowed)'),
       'the clock of this machine agrees with the database again',
@@ -83,7 +83,7 @@ describe('the clock of the database', () => {
   });
 
   it('is not trusted before the first comparison, and then up to the tolerance', () => {
-    expect(clock.trouble).toBe('the clock was not yet compared with the database');
+    expect(clock.trouble).toBe('the clock has not yet been compared with the database');
     machineOffMs = 1990;
     compare();
     expect(clock.trouble).toBeUndefined();

@@ -13,10 +13,10 @@ export interface DatabaseClockOptions {
 export const DATABASE_TIME = '(extract(epoch FROM clock_timestamp()) * 1000)::float8';
 
 /**
- * The time of the database, without a query each time. So all nodes of an installation use the same clock, and a jump
- * of one machine's clock has no effect. A comparison moves this clock only as far as the answer proves it wrong. If the
- * machine and the database disagree, either may be right: then `trouble` says why, and nothing may be revoked or
- * deleted.
+ * The time of the database, without a query each time. All nodes of an installation use the same clock, so a jump of
+ * one machine's clock has no effect. A comparison changes this clock only as far as the response proves it wrong. If
+ * the machine and the database disagree, either may be right. In this case `trouble` describes the problem, and nothing
+ * may be revoked or deleted.
  */
 export class DatabaseClock {
   private readonly machine: () => number;
@@ -36,24 +36,24 @@ export class DatabaseClock {
   /** Whole epoch milliseconds; before the first comparison, the machine's time. */
   readonly now = (): number => Math.floor(this.steady() + this.offsetMs);
 
-  /** Why nothing may expire now; undefined if it may. */
+  /** The reason why nothing may expire at present; undefined if things may expire. */
   get trouble(): string | undefined {
     const { apartMs } = this;
-    if (apartMs === undefined) return 'the clock was not yet compared with the database';
+    if (apartMs === undefined) return 'the clock has not yet been compared with the database';
     const { toleranceMs } = this.options;
     if (Math.abs(apartMs) <= toleranceMs) return undefined;
     const apart = `${Math.abs(apartMs / 1000).toFixed(1)} s ${apartMs > 0 ? 'ahead of' : 'behind'} the database`;
     return `the clock of this machine is ${apart} (${toleranceMs / 1000} s are allowed)`;
   }
 
-  /** Starts a comparison; call the returned function with the database's answer to `DATABASE_TIME`. */
+  /** Starts a comparison. Call the returned function with the database's response to `DATABASE_TIME`. */
   compare(): (databaseMs: number) => void {
     const askedMs = this.steady();
     return (databaseMs) => {
       const answeredMs = this.steady();
       const within = (value: number) => Math.min(Math.max(value, databaseMs - answeredMs), databaseMs - askedMs);
       this.offsetMs = within(this.offsetMs);
-      // Only what is certain is used, however long the answer took.
+      // Only the certain part is used, regardless of how long the response took.
       const machineMs = this.machine() - answeredMs;
       this.apartMs = machineMs - within(machineMs);
       this.tell();
@@ -65,7 +65,7 @@ export class DatabaseClock {
     if (this.reported === (trouble !== undefined)) return;
     this.reported = !this.reported;
     const fields = { apartMs: Math.round(this.apartMs!) };
-    if (this.reported) this.options.log?.warn(fields, `not ready, and nothing is ended here: ${trouble}`);
+    if (this.reported) this.options.log?.warn(fields, `not ready, and this node lets nothing expire: ${trouble}`);
     else this.options.log?.info(fields, 'the clock of this machine agrees with the database again');
   }
 }

@@ -30,7 +30,7 @@ const STOP_SECONDS = 30;
 
 export interface EmbeddedOptions {
   dataDir: string;
-  /** A fixed port; by default each start uses a free one. */
+  /** A fixed port. Default: each start uses a free port. */
   port?: number;
   /** Listen only on a socket that only its owner can use, on no port. */
   socket?: boolean;
@@ -84,7 +84,9 @@ export async function findEmbedded(dataDir: string): Promise<EmbeddedServer | un
     if (!found) return undefined;
     if (found.ready) return describe(realpathSync(dataDir), found, false, untilGone(found.pid));
     if (Date.now() > giveUpAt) {
-      throw new Error(`PostgreSQL in ${dataDir} (process ${found.pid}) does not become ready: see ${LOG_FILE} there`);
+      throw new Error(
+        `PostgreSQL in ${dataDir} (process ${found.pid}) did not become ready: see ${LOG_FILE} in that folder`,
+      );
     }
     await sleep(20);
   }

@@ -17,7 +17,7 @@ interface Gathering<K> {
   readonly repeats?: (error: unknown) => boolean;
 }
 
-/** Turns a reader of many keys into a reader of one key: simultaneous calls share a query. */
+/** Converts a reader of many keys into a reader of one key. Simultaneous calls share a query. */
 export function gather<K, V>(
   readMany: (keys: readonly K[]) => Promise<ReadonlyMap<K, V>>,
   { name = 'reads', inFlight = 1, most = 256, apart, repeats = () => false }: Gathering<K> = {},

@@ -29,9 +29,9 @@ class CopyOut extends pg.Query {
 }
 
 /**
- * Reads a bytes value in binary, in short pieces that are copied to their place as they arrive; undefined if there is
- * no such row. In an ordinary query, a value takes fourteen times its length: twice as hexadecimal digits, and the rest
- * for growing buffers.
+ * Reads a bytea value in binary format, in short pieces that are copied as they arrive; undefined if the row does not
+ * exist. In an ordinary query, a value takes fourteen times its length: twice as hexadecimal digits, and the rest for
+ * growing buffers.
  */
 export async function readLargeValue(pool: pg.Pool, value: LargeValue): Promise<Buffer | undefined> {
   const assembly = new Assembly();

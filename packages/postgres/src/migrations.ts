@@ -14,7 +14,7 @@ const TABLE_WAIT_MS = 2000;
 const TABLE_RETRIES = 20;
 const LOCK_NOT_AVAILABLE = '55P03';
 
-/** Thrown when a migration cannot be applied; the one-line message names it and says what to do. */
+/** Thrown when a migration cannot be applied. The one-line message contains its name and says what to do. */
 export class MigrationFailed extends Error {
   override readonly name = 'MigrationFailed';
   constructor(
@@ -60,7 +60,7 @@ interface AppliedRow {
 /**
  * Applies the migrations that a database lacks, in order, and records them in Prisma's own table, so that the official
  * commands and this runner agree. One process works at a time. The others wait and then have nothing to do. `unknown`
- * are migrations of a newer version; without `allowNewer` they are refused before anything is changed. Throws
+ * are migrations of a newer version. Without `allowNewer` they are refused before anything is changed. Throws
  * `MigrationFailed`, `SchemaIsNewer` and `DatabaseUnreachable`.
  */
 export async function applyMigrations(options: MigrationOptions): Promise<{ applied: string[]; unknown: string[] }> {
@@ -109,8 +109,8 @@ export async function applyMigrationsWithin(
 
 /**
  * Checks that a database has exactly the migrations of this version, for callers that must not change it. With
- * `allowNewer` it may have those of a newer version, which are returned. Throws `MigrationFailed`, `SchemaIsNewer` and
- * `DatabaseUnreachable`.
+ * `allowNewer`, it may also have migrations of a newer version, which are returned. Throws `MigrationFailed`,
+ * `SchemaIsNewer` and `DatabaseUnreachable`.
  */
 export async function requireMigrated(options: MigrationOptions): Promise<string[]> {
   const migrations = readMigrations(options.dir);
@@ -259,7 +259,7 @@ function recordsOf({ name, checksum }: Migration) {
 
 /** A failure is marked as rolled back, so that the next start tries again. */
 async function recordFailure(client: pg.Client, values: string, logs: string): Promise<void> {
-  // The database may be gone; the first error is the one to report.
+  // The database may be unavailable. Only the first error is reported.
   await client
     .query(
       `INSERT INTO _prisma_migrations (id, checksum, migration_name, rolled_back_at, logs)

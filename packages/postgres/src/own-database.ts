@@ -4,7 +4,7 @@ import type { EmbeddedServer } from './embedded';
 
 /**
  * Creates a service's database on an embedded server if it does not exist, and returns its connection string. Its owner
- * is a role of the same name, which cannot connect to other databases.
+ * is a role with the same name, which cannot connect to other databases.
  */
 export async function ensureOwnDatabase(embedded: EmbeddedServer, name: 'secrets' | 'workspaces'): Promise<string> {
   const admin = embedded.url('postgres');

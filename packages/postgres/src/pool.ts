@@ -32,7 +32,7 @@ export interface PoolOptions {
 }
 
 /**
- * The server itself cancels a statement that takes too long. If it has not reported this by then, it will not answer.
+ * The server itself cancels a statement that takes too long. If it does not report this in time, it will not answer.
  */
 const ANSWER_MS = 5000;
 
@@ -70,7 +70,10 @@ export function createPool(options: PoolOptions): pg.Pool {
   return pool;
 }
 
-/** The server settings of each connection, as statements: a pool in front of the server may ignore start-up options. */
+/**
+ * The server settings of each connection, as statements, because a pool in front of the server may ignore start-up
+ * options.
+ */
 function settingsOf({ planOnce, throughIndexes, standby }: PoolOptions): string {
   const settings = [
     ...(planOnce ? ['plan_cache_mode = force_generic_plan'] : []),

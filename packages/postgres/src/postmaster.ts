@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, readlinkSync, rmSync } from 'node:fs';
 import path from 'node:path';
 
-/** What a running server writes about itself into its data directory. */
+/** The file that a running server writes into its data directory. */
 export interface Postmaster {
   pid: number;
   port: number;
@@ -39,7 +39,7 @@ export function findPostmaster(dataDir: string): Postmaster | undefined {
   return undefined;
 }
 
-/** Whether a process with this id runs; a zombie does not. */
+/** Whether a process with this id is running; a zombie is not. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

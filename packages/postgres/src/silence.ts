@@ -1,6 +1,6 @@
 const TICK_MS = 250;
 
-/** Why a waiter gives up: the database is silent, or the waiter's time limit has passed. */
+/** The reason why a waiter gives up: the database does not answer, or the waiter's time limit has passed. */
 export type Impatience = 'silent' | 'late';
 
 interface Watched {
@@ -12,9 +12,9 @@ interface Watched {
 const ignore = (): void => {};
 
 /**
- * Notices that a database has stopped answering, for example because it is frozen or the network drops packets: no
- * answer came for a while although there were always questions. Time in which this process itself was blocked is not
- * counted.
+ * Detects that a database has stopped answering, for example because it is frozen or the network drops packets: no
+ * response has arrived for a while although there were always open requests. Time in which this process itself was
+ * blocked is not counted.
  */
 export class Silence {
   private silentMs = 0;
@@ -42,9 +42,9 @@ export class Silence {
   }
 
   /**
-   * Calls back once, when the silence has lasted too long or after `longestMs`; call the result to cancel. All waiters
-   * share one timer, because separate timers would cost a request a tenth of its time. `waitingFor` returns `about` in
-   * the meantime.
+   * Calls back once, when the database has been silent for too long or after `longestMs`. Call the result to cancel.
+   * All waiters share one timer, because separate timers would cost a request a tenth of its time. `waitingFor` returns
+   * `about` in the meantime.
    */
   whenItLasts(tell: (why: Impatience) => void, longestMs = Number.POSITIVE_INFINITY, about?: unknown): () => void {
     const waiting: Watched = { tell, untilMs: this.steady() + longestMs, about };

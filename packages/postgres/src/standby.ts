@@ -9,7 +9,7 @@ export class ReadOnlyServer extends Error {
   readonly code = READ_ONLY;
 
   constructor() {
-    super('the server is a standby and takes no writes');
+    super('the server is a standby and does not accept writes');
   }
 }
 
@@ -45,7 +45,7 @@ export class ReplayLag {
     private readonly steady: () => number = () => performance.now(),
   ) {}
 
-  /** Starts a measurement; call the returned function with the answer to `REPLAY_LAG`. */
+  /** Starts a measurement. Call the returned function with the response to `REPLAY_LAG`. */
   ask(): (lagMs: number | null) => void {
     const askedMs = this.steady();
     return (lagMs) => {
@@ -54,16 +54,16 @@ export class ReplayLag {
     };
   }
 
-  /** Milliseconds; infinite before the first answer. */
+  /** In milliseconds; infinite before the first response. */
   get ms(): number {
     return this.lagMs + this.steady() - this.askedMs;
   }
 
-  /** Why nothing may be answered now; undefined if it may. */
+  /** The reason why no request may be answered at present; undefined if requests may be answered. */
   get trouble(): string | undefined {
     const { ms, maxMs } = this;
     if (ms <= maxMs) return undefined;
-    if (ms === Number.POSITIVE_INFINITY) return 'the standby has not said yet how far it is behind';
+    if (ms === Number.POSITIVE_INFINITY) return 'the lag of the standby is not known yet';
     return `the standby is ${(ms / 1000).toFixed(1)} s behind (${maxMs / 1000} s are allowed)`;
   }
 }
@@ -80,7 +80,7 @@ const standbys = new WeakSet<object>();
 
 /**
  * Records whether a connection leads to a standby, as the server reports. Call it before connecting. A connection that
- * later becomes read-only is closed, because it may lead to a former primary; the next query gets another connection.
+ * later becomes read-only is closed, because it may lead to a former primary. The next query gets another connection.
  */
 export function watchForStandby(client: pg.ClientBase): void {
   const { connection } = client as unknown as Messages;

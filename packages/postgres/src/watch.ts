@@ -10,7 +10,7 @@ export interface WatchOptions {
   readonly applicationName: string;
   readonly clock: DatabaseClock;
   readonly silence?: Silence;
-  /** If given, the database may be a standby, which sends no notices, and its lag is measured. */
+  /** If set, the database may be a standby. It sends no notices, and its lag is measured. */
   readonly lag?: ReplayLag;
   /** Rings at every notice on a channel of the database. A pooler may drop notices, so no code may depend on them. */
   readonly rings?: { readonly channel: string; readonly bell: Bell };
@@ -23,8 +23,8 @@ const EVERY_MS = 500;
 const PATIENCE_MS = 2000;
 
 /**
- * Asks a database for its time twice a second, on a separate connection: a busy pool must not make a node think that
- * its database is unavailable.
+ * Asks a database for its time twice a second, on a separate connection, so that a node with a busy pool does not
+ * consider its database unavailable.
  */
 export class DatabaseWatch {
   private client: pg.Client | undefined;

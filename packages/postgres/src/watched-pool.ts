@@ -34,7 +34,7 @@ async function queryOn(pool: pg.Pool, args: unknown[]): Promise<unknown> {
   }
 }
 
-/** A read-only connection to any server; its statements are recorded like those of its pool. */
+/** A read-only connection to any server. Its statements are recorded like those of its pool. */
 export class ReadingClient extends pg.Client {}
 ReadingClient.prototype.query = function (this: ReadingClient, ...args: unknown[]) {
   const query = () => (pg.Client.prototype.query as Query).apply(this, args);
@@ -43,7 +43,7 @@ ReadingClient.prototype.query = function (this: ReadingClient, ...args: unknown[
   return during('database', nameOf(args[0]), attributes, () => query() as Promise<unknown>);
 } as pg.Client['query'];
 
-/** The same, and it records whether its server is a standby. */
+/** The same, but also records whether its server is a standby. */
 export class WatchedClient extends ReadingClient {
   constructor(config?: string | pg.ClientConfig) {
     super(config);

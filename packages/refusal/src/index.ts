@@ -45,7 +45,7 @@ export const usualStatus: Readonly<Record<RefusalKind, number>> = {
   'cap-exceeded': 500,
 };
 
-/** One invalid input: where it is (keys from the outside in, as the client sent them) and what is wrong with it. */
+/** One invalid input: its position (keys from the outside in, as the client sent them) and the error. */
 export interface Issue {
   readonly path: readonly (string | number)[];
   readonly message: string;
@@ -68,7 +68,10 @@ export class Refusal extends Error {
 /** A read-only node got a request that is not a read. If it knows a writing node, it redirects the caller there. */
 export class PrimaryNeeded extends Refusal {
   constructor() {
-    super('unavailable', 'this node only reads, from a standby of the database: ask one that writes');
+    super(
+      'unavailable',
+      'this node is read-only (it uses a standby of the database): send the request to a node that can write',
+    );
   }
 }
 

@@ -52,7 +52,7 @@ function responseClass(app: express.Express) {
     course: Course | undefined = undefined;
 
     override writeHead(...args: unknown[]): this {
-      // Measured at the start of the answer, because a long answer, or a slow client, does not make a request slow.
+      // Measured at the start of the response, because a long response, or a slow client, does not make a request slow.
       if (this.course !== undefined) this.answeredAtMs ??= performance.now();
       return (super.writeHead as (...args: unknown[]) => this).apply(this, args);
     }

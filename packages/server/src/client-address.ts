@@ -6,11 +6,11 @@ import { proxySecretOf } from './proxy-secret';
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 /**
- * The address that a request came from: the TCP peer, unless the peer is a trusted proxy that sent its secret (if one
- * is configured).
+ * The client address of a request: the TCP peer, unless the peer is a trusted proxy that sent its secret (if one is
+ * configured).
  *
- * Behind trusted proxies it is the last entry of `X-Forwarded-For` that is not itself one of them; an entry that is not
- * an address ends the search, because everything before it may be forged. IPv4-mapped IPv6 is shown as IPv4.
+ * Behind trusted proxies it is the last entry of `X-Forwarded-For` that is not itself a trusted proxy. An entry that is
+ * not an address ends the search, because everything before it may be forged. IPv4-mapped IPv6 is shown as IPv4.
  */
 export function clientAddress(req: IncomingMessage, trusted: TrustedProxies): string {
   const peer = req.socket.remoteAddress ?? '';

@@ -35,7 +35,7 @@ export function clientCertificates(req: IncomingMessage, rules: CertificateRules
 const cache = Symbol('certificates of the client');
 
 function ofConnection({ socket }: { readonly socket: Socket & { [cache]?: readonly Buffer[] } }): readonly Buffer[] {
-  // Read only once: reading removes all but the first from the connection.
+  // Read only once, because reading removes all certificates except the first from the connection.
   const cached = socket[cache];
   if (cached !== undefined) return cached;
   const read = socket instanceof TLSSocket ? readConnection(socket) : [];

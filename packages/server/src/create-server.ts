@@ -31,7 +31,7 @@ type Handler = (req: http.IncomingMessage, res: http.ServerResponse) => void;
 
 /**
  * An HTTP or HTTPS server for an application made by `createApp`, with its request classes and limits. It does not
- * listen yet: `serve` and supertest make it listen. `handler` is called instead of the application and passes on to it.
+ * listen yet; `serve` and supertest make it listen. `handler` is called instead of the application and calls it.
  */
 export function createServer(app: express.Express, options: ServerOptions = {}, handler: Handler = app): http.Server {
   const { headerBytes = 16 * 1024, requestSeconds = 300, keepAliveSeconds = 75 } = options.limits ?? {};
@@ -81,7 +81,7 @@ function hasOneTarget(req: http.IncomingMessage): boolean {
 const SLASH = 47;
 
 function refuseTarget(res: http.ServerResponse, refusal: ConnectionRefusal): void {
-  const { type, body } = refusal(400, 'the request names no host, or more than one');
+  const { type, body } = refusal(400, 'the request has no host, or more than one');
   res
     .writeHead(400, { 'content-type': type, 'content-length': Buffer.byteLength(body), connection: 'close' })
     .end(body);
@@ -123,9 +123,9 @@ interface ServerSocket extends Socket {
 }
 
 /**
- * Whether the unreadable request already has an answer, sent or under way. This happens if a request is answered before
- * its body has arrived. A second answer would be written into the first, or the client would read it as the answer to
- * its next request.
+ * Whether the unreadable request already has a response, complete or in progress. This happens if a request is answered
+ * before its body has arrived. A second response would be written into the first, or the client would treat it as the
+ * response to its next request.
  */
 function isAnswered({ _httpMessage, parser }: ServerSocket): boolean {
   if (_httpMessage?.headersSent === true) return true;

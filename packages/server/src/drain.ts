@@ -8,7 +8,10 @@ const freshMs = 1000;
 
 /** How a server shuts down. */
 export interface DrainTimes {
-  /** Resolves when balancers send no new connections any more; until then they are accepted. Default: at once. */
+  /**
+   * Resolves when load balancers no longer send new connections. Until then connections are accepted. Default:
+   * immediately.
+   */
   delay?: () => Promise<unknown>;
   /** How long running answers may then take. */
   seconds: number;
@@ -19,10 +22,10 @@ interface BusySocket extends Socket {
 }
 
 /**
- * Prepares a graceful shutdown and returns the function that does it. At first the server keeps answering, but every
- * answer closes its connection. Then it accepts no new connections, closes idle ones, and busy ones after their answer;
- * connections that are still open when the time is over are closed by force. If the server does not listen itself,
- * `leave` stops it from getting new connections.
+ * Prepares a graceful shutdown and returns the function that performs it. At first the server keeps answering, but
+ * every response closes its connection. Then it accepts no new connections, closes idle ones, and closes busy ones
+ * after their response. Connections that are still open at the time limit are closed by force. If the server does not
+ * listen itself, `leave` stops it from getting new connections.
  */
 export function drainable(server: http.Server, leave?: () => void): (times: DrainTimes) => Promise<void> {
   const sockets = new Map<BusySocket, number>();
@@ -38,7 +41,7 @@ export function drainable(server: http.Server, leave?: () => void): (times: Drai
     }
   };
   return async ({ delay, seconds }) => {
-    // Running answers also close their connections, because clients of long polls send their next request at once.
+    // Active responses also close their connections, because clients of long polls send their next request immediately.
     for (const { _httpMessage: answer } of sockets.keys())
       if (answer?.headersSent === false) answer.shouldKeepAlive = false;
     await delay?.();

@@ -14,9 +14,9 @@ interface QueuedRequest {
 }
 
 /**
- * Limits concurrency: a few run at once, others wait in line, and are refused if the line or the wait is too long. For
- * work that needs much memory. The callers of one key (a token, a workspace) never have all places, so that a slow one
- * does not block the rest.
+ * Limits concurrency: a few callers run at the same time, others queue, and are refused if the queue or the wait is too
+ * long. For work that needs much memory. Callers with the same key (a token, a workspace) never get all places, so that
+ * a slow one does not block the rest.
  */
 export class Gate {
   private inside = 0;
@@ -44,8 +44,8 @@ export class Gate {
   }
 
   /**
-   * Enters when there is room; returns the function that leaves again, to be called once. Throws `GateFull` if there is
-   * no room in time.
+   * Waits for a place and returns the function that frees it again, which must be called once. Throws `GateFull` if
+   * there is no place in time.
    */
   async enter(key?: string): Promise<() => void> {
     if (this.hasRoomFor(key)) this.count(key, 1);

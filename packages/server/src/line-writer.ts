@@ -10,7 +10,7 @@ const nothing = Buffer.alloc(0);
 /**
  * A destination for log lines. It collects lines for at most 20 ms or 16 Ki characters and writes them with one system
  * call. This costs much less than a system call, or a turn of the thread pool, for each line. A full pipe is tried
- * again later; if more than 16 Mi characters are waiting, lines are dropped.
+ * again later. If more than 16 Mi characters are waiting, lines are dropped.
  */
 export class LineWriter implements DestinationStream {
   #waiting = '';

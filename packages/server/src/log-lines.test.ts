@@ -31,7 +31,7 @@ describe('a follower of a log', () => {
   });
 
   it('follows no other logger', () => {
-    expect(() => followLog(pino({ level: 'silent' }), () => undefined)).toThrow('not one of createLogger');
+    expect(() => followLog(pino({ level: 'silent' }), () => undefined)).toThrow('not created with createLogger');
   });
 });
 

@@ -23,6 +23,6 @@ export class LogLines implements DestinationStream {
  */
 export function followLog(log: Logger, follower: (line: string) => void): () => void {
   const lines = (log as unknown as { [pino.symbols.streamSym]: unknown })[pino.symbols.streamSym];
-  if (!(lines instanceof LogLines)) throw new Error('the logger is not one of createLogger');
+  if (!(lines instanceof LogLines)) throw new Error('the logger was not created with createLogger');
   return lines.follow(follower);
 }

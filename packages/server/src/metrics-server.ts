@@ -2,7 +2,7 @@ import http from 'node:http';
 import https from 'node:https';
 import type { Listen } from '@keystead/settings';
 
-/** What to serve: a registry, or the metrics of several processes. */
+/** The metrics to serve: a registry, or the metrics of several processes. */
 export interface ShownMetrics {
   readonly contentType: string;
   metrics(): Promise<string>;

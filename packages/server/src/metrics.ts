@@ -4,7 +4,7 @@ import { routeOf } from './route';
 
 const bucketSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const labelLimit = 500;
-/** Counts requests; `serve` calls it for each one. */
+/** Counts requests. `serve` calls it for each request. */
 export interface RequestMetrics {
   begin(): void;
   end(req: IncomingMessage, status: number, seconds: number): void;
@@ -88,7 +88,8 @@ function histogram(name: string, label: string, { buckets, count, sum }: Series)
   return values;
 }
 
-// prom-client's own counters hash an object of labels at every observation, which costs more than the whole log line.
+// Not prom-client's own counters: they hash an object of labels at every observation, which costs more than logging the
+// request.
 function register(registry: Registry, name: string, help: string, type: string, values: () => Value[]): void {
   const metric = {
     name,

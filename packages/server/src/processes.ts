@@ -9,10 +9,10 @@ import { SharedPort } from './shared-port';
 
 /** How a service uses several processes. */
 export interface ProcessesOptions {
-  /** How many processes answer; 1 is this process only. */
+  /** The number of processes; 1 means only this process. */
   readonly count: number;
   readonly log: Pick<Logger, 'error'>;
-  /** Where to serve the metrics of all; with one process, `serve` does that itself. */
+  /** The address for the metrics of all processes. With one process, `serve` serves them itself. */
   readonly metrics?: Listen;
 }
 
@@ -40,8 +40,8 @@ export async function runProcesses(options: ProcessesOptions, run: () => Promise
 }
 
 /**
- * Runs the program of a service. If it fails to start, the process ends at once with the reason and exit code 1, even
- * with open connections and timers: a process that cannot serve must not seem to run.
+ * Runs the program of a service. If it fails to start, the process ends immediately with the reason and exit code 1,
+ * even with open connections and timers, because a process that cannot serve must not appear to be running.
  */
 export function runMain(main: () => Promise<void>): void {
   main().catch((error: Error) => {
@@ -51,7 +51,7 @@ export function runMain(main: () => Promise<void>): void {
   });
 }
 
-/** Calls `stop` at the first SIGTERM or SIGINT; a second of the same kind ends the process at once. */
+/** Calls `stop` at the first SIGTERM or SIGINT. A second of the same kind ends the process immediately. */
 export function onStop(stop: (signal: NodeJS.Signals) => Promise<void>): void {
   let stopping = false;
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -117,7 +117,7 @@ function keepRunning(port: SharedPort, count: number, log: Pick<Logger, 'error'>
       }
       short = lived < SOON_MS ? short + 1 : 0;
       const waitMs = short === 0 ? 0 : Math.min(500 * 2 ** short, LONGEST_WAIT_MS);
-      log.error({ process: worker.id, code, signal: killedBy, waitMs }, 'a process ended; another takes its place');
+      log.error({ process: worker.id, code, signal: killedBy, waitMs }, 'a process ended; it is replaced');
       setTimeout(start, waitMs);
     });
   });

@@ -22,11 +22,11 @@ export class BodyAborted extends Error {
   }
 }
 
-/** The body came too slowly. */
+/** The body was sent too slowly. */
 export class BodyLate extends Error {
   override readonly name = 'BodyLate';
   constructor() {
-    super('the request body comes too slowly');
+    super('the request body was sent too slowly');
   }
 }
 
@@ -57,9 +57,9 @@ const discardedBytes = 64 * 1024 * 1024;
 /**
  * Reads a whole request body of at most `limit` bytes.
  *
- * An announced length above the limit is refused before a byte is read. Throws `BodyTooLarge`, `BodyLate`,
- * `BodyAborted`, or what `turn` throws. Unless the client left, the rest of the body is then discarded as it arrives,
- * so that the answer can be delivered.
+ * A Content-Length above the limit is refused before a byte is read. Throws `BodyTooLarge`, `BodyLate`, `BodyAborted`,
+ * or what `turn` throws. Unless the client has disconnected, the rest of the body is then discarded as it arrives, so
+ * that the response can be delivered.
  */
 export function readBody(req: IncomingMessage, { limit, large, pace = usualPace }: BodyOptions): Promise<Buffer> {
   const arrived = arrivedBody(req, limit);
@@ -191,7 +191,7 @@ class BodyReader {
     });
   }
 
-  /** Calls `late` once the body is too slow. After a wait for its turn, bytes from before the wait still count. */
+  /** Calls `late` when the body is too slow. After a wait for its turn, bytes from before the wait still count. */
   private watch(late: () => void): void {
     this.begunMs = performance.now();
     const look = () => {
@@ -215,9 +215,9 @@ class BodyReader {
 }
 
 /**
- * Discards the rest of a body that will not be read. A client that is still sending does not read the answer, and may
- * lose the answer if its connection is closed. So up to `bytes` of announced data are read, and the connection is kept.
- * If there is more, or the length is unknown, the connection is closed after the answer.
+ * Discards the rest of a body that will not be read. A client that is still sending does not read the response, and may
+ * lose it if its connection is closed. So up to `bytes` of data with a known length are read, and the connection is
+ * kept. If there is more, or the length is unknown, the connection is closed after the response.
  */
 export function discardBody(req: IncomingMessage, bytes = discardedBytes): void {
   const { res } = req as IncomingMessage & { res?: { shouldKeepAlive: boolean } };

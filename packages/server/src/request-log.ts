@@ -15,8 +15,8 @@ export type RequestLog = (
 /**
  * Prepares the log line of each request: method, route, status, milliseconds and request id. The line contains nothing
  * from the caller, because headers, bodies, query strings and paths can contain secrets and private names. If the
- * client left before the answer was complete, the line has `"aborted":true`. The line has the logger's format, but is
- * built here and written directly to its destination, which takes a quarter of the time.
+ * client disconnected before the response was complete, the line has `"aborted":true`. The line has the logger's
+ * format, but is built here and written directly to its destination, which takes a quarter of the time.
  */
 export function requestLog(log: Logger): RequestLog {
   const inside = log as unknown as {

@@ -98,7 +98,7 @@ describe('scanning JSON', () => {
 
   it('reports which limit is exceeded', async () => {
     await expect(scanJson(Buffer.from('[1,2]'), { values: 2, levels: 1 })).rejects.toThrow(
-      'it holds more than 2 values',
+      'it contains more than 2 values',
     );
     await expect(scanJson(Buffer.from('[[]]'), { values: 9, levels: 1 })).rejects.toThrow(
       'it is nested deeper than 1 levels',

@@ -5,7 +5,7 @@ export class JsonTooMuch extends Error {
     readonly bound: 'values' | 'levels',
     readonly limit: number,
   ) {
-    super(bound === 'values' ? `it holds more than ${limit} values` : `it is nested deeper than ${limit} levels`);
+    super(bound === 'values' ? `it contains more than ${limit} values` : `it is nested deeper than ${limit} levels`);
   }
 }
 

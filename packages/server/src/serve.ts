@@ -30,15 +30,15 @@ export interface ServeOptions {
   ready(): Promise<Readiness>;
   limits?: Limits;
   /**
-   * Resolves when balancers must have noticed that `/readyz` answers 503; until then the server still accepts, but
-   * every answer closes its connection. Default: at once.
+   * Resolves when load balancers must have noticed that `/readyz` answers 503. Until then the server still accepts
+   * connections, but every response closes its connection. Default: immediately.
    */
   drainDelay?: () => Promise<unknown>;
-  /** How long answers under way may then take; 10 s. */
+  /** How long active responses may then take; 10 s. */
   drainSeconds?: number;
   /** Called with the server before it listens, to change how it handles connections. */
   onServer?(server: http.Server): void;
-  /** Called when draining begins, to end answers that would otherwise never end. */
+  /** Called when draining starts, to end responses that would otherwise never end. */
   onClose?(): void;
   /** One log line per request; true. */
   logRequests?: boolean;
@@ -56,8 +56,8 @@ export interface Serving {
   server: http.Server;
   metricsPort?: number;
   /**
-   * Answers `/readyz` with 503, stops accepting, lets answers under way finish, and resolves when every connection is
-   * closed.
+   * Answers `/readyz` with 503, stops accepting connections, lets active responses finish, and resolves when every
+   * connection is closed.
    */
   close(): Promise<void>;
 }
@@ -72,7 +72,7 @@ const allocateYoung = () => setFlagsFromString('--no-allocation-site-pretenuring
 /**
  * Runs an application made by `createApp`: request ids, log lines, metrics, limits, `/livez`, `/readyz`, draining.
  *
- * Rejects with Node's own error if it cannot listen; then nothing is left open.
+ * If it cannot listen, rejects with Node's error and leaves nothing open.
  */
 export async function serve(options: ServeOptions): Promise<Serving> {
   const { app, listen, metrics, ready } = options;
@@ -128,7 +128,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
 /** Returns the course of the request if it is watched. */
 type Recorder = (req: http.IncomingMessage, res: http.ServerResponse) => WatchedAnswer['course'];
 
-// One listener shared by all responses: what it needs to know travels on the response itself.
+// One listener shared by all responses. Its data is stored on the response itself.
 function recorder({ log, logRequests = true, metrics, tracing, slowMs }: ServeOptions): Recorder {
   const writeLine: RequestLog | undefined = logRequests && log.isLevelEnabled('info') ? requestLog(log) : undefined;
   const requestMetrics: RequestMetrics | undefined = metrics && observe(metrics.registry);

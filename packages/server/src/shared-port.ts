@@ -27,8 +27,8 @@ const LAST_WORDS_MS = 50;
 
 /**
  * A port whose connections are passed to processes in turn. Each process confirms its connections. If a process dies,
- * its unconfirmed connections go to the next process. `node:cluster` lacks this: there such a connection stays open and
- * is never answered.
+ * its unconfirmed connections go to the next process. With `node:cluster`, in contrast, such a connection stays open
+ * and is never answered.
  */
 export class SharedPort {
   private server: net.Server | undefined;
@@ -114,7 +114,7 @@ export class SharedPort {
     this.takers.push(by);
     const id = ++this.handed;
     this.untaken.set(id, { socket, by });
-    // The client or the process may be gone by now; then `gone` is called.
+    // Calls `gone` if the client or the process no longer exists.
     socket.on('error', () => undefined);
     by.send({ type: 'port:connection', id } satisfies Message, socket, { keepOpen: true }, () => undefined);
   }
@@ -126,8 +126,8 @@ export class SharedPort {
 }
 
 /**
- * Lets a server answer connections of a port that another process owns. Resolves with the port; rejects as `listen`
- * does. `leave` ends this: connections already received are still answered.
+ * Lets a server answer connections of a port that another process owns. Resolves with the port; rejects like `listen`.
+ * `leave` ends this, but connections that were already received are still answered.
  */
 export async function shareOut(server: http.Server, { host, port }: Listen): Promise<{ port: number; leave(): void }> {
   const opened = new Promise<number>((resolve, reject) => {
@@ -137,7 +137,7 @@ export async function shareOut(server: http.Server, { host, port }: Listen): Pro
         else resolve(message.port);
       }
       if (message.type !== 'port:connection') return;
-      // Confirmed before a byte is read: an unconfirmed connection can still be answered by the next process.
+      // Confirmed before a byte is read, because the next process can still answer an unconfirmed connection.
       process.send!({ type: 'port:taken', id: message.id } satisfies Message);
       if (!socket) return;
       socket.setNoDelay(true);

@@ -29,7 +29,7 @@ export function surviveFailures(log: Pick<Logger, 'error' | 'fatal'>, registry?:
   for (const kind of ['rejection', 'connection']) failures.inc({ kind }, 0);
   process.on('unhandledRejection', (error) => {
     failures.inc({ kind: 'rejection' });
-    log.error({ err: error }, 'a promise was rejected and nothing handled it');
+    log.error({ err: error }, 'unhandled promise rejection');
   });
   process.on('uncaughtException', (error) => {
     if (!isOutside(error)) {
@@ -37,6 +37,6 @@ export function surviveFailures(log: Pick<Logger, 'error' | 'fatal'>, registry?:
       process.exit(1);
     }
     failures.inc({ kind: 'connection' });
-    log.error({ err: error }, 'an outside connection failed and nothing handled it');
+    log.error({ err: error }, 'unhandled error of an outside connection');
   });
 }

@@ -12,7 +12,7 @@ export interface WatchedAnswer extends http.ServerResponse {
   course?: Course;
 }
 
-/** Watches requests; `end` is called once for each request that got a course from `begin`. */
+/** Watches requests. `end` is called once for each request for which `begin` returned a course. */
 export interface RequestWatch {
   begin(req: http.IncomingMessage, res: WatchedAnswer): Course | undefined;
   end(res: WatchedAnswer): void;
@@ -21,9 +21,9 @@ export interface RequestWatch {
 const rounded = (ms: number): number => Math.round(ms * 1000) / 1000;
 
 /**
- * Traces requests, and logs each slow request on a separate line: the time until its answer began, without any wait
- * that the caller requested, and how the time was spent. Undefined if neither is configured. Like the log, it names
- * routes, never paths.
+ * Traces requests, and logs each slow request on a separate line, with the time until its response began (without any
+ * wait that the caller requested) and a breakdown of this time. Undefined if neither is configured. Like the log, it
+ * names routes, never paths.
  */
 export function watchRequests(options: { log: Logger; tracing?: Tracing; slowMs?: number }): RequestWatch | undefined {
   const { log, tracing, slowMs } = options;

@@ -2,11 +2,11 @@
 export interface Tls {
   key: string;
   cert: string;
-  /** Request a client certificate. Any certificate is accepted, and also none; nothing is verified. */
+  /** Request a client certificate. Any certificate or none is accepted; nothing is verified. */
   clientCertificates?: boolean;
 }
 
-/** Where to listen; port 0 takes a free one. */
+/** The address for listening. Port 0 takes a free port. */
 export interface Listen {
   host: string;
   port: number;

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { Tls } from './listen';
 import { trustedProxies } from './trusted-proxies';
 
-/** The environment is not usable; each problem names its variable. */
+/** The environment is invalid. Each problem contains the name of its variable. */
 export class BadConfig extends Error {
   override readonly name = 'BadConfig';
   constructor(readonly problems: readonly string[]) {
@@ -30,7 +30,7 @@ export const webAddress = z.url({ protocol: /^https?$/ }).transform((url) => url
 /** Lowest level of log lines that are written. */
 export const logLevel = z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']);
 
-/** A string read by `parse`, whose error says what is wrong with it. */
+/** A string that `parse` parses. The error of `parse` describes the problem. */
 export const parsed = <T>(parse: (text: string) => T) =>
   z.string().transform((text, context): T => {
     try {
@@ -158,7 +158,9 @@ const shared = (prefix: string, standard: { port: number; connections: number })
 type Shared = ReturnType<typeof shared>;
 type Prefixed<P extends string, S> = { [K in keyof S & string as `${P}_${K}`]: S[K] };
 
-/** The settings that every service has, each named `<prefix>_…`. `readShared` turns their values into a configuration. */
+/**
+ * The settings that every service has, each named `<prefix>_…`. `readShared` turns their values into a configuration.
+ */
 export function sharedSettings<P extends string>(prefix: P, standard: { port: number; connections: number }) {
   const prefixed = Object.entries(shared(prefix, standard)).map(([name, setting]) => [`${prefix}_${name}`, setting]);
   return Object.fromEntries(prefixed) as Prefixed<P, Shared>;

@@ -4,7 +4,7 @@ import ipaddr from 'ipaddr.js';
 /** Proxies whose headers about a client are trusted; built once by `trustedProxies`. */
 export interface TrustedProxies {
   readonly networks: readonly [ipaddr.IPv4 | ipaddr.IPv6, number][];
-  /** Digests of the secrets, one of which a proxy must send; if empty, its address is enough. */
+  /** Digests of the secrets, one of which a proxy must send. If empty, the address of the proxy is sufficient. */
   readonly secrets: readonly Buffer[];
 }
 

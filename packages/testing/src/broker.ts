@@ -1,6 +1,6 @@
 /**
- * The environment variable that tells the processes of a test run where its PostgreSQL is; set by the global set-up and
- * inherited by Jest's workers.
+ * The environment variable with the location of a test run's PostgreSQL. The global set-up sets it, and Jest's workers
+ * inherit it.
  */
 export const BROKER_VARIABLE = 'KEYSTEAD_TEST_BROKER';
 

@@ -1,4 +1,4 @@
-/** A self-signed certificate for `localhost` and 127.0.0.1 with its key, for tests of TLS; it protects nothing. */
+/** A self-signed certificate for `localhost` and 127.0.0.1 with its key, for tests of TLS. It protects nothing. */
 export const testCertificate = {
   key: `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg5cSVlFSKToDuJ2Pu

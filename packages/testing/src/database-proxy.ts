@@ -4,7 +4,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 /** How a database is unavailable: connections are refused, or its server is starting. */
 export type Away = 'gone' | 'starting';
 
-/** What a server that is starting answers to every connection. */
+/** The response of a starting server to every connection. */
 const STARTING = fatal('57P03', 'the database system is starting up');
 
 /** Which of a node's connections a proxy blocks: those that listen for notices, all, or the current ones. */

@@ -41,7 +41,7 @@ export class FailingParty {
     if (this.how === 'well') socket.end(`${head}Content-Length: 2\r\nConnection: close\r\n\r\n{}`);
     if (this.how === 'not of the protocol') socket.end('220 mail.example ESMTP\r\n\0\xff\xfe');
     if (this.how !== 'without end') return;
-    // Something that begins like an LDAP message gets one of two gigabytes as its answer.
+    // A request that begins like an LDAP message gets a response of two gigabytes.
     socket.write(request[0] === 0x30 ? Buffer.from('30847fffffff', 'hex') : `${head}\r\n`);
     const more = () => {
       while (!socket.destroyed && socket.write(Buffer.alloc(256 * 1024, 'x')));

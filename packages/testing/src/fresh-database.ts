@@ -42,7 +42,7 @@ export async function emptyDatabase(): Promise<TestDatabase> {
   return database(adminUrl, name, owner);
 }
 
-/** The connection string of the same test database as superuser, for what services may not do. */
+/** The connection string of the same test database as superuser, for actions that services may not do. */
 export async function asSuperuser(databaseUrl: string): Promise<string> {
   const url = new URL((await ask('server')).adminUrl);
   url.pathname = new URL(databaseUrl).pathname;

@@ -26,7 +26,7 @@ const methods = ['get', 'post', 'put', 'patch', 'delete'];
 /** A name as generators of `snake_case`, `PascalCase` or case-insensitive file names fold it. */
 const folded = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '');
 
-/** Registered media types of certificates: some generators must be told that they are bytes. */
+/** Registered media types of certificates: some generators must declare that they are bytes. */
 export const asBytes = [
   ...['pkix-cert', 'pkix-crl', 'pem-certificate-chain', 'x-pem-file', 'ocsp-request', 'ocsp-response'],
 ].map((type) => `application/${type}`);

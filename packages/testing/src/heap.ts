@@ -40,7 +40,7 @@ async function dumpHeap(pid: number, file: string): Promise<{ readonly strings: 
 
 /**
  * The strings of `secrets` that the heap of a process keeps: those that remain after several collections with requests
- * in between. Transient data, such as the last request of a connection, is gone by then; a cache is not.
+ * in between. Transient data, such as the last request of a connection, has been freed by then; a cache is not.
  */
 export async function keptInHeap(
   pid: number,

@@ -119,7 +119,7 @@ async function main(): Promise<void> {
   await removeAll();
 }
 
-// The reader of our answers may be gone already; that must not keep us from cleaning up.
+// The reader of our responses may no longer exist. This must not prevent the cleanup.
 process.stdout.on('error', () => {});
 main().then(
   () => process.exit(0),

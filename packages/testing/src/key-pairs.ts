@@ -12,7 +12,7 @@ const makers = {
 
 const pairs = new Map<string, KeyPairKeyObjectResult>();
 
-/** A key pair, generated once per process, because RSA takes long; each name has its own pair. */
+/** A key pair, generated once per process, because RSA takes long. Each name has a separate pair. */
 export function keyPair(kind: keyof typeof makers, name = ''): KeyPairKeyObjectResult {
   const pair = pairs.get(kind + name) ?? makers[kind]();
   pairs.set(kind + name, pair);

@@ -19,7 +19,7 @@ export interface Python {
   remove(): void;
 }
 
-/** Why Python cannot be set up here; undefined if it can. Known before the tests are declared. */
+/** The reason why Python cannot be set up here; undefined if it can. Known before the tests are declared. */
 export function noPython(): string | undefined {
   const works = spawnSync('python3', ['-c', 'import venv, ensurepip'], { stdio: 'ignore' });
   if (works.status !== 0) return 'no Python 3 with venv here';

@@ -7,7 +7,7 @@ import type { Attributes, TraceSpan } from './trace-span';
  */
 export type TimeUse = 'waiting' | 'database' | 'outside' | 'asked';
 
-/** Watched work under way: a request, a run, or a batch for several callers. */
+/** Watched work in progress: a request, a run, or a batch for several callers. */
 export class Course {
   /** Milliseconds by phase. Parallel phases each count fully. */
   readonly spentMs: Record<TimeUse, number> = { waiting: 0, database: 0, outside: 0, asked: 0 };
@@ -37,7 +37,7 @@ export class Course {
 
 const courses = new AsyncLocalStorage<Course>();
 
-/** The course of the work under way; undefined if it is not watched. */
+/** The course of the work in progress; undefined if it is not watched. */
 export function currentCourse(): Course | undefined {
   const course = courses.getStore();
   return course === undefined || course.isOver ? undefined : course;
@@ -102,8 +102,8 @@ export interface Asked {
 }
 
 /**
- * Does work for several courses at once. Each course has waited until now, and the time of the work is added to each.
- * The first traced course gets the span with everything below it; the others get a span that links to it.
+ * Does work for several courses at the same time. Each course has waited until now, and the time of the work is added
+ * to each. The first traced course gets the span with everything below it; the others get a span that links to it.
  */
 export async function together(name: string, askers: readonly Asked[], work: () => Promise<void>): Promise<void> {
   const now = performance.now();

@@ -1,4 +1,7 @@
-/** Reads `name=value,…`, the values percent-encoded, as OpenTelemetry writes the headers of an exporter. Throws an Error that says what is wrong. */
+/**
+ * Parses `name=value,…` with percent-encoded values, the format of OpenTelemetry for exporter headers. Throws an Error
+ * that describes the problem.
+ */
 export function readHeaders(text: string): Readonly<Record<string, string>> {
   const headers: Record<string, string> = {};
   for (const pair of text.split(',')) {
@@ -12,7 +15,7 @@ export function readHeaders(text: string): Readonly<Record<string, string>> {
     } catch {
       throw new Error(`has a value for ${name} that is not percent-encoded`);
     }
-    if (/[^\t\x20-\x7e]/.test(value)) throw new Error(`has a value for ${name} that no header can hold`);
+    if (/[^\t\x20-\x7e]/.test(value)) throw new Error(`has a value for ${name} that is not allowed in a header`);
     headers[name] = value;
   }
   return headers;

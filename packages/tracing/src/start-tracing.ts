@@ -1,8 +1,8 @@
 import type { Tracing, TracingOptions } from './trace-span';
 
 /**
- * Starts tracing; returns undefined if no address is given. The SDK is loaded only here, so without tracing it is never
- * loaded. Lost traces are logged once, and once when they arrive again.
+ * Starts tracing. Returns undefined if no URL is configured. The SDK is loaded only here, so without tracing it is
+ * never loaded. A log line reports when traces are lost, and another when they arrive again.
  */
 export function startTracing(
   options: Omit<TracingOptions, 'onFailure'> | undefined,
@@ -14,7 +14,7 @@ export function startTracing(
   return new OpenTelemetry({
     ...options,
     onFailure(error) {
-      if (error && !failing) log.warn({ err: error }, 'traces are lost: they cannot be sent');
+      if (error && !failing) log.warn({ err: error }, 'traces cannot be sent and are lost');
       if (!error && failing) log.info('traces are sent again');
       failing = error !== undefined;
     },

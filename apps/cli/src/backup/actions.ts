@@ -199,7 +199,7 @@ function numberToKeep(text: string | undefined, place: string): number | undefin
   return Number(text);
 }
 
-/** BytesDone how far a backup is, in one stage after the other. */
+/** Shows the progress of a backup, stage by stage. */
 interface Stages {
   readonly checked: BytesDone;
   readonly loaded: BytesDone;
@@ -240,7 +240,7 @@ function proofOf(header: Header, options: Installation, env: NodeJS.ProcessEnv):
   return { sealKey, allowUnauthenticated: options.allowUnauthenticated };
 }
 
-/** Says clearly what cannot be verified without the key. */
+/** Lists what cannot be verified without the key. */
 function warnUnproven(output: Context['output'], { sealKey, allowUnauthenticated }: Proof): void {
   if (!sealKey)
     output.note(
@@ -250,7 +250,7 @@ function warnUnproven(output: Context['output'], { sealKey, allowUnauthenticated
     output.note('a backup made without the seal key was accepted: nothing proves that it is unchanged');
 }
 
-/** The given key, or the one that `npm start` stores next to its database. */
+/** The key in the flags, otherwise the one that `npm start` stores next to its database. */
 function sealKeyOf(service: ServiceName, options: Installation, env: NodeJS.ProcessEnv): Buffer | undefined {
   const storedKey = options.sealKeyFile ? undefined : keyInDataFolder(service, options, env);
   const named = options.data && storedKey ? undefined : findSealKey(service.toUpperCase(), options.sealKeyFile, env);

@@ -30,14 +30,14 @@ interface Footer {
   counts: Record<string, number>;
   /** SHA-256 of every line before this one: detects damage, but not deliberate changes. */
   digest: string;
-  /** HMAC-SHA-256 of the same lines under a key made from the seal key; absent if the key was not available. */
+  /** HMAC-SHA-256 of the same lines with a key derived from the seal key; absent if the seal key was not available. */
   mac?: string;
 }
 
 /** How the content of a backup is authenticated. */
 export interface Proof {
   readonly sealKey?: Uint8Array;
-  /** Accepts a backup that was made without the seal key; one with a wrong MAC is always refused. */
+  /** Accepts a backup that was created without the seal key. A backup with a wrong MAC is always refused. */
   readonly allowUnauthenticated?: boolean;
 }
 

@@ -30,7 +30,7 @@ interface BucketAddress {
   readonly region: string;
 }
 
-/** The address of a folder; what it lacks comes from the environment variables of AWS tools. */
+/** The URL of a folder. Missing parts come from the environment variables of AWS tools. */
 function placeOf(text: string, env: NodeJS.ProcessEnv): BucketAddress {
   const { bucket, prefix, region, pathStyle, ...place } = addressOf(text, {
     region: env.AWS_REGION || env.AWS_DEFAULT_REGION,

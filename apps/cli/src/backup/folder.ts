@@ -11,7 +11,7 @@ import type { ServiceName } from './service-database';
 
 const named = /^(secrets|workspaces)-\d{8}T\d{9}Z\.backup$/;
 
-/** Whether the path is a folder, in which the program names backups. */
+/** Whether the path is a folder, in which the program chooses the names of backups. */
 export function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }
@@ -39,7 +39,7 @@ export const folderShelf = (folder: string): Shelf => ({
   remove: async (name) => rmSync(join(folder, name)),
 });
 
-/** Removes all but the newest; returns the removed ones. */
+/** Removes all except the newest. Returns the removed ones. */
 export async function forgetOld(shelf: Shelf, service: ServiceName, keep: number): Promise<string[]> {
   const old = backupsAmong(await shelf.names(), service).slice(keep);
   for (const name of old) await shelf.remove(name);

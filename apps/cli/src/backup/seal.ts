@@ -106,7 +106,7 @@ export class SealCheck {
   }
 }
 
-/** Fields of a row in PostgreSQL's text form of a row: quoted where needed, nothing for null. */
+/** Fields of a row in PostgreSQL's text format: quoted where necessary, empty for null. */
 export function fieldsOf(row: string, columns: readonly string[]): Map<string, string> {
   const fields = new Map<string, string>();
   let at = 1;

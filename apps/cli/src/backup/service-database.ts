@@ -80,7 +80,7 @@ async function startIn(folder: string): Promise<EmbeddedServer> {
   }
 }
 
-/** The database with the given address; a given folder takes precedence over the environment. */
+/** The database with the given URL. A folder in the flags takes precedence over the environment. */
 function givenDatabase(service: ServiceName, where: Where, env: NodeJS.ProcessEnv): string | undefined {
   refuseBoth(where);
   if (where.databaseUrl) return checked(where.databaseUrl);
@@ -127,8 +127,8 @@ export async function* snapshot(client: pg.ClientBase, header: Header): AsyncGen
 }
 
 /**
- * Restores a verified backup into an unused database, and migrates it to this version. Everything is one transaction: a
- * failure leaves nothing.
+ * Restores a verified backup into an unused database, and migrates it to this version. Everything is one transaction,
+ * so a failure leaves nothing behind.
  */
 export async function restore(
   file: string,
@@ -145,7 +145,7 @@ export async function restore(
   }
 }
 
-/** BytesDone how many bytes of a backup are done. */
+/** Reports how many bytes of a backup have been processed. */
 export type BytesDone = (bytes: number) => void;
 
 async function restoreWith(
@@ -173,7 +173,7 @@ async function restoreWith(
   }
 }
 
-/** Fills the tables from a backup; they have the schema of its time. */
+/** Fills the tables from a backup, using the schema from the time of the backup. */
 async function load(
   client: pg.ClientBase,
   file: string,

@@ -43,7 +43,7 @@ export async function estimateRows(client: pg.ClientBase): Promise<number> {
   return Number(rows[0]?.rows ?? 0);
 }
 
-/** Every sequence with its position; unused ones start from the beginning anyway. */
+/** Every used sequence with its position. */
 export async function listSequences(client: pg.ClientBase): Promise<Sequence[]> {
   const { rows } = await client.query<{ name: string; last: string | null }>(SEQUENCES);
   return rows.flatMap(({ name, last }) => (last === null ? [] : [{ name, last, called: true }]));
@@ -87,8 +87,8 @@ export async function setSequences(client: pg.ClientBase, sequences: readonly Se
 }
 
 /**
- * Runs `load` with the tables emptied and without foreign keys and triggers, so that rows can be in any order; restores
- * them afterwards, which checks every reference. All within the client's transaction.
+ * Runs `load` with the tables emptied and without foreign keys and triggers, so that rows can be in any order. Restores
+ * both afterwards, which checks every reference. Everything happens within the client's transaction.
  */
 export async function whileUnchecked(
   client: pg.ClientBase,

@@ -15,7 +15,7 @@ interface AddressFlags extends ServiceFlags {
 const named = { '<list>': 'its name' } as const;
 const rangesOf = ({ id }: RemoteResource): string => `cidr-range-lists/${id}/relationships/cidr-ranges`;
 
-/** `address …`: the addresses from which an organization may be used, and its agents may connect. */
+/** `address …`: the addresses that an organization may be used from, and that its agents may connect from. */
 export const addressCommands: readonly CommandSpec[] = [
   {
     name: 'address list',
@@ -44,7 +44,7 @@ export const addressCommands: readonly CommandSpec[] = [
     flags: {
       ...organizationFlag,
       '--limits <scope>': 'organization, all_agent_pools or selected_agent_pools; default: organization',
-      '--pool <id>': { help: 'of selected_agent_pools: one of them', repeatable: true },
+      '--pool <id>': { help: 'agent pool, for selected_agent_pools', repeatable: true },
       '--description <text>': 'what it is for',
     },
     examples: ['address create -organization=harbour office', 'address create -limits=all_agent_pools racks'],
@@ -67,9 +67,13 @@ export const addressCommands: readonly CommandSpec[] = [
   },
   {
     name: 'address add',
-    help: 'Add ranges to an address list. One that would leave out your own address is refused.',
+    help: 'Add ranges to an address list. A range that would lock out your own address is refused.',
     args: { ...named, '<ranges...>': 'for example 192.0.2.0/24' },
-    flags: { ...organizationFlag, '--disabled': 'they limit no one yet', '--description <text>': 'what they are' },
+    flags: {
+      ...organizationFlag,
+      '--disabled': 'add the ranges disabled',
+      '--description <text>': 'description of the ranges',
+    },
     examples: ['address add -organization=harbour office 192.0.2.0/24'],
     async run(context, flags: AddressFlags, name: string, ...ranges: string[]) {
       const service = findService(context);
@@ -85,7 +89,7 @@ export const addressCommands: readonly CommandSpec[] = [
   {
     name: 'address delete',
     help: 'Delete ranges of an address list, or the whole list.',
-    args: { ...named, '[ranges...]': 'all unless given' },
+    args: { ...named, '[ranges...]': 'ranges to delete; by default the whole list' },
     flags: organizationFlag,
     examples: ['address delete -organization=harbour office 192.0.2.0/24', 'address delete office'],
     async run(context, flags: AddressFlags, name: string, ...ranges: string[]) {

@@ -32,7 +32,7 @@ import { importCommands } from './workspaces';
 
 /** Descriptions of the groups of commands. */
 export const groups: Groups = {
-  address: 'From where an organization may be used.',
+  address: 'Addresses that an organization may be used from.',
   audit: 'List and enable audit devices, and check the audit table.',
   auth: 'Login methods.',
   backup: 'Back up a service to a file, verify backups, and restore them.',
@@ -46,7 +46,7 @@ export const groups: Groups = {
   org: 'Organizations of the workspace service.',
   pki: 'Certificates from a CA in the service.',
   policy: 'What tokens may do.',
-  print: 'What this program works with.',
+  print: 'Print the token that commands use.',
   registry: 'Modules and providers of an organization.',
   run: 'Plans and applies.',
   secrets: 'Secrets engines.',
@@ -70,10 +70,10 @@ export const sections: Readonly<Record<string, readonly string[]>> = {
 
 /** Commands of other programs, and their equivalents here. */
 export const elsewhere: Readonly<Record<string, string>> = {
-  agent: 'worker-main.js agent is that of runs (docs/guides/agents.md); there is no agent for secrets',
+  agent: 'worker-main.js agent executes runs (docs/guides/agents.md); there is no agent for secrets',
   debug: 'keystead doctor, /metrics and the log',
   monitor: 'the log of the service, or sys/monitor with curl',
-  proxy: 'clients call the service themselves',
+  proxy: 'clients call the service directly',
   server: 'npm start, or docs/deploy.md',
 };
 

@@ -10,11 +10,11 @@ interface EnableFlags {
   description?: string;
 }
 
-/** `audit …`: the devices, the hash of a string, and whether the audit table is whole. */
+/** `audit …`: the devices, the hash of a string, and the verification of the audit table. */
 export const auditCommands: readonly CommandSpec[] = [
   {
     name: 'audit list',
-    help: 'List the audit devices of the node that answers.',
+    help: 'List the audit devices of the node that the command reaches.',
     flags: { '--detailed': 'with their options' },
     examples: ['audit list', 'audit list -detailed'],
     async run({ client, output }, { detailed }: { detailed?: boolean }) {
@@ -31,9 +31,9 @@ export const auditCommands: readonly CommandSpec[] = [
   },
   {
     name: 'audit enable',
-    help: 'Enable an audit device, if the configuration of the service allows that by API.',
+    help: 'Enable an audit device, if the configuration of the service allows this.',
     args: { '<type>': 'file, socket, syslog or http', '[options...]': 'name=value' },
-    flags: { '--path <path>': 'its name [its type]', '--description <text>': 'what it is for' },
+    flags: { '--path <path>': 'path of the device [the type]', '--description <text>': 'what it is for' },
     examples: ['audit enable file file_path=team.log', 'audit enable http uri=https://logs.example.com/in -path=siem'],
     async run(context, flags: EnableFlags, type: string, ...options: string[]) {
       const path = (flags.path ?? type).replace(/\/$/, '');
@@ -43,7 +43,7 @@ export const auditCommands: readonly CommandSpec[] = [
   },
   {
     name: 'audit disable',
-    help: 'Disable an audit device that was enabled by API.',
+    help: 'Disable an audit device that was enabled with a command or the API.',
     args: { '<path>': 'its name' },
     flags: {},
     examples: ['audit disable file'],
@@ -66,7 +66,7 @@ export const auditCommands: readonly CommandSpec[] = [
   },
   {
     name: 'audit verify',
-    help: 'Check every link of the audit table. Exit code 2 when something was changed or is missing, or nothing is recorded.',
+    help: 'Check every link of the audit table. Exit code 2 if a row was changed or is missing, or if the table is not recorded.',
     flags: {
       '--heads <file>':
         'compare with the chain heads in this file, then store the new ones: only this finds a chain that was cut short',
@@ -83,7 +83,9 @@ export const auditCommands: readonly CommandSpec[] = [
         exitWith(exitCodes.refused);
       } else if (options.heads) {
         writeFileSync(options.heads, `${JSON.stringify(ends)}\n`, { mode: 0o600 });
-        output.note(`ends kept in ${options.heads}: store a copy where the service's administrators cannot change it`);
+        output.note(
+          `chain heads stored in ${options.heads}: keep a copy where the service's administrators cannot change it`,
+        );
       }
     },
   },

@@ -4,10 +4,9 @@ import { Problem } from '../problem';
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
 /**
- * The fields of a login at `aws`: a request that asks the token service of AWS who signed it, signed with the
- * credentials of the environment and never sent from here. `header_value` binds it to one server; `region` selects the
- * token service (by default the global one). Other fields, such as `role`, are passed on. Throws `Problem` without
- * credentials.
+ * The fields of a login at `aws`: a request that lets AWS STS identify the signer. It is signed with the credentials in
+ * the environment and not sent from here. `header_value` binds it to one server; `region` selects the token service (by
+ * default the global one). Other fields, such as `role`, are passed on. Throws `Problem` without credentials.
  */
 export async function signedIdentity(
   { region, header_value: serverId, ...rest }: Record<string, unknown>,

@@ -4,7 +4,7 @@ import type { CommandSpec } from '../command';
 const keysApart = 'The seal key is never in the file: keep a copy of it elsewhere, or the file is useless.';
 const ofRunning = 'folder of a running npm start: its embedded database, and the seal key next to it';
 const unproven = { '--allow-unauthenticated': 'accept a backup that was made without the seal key' };
-const key = 'key of the service (SECRETS_SEAL_KEY_FILE, WORKSPACES_SEAL_KEY_FILE; that of --data)';
+const key = 'key of the service (SECRETS_SEAL_KEY_FILE, WORKSPACES_SEAL_KEY_FILE, or the key in the --data folder)';
 
 /** `backup …`: one file per service, with sealed values as in the database; keys are stored separately. */
 export const backupCommands: readonly CommandSpec[] = [
@@ -13,7 +13,8 @@ export const backupCommands: readonly CommandSpec[] = [
     help: 'Save a consistent copy of all rows while the service runs.',
     args: {
       '<service>': 'secrets or workspaces',
-      '<file>': 'a new file, or a folder, here or s3://bucket/folder, in which it gets a name; - for standard output',
+      '<file>':
+        'a new file; or a folder, local or s3://bucket/folder, where the program chooses the name; - for standard output',
     },
     flags: {
       '--database-url <url>': 'its database (SECRETS_DATABASE_URL, WORKSPACES_DATABASE_URL, or these with _FILE)',
@@ -31,7 +32,7 @@ export const backupCommands: readonly CommandSpec[] = [
     more: keysApart,
     async run(context, options: Installation, name: string, place: string) {
       const { create }: typeof import('../backup/actions') = require('../backup/actions');
-      await context.interruption.during('nothing was saved, and nothing is left; run it again', () =>
+      await context.interruption.during('no backup was saved, and partial files were removed; run it again', () =>
         create(context, options, name, place),
       );
     },
@@ -39,7 +40,7 @@ export const backupCommands: readonly CommandSpec[] = [
   {
     name: 'backup verify',
     help: 'Read a whole backup; with the seal key, prove that it is unchanged and decrypt some of its values.',
-    args: { '<file>': 'the backup; or a folder, here or s3://bucket/folder: then the newest of each service' },
+    args: { '<file>': 'a backup; or a folder, local or s3://bucket/folder, for the newest backup of each service' },
     flags: {
       '--seal-key-file <file>': key,
       '--data <folder>': 'data folder of npm start, which contains the seal key',
@@ -53,8 +54,8 @@ export const backupCommands: readonly CommandSpec[] = [
   },
   {
     name: 'backup drill',
-    help: 'Restore a backup into a new database, read all of it, decrypt some values, and remove that database.',
-    args: { '<file>': 'the backup; or a folder, here or s3://bucket/folder: then the newest of each service' },
+    help: 'Restore a backup into a new database, read all of it, decrypt some values, and drop that database.',
+    args: { '<file>': 'a backup; or a folder, local or s3://bucket/folder, for the newest backup of each service' },
     flags: {
       '--database-url <url>':
         'a database of the server on which to create the new one; it is not changed (SECRETS_DATABASE_URL, WORKSPACES_DATABASE_URL, ' +
@@ -65,19 +66,19 @@ export const backupCommands: readonly CommandSpec[] = [
     },
     examples: ['backup drill /backups', 'backup drill /backups -data=data', 'backup drill secrets.backup'],
     more:
-      'Its user must be allowed to create databases; the new one needs as much disk space as the service. The service itself and its\n' +
-      'database are not touched. Exit code 0 if every backup was restored completely.',
+      'The database user must be allowed to create databases. The new database needs as much disk space as the service. The service\n' +
+      'and its database are not changed. Exit code 0 if every backup was restored completely.',
     async run(context, options: Installation, place: string) {
       const { tryOut }: typeof import('../backup/actions') = require('../backup/actions');
-      await context.interruption.during('the database of the drill is gone again; run it again', () =>
+      await context.interruption.during('the temporary database was dropped; run it again', () =>
         tryOut(context, options, place),
       );
     },
   },
   {
     name: 'backup restore',
-    help: 'Restore a backup into an empty database, and bring it up to this version.',
-    args: { '<file>': 'the backup, here or s3://bucket/folder/name.backup' },
+    help: 'Restore a backup into an empty database and upgrade it to this version.',
+    args: { '<file>': 'the backup: a local file or s3://bucket/folder/name.backup' },
     flags: {
       '--database-url <url>':
         'the empty database; created if it does not exist (SECRETS_DATABASE_URL, WORKSPACES_DATABASE_URL, or these with _FILE)',
@@ -92,7 +93,7 @@ export const backupCommands: readonly CommandSpec[] = [
     ],
     async run(context, options: Installation, place: string) {
       const { restoreFrom }: typeof import('../backup/actions') = require('../backup/actions');
-      await context.interruption.during('the database is as it was; run it again', () =>
+      await context.interruption.during('the database was not changed; run it again', () =>
         restoreFrom(context, options, place),
       );
     },

@@ -4,7 +4,7 @@ import { scripts, shells } from '../completion/scripts';
 import type { Groups } from '../parser';
 import { Problem } from '../problem';
 
-/** `completion`: the script with which a shell completes our commands. */
+/** `completion`: the script that lets a shell complete our commands. */
 export function completionCommand(commands: () => readonly CommandSpec[], groups: Groups): CommandSpec {
   return {
     name: 'completion',

@@ -26,7 +26,7 @@ export const dataCommands: readonly CommandSpec[] = [
   },
   {
     name: 'list',
-    help: 'List the names below a path; folders end in /.',
+    help: 'List the keys below a path; folders end in /.',
     args: { '<path>': 'for example auth/userpass/users' },
     flags: {},
     examples: ['list cubbyhole', 'list -format=json sys/policies/acl'],
@@ -36,7 +36,7 @@ export const dataCommands: readonly CommandSpec[] = [
   },
   {
     name: 'scan',
-    help: 'List the names below a path and in its folders.',
+    help: 'List the keys below a path and in its folders.',
     args: { '<path>': 'for example cubbyhole' },
     flags: {},
     examples: ['scan cubbyhole'],
@@ -48,7 +48,7 @@ export const dataCommands: readonly CommandSpec[] = [
     name: 'write',
     help: 'Write to a path.',
     args: { '<path>': 'for example auth/userpass/users/ada', '[values...]': values },
-    flags: { ...field, '--force': { help: 'write nothing but the path', also: ['--f'] } },
+    flags: { ...field, '--force': { help: 'send no fields', also: ['--f'] } },
     examples: ['write cubbyhole/box color=green size:=3', 'write -force sys/rotate'],
     more: valuesHelp,
     async run(context, options: { field?: string; force?: boolean }, path: string, ...pairs: string[]) {
@@ -60,7 +60,7 @@ export const dataCommands: readonly CommandSpec[] = [
   },
   {
     name: 'patch',
-    help: 'Change some fields of a path and leave the rest.',
+    help: 'Change some fields at a path and keep the others.',
     args: { '<path>': 'for example auth/approle/role/app', '[values...]': values },
     flags: field,
     examples: ['patch identity/entity/name/ada metadata:={"team":"harbour"}'],
@@ -84,7 +84,7 @@ export const dataCommands: readonly CommandSpec[] = [
   },
   {
     name: 'unwrap',
-    help: 'Unwrap the answer that a wrapping token holds; the token ends.',
+    help: 'Unwrap a response and revoke its wrapping token.',
     args: { '[token]': 'the wrapping token; - prompts for it. By default the token of the call' },
     flags: field,
     examples: ['unwrap s.wrapping', 'unwrap -field=password -'],
@@ -96,7 +96,7 @@ export const dataCommands: readonly CommandSpec[] = [
   },
   {
     name: 'path-help',
-    help: 'Show what a path is for, with its parameters.',
+    help: 'Show the description and the parameters of a path.',
     args: { '<path>': 'for example sys/mounts' },
     flags: {},
     examples: ['path-help sys/policies/acl'],

@@ -15,15 +15,15 @@ interface DoctorFlags {
 export const doctorCommands: readonly CommandSpec[] = [
   {
     name: 'doctor',
-    help: 'Find the problems of this installation, the worst first, with what to do about each. Changes nothing.',
+    help: 'Find the problems of this installation, the most severe first, and how to fix each. Changes nothing.',
     flags: {
       '--data <folder>': 'data folder of a running npm start: check its two databases',
     },
     examples: ['doctor', 'doctor -data=data', 'doctor -format=json'],
     more:
-      'Looks at the secrets service (--address), at the workspace service where WORKSPACES_ADDR names it, and at the databases\n' +
-      'that SECRETS_DATABASE_URL and WORKSPACES_DATABASE_URL (or these with _FILE) name, with what your token and these users may\n' +
-      'see. What could not be looked at is said. Exit code 2 where something is critical or a warning.',
+      'Checks the secrets service (--address), the workspace service if WORKSPACES_ADDR is set, and the databases in\n' +
+      'SECRETS_DATABASE_URL and WORKSPACES_DATABASE_URL (or these with _FILE), with the permissions of your token and of\n' +
+      'the database users. Lists what it could not check. Exit code 2 if there are warnings or critical problems.',
     async run(context, flags: DoctorFlags) {
       const all: Findings[] = [];
       const about = (subject: string): Findings => {
@@ -62,7 +62,7 @@ function at(context: Context, address: string): Context {
   return { ...context, settings, client: new Client(settings) };
 }
 
-/** If this environment has a service's settings: whether other machines can impersonate its proxy. */
+/** If the environment contains a service's settings: whether other machines can impersonate its proxy. */
 function checkProxies(env: NodeJS.ProcessEnv, service: ServiceName, findings: Findings): void {
   const prefix = service.toUpperCase();
   if (!env[`${prefix}_TRUSTED_PROXIES`]) return;
@@ -93,6 +93,6 @@ function show({ output, exitWith }: Context, all: readonly Findings[]): void {
   const columns = ['severity', 'about', 'finding', 'next'];
   const rows = findings.map(({ severity, subject, what, next }) => [severity, subject, what, next]);
   output.rows({ findings, fine }, columns, rows);
-  output.note(`${bad.length} to put right, ${fine.length} in order`);
+  output.note(`${bad.length} problems, ${fine.length} checks passed`);
   if (bad.length > 0) exitWith(exitCodes.refused);
 }

@@ -12,7 +12,7 @@ export function secretOf(name: string, env: NodeJS.ProcessEnv): string {
   return value.trim();
 }
 
-/** Prints the result of an import: counts for people, everything for programs. */
+/** Prints the result of an import: counts in a table, everything with `--format json`. */
 export function showOutcome({ output, exitWith }: Context, report: Report, plan: boolean): void {
   const { created, present, left, missing, failed } = report;
   output.show(
@@ -90,4 +90,4 @@ export class ImportProgress {
 }
 
 /** What to do after an import was stopped. */
-export const afterStop = 'existing items stay as they are; run it again to continue';
+export const afterStop = 'existing items were not changed; run it again to continue';

@@ -22,19 +22,19 @@ export const vaultImportCommands: readonly CommandSpec[] = [
     help: 'Copy namespaces, policies, auth methods, identities, kv secrets and engines from a running Vault or OpenBao.',
     flags: {
       '--from <address>': {
-        help: 'the other server; set its token in IMPORT_TOKEN or IMPORT_TOKEN_FILE',
+        help: 'URL of the other server; set its token in IMPORT_TOKEN or IMPORT_TOKEN_FILE',
         required: true,
       },
       '--from-namespace <path>': 'the namespace to copy, with everything below it',
       '--from-ca-cert <file>': 'PEM file of the CA that issued its certificate',
       '--dry-run': 'write nothing and read no value; show what would be written',
-      '--parallel <number>': { help: 'secrets copied at a time', default: '4' },
+      '--parallel <number>': { help: 'number of secrets to copy at the same time', default: '4' },
       '--rate <number>': {
         help: 'maximum requests per second to the other server; 0: no limit',
         default: '200',
       },
       '--longest-gap <number>': {
-        help: 'maximum number of removed versions per secret to recreate empty, so that version numbers stay the same',
+        help: 'maximum number of removed versions per secret to recreate as empty versions, to keep version numbers the same',
         default: '1000',
       },
     },

@@ -10,7 +10,7 @@ const settings = {
   '--max-versions <number>': 'how many versions to keep',
   '--cas-required <bool>': 'whether every write must name the newest version (true or false)',
   '--delete-version-after <duration>': 'age at which versions are deleted',
-  '--custom-metadata <name=value>': { help: 'a remark', repeatable: true },
+  '--custom-metadata <name=value>': { help: 'a key-value pair of the custom metadata', repeatable: true },
 } as const;
 
 interface KvMetadataFlags {
@@ -47,7 +47,7 @@ export const kvMetadataCommands: readonly CommandSpec[] = [
   },
   {
     name: 'kv metadata put',
-    help: 'Set the settings and custom metadata of a secret; metadata left out is removed.',
+    help: 'Set the settings and custom metadata of a secret. Custom metadata that you omit is removed.',
     args: key,
     flags: { ...mount, ...settings },
     examples: ['kv metadata put -max-versions=5 -custom-metadata=owner=ada kv/app/db'],
@@ -79,7 +79,7 @@ export const kvMetadataCommands: readonly CommandSpec[] = [
   },
   {
     name: 'kv metadata delete',
-    help: 'Remove a secret permanently, with all versions.',
+    help: 'Delete a secret permanently, with all versions.',
     args: key,
     flags: mount,
     examples: ['kv metadata delete kv/app/db'],

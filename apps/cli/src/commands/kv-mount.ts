@@ -35,8 +35,8 @@ export async function findKvPath(context: Context, path: string, mount?: string)
 }
 
 /**
- * The message if no engine is mounted there: the service answers 403, so that no one learns what exists. Undefined if
- * there is an engine, or if the caller may not list engines.
+ * The message if no engine is mounted at a path, because the service answers only 403. Undefined if there is an engine,
+ * or if the caller may not list engines.
  */
 async function noMountAt({ client }: Context, path: string): Promise<Problem | undefined> {
   const { status, body } = await client.get('sys/mounts', { unwrapped: true, accept: [403] });

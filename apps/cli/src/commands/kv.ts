@@ -10,9 +10,9 @@ import { count, listed, parseValues, valuesHelp } from './values';
 const mount = { '--mount <path>': 'mount path of the engine; by default found from the path' } as const;
 const field = { '--field <name>': 'print only this field' } as const;
 const key = { '<path>': 'the secret, for example kv/app/db, or app/db with --mount' } as const;
-const cas = { '--cas <version>': 'only if this is the newest version; 0: only if there is none' } as const;
+const cas = { '--cas <version>': 'only if this is the newest version; 0: only if the secret does not exist' } as const;
 const versions = {
-  '--versions <numbers>': { help: 'which versions, separated by commas', required: true },
+  '--versions <numbers>': { help: 'version numbers, separated by commas', required: true },
 } as const;
 
 interface KvFlags {
@@ -56,7 +56,7 @@ export const kvCommands: readonly CommandSpec[] = [
   },
   {
     name: 'kv put',
-    help: 'Write a secret; in an engine with versions, as a new version.',
+    help: 'Write a secret. In an engine with versions, this creates a new version.',
     args: { ...key, '[values...]': 'name=value, name:=json, name=@file, or - for a JSON object' },
     flags: { ...mount, ...field, ...cas },
     examples: ['kv put kv/app/db user=ada', 'kv put -mount=kv -cas=1 app/db user=ada'],
@@ -74,7 +74,7 @@ export const kvCommands: readonly CommandSpec[] = [
   },
   {
     name: 'kv patch',
-    help: 'Change some fields of a secret and leave the rest, as a new version.',
+    help: 'Change some fields of a secret and keep the others, as a new version.',
     args: { ...key, '[values...]': 'name=value, name:=json, name=@file, or - for a JSON object' },
     flags: {
       ...mount,
@@ -104,7 +104,7 @@ export const kvCommands: readonly CommandSpec[] = [
   },
   {
     name: 'kv delete',
-    help: 'Delete a secret, or versions of it; kv undelete brings versions back.',
+    help: 'Delete a secret, or versions of it. kv undelete restores versions.',
     args: key,
     flags: { ...mount, '--versions <numbers>': 'these versions, separated by commas [the newest]' },
     examples: ['kv delete kv/app/db', 'kv delete -versions=1,2 kv/app/db'],
@@ -120,19 +120,19 @@ export const kvCommands: readonly CommandSpec[] = [
   },
   {
     name: 'kv undelete',
-    help: 'Bring deleted versions back.',
+    help: 'Restore deleted versions.',
     args: key,
     flags: { ...mount, ...versions },
     examples: ['kv undelete -versions=2 kv/app/db'],
     async run(context, flags: KvFlags, path: string) {
       const found = await findVersioned(context, path, flags.mount);
       const answer = await context.client.post(found.at('undelete'), { versions: versionsOf(flags) });
-      printOrSay(context, answer, `brought back: ${found.at('data')}`);
+      printOrSay(context, answer, `undeleted: ${found.at('data')}`);
     },
   },
   {
     name: 'kv destroy',
-    help: 'Remove versions permanently.',
+    help: 'Destroy versions permanently.',
     args: key,
     flags: { ...mount, ...versions },
     examples: ['kv destroy -versions=1 kv/app/db'],
@@ -172,9 +172,9 @@ export const kvCommands: readonly CommandSpec[] = [
   },
   {
     name: 'kv rollback',
-    help: 'Write an older version again, as the newest.',
+    help: 'Write the data of an older version as a new version.',
     args: key,
-    flags: { ...mount, '--version <number>': { help: 'the older version', required: true } },
+    flags: { ...mount, '--version <number>': { help: 'the older version to restore', required: true } },
     examples: ['kv rollback -version=1 kv/app/db'],
     async run(context, flags: KvFlags, path: string) {
       const found = await findVersioned(context, path, flags.mount);
@@ -190,7 +190,7 @@ export const kvCommands: readonly CommandSpec[] = [
   {
     name: 'kv enable-versioning',
     help: 'Enable versions for an engine.',
-    args: { '<mount>': 'where the engine is' },
+    args: { '<mount>': 'mount path of the engine' },
     flags: {},
     examples: ['kv enable-versioning kv'],
     async run(context, _, path: string) {

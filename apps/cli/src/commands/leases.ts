@@ -22,9 +22,11 @@ export const leaseCommands: readonly CommandSpec[] = [
   },
   {
     name: 'lease renew',
-    help: 'Extend a lease.',
+    help: 'Renew a lease.',
     args: { '<lease-id>': 'the lease id, as in the answer' },
-    flags: { '--increment <duration>': { help: 'how long from now; the service may grant less', also: ['--i'] } },
+    flags: {
+      '--increment <duration>': { help: 'requested lifetime from now; the service may grant less', also: ['--i'] },
+    },
     examples: ['lease renew -increment=1h scheduler/creds/ops/6f1c'],
     async run(context, { increment }: { increment?: string }, id: string) {
       print(context, await context.client.put('sys/leases/renew', { lease_id: id, increment }));
@@ -37,7 +39,7 @@ export const leaseCommands: readonly CommandSpec[] = [
     flags: {
       '--prefix': 'everything below this path',
       '--force': {
-        help: 'with --prefix: delete the leases even if the other system cannot revoke them',
+        help: 'with --prefix: delete the leases even if the outside system cannot revoke them',
         also: ['--f'],
       },
       '--sync': 'wait until they are revoked',

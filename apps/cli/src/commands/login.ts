@@ -14,11 +14,11 @@ interface LoginFlags {
   store?: boolean;
 }
 
-/** How a method logs in: the field of its first argument, the path, and what it prompts for. */
+/** How a method logs in: the field for its first argument, the path, and the prompts. */
 interface LoginMethod {
   readonly first?: string;
   readonly path: (fields: Record<string, unknown>) => string;
-  /** Prompted for if not given; never an argument. */
+  /** Prompted for if absent; never an argument. */
   readonly secrets: Readonly<Record<string, string>>;
   /** Required fields. */
   readonly needs: readonly string[];
@@ -80,10 +80,11 @@ export const loginCommands: readonly CommandSpec[] = [
       'login -method=oidc role=ops port=8400 skip_browser=true',
     ],
     more:
-      'Token, password, secret id and passcode are asked for, or read from standard input, one a line. aws signs with the credentials ' +
-      'of AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN; header_value binds the login to one server. oidc opens a browser that comes ' +
-      'back to http://localhost:8250/oidc/callback; port, listenaddress, callbackhost, callbackport and callbackmethod change that, ' +
-      'skip_browser only prints the address, and callbackmode=direct is for roles that the service finishes itself.',
+      'Prompts for token, password, secret id and passcode, or reads them from standard input, one per line. aws signs with the ' +
+      'credentials in AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN; header_value binds the login to one server. ' +
+      'oidc opens a browser, which is redirected to http://localhost:8250/oidc/callback. port, listenaddress, callbackhost, ' +
+      'callbackport and callbackmethod change this address. skip_browser only prints the URL to open. callbackmode=direct is for ' +
+      'roles that redirect to the service (callback_mode direct).',
     async run(context, flags: LoginFlags, ...values: string[]) {
       const token = flags.method === 'token' ? await givenToken(context, values) : await logIn(context, values, flags);
       if (flags.printOnly) {
@@ -95,7 +96,7 @@ export const loginCommands: readonly CommandSpec[] = [
       if (flags.store ?? true) keepToken(context.settings, token);
       const { display_name, policies, ttl, entity_id } = body?.data ?? {};
       context.output.show(body, { name: display_name, policies, 'ttl (s)': ttl, entity: entity_id || '-' });
-      if (flags.store ?? true) context.output.note(`token kept in ${context.settings.tokenFile}`);
+      if (flags.store ?? true) context.output.note(`token stored in ${context.settings.tokenFile}`);
     },
   },
   {
@@ -114,7 +115,7 @@ export const loginCommands: readonly CommandSpec[] = [
 async function givenToken({ ask }: Context, values: readonly string[]): Promise<string> {
   if (values.some((value) => value !== '-' && value !== 'token=-')) {
     throw new Problem(
-      'a token is not an argument, since it would stay in the history and show in lists of processes: it is asked for',
+      'a token cannot be an argument, because shell history and process lists would show it: the command prompts for it',
     );
   }
   return ask('Token');
@@ -142,7 +143,7 @@ async function logIn(context: Context, values: readonly string[], flags: LoginFl
     throw new Problem(`login --method ${flags.method} needs ${absent.join(', ')}: give ${example}`);
   }
   if (flags.method === 'cert' && !context.settings.tls.certFile) {
-    throw new Problem('login --method cert needs --client-cert, and --client-key where the key is in another file');
+    throw new Problem('login --method cert needs --client-cert, and --client-key if the key is in another file');
   }
   const { username, ...otherFields } = fields;
   const body = method.signed ? await method.signed(otherFields, context.env) : otherFields;
@@ -168,7 +169,7 @@ function refuseVisible(name: string, values: readonly string[]): void {
   const argument = values.find((value) => value.startsWith(`${name}=`))?.slice(name.length + 1);
   if (argument === undefined || argument === '-' || argument.startsWith('@')) return;
   throw new Problem(
-    `${name} is not an argument, since it would stay in the history: leave it out to be asked, or give ${name}=@FILE`,
+    `${name} cannot be an argument, because the shell history would show it: omit it to be prompted, or use ${name}=@FILE`,
   );
 }
 

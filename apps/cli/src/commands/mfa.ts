@@ -15,7 +15,7 @@ export const mfaCommands: readonly CommandSpec[] = [
       output.warnings(body?.warnings);
       const url = body?.data?.url;
       if (typeof url !== 'string')
-        throw new Problem('there is a secret already; an administrator must destroy it first', 2);
+        throw new Problem('a secret already exists; an administrator must destroy it first', 2);
       if (output.forPrograms) {
         output.show(body);
         return;

@@ -41,16 +41,16 @@ const tuning = (kind: Kind) => ({
   '--max-lease-ttl <duration>': 'maximum lifetime of what it issues',
   '--listing-visibility <value>': 'unauth: show it without a token; hidden',
   '--audit-non-hmac-request-keys <name>': {
-    help: 'request field that the audit log shows in clear',
+    help: 'request field that is not hashed in the audit log',
     repeatable: true as const,
   },
   '--audit-non-hmac-response-keys <name>': {
-    help: 'response field that the audit log shows in clear',
+    help: 'response field that is not hashed in the audit log',
     repeatable: true as const,
   },
-  '--passthrough-request-headers <name>': { help: 'request header that it may see', repeatable: true as const },
-  '--allowed-response-headers <name>': { help: 'response header that it may set', repeatable: true as const },
-  '--options <name=value>': { help: 'option of its type', repeatable: true as const },
+  '--passthrough-request-headers <name>': { help: 'request header to pass to the plugin', repeatable: true as const },
+  '--allowed-response-headers <name>': { help: 'response header that the plugin may set', repeatable: true as const },
+  '--options <name=value>': { help: 'option of the type', repeatable: true as const },
   ...(kind.group === 'secrets' ? { '--version <number>': 'kv: 2 keeps versions, 1 does not' } : {}),
   ...(kind.group === 'auth' ? { '--token-type <type>': 'type of the tokens it issues' } : {}),
 });
@@ -83,8 +83,8 @@ export const mountCommands: readonly CommandSpec[] = kinds.flatMap((kind): Comma
       help: `Enable a ${thing}.`,
       args: { '<type>': `for example ${example}` },
       flags: {
-        '--path <path>': 'where [its type]',
-        '--local': 'kept to this installation',
+        '--path <path>': 'mount path [the type]',
+        '--local': 'only in this installation, not replicated',
         ...tuning(kind),
       },
       examples: [
@@ -106,8 +106,8 @@ export const mountCommands: readonly CommandSpec[] = kinds.flatMap((kind): Comma
     },
     {
       name: `${group} disable`,
-      help: `Disable a ${thing}: revokes what it issued, and removes what it stores.`,
-      args: { '<path>': 'where it is' },
+      help: `Disable a ${thing}. Its leases are revoked and its data is removed.`,
+      args: { '<path>': 'mount path' },
       flags: {},
       examples: [`${group} disable team`],
       async run(context, _, path: string) {
@@ -118,7 +118,7 @@ export const mountCommands: readonly CommandSpec[] = kinds.flatMap((kind): Comma
     {
       name: `${group} tune`,
       help: `Change the settings of a ${thing}.`,
-      args: { '<path>': 'where it is' },
+      args: { '<path>': 'mount path' },
       flags: tuning(kind),
       examples: [`${group} tune -default-lease-ttl=30m ${example}`],
       async run(context, flags: MountFlags, path: string) {
@@ -131,8 +131,8 @@ export const mountCommands: readonly CommandSpec[] = kinds.flatMap((kind): Comma
     },
     {
       name: `${group} move`,
-      help: `Move a ${thing} to another path; what it issued is revoked first.`,
-      args: { '<from>': 'where it is', '<to>': 'the new path' },
+      help: `Move a ${thing} to another path. Its leases are revoked first.`,
+      args: { '<from>': 'mount path', '<to>': 'the new path' },
       flags: {},
       examples: [`${group} move team harbour`],
       async run(context, _, from: string, to: string) {

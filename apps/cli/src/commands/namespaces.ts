@@ -11,13 +11,15 @@ interface NamespaceFlags {
 }
 
 const path = { '<path>': 'path below the current namespace, for example team' } as const;
-const remarks = { '--custom-metadata <name=value>': { help: 'a remark', repeatable: true as const } };
+const remarks = {
+  '--custom-metadata <name=value>': { help: 'a key-value pair of the custom metadata', repeatable: true as const },
+};
 
 /** `namespace …`: isolated parts of the secrets service. */
 export const namespaceCommands: readonly CommandSpec[] = [
   {
     name: 'namespace list',
-    help: 'List the child namespaces of this one.',
+    help: 'List the child namespaces of the current namespace.',
     flags: { '--detailed': 'with ids and custom metadata' },
     examples: ['namespace list', 'namespace list -detailed -format=json'],
     async run(context, { detailed }: NamespaceFlags) {
@@ -70,7 +72,7 @@ export const namespaceCommands: readonly CommandSpec[] = [
   },
   {
     name: 'namespace delete',
-    help: 'Delete a namespace with everything in it.',
+    help: 'Delete a namespace and everything in it.',
     args: path,
     flags: {},
     examples: ['namespace delete team'],

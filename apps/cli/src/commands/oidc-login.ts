@@ -21,13 +21,13 @@ const oidcFields = [
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** How long a person may take at the provider. */
+/** The time that a user has to sign in at the provider. */
 const patienceMs = 5 * 60_000;
 const mostFormBytes = 64 * 1024;
 
 /**
- * Signs in at the provider of a mount: opens a browser that comes back to a listener on this machine, or polls until
- * the login is finished elsewhere, as the role demands. Returns the login.
+ * Signs in at the provider of a mount. Depending on the role, opens a browser that returns to a listener on this
+ * machine, or polls until the login is finished elsewhere. Returns the login.
  */
 export async function signInAtProvider(context: Context, mount: string, fields: Fields): Promise<ServiceResponse> {
   const unknown = Object.keys(fields).find((name) => !(oidcFields as readonly string[]).includes(name));
@@ -42,7 +42,7 @@ export async function signInAtProvider(context: Context, mount: string, fields: 
     const { auth_url: url, state, user_code, poll_interval } = begun.body?.data ?? {};
     if (typeof url !== 'string' || !/^https?:\/\//.test(url)) {
       const why = begun.body?.warnings?.[0] ?? 'the service returned no address';
-      throw new Problem(`${why}: ask for ${redirect_uri} to be allowed`, exitCodes.refused);
+      throw new Problem(`${why}: ask an administrator to allow ${redirect_uri}`, exitCodes.refused);
     }
     lead(context, url, fields.skip_browser);
     if (typeof user_code === 'string' && user_code !== '') context.output.note(`There, enter the code ${user_code}`);
@@ -67,7 +67,7 @@ function lead({ output }: Context, url: string, skipBrowser: unknown): void {
         ? ['rundll32', 'url.dll,FileProtocolHandler']
         : ['xdg-open'];
   const opening = spawn(program!, [...more, url], { stdio: 'ignore', detached: true });
-  opening.on('error', () => output.note('No browser could be opened from here: open the address yourself.'));
+  opening.on('error', () => output.note('Cannot open a browser here: open the URL yourself.'));
   opening.unref();
 }
 
@@ -118,7 +118,7 @@ class Listener {
       server.once('error', reject);
       server.listen(Number(port), listenaddress, resolve);
     }).catch((error) => {
-      throw new Problem(`cannot listen on ${listenaddress}:${port} (${error.code}): give another with port=…`);
+      throw new Problem(`cannot listen on ${listenaddress}:${port} (${error.code}): choose another port with port=…`);
     });
     const { callbackport = String((server.address() as AddressInfo).port), callbackmethod = 'http' } = fields;
     return new Listener(server, `${callbackmethod}://${callbackhost}:${callbackport}/oidc/callback`);
@@ -140,7 +140,7 @@ class Listener {
           show(response, 200, 'Signed in. You can close this page and go back to the terminal.');
           resolve(answer);
         } catch (error) {
-          show(response, 400, 'The sign-in failed. The terminal says why.');
+          show(response, 400, 'The sign-in failed. See the terminal for the reason.');
           reject(error);
         }
       });
@@ -183,4 +183,4 @@ function show(response: ServerResponse, status: number, text: string): void {
   response.end(`${text}\n`);
 }
 
-const tooLate = (): Problem => new Problem('no one signed in within five minutes: begin again', exitCodes.refused);
+const tooLate = (): Problem => new Problem('no one signed in within five minutes: try again', exitCodes.refused);

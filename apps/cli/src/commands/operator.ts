@@ -31,15 +31,15 @@ export const operatorCommands: readonly CommandSpec[] = [
       '--decode <text>': 'decode an encoded token, with the one-time password of its attempt',
       '--status': 'show the progress of an attempt',
       '--cancel': 'cancel an attempt that has no shares yet',
-      '--replace': 'replace an attempt under way: prompts for one of the shares first',
+      '--replace': 'replace a running attempt: prompts for one of the shares first',
       '--pgp-key <file...>': 'encrypt the token to this public key, instead of with a one-time password',
     },
     examples: ['operator generate-root', 'operator generate-root -init', 'operator generate-root -status'],
     more:
-      `One person has all shares:             ${command}\n` +
-      `Several people have them; one starts:  ${command} --init\n` +
-      `  each gives their share:              ${command} --nonce NONCE\n` +
-      `  the one who started decodes it:      ${command} --decode ENCODED`,
+      `If one person has all shares:                ${command}\n` +
+      `If several people have them, one starts:     ${command} --init\n` +
+      `  each person enters a share:                ${command} --nonce NONCE\n` +
+      `  the person who started decodes the token:  ${command} --decode ENCODED`,
     async run(context, options: OperatorOptions) {
       const actions = (['init', 'status', 'cancel', 'decode'] as const).filter((name) => options[name] !== undefined);
       if (actions.length > 1) throw new Problem(`give one of --${actions.join(' and --')}`);
@@ -49,7 +49,7 @@ export const operatorCommands: readonly CommandSpec[] = [
       if (options.init) return showBegun(context, await begin(context, options));
       if (options.nonce) return giveShares(context, { nonce: options.nonce });
       const begun = await begin(context, options);
-      context.output.note(`began attempt ${String(begun.nonce)}`);
+      context.output.note(`started attempt ${String(begun.nonce)}`);
       return giveShares(context, { nonce: String(begun.nonce), otp: String(begun.otp ?? '') });
     },
   },
@@ -63,7 +63,7 @@ async function begin(context: Context, { pgpKey, replace }: OperatorOptions): Pr
   const current = await statusOf(context);
   if (current.started && !replace) {
     throw new Problem(
-      `attempt ${String(current.nonce)} is under way, with ${progressOf(current)}: ` +
+      `attempt ${String(current.nonce)} is running, with ${progressOf(current)}: ` +
         `${command} --nonce ${String(current.nonce)} continues it, --cancel cancels it, --replace starts another (needs one share)`,
       exitCodes.refused,
     );

@@ -53,7 +53,7 @@ export const organizationCommands: readonly CommandSpec[] = [
   },
   {
     name: 'org delete',
-    help: 'Delete an organization with everything in it.',
+    help: 'Delete an organization and everything in it.',
     args: { '<name>': 'the organization' },
     flags: {},
     examples: ['org delete harbour'],

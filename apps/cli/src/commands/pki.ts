@@ -19,7 +19,7 @@ const toFiles = {
 } as const;
 const below = ({ mount }: PkiFlags, path: string): string => `${mount.replace(/^\/+|\/+$/g, '')}/${path}`;
 
-/** Writes a certificate with its chain, and its key if there is one; otherwise prints the answer. */
+/** Writes a certificate with its chain, and its key if there is one, to files; otherwise prints the response. */
 function keep(context: Context, { out }: PkiFlags, answer: ServiceResponse): void {
   const {
     certificate,

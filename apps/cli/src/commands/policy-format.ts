@@ -22,8 +22,8 @@ const pieces = new RegExp(
 const kinds = ['comment', 'word', 'line', 'open', 'close', 'comma', 'assign'] as const;
 
 /**
- * A policy in its usual form: two spaces per level, one space between tokens, no two empty lines in a row. Line breaks
- * stay. Throws if the text is not a policy: an open string, or brackets that do not match.
+ * Formats a policy: two spaces per level, one space between tokens, no two empty lines in a row. Line breaks are kept.
+ * Throws if the text is not a policy: an open string, or brackets that do not match.
  */
 export function formatPolicy(text: string): string {
   if (text.trimStart().startsWith('{')) return formatJson(text);

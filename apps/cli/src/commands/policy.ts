@@ -65,7 +65,7 @@ export const policyCommands: readonly CommandSpec[] = [
   },
   {
     name: 'policy fmt',
-    help: 'Format the text of a policy in its file; works without the service.',
+    help: 'Format the text of a policy in its file. Does not call the service.',
     args: { '<file>': 'the file; - formats standard input and prints it' },
     flags: {},
     examples: ['policy fmt readers.hcl'],
@@ -79,7 +79,7 @@ export const policyCommands: readonly CommandSpec[] = [
   },
   {
     name: 'policy delete',
-    help: 'Delete a policy; tokens that name it lose its rights.',
+    help: 'Delete a policy. Tokens that name it lose the permissions it grants.',
     args: { '<name>': 'the policy' },
     flags: {},
     examples: ['policy delete readers'],
@@ -90,15 +90,15 @@ export const policyCommands: readonly CommandSpec[] = [
   },
   {
     name: 'policy explain',
-    help: 'Explain why a token may or may not do something: the rule that decides, those that lost, and other obstacles.',
+    help: 'Explain why a token may or may not do something: the deciding rule, the rules it overrides, and other obstacles.',
     args: { '<path>': 'the path of the request', '[values...]': 'fields that the request would send, name=value' },
     flags: {
-      '--operation <name>': { help: 'what it would do: read, list, create, update, patch, delete', default: 'read' },
+      '--operation <name>': { help: 'operation: read, list, create, update, patch, delete', default: 'read' },
       '--accessor <accessor>': 'explain for the token with this accessor, not for yours',
       '--from <ip>': 'explain for this client address, not for yours',
     },
     examples: ['policy explain kv/app/db', 'policy explain -operation=update kv/app/db user=ada'],
-    more: 'Exit code 2 when it would be refused.',
+    more: 'Exit code 2 if the request would be refused.',
     async run({ client, output, ask, exitWith }, flags: ExplainFlags, path: string, ...pairs: string[]) {
       const { body } = await client.post('sys/policies/explain', {
         path,
@@ -117,7 +117,7 @@ export const policyCommands: readonly CommandSpec[] = [
         ...Object.fromEntries(
           losing_rules.map((one, at) => [`lost ${at + 1}`, `${sentenceFor(one)}: ${one.lost_because}`]),
         ),
-        ...Object.fromEntries(obstacles.map(({ kind, message }) => [`in the way: ${kind}`, message])),
+        ...Object.fromEntries(obstacles.map(({ kind, message }) => [`other obstacle: ${kind}`, message])),
       });
     },
   },
@@ -126,7 +126,7 @@ export const policyCommands: readonly CommandSpec[] = [
 function explained(body: ResponseBody | undefined): Explained {
   const found = body?.data as Partial<Explained> | null | undefined;
   if (!Array.isArray(found?.losing_rules) || !Array.isArray(found.obstacles))
-    throw notOurs('the answer explains nothing');
+    throw notOurs('the response contains no explanation');
   return found as Explained;
 }
 

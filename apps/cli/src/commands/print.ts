@@ -3,14 +3,14 @@ import type { ResponseBody, ServiceResponse } from '../client';
 import type { Context } from '../context';
 import { Problem } from '../problem';
 
-/** Prints an answer: its data or auth for people, all of it for programs. */
+/** Prints a response: its data or auth as a table, or the whole response in other formats. */
 export function print({ output }: Context, { body }: ServiceResponse): void {
   // Programs find the warnings in the answer.
   if (!output.forPrograms) output.warnings(body?.warnings);
   output.show(withoutEmptyParts(body ?? {}), fieldsOf(body ?? {}));
 }
 
-/** An answer without its empty parts: `auth` and `wrap_info` are included only if they have content. */
+/** A response without its empty parts: `auth` and `wrap_info` are included only if they have content. */
 export function withoutEmptyParts(body: ResponseBody): ResponseBody {
   const { auth, wrap_info, ...rest } = body;
   return { ...rest, ...(auth ? { auth } : {}), ...(wrap_info ? { wrap_info } : {}) };
@@ -27,7 +27,7 @@ export function printData(context: Context, answer: ServiceResponse, field?: str
   }
 }
 
-/** Prints only one field, or the whole answer if none was requested. */
+/** Prints only one field, or the whole response if none was requested. */
 export function printOrField(context: Context, answer: ServiceResponse, field: string | undefined): void {
   const { body } = answer;
   if (field === undefined) {
@@ -38,7 +38,7 @@ export function printOrField(context: Context, answer: ServiceResponse, field: s
   }
 }
 
-/** Prints a raw value for pipes; without a line end if there is no terminal. */
+/** Prints a raw value for pipes, without a line break if there is no terminal. */
 export function printField({ output }: Context, fields: Record<string, unknown>, field: string): void {
   const value = fields[field];
   if (value === undefined) throw new Problem(`the answer has no field ${field}`);

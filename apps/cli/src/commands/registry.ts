@@ -42,9 +42,9 @@ const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).dig
 export const registryCommands: readonly CommandSpec[] = [
   {
     name: 'registry publish',
-    help: 'Publish a version of a module; the module is created if there is none.',
+    help: 'Publish a version of a module. Creates the module if it does not exist.',
     args: { '<module>': 'NAME/PROVIDER', ...version, '<archive>': 'the folder of its files, or a gzip tar of them' },
-    flags: { ...organizationFlag, '--commit <hash>': 'the commit that it comes from, as you say' },
+    flags: { ...organizationFlag, '--commit <hash>': 'the source commit; not verified' },
     examples: ['registry publish -organization=harbour berth/aws 1.2.0 modules/berth'],
     async run(context, flags: RegistryFlags, module: string, number: string, archive: string) {
       const [name = '', provider = '', more] = module.split('/');
@@ -67,10 +67,10 @@ export const registryCommands: readonly CommandSpec[] = [
   },
   {
     name: 'registry verify',
-    help: 'Check the signed statement about a version of a module: its archive, who published it, and its commit.',
+    help: 'Verify the signed provenance of a module version: its archive, its publisher, and its commit.',
     args: { '<module>': 'NAMESPACE/NAME/PROVIDER', ...version },
     flags: {
-      '--archive <file>': 'compare this file instead of what the registry gives out',
+      '--archive <file>': 'verify this file instead of the archive of the registry',
       '--keys <file>':
         'trust only these keys, a saved /api/registry/v1/provenance-keys, not those that the service shows now',
     },
@@ -79,7 +79,7 @@ export const registryCommands: readonly CommandSpec[] = [
       const service = findService(context);
       const at = `/api/registry/v1/modules/${module}/${number}`;
       const envelope = await service.download(`${at}/provenance`);
-      if (!envelope) throw new Problem(`${module} ${number} has no statement`, exitCodes.refused);
+      if (!envelope) throw new Problem(`${module} ${number} has no provenance statement`, exitCodes.refused);
       const keys = flags.keys
         ? readFileSync(flags.keys)
         : ((await service.download('/api/registry/v1/provenance-keys')) ?? Buffer.from('{"keys":[]}'));
@@ -107,7 +107,7 @@ export const registryCommands: readonly CommandSpec[] = [
   },
   {
     name: 'registry try',
-    help: 'Plan the workspaces that use a module with another version of it, and say which of them fail.',
+    help: 'Plan all workspaces that use a module with another version of it, and report which plans fail.',
     args: { '<module>': 'NAME/PROVIDER', ...version },
     flags: organizationFlag,
     examples: ['registry try -organization=harbour berth/aws 2.0.0'],
@@ -146,15 +146,15 @@ export const registryCommands: readonly CommandSpec[] = [
   },
   {
     name: 'registry add-provider',
-    help: 'Publish a version of a provider, or mirror one of another registry, from the files of its release.',
+    help: 'Publish a version of a provider, or mirror one of another registry, from its release files.',
     args: {
-      '<provider>': 'NAME of an own one, or HOST/NAMESPACE/NAME',
+      '<provider>': 'NAME of a provider of the organization, or HOST/NAMESPACE/NAME',
       ...version,
       '<folder>': 'with its zip archives, SHA256SUMS and SHA256SUMS.sig',
     },
     flags: {
       ...organizationFlag,
-      '--key <id>': { help: 'the GPG key of the organization that signed it', required: true },
+      '--key <id>': { help: 'the organization’s GPG key that signed the release', required: true },
       '--protocols <list>': 'plugin protocols, comma-separated; default: 5.0',
     },
     examples: [
@@ -201,7 +201,7 @@ export const registryCommands: readonly CommandSpec[] = [
 
 function linkOf({ links = {} }: RemoteResource, name: string): string {
   const link = links[name];
-  if (!link) throw new Problem(`the service gives no link ${name}: is it there already?`, exitCodes.refused);
+  if (!link) throw new Problem(`the service returned no link ${name}: does the file exist already?`, exitCodes.refused);
   return link;
 }
 
@@ -224,7 +224,7 @@ function statementIn(envelope: Buffer, keySet: Buffer): Provenance {
   try {
     statement = signedStatement(envelope, keySet);
   } catch {
-    throw new Problem('the registry does not answer with a signed statement', exitCodes.refused);
+    throw new Problem('the response of the registry is not a signed statement', exitCodes.refused);
   }
   if (!statement) throw new Problem('the statement is not signed by a key of the registry', exitCodes.refused);
   return statement;
@@ -257,6 +257,6 @@ async function archiveOf(service: Remote, at: string): Promise<Buffer> {
   const link = await service.locate(`${at}/download`);
   // Two slashes name a folder of the archive.
   const bytes = link && (await service.download(link.replace(/(\.tar\.gz)\/\/[^?]*/, '$1')));
-  if (!bytes) throw new Problem('the registry gives out no archive', exitCodes.refused);
+  if (!bytes) throw new Problem('the registry returned no archive', exitCodes.refused);
   return bytes;
 }

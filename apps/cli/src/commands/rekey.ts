@@ -27,18 +27,18 @@ export const rekeyCommands: readonly CommandSpec[] = [
   {
     name: 'operator rekey',
     also: ['rekey'],
-    help: 'Replace the key shares step by step: start, collect shares, show the new ones, verify. Continues a rekey under way.',
+    help: 'Replace the key shares step by step: start, collect shares, show the new ones, verify. Continues a pending rekey.',
     flags: {
       '--init': 'only start a rekey; show its nonce',
       '--nonce <nonce>': 'give shares for the rekey with this nonce',
       '--status': 'show the progress of a rekey',
       '--cancel': 'cancel a rekey; the current shares stay valid',
       '--shares <n>': { help: 'number of new shares', also: ['--key-shares'], default: '5' },
-      '--threshold <n>': { help: 'number of new shares needed together', also: ['--key-threshold'], default: '3' },
-      '--no-verify': 'rotate without proof that the new shares were written down',
+      '--threshold <n>': { help: 'number of new shares needed to unseal', also: ['--key-threshold'], default: '3' },
+      '--no-verify': 'skip the verification of the new shares',
       '--backup': 'keep the encrypted shares in the service (with --pgp-key)',
       '--pgp-key <file...>': {
-        help: 'encrypt each new share to one of these public keys, in this order',
+        help: 'encrypt each new share with one of these public keys, in this order',
         also: ['--pgp-keys'],
       },
     },
@@ -48,11 +48,11 @@ export const rekeyCommands: readonly CommandSpec[] = [
       if (options.cancel) return cancel(context);
       const before = await status(context);
       if (options.init) {
-        if (before.started) throw new Problem('a rekey is under way; give shares with --nonce, or --cancel it', 2);
+        if (before.started) throw new Problem('a rekey is running; give shares with --nonce, or --cancel it', 2);
         return context.output.show(await start(context, options));
       }
       if (options.nonce !== undefined && (!before.started || before.nonce !== options.nonce)) {
-        throw new Problem('no rekey with this nonce is under way', 2);
+        throw new Problem('no rekey with this nonce is running', 2);
       }
       const begun = before.started ? before : await start(context, options);
       context.output.note(before.started ? 'continuing the rekey in progress' : 'rekey started');
@@ -74,7 +74,7 @@ export const rekeyCommands: readonly CommandSpec[] = [
   {
     name: 'operator rekey check',
     also: ['rekey check'],
-    help: 'Prompt for one share and say whether it is still valid; nothing is used up. Exit code 2 when it is not.',
+    help: 'Prompt for one share and say whether it is still valid. Does not start or advance anything. Exit code 2 if it is not valid.',
     flags: {},
     examples: ['operator rekey check'],
     async run({ client, ask, output, exitWith }) {
@@ -82,7 +82,7 @@ export const rekeyCommands: readonly CommandSpec[] = [
       const { body } = await client.post(`${RECOVERY}/check`, { key });
       output.show(body, {
         'still valid': body?.valid,
-        'key shares': `${String(body?.n)}, ${String(body?.t)} act together`,
+        'key shares': `${String(body?.n)}, threshold ${String(body?.t)}`,
       });
       if (!body?.valid) exitWith(WRONG_SHARE);
     },

@@ -25,7 +25,7 @@ interface RunFlags extends ServiceFlags {
   apply?: boolean;
 }
 
-const one = { '<run>': 'its id, run-…' } as const;
+const one = { '<run>': 'the run id, run-…' } as const;
 const comment = { '--comment <text>': 'a comment' } as const;
 const columns = ['status', 'status-reason', 'message', 'created-at', 'source', 'plan-only', 'is-destroy', 'auto-apply'];
 /** Statuses in which a run no longer changes by itself. */
@@ -42,18 +42,22 @@ const WINDOW = 65_536;
 const dataVerbs = {
   hide: {
     action: 'soft-delete',
-    help: 'Hide the log and the results of a run; they are deleted after seven days unless restored.',
+    help: 'Soft-delete the log and results of a run. They are removed after seven days unless restored.',
     done: 'hidden',
   },
-  restore: { action: 'restore', help: 'Show the hidden log and results of a run again.', done: 'restored' },
-  purge: { action: 'permanently-delete', help: 'Delete the hidden log and results of a run.', done: 'deleted' },
+  restore: { action: 'restore', help: 'Restore the soft-deleted log and results of a run.', done: 'restored' },
+  purge: {
+    action: 'permanently-delete',
+    help: 'Remove the soft-deleted log and results of a run permanently.',
+    done: 'deleted',
+  },
 } as const;
 
 /** `run …`: plans and applies. */
 export const runCommands: readonly CommandSpec[] = [
   {
     name: 'run create',
-    help: 'Start a run on the newest configuration of a workspace, or on one that you upload with it.',
+    help: 'Start a run with the newest configuration of a workspace, or with one that you upload.',
     flags: {
       ...workspaceFlags,
       '--message <text>': 'why',
@@ -62,7 +66,7 @@ export const runCommands: readonly CommandSpec[] = [
       '--destroy': 'plan to destroy everything',
       '--refresh-only': 'refresh the state and change nothing else',
       '--auto-apply': 'apply the plan without asking',
-      '--target <address>': { help: 'only this resource', repeatable: true },
+      '--target <address>': { help: 'target only this resource', repeatable: true },
       '--replace-address <address>': { help: 'replace this resource', repeatable: true },
       '--follow': 'print the logs until the run ends or waits for confirmation',
     },
@@ -134,7 +138,7 @@ export const runCommands: readonly CommandSpec[] = [
   },
   {
     name: 'run logs',
-    help: 'Print the logs of a run: of its plan, and of its apply. With --format json as the tool wrote them.',
+    help: 'Print the plan and apply logs of a run. With --format json, print the tool’s original output.',
     args: one,
     flags: { '--follow': 'follow until the run ends or waits for confirmation; exit code 2 when it failed' },
     examples: ['run logs run-6fJqZ1aTn8bC2d3E', 'run logs -follow run-6fJqZ1aTn8bC2d3E'],
@@ -148,7 +152,7 @@ export const runCommands: readonly CommandSpec[] = [
   ...(['apply', 'discard'] as const).map(
     (verb): CommandSpec => ({
       name: `run ${verb}`,
-      help: verb === 'apply' ? 'Confirm the plan of a run.' : 'Drop the plan of a run.',
+      help: verb === 'apply' ? 'Confirm the plan of a run.' : 'Discard the plan of a run.',
       args: one,
       flags: { ...comment, ...(verb === 'apply' ? { '--follow': 'print the log until the run ends' } : {}) },
       examples: [`run ${verb} -comment=reviewed run-6fJqZ1aTn8bC2d3E`],
@@ -169,7 +173,7 @@ export const runCommands: readonly CommandSpec[] = [
     args: one,
     flags: {
       ...comment,
-      '--force': { help: 'end one that has not stopped a minute after it was canceled', also: ['--f'] },
+      '--force': { help: 'force-cancel a run that has not stopped one minute after it was canceled', also: ['--f'] },
     },
     examples: ['run cancel run-6fJqZ1aTn8bC2d3E'],
     async run(context, flags: RunFlags, id: string) {
@@ -208,7 +212,7 @@ async function newestRun(context: Context, service: Remote, flags: RunFlags): Pr
 async function refuseOther(context: Context, service: Remote, flags: RunFlags, run: RemoteResource): Promise<void> {
   const { id } = await workspaceOf(context, service, flags);
   if (relation(run, 'workspace') !== id)
-    throw new Problem(`${run.id} is a run of another workspace than ${flags.workspace}`, exitCodes.refused);
+    throw new Problem(`${run.id} is not a run of the workspace ${flags.workspace}`, exitCodes.refused);
 }
 
 async function runOf(service: Remote, id: string): Promise<RemoteResource> {
@@ -222,12 +226,12 @@ async function upload(service: Remote, { id }: RemoteResource, file: string): Pr
     attributes: { 'auto-queue-runs': false },
   });
   const link = found?.attributes?.['upload-url'];
-  if (typeof link !== 'string') throw new Problem('the answer names no link to upload to', exitCodes.refused);
+  if (typeof link !== 'string') throw new Problem('the response contains no upload link', exitCodes.refused);
   await service.upload(link, bytes);
   return found.id;
 }
 
-/** A run once it has ended, or waits for a decision. `look` says of each reading whether there was news. */
+/** Waits until a run has ended or waits for a decision. `look` returns for each reading whether anything is new. */
 export async function whenEnded(
   service: Remote,
   id: string,
@@ -281,7 +285,7 @@ class Log {
     );
   }
 
-  /** Prints new lines; returns whether there were any. */
+  /** Prints new lines. Returns whether there were any. */
   async print(): Promise<boolean> {
     let printed = false;
     for (const phase of this.phases.filter(({ isDone }) => !isDone)) {
@@ -309,7 +313,9 @@ class Log {
     return phase.offset > before;
   }
 
-  /** The plan after the log of its phase; if it cannot be read, what the log said about it. */
+  /**
+   * Prints the plan after the log of its phase. If the plan cannot be read, prints the messages in the log about it.
+   */
   private async planOf({ path, text }: LoggedPhase): Promise<string> {
     const held = text.held();
     if (held === '' || !path.startsWith('plans/')) return '';

@@ -22,23 +22,23 @@ export const sshCommands: readonly CommandSpec[] = [
     help: 'Connect to a host with a certificate: generate a key, have it signed, and run ssh with both.',
     args: { '<destination>': 'the host, or user@host', '[command...]': 'what to run there' },
     flags: {
-      '--role <name>': { help: 'the role that signs', required: true },
+      '--role <name>': { help: 'role that signs the key', required: true },
       '--mount <path>': { help: 'mount path of the ssh engine', also: ['--mount-point'], default: 'ssh' },
       '--principals <names>':
         'names that the certificate is for; by default the user of the destination, or that of the role',
       '--ttl <duration>': 'lifetime of the certificate; by default that of the role',
       '--key <file>': {
-        help: 'sign this key, whose public half is in file.pub, instead of a temporary one',
+        help: 'sign this key instead of a temporary one; its public key must be in file.pub',
         also: ['--private-key-path'],
       },
       '--port <port>': 'port of the host',
-      '--option <option>': { help: 'an option of ssh, as for ssh -o', repeatable: true },
+      '--option <option>': { help: 'ssh option, as for ssh -o', repeatable: true },
     },
     examples: [
       'ssh -role=deploy deploy@web.example.com',
       'ssh -role=deploy -mount=team/ssh -ttl=5m deploy@web.example.com uptime',
     ],
-    more: 'The exit code is that of ssh.',
+    more: 'The exit code is the exit code of ssh.',
     async run(context, flags: SshFlags, destination: string, ...command: string[]) {
       if (destination.startsWith('-')) throw new Problem(`${destination} is not a host`);
       // The parser passes several words as one list.

@@ -61,7 +61,7 @@ export const stateCommands: readonly CommandSpec[] = [
   },
   {
     name: 'state pull',
-    help: 'Print a state unchanged.',
+    help: 'Print a version of a state exactly as it was uploaded.',
     args: { '[id]': 'the version [the current one]' },
     flags: workspaceFlags,
     examples: ['state pull -organization=harbour -workspace=web'],
@@ -77,9 +77,12 @@ export const stateCommands: readonly CommandSpec[] = [
   },
   {
     name: 'state push',
-    help: 'Write a state as a new version, under the lock of the workspace.',
+    help: 'Lock the workspace and upload a state as a new version.',
     args: { '<file>': 'the state; - for standard input' },
-    flags: { ...workspaceFlags, '--force': { help: 'even if it is not newer than the current one', also: ['--f'] } },
+    flags: {
+      ...workspaceFlags,
+      '--force': { help: 'even if it is not newer than the current version', also: ['--f'] },
+    },
     examples: ['state push -organization=harbour -workspace=web terraform.tfstate'],
     async run(context, flags: StateFlags, file: string) {
       const bytes = file === '-' ? Buffer.from(await context.ask.all()) : readFileSync(file);
@@ -106,7 +109,7 @@ export const stateCommands: readonly CommandSpec[] = [
   },
   {
     name: 'state rollback',
-    help: 'Roll back to an earlier version, as a new version.',
+    help: 'Roll back to an earlier version. Creates a new version.',
     args: { '<id>': 'the earlier version' },
     flags: workspaceFlags,
     examples: ['state rollback -organization=harbour -workspace=web sv-6fJqZ1aTn8bC2d3E'],
@@ -145,7 +148,7 @@ async function versionOf(
   return service.get(path);
 }
 
-/** Works under the lock; a lock that the caller already has stays. */
+/** Runs work under the lock. A lock that the caller already holds is kept. */
 async function underLock<T>(service: Remote, { id, attributes }: RemoteResource, work: () => Promise<T>): Promise<T> {
   if (attributes?.locked) return work();
   await service.act(`workspaces/${id}/actions/lock`, { reason: 'keystead state' });

@@ -13,7 +13,7 @@ const SEALED = 2;
 export const systemCommands: readonly CommandSpec[] = [
   {
     name: 'status',
-    help: 'Show whether the service is initialised and unsealed. Exit code 2 when it is sealed.',
+    help: 'Show whether the service is initialised and unsealed. Exit code 2 if it is sealed.',
     flags: {},
     examples: ['status', 'status -format=json'],
     async run({ client, output, exitWith }) {
@@ -38,16 +38,16 @@ export const systemCommands: readonly CommandSpec[] = [
   {
     name: 'operator init',
     also: ['init'],
-    help: 'Initialise a new service: creates keys, key shares and the root token, which are shown once.',
+    help: 'Initialise a new service. Creates keys, key shares and the root token, and shows the shares and the token once.',
     flags: {
       '--shares <n>': { help: 'number of key shares', also: ['--key-shares', '--recovery-shares'], default: '5' },
       '--threshold <n>': {
-        help: 'number of shares needed together',
+        help: 'number of shares needed to unseal',
         also: ['--key-threshold', '--recovery-threshold'],
         default: '3',
       },
       '--pgp-key <file...>': {
-        help: 'encrypt each share to one of these public keys, in this order',
+        help: 'encrypt each share with one of these public keys, in this order',
         also: ['--pgp-keys', '--recovery-pgp-keys'],
       },
       '--status': 'only check whether it is initialised: exit code 2 when it is not',
@@ -77,13 +77,15 @@ export const systemCommands: readonly CommandSpec[] = [
         ...Object.fromEntries(shares.map((share, index) => [`${name} ${index + 1}`, share])),
         'root token': body?.root_token,
       });
-      output.note(`Shown only once. Give the ${name}s to different people; ${options.threshold} act together.`);
+      output.note(
+        `Shown only once. Give the ${name}s to different people; any ${options.threshold} of them are required together.`,
+      );
     },
   },
   {
     name: 'operator unseal',
     also: ['unseal'],
-    help: 'Enter key shares, one by one, until the service is unsealed. Shares are never arguments.',
+    help: 'Unseal the service: prompts for key shares one by one. Shares cannot be passed as arguments.',
     flags: { '--reset': 'discard the shares entered so far', '--once': 'enter only one share' },
     examples: ['operator unseal', 'operator unseal -once', 'operator unseal -reset'],
     async run(context, options: { reset?: boolean; once?: boolean }) {
@@ -110,7 +112,7 @@ export const systemCommands: readonly CommandSpec[] = [
   },
   {
     name: 'operator rotate',
-    help: 'Encrypt values with a new key from now on; stored ones are encrypted again in the background.',
+    help: 'Encrypt new values with a new key. Stored values are re-encrypted in the background.',
     flags: {},
     examples: ['operator rotate'],
     async run(context) {
@@ -120,7 +122,7 @@ export const systemCommands: readonly CommandSpec[] = [
   },
   {
     name: 'operator key-status',
-    help: 'Show the key that encrypts values.',
+    help: 'Show the current encryption key.',
     flags: {},
     examples: ['operator key-status'],
     async run(context) {
@@ -166,7 +168,7 @@ function statusFields(status: ResponseBody): Record<string, unknown> {
     sealed: status.sealed,
     ...progress,
     'seal type': status.type,
-    'key shares': `${String(status.n)}, ${String(status.t)} act together`,
+    'key shares': `${String(status.n)}, threshold ${String(status.t)}`,
     storage: status.storage_type,
     version: status.version,
   };

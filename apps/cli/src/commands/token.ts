@@ -31,7 +31,7 @@ interface OneFlags {
   field?: string;
 }
 
-const which = { '[token]': 'only -, which asks for it: a token is not an argument' } as const;
+const which = { '[token]': 'only -, which prompts for it: a token cannot be an argument' } as const;
 const accessor = { '--accessor <accessor>': 'the token with this accessor' } as const;
 const field = { '--field <name>': 'print only this field' } as const;
 
@@ -45,14 +45,14 @@ export const tokenCommands: readonly CommandSpec[] = [
       '--ttl <duration>': 'lifetime, for example 30m',
       '--explicit-max-ttl <duration>': 'lifetime that no renewal exceeds',
       '--period <duration>': 'make the token periodic: every renewal gives this lifetime',
-      '--uses <n>': { help: 'how often it may be used', also: ['--use-limit'] },
+      '--uses <n>': { help: 'number of times that the token can be used', also: ['--use-limit'] },
       '--display-name <text>': 'name in logs and lists',
-      '--metadata <name=value>': { help: 'a remark', repeatable: true },
+      '--metadata <name=value>': { help: 'a key-value pair of the metadata', repeatable: true },
       '--type <type>': 'service or batch',
-      '--role <name>': 'rules of a token role',
-      '--entity-alias <name>': 'who it is for; with --role',
+      '--role <name>': 'token role to use',
+      '--entity-alias <name>': 'entity alias; needs --role',
       '--renewable <bool>': 'whether it can be renewed (true or false)',
-      '--orphan': 'lives on when your token ends',
+      '--orphan': 'create an orphan, which is not revoked with your token',
       '--no-default-policy': 'without the policy default',
       '--field <name>': 'print only this field, for example client_token',
     },
@@ -80,7 +80,7 @@ export const tokenCommands: readonly CommandSpec[] = [
   },
   {
     name: 'token lookup',
-    help: 'Show a token: yours, or another.',
+    help: 'Show a token: yours by default.',
     args: which,
     flags: { ...accessor, ...field },
     examples: ['token lookup', 'token lookup -accessor 8eWqE3c0'],
@@ -96,11 +96,11 @@ export const tokenCommands: readonly CommandSpec[] = [
   },
   {
     name: 'token renew',
-    help: 'Extend a token: yours, or another.',
+    help: 'Renew a token: yours by default.',
     args: which,
     flags: {
       ...accessor,
-      '--increment <duration>': { help: 'how long from now; the service may grant less', also: ['--i'] },
+      '--increment <duration>': { help: 'requested lifetime from now; the service may grant less', also: ['--i'] },
     },
     examples: ['token renew -increment=1h', 'token renew -accessor 8eWqE3c0'],
     async run(context, flags: OneFlags, tokenText?: string) {
@@ -116,7 +116,7 @@ export const tokenCommands: readonly CommandSpec[] = [
   },
   {
     name: 'token revoke',
-    help: 'Revoke a token with everything it created.',
+    help: 'Revoke a token and everything it created.',
     args: which,
     flags: {
       ...accessor,
@@ -127,7 +127,7 @@ export const tokenCommands: readonly CommandSpec[] = [
     async run(context, flags: OneFlags, tokenText?: string) {
       const { client, output } = context;
       if (!flags.accessor && !flags.self && !tokenText)
-        throw new Problem('give --accessor or --self, or - to be asked');
+        throw new Problem('use --accessor or --self, or - to be prompted');
       const other = flags.self || flags.accessor ? undefined : await tokenOf(context, tokenText);
       if (flags.mode !== undefined && (flags.mode !== 'orphan' || !other)) {
         throw new Problem('--mode can only be orphan, and needs -');
@@ -185,7 +185,7 @@ export const tokenCommands: readonly CommandSpec[] = [
   },
 ];
 
-/** What tokens of this and similar services look like. */
+/** The format of tokens of this and similar services. */
 const tokenForm = /^(hv[sbr]|[sbr])\.[\w-]{20,}(\.\w+)?$/;
 
 /** `token` is `client_token` in the answer. */
@@ -197,6 +197,6 @@ async function tokenOf({ ask }: Context, tokenText: string | undefined): Promise
   if (tokenText === undefined) return undefined;
   if (tokenText === '-') return ask('Token');
   throw new Problem(
-    'a token is not an argument, since it would stay in the history and show in lists of processes: give - to be asked, or --accessor',
+    'a token cannot be an argument, because shell history and process lists would show it: use - to be prompted, or --accessor',
   );
 }

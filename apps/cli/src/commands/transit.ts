@@ -33,7 +33,7 @@ async function bytesOf({ ask }: Context, name = '-'): Promise<Buffer> {
   }
 }
 
-/** Calls an operation of a key; returns the fields of the answer. */
+/** Calls an operation of a key. Returns the fields of the response. */
 async function use(
   { client }: Context,
   flags: TransitFlags,
@@ -98,7 +98,7 @@ export const transitCommands: readonly CommandSpec[] = [
   },
   {
     name: 'transit verify',
-    help: 'Check a signature; the exit code says whether it is valid.',
+    help: 'Verify a signature; the exit code says whether it is valid.',
     args: { '<key>': 'name of the key', '<signature>': 'the signature, as printed by `transit sign`', '[file]': file },
     flags: hashed,
     examples: ['transit verify releases vault:v1:MEUC… app.tar.gz'],

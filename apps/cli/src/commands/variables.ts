@@ -15,7 +15,7 @@ interface VariableFlags extends ServiceFlags {
   description?: string;
 }
 
-const category = { '--env': 'variables of the environment, not of the language' } as const;
+const category = { '--env': 'environment variables, not Terraform variables' } as const;
 
 /** `var …`: variables of a workspace. */
 export const variableCommands: readonly CommandSpec[] = [
@@ -44,9 +44,9 @@ export const variableCommands: readonly CommandSpec[] = [
     flags: {
       ...workspaceFlags,
       ...category,
-      '--hcl': 'values are expressions of the language',
+      '--hcl': 'values are HCL expressions',
       '--sensitive':
-        'values are never shown again; they come from files or standard input, or are asked for if only a name is given',
+        'values are never shown again; they come from files, standard input or, if only a name is given, a prompt',
       '--description <text>': 'what they are for',
     },
     examples: [
@@ -93,10 +93,10 @@ export const variableCommands: readonly CommandSpec[] = [
   {
     name: 'var import',
     help: 'Set variables of a workspace from a file: name=value lines (.env), .tfvars or .tfvars.json.',
-    args: { '<file>': 'its name says what it holds; - is .tfvars on standard input' },
+    args: { '<file>': 'the extension sets the format; - reads .tfvars from standard input' },
     flags: {
       ...workspaceFlags,
-      '--env': 'variables of the environment; so are those of files named .env',
+      '--env': 'environment variables; the default for .env files',
       '--sensitive': 'values are never shown again',
     },
     examples: ['var import -organization=harbour -workspace=web prod.tfvars', 'var import -sensitive prod.env'],
@@ -161,7 +161,7 @@ function askedFor(text: string): string | undefined {
   if (/^(@|-$)/.test(text.slice(at + 1))) return undefined;
   const name = text.slice(0, at).replace(/:$/, '');
   throw new Problem(
-    `a sensitive value is not an argument, since it would stay in the history: give only ${name}, ${name}=@FILE or ${name}=-`,
+    `a sensitive value cannot be an argument, because the shell history would show it: use only ${name}, ${name}=@FILE or ${name}=-`,
   );
 }
 

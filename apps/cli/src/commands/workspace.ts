@@ -75,8 +75,8 @@ export const workspaceCommands: readonly CommandSpec[] = [
       '--description <text>': 'what it is for',
       '--execution-mode <mode>': 'where its runs take place: remote, local or agent',
       '--working-directory <path>': 'folder of the configuration in which runs work',
-      '--var-file <path>': { help: 'file of variables in the configuration; repeat for more', repeatable: true },
-      '--tool-version <version>': { help: 'version of the tool that runs use', also: ['--terraform-version'] },
+      '--var-file <path>': { help: 'variables file in the configuration; repeat for more', repeatable: true },
+      '--tool-version <version>': { help: 'version of the tool for runs', also: ['--terraform-version'] },
       '--project <id>': 'the project it belongs to',
       '--auto-apply': 'apply plans without asking',
     },
@@ -101,11 +101,11 @@ export const workspaceCommands: readonly CommandSpec[] = [
   },
   {
     name: 'ws delete',
-    help: 'Delete a workspace; one that manages resources only with --force.',
+    help: 'Delete a workspace. If it manages resources, this requires --force.',
     args: named,
     flags: {
       ...organizationFlag,
-      '--force': { help: 'even if it manages resources, which stay in place', also: ['--f'] },
+      '--force': { help: 'even if it manages resources; they are not destroyed', also: ['--f'] },
     },
     examples: ['ws delete -organization=harbour web'],
     async run(context, flags: WorkspaceFlags, name: string) {
@@ -119,7 +119,7 @@ export const workspaceCommands: readonly CommandSpec[] = [
   {
     name: 'ws lock',
     also: ['state lock'],
-    help: 'Lock a workspace: no one else can write its state.',
+    help: 'Lock a workspace, so that no one else can write its state.',
     args: named,
     flags: { ...organizationFlag, '--reason <text>': 'shown to others' },
     examples: ['ws lock -organization=harbour -reason=maintenance web'],
@@ -135,7 +135,7 @@ export const workspaceCommands: readonly CommandSpec[] = [
     also: ['state unlock'],
     help: 'Unlock a workspace.',
     args: named,
-    flags: { ...organizationFlag, '--force': { help: "also another user's lock", also: ['--f'] } },
+    flags: { ...organizationFlag, '--force': { help: 'also if another user locked it', also: ['--f'] } },
     examples: ['ws unlock -organization=harbour web'],
     async run(context, flags: WorkspaceFlags, name: string) {
       const service = findService(context);

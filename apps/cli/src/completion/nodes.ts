@@ -2,7 +2,7 @@ import { type CommandSpec, flagOf, longOf, namesOf } from '../command';
 import { type GlobalSetting, globalSettings } from '../global-settings';
 import type { Groups } from '../parser';
 
-/** A node in the tree of commands: what can be typed next. */
+/** A node in the tree of commands, with the words that can follow. */
 export interface CommandNode {
   /** The words of this node; empty for the program itself. */
   readonly path: string;

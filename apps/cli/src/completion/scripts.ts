@@ -3,7 +3,7 @@ import type { CommandNode } from './nodes';
 /** The shells that there is completion for. */
 export const shells = ['bash', 'zsh', 'fish'] as const;
 
-/** The script with which a shell completes our commands. */
+/** The script that lets a shell complete our commands. */
 export const scripts: Readonly<Record<(typeof shells)[number], (nodes: readonly CommandNode[]) => string>> = {
   bash: forBash,
   zsh: forZsh,

@@ -48,7 +48,7 @@ function certificateOf(host: string, port: number, tls: TlsSettings) {
   return new Promise<{ certificate: PeerCertificate; problem?: string }>((resolve, reject) => {
     const servername = tls.serverName ?? (/^[\d.]+$|:/.test(host) ? undefined : host);
     const options = { ...tlsOptions(tls), host: host.replace(/^\[|\]$/g, ''), port, servername };
-    // Only inspected, nothing is sent: an invalid one becomes a finding.
+    // The certificate is only inspected and nothing is sent, so that an invalid one becomes a finding.
     const socket = connect({ ...(options as object), rejectUnauthorized: false, timeout: TIMEOUT_MS }, () => {
       const error = socket.authorizationError as Error | string | undefined | null;
       const problem = error ? String((error as { code?: string }).code ?? error) : undefined;

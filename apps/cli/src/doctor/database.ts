@@ -33,7 +33,7 @@ export async function checkDatabase(url: string, service: ServiceName, findings:
   }
 }
 
-/** Reports what the user of the database may not see, and continues. */
+/** Reports the tables that the database user may not read, and continues. */
 async function runCheck(findings: Findings, what: string, ask: () => Promise<void>): Promise<void> {
   try {
     await ask();

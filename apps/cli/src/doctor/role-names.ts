@@ -2,7 +2,7 @@
 const named = ['organization_name', 'workspace_name', 'project_name', 'full_workspace'];
 const ids = ['organization_id', 'workspace_id', 'project_id'];
 
-/** Whether a role of a jwt mount identifies runs only by names, which may later belong to other objects. */
+/** Whether a role of a jwt mount identifies runs only by names. Names may later belong to other objects. */
 export function bindsNamesOnly(role: Readonly<Record<string, unknown>>): boolean {
   const claims = Object.keys((role.bound_claims ?? {}) as object).map((claim) => claim.replace(/^\//, ''));
   const subject = String(role.bound_subject ?? '');

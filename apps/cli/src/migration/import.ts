@@ -7,7 +7,7 @@ import type { RemoteResource } from './resource';
 export interface Import {
   from: Remote;
   to: Remote;
-  /** Write nothing; count what would be written. */
+  /** Writes nothing, but counts what would be written. */
   plan: boolean;
   /** Copy all state versions, not only the current ones. */
   history: boolean;
@@ -15,7 +15,7 @@ export interface Import {
   progress: ImportSteps;
 }
 
-/** Gets the progress of an import; each call throws if it should stop. */
+/** Receives the progress of an import. Each call throws if the import should stop. */
 export interface ImportSteps {
   /** Starts the next part of the import, with its number of items. */
   begin(what: string, total?: number): void;
@@ -25,7 +25,7 @@ export interface ImportSteps {
   step(): void;
 }
 
-/** Target ids by source ids; empty for what a plan would create. */
+/** Target ids by source ids; empty for objects that a plan would create. */
 export type Ids = Map<string, string>;
 
 /** A resource to be made. */
@@ -38,7 +38,7 @@ export interface Draft {
 /** Required attributes: without them the resource is not created. */
 const essential = ['name', 'key', 'value', 'category', 'access'];
 
-/** Creates what is missing, unless this is a plan; counts in both cases. */
+/** Creates missing objects unless this is a plan. Counts in both cases. */
 export async function once(
   job: Import,
   kind: string,
@@ -81,7 +81,7 @@ export async function make(
   }
 }
 
-/** Does one piece of work; if a server refuses it, the report says so and the rest continues. */
+/** Does one piece of work. If a server refuses it, this is reported and the rest continues. */
 export async function attempt<T>(job: Import, label: string, work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();

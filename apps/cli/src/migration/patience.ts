@@ -16,7 +16,7 @@ export function isWorthAskingAgain(method: string, attempt: number): boolean {
   return method === 'GET' && attempt < ATTEMPTS.fault;
 }
 
-/** Milliseconds to wait: as long as the answer asks for, otherwise increasing. */
+/** Milliseconds to wait: the time that the response requests, otherwise increasing times. */
 export function waitOf(headers: Headers | undefined, attempt: number, now = Date.now()): number {
   const requestedSeconds =
     secondsOf(headers?.get('retry-after'), now) ?? secondsOf(headers?.get('x-ratelimit-reset'), now);

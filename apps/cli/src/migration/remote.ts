@@ -9,7 +9,7 @@ import type { RemoteResource } from './resource';
 /** The visible part of a list. */
 export interface Listing {
   items: RemoteResource[];
-  /** There is no such list, or the token may not see it: answers do not tell the two apart. */
+  /** The list does not exist, or the token may not see it. Responses do not distinguish the two. */
   absent: boolean;
   /** The server has no such lists at all, for any owner. */
   unknown: boolean;
@@ -62,7 +62,7 @@ export class Remote {
     return (await this.ask('GET', path, undefined, ABSENT)).document?.data as RemoteResource | undefined;
   }
 
-  /** All resources of a list, page by page; none if there is no such list. */
+  /** All resources of a list, page by page; empty if the list does not exist. */
   async list(path: string): Promise<RemoteResource[]> {
     return (await this.survey(path)).items;
   }
@@ -149,7 +149,7 @@ export class Remote {
     if (answer.failed) throw this.refusal('PUT', target.pathname, answer);
   }
 
-  /** The answer; without a document if the status is among `absent`, or if it is a page for people. */
+  /** The response; without a document if the status is among `absent`, or if it is an HTML page. */
   private async ask(
     method: string,
     path: string,
@@ -163,7 +163,7 @@ export class Remote {
     // If the API itself does not find something, it answers with an API error.
     if (absent.includes(answer.status)) return { unknown: answer.status !== 404 || document?.errors === undefined };
     if (answer.failed) throw this.refusal(method, path, answer);
-    // Some servers answer an unknown path with a page for people.
+    // Some servers answer an unknown path with an HTML page.
     if (!document && absent.length > 0) return { unknown: true };
     if (!document) throw new Problem(`${this.name}: ${method} ${path.split('?')[0]}: the answer is not JSON`);
     return { document, unknown: false };
@@ -203,7 +203,7 @@ export class Remote {
     return new Problem(message, exitCodes.unreachable);
   }
 
-  /** Names the host that was called: links may lead to another one than the service's address. */
+  /** Names the host that was called: links may lead to a host other than the service's. */
   private silence(target: URL, error: Error): Problem {
     const link = `${target.host}, the host of a link from ${this.name} (WORKSPACES_PUBLIC_URL),`;
     const host = this.isOurs(target) ? this.name : link;

@@ -1,7 +1,7 @@
-/** How many sentences of each kind are kept; the rest is only counted, because it was already printed. */
+/** The number of messages of each kind that are stored. The rest is only counted, because it was already printed. */
 const KEPT = 1_000;
 
-/** The report of an import: what it did or would do, what it cannot do, and failures. */
+/** The report of an import: what it did or would do, what it cannot copy, and failures. */
 export class Report {
   readonly created: Record<string, number> = {};
   readonly present: Record<string, number> = {};
@@ -11,7 +11,7 @@ export class Report {
   failedCount = 0;
   private readonly missed = new Map<string, boolean>();
 
-  /** `told` is called immediately with every sentence. */
+  /** `told` is called with every sentence immediately. */
   constructor(private readonly print: (sentence: string) => void = () => {}) {}
 
   add(kind: string, count = 1): void {
@@ -30,14 +30,14 @@ export class Report {
     this.print(`by hand: ${sentence}`);
   }
 
-  /** Something that was not copied; another run may do it. */
+  /** Something that was not copied; another run may copy it. */
   fail(sentence: string): void {
     this.failedCount += 1;
     if (this.failed.length < KEPT) this.failed.push(sentence);
     this.print(`failed: ${sentence}`);
   }
 
-  /** A kind of resource that the other server hides; `unknown`: it does not have it at all. */
+  /** A kind of resource that the other server hides. `unknown`: the server does not have this kind at all. */
   miss(kind: string, unknown: boolean): void {
     this.missed.set(kind, unknown || (this.missed.get(kind) ?? false));
   }

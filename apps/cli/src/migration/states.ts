@@ -5,12 +5,12 @@ import { attempt, type Import, listOrReport } from './import';
 import { Refused } from './refused';
 import type { RemoteResource } from './resource';
 
-/** The reason of our locks, by which a later run recognises the lock of an interrupted one. */
+/** The reason of our locks: a later run recognises the lock of an interrupted one by it. */
 const REASON = 'keystead import';
 /** A state up to this size is sent in the request that creates it: one step, without the service's public address. */
 const INLINE_BYTES = 4 * 1024 * 1024;
 
-/** A workspace on both servers; `made` is undefined if a plan has not created it. */
+/** A workspace on both servers. `made` is undefined if it is only planned. */
 interface Pair {
   organization: string;
   source: RemoteResource;

@@ -5,7 +5,10 @@ import { copyStates } from './states';
 import { copyBindings, copyTags } from './tags';
 import { copyVariables } from './variables';
 
-/** Attributes that an import does not copy: people handle them, other attributes imply them, or they describe its maker. */
+/**
+ * Attributes that an import does not copy: users must set them, other attributes imply them, or they describe the
+ * creator.
+ */
 const apart = [
   'agent-pool-id',
   'operations',

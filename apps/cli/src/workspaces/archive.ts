@@ -4,7 +4,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
 import { exitCodes, Problem } from '../problem';
 
-/** A gzip tar: a file, or made of a folder without .git and .terraform. Throws `Problem` for anything else. */
+/** A gzip tar: a file, or created from a folder without .git and .terraform. Throws `Problem` for anything else. */
 export async function archiveAt(path: string): Promise<Buffer> {
   const bytes = statSync(path).isDirectory() ? await packed(path) : readFileSync(path);
   if (bytes[0] !== 0x1f || bytes[1] !== 0x8b)

@@ -20,8 +20,8 @@ interface Structured {
 }
 
 /**
- * The log of a plan or an apply as the tool prints it. Pieces may end anywhere, even within a character. Of structured
- * logs, the lines on what is planned are held back, because the plan itself says more.
+ * The log of a plan or an apply as the tool prints it. Pieces may end anywhere, even within a character. In structured
+ * logs, the lines about planned changes are held back, because the plan itself contains more.
  */
 export class LogText {
   private readonly letters = new StringDecoder();
@@ -45,7 +45,7 @@ export class LogText {
     return rest === '' ? '' : this.read(rest, '');
   }
 
-  /** What was held back: the messages on planned changes, for a plan that cannot be read. */
+  /** The held-back messages about planned changes, for a plan that cannot be read. */
   held(): string {
     return this.planned.splice(0).join('');
   }
@@ -70,7 +70,7 @@ function structured(line: string): Structured | undefined {
   }
 }
 
-/** An apply, too, begins with lines on what it will do. Outputs of a plan have no values. */
+/** An apply also begins with lines about planned changes. Outputs of a plan have no values. */
 function isOfPlan({ type, changes, outputs }: Structured): boolean {
   if (type === 'planned_change' || type === 'resource_drift') return true;
   if (type === 'change_summary') return changes?.operation === 'plan';

@@ -1,6 +1,6 @@
 import { ExactNumber, exactJson, parseExact } from '@keystead/envelope';
 
-/** A value before and after, and which parts are unknown or sensitive: true, or the same shape with true inside. */
+/** A value before and after, with its unknown or sensitive parts: true, or the same shape with true inside. */
 export interface Change {
   readonly before?: unknown;
   readonly after?: unknown;
@@ -18,7 +18,7 @@ interface Attribute {
   readonly nested_type?: { readonly nesting_mode: string; readonly attributes: Readonly<Record<string, Attribute>> };
 }
 
-/** The type of an attribute; that of one with nested attributes is made of theirs. */
+/** The type of an attribute. If it has nested attributes, the type consists of theirs. */
 function typeOf({ type, nested_type: nested }: Attribute = {}): Type {
   if (!nested) return type ?? 'dynamic';
   const parts = Object.entries(nested.attributes).map(([name, attribute]) => [name, typeOf(attribute)]);
@@ -45,7 +45,7 @@ interface Place {
   /** The paths below that force a replacement, joined by dots, and the path of this value. */
   readonly replaced?: ReadonlySet<string>;
   readonly path?: string;
-  /** The whole value around is created or destroyed, so ` -> null` appears once, at its end. */
+  /** The enclosing value is created or destroyed as a whole, so ` -> null` appears once, at its end. */
   readonly whole?: boolean;
 }
 
@@ -65,7 +65,7 @@ function canonical(value: unknown): string {
   return `{${names.map((name) => `${JSON.stringify(name)}:${canonical(value[name])}`).join()}}`;
 }
 
-/** A part of a change. What is sensitive or unknown as a whole is so in each part. */
+/** A part of a change. If the whole is sensitive or unknown, each part is. */
 function part(change: Change, key: string | number): Change {
   const of = (mark: unknown) => (mark === true ? true : at(mark, key));
   return {
@@ -133,7 +133,7 @@ function render(change: Change, place: Place): Rendered {
   return of([...ended(from, ` -> ${first}`), ...rest]);
 }
 
-/** A value that is new, gone or unchanged as a whole. */
+/** A value that is added, removed or unchanged as a whole. */
 function renderWhole(
   value: unknown,
   sensitive: unknown,
@@ -217,7 +217,7 @@ const byPosition = (before: readonly unknown[], after: readonly unknown[]): (rea
     index < after.length ? index : undefined,
   ]);
 
-/** Elements that only one side has, next to each other, are the two sides of one change if they are objects. */
+/** Adjacent elements that exist on only one side are shown as one change if they are objects. */
 function paired(pairs: (readonly [number?, number?])[], isPair: (one: number, other: number) => boolean) {
   const found: (readonly [number?, number?])[] = [];
   const waiting: number[] = [];
@@ -248,7 +248,7 @@ const elementTypeOf = (type: Type | undefined, key: string | number): Type | und
 function listLines(change: Change, place: Place, all = false): string[] {
   const [before, after] = [listOf(change.before), listOf(change.after)];
   const name = Array.isArray(place.type) ? place.type[0] : place.type;
-  // The value of an attribute of any type is a tuple: its elements have places.
+  // The value of an attribute of any type is a tuple: its elements are compared by position.
   const hasPlaces = name === 'tuple' || name === 'dynamic';
   const pairs =
     hasPlaces || holdsUnknown(change.after_unknown)
@@ -306,9 +306,9 @@ function entryLines(change: Change, place: Place, all = false): string[] {
 }
 
 interface Naming {
-  /** Which unchanged entries are hidden; all if not given. */
+  /** Which unchanged entries are hidden. Default: all. */
   readonly hides?: (name: string) => boolean;
-  /** What the hidden ones are called in the line that counts them; there is none if not given. */
+  /** The noun for hidden entries in the line with their number. Without it, there is no such line. */
   readonly what?: string;
 }
 

@@ -1,32 +1,32 @@
-/** One thing that is wrong, and where. */
+/** One problem in a request, and where it is. */
 export interface ApiIssue {
   readonly detail: string;
-  /** Name of the field, or JSON pointer, where the service named one. */
+  /** The name of the field or a JSON pointer, if the service sent one. */
   readonly field?: string | undefined;
   readonly code?: string | undefined;
 }
 
-/** What was asked for when a service said no. */
+/** The request that the service refused. */
 export interface Refused {
   readonly method: string;
-  /** With its query, as it was sent. */
+  /** The path with its query, as sent. */
   readonly path: string;
 }
 
-/** A "no" of a service, in its own words. */
+/** The refusal of a request, with the service's message. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   constructor(
     readonly status: number,
     readonly issues: readonly ApiIssue[],
-    /** What came with it: of something that was deleted, what is still known. */
+    /** Data in the response: for a deleted object, its remaining metadata. */
     readonly body?: unknown,
     readonly refused?: Refused,
   ) {
     super(issues.map(({ detail }) => detail).join('; ') || meaningOf(status));
   }
 
-  /** What is wrong with one field, which is the last part of a JSON pointer. */
+  /** The message for one field. The field is the last part of a JSON pointer. */
   of(field: string): string | undefined {
     return this.issues.find((issue) => issue.field === field || issue.field?.endsWith(`/${field}`))?.detail;
   }
@@ -36,7 +36,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Whether the service refused because of missing rights. */
+/** Whether the service refused the request because of missing permissions. */
 export const isDenied = (error: unknown): boolean => error instanceof ApiError && error.status === 403;
 
 function meaningOf(status: number): string {
@@ -47,14 +47,14 @@ function meaningOf(status: number): string {
   return `The service answered ${status}.`;
 }
 
-/** Reads the errors of either service: plain texts, or objects with a detail and a pointer. */
+/** Reads the errors of both services: strings, or objects with a detail and a pointer. */
 export function readError(status: number, body: unknown, refused?: Refused): ApiError {
   const errors = (body as { errors?: unknown } | null | undefined)?.errors;
   const issues = Array.isArray(errors) ? errors.map(readIssue) : [];
   return new ApiError(status, issues, body, refused);
 }
 
-/** Several faults may be counted and listed in one text: the words of each are meant for people. */
+/** One string may list several numbered errors. Only the message of each is shown. */
 const withoutCount = (text: string): string =>
   text.replace(/^\d+ errors? occurred:\s*\* /, '').replace(/\n\s*\* /g, '; ');
 

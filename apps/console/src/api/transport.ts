@@ -1,20 +1,20 @@
 import { exactJson, parseExact } from '@keystead/envelope';
 import { ApiError, type Refused, readError } from './api-error';
 
-/** What the transport tells the page around it. */
+/** Callbacks of the transport to the page around it. */
 export interface TransportEvents {
-  /** Asks the person to prove their identity again; answers whether they did. */
+  /** Asks the user to confirm their identity. Resolves to whether they did. */
   stepUp(): Promise<boolean>;
   /** The session has ended. */
   signedOut(): void;
 }
 
-/** How long after the last key or click requests are still seen as made by a person. */
+/** How long after the last key or click requests are still attributed to the user. */
 const attendedMs = 60_000;
 
-/** Sends requests as our page: the cookie goes by itself, and counts only with this header. */
+/** Sends requests from this page. The browser adds the cookie, which is only accepted with this header. */
 export class Transport {
-  /** Headers for every call, as the namespace. */
+  /** Headers of every request, such as the namespace. */
   readonly headers = new Map<string, string>();
 
   private attendedAt = Date.now();
@@ -28,20 +28,20 @@ export class Transport {
     }
   }
 
-  /** For `openapi-fetch`. A step-up that is asked for is made, and the request sent once more. */
+  /** For `openapi-fetch`. If the service requires a step-up, asks for it and sends the request again. */
   readonly fetch = async (request: Request): Promise<Response> => {
     const again = request.clone();
     const response = await this.send(request);
     if (response.status === 403 && response.headers.get('X-Keystead-Step-Up') === 'required') {
       return (await this.events.stepUp()) ? this.send(again) : response;
     }
-    // A proof that was mistyped ends no session.
+    // A mistyped proof does not end the session.
     const isProof = new URL(request.url).pathname.startsWith('/ui/session');
     if (response.status === 401 && !isProof) this.events.signedOut();
     return response;
   };
 
-  /** Sends JSON and answers JSON. Throws `ApiError`. */
+  /** Sends JSON and returns JSON. Throws `ApiError`. */
   async call<T>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<T> {
     const init: RequestInit = { method, headers };
     if (body !== undefined) {
@@ -73,7 +73,7 @@ async function readAnswer(response: Response, asked: Refused): Promise<unknown> 
   return body;
 }
 
-/** What `openapi-fetch` answered, or its error thrown. */
+/** Returns the data of an `openapi-fetch` result, or throws its error. */
 export async function taken<T>(answer: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
   const { data, error, response } = await answer;
   if (!response.ok) throw error === undefined ? new ApiError(response.status, []) : readError(response.status, error);

@@ -6,20 +6,20 @@ type MediaType = 'application/vnd.api+json';
 export type WorkspacesApi = Client<paths, MediaType>;
 
 type Schemas = components['schemas'];
-/** A kind of resource of the workspace service, as its own document describes it. */
+/** A resource type of the workspace service, from its OpenAPI document. */
 export type Resource<Name extends keyof Schemas> = Schemas[Name];
 type Reads<Path extends keyof paths> = paths[Path] extends { get: infer Get extends Record<string | number, unknown> }
   ? Get
   : never;
-/** The answer to reading an address. */
+/** The response to a GET of a path. */
 export type AnswerTo<Path extends keyof paths> = NonNullable<FetchResponse<Reads<Path>, object, MediaType>['data']>;
 export type Pagination = Schemas['Pagination'];
-/** Of lists without a total. */
+/** For lists without a total. */
 export type UncountedPagination = Schemas['UncountedPagination'];
 
 const made = new WeakMap<Transport, WorkspacesApi>();
 
-/** The calls of `/api/v2`, typed by the service's own description of itself. */
+/** The requests below `/api/v2`, with types from the service's OpenAPI document. */
 export function workspacesApi(transport: Transport): WorkspacesApi {
   const known = made.get(transport);
   if (known !== undefined) return known;

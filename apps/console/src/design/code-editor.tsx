@@ -51,7 +51,7 @@ export function CodeEditor({
         <div className="editor-lines" aria-hidden="true">
           {lines.map((_, index) => (
             <span
-              // biome-ignore lint/suspicious/noArrayIndexKey: a line has nothing but its number
+              // biome-ignore lint/suspicious/noArrayIndexKey: a line has no key except its number
               key={index}
               ref={index + 1 === shownLine ? intoSight : undefined}
               className={index + 1 === wrongLine ? 'wrong' : index + 1 === shownLine ? 'shown' : ''}
@@ -63,7 +63,7 @@ export function CodeEditor({
         <div className="editor-text">
           <pre aria-hidden="true">
             {tokensOf(value).map(([kind, token], index) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: a token has nothing but its place
+              // biome-ignore lint/suspicious/noArrayIndexKey: a token has no key except its index
               <span key={index} className={kind}>
                 {token}
               </span>

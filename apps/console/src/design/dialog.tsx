@@ -4,8 +4,9 @@ import { TextField } from './field';
 import { LayerContext } from './layer';
 
 /**
- * Shows a dialog while it is there. It closes before it leaves the page: only then the browser gives the focus back to
- * the button that opened it. If that is gone as well, the keyboard goes on at the page, not at the top of the window.
+ * Shows a dialog while it is rendered. The dialog closes before it is removed, because only then does the browser
+ * return the focus to the button that opened it. If that button no longer exists, the page gets the focus, not the top
+ * of the window.
  */
 export function useModal(element: RefObject<HTMLDialogElement | null>): void {
   useLayoutEffect(() => {

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 
-/** What is known about a thing, each with its label. */
+/** A list of labels and values. */
 export function Facts({ rows }: { readonly rows: readonly (readonly [label: string, value: ReactNode])[] }) {
   return (
     <dl className="facts">

@@ -28,14 +28,16 @@ export interface TextFieldProps extends Common {
  */
 const isFirst = (field: HTMLElement | null) => field?.setAttribute('autofocus', '');
 
-/** Texts with line breaks, such as keys and certificates: a single-line field would turn them into spaces. */
+/**
+ * Strings with line breaks, such as keys and certificates. A single-line field would turn the line breaks into spaces.
+ */
 const hasLines = (text: string): boolean => /[\r\n]/.test(text);
 
 /** The text with its original line breaks, which a text area would normalize. */
 const withBreaksOf = (before: string, text: string): string =>
   before.includes('\r\n') ? text.replace(/\r?\n/g, '\r\n') : text;
 
-/** A mask hides line breaks, of which one at the end is often a mistake. */
+/** A masked field hides line breaks, and a line break at the end is often a mistake. */
 const linesOf = (count: number, text: string): string =>
   `${count} lines${text.endsWith('\n') ? ', and the last is empty' : ''}.`;
 

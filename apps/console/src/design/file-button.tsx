@@ -2,7 +2,7 @@ import { Upload } from 'lucide-react';
 import { useRef } from 'react';
 import { Button } from './button';
 
-/** A button that takes a file of the person. */
+/** A button that selects a file. */
 export function FileButton({
   children,
   accept,

@@ -4,7 +4,7 @@ import { Dialog } from './dialog';
 import { ErrorNotice } from './error-notice';
 import { Notice } from './notice';
 
-/** The parts of a mutation that a form shows: that it runs, and its error. */
+/** The parts of a mutation that a form shows: whether it is running, and its error. */
 export interface FormChange {
   readonly isPending: boolean;
   readonly error: unknown;
@@ -87,16 +87,19 @@ export function Form({
   );
 }
 
-/** Whether the fields say all that is wrong, so that it need not be said twice; then the first of them gets the focus. */
+/**
+ * Whether the fields show the whole error, so that the form need not repeat it. If so, the first of these fields gets
+ * the focus.
+ */
 function useToldAtFields(form: RefObject<HTMLFormElement | null>, error: unknown): boolean {
   const [isTold, setTold] = useState(false);
   useLayoutEffect(() => {
     const wrong = [...(form.current?.querySelectorAll<HTMLElement>('[aria-invalid="true"]') ?? [])];
-    const said = wrong.map(
+    const messages = wrong.map(
       (field) => document.getElementById(field.getAttribute('aria-describedby') ?? '')?.textContent,
     );
     const { issues = [] } = (error ?? {}) as { readonly issues?: readonly { readonly detail: string }[] };
-    const isAll = issues.length > 0 && issues.every(({ detail }) => said.includes(detail));
+    const isAll = issues.length > 0 && issues.every(({ detail }) => messages.includes(detail));
     setTold(isAll);
     if (isAll) wrong[0]?.focus();
   }, [form, error]);

@@ -1,12 +1,12 @@
 import { Lexer, type MarkedToken, type Token, type Tokens } from 'marked';
 import { Fragment, type ReactNode, useMemo } from 'react';
 
-/** Longer texts are shown as they were written. */
+/** Longer documents are shown as plain text. */
 const longest = 200_000;
 
 /**
- * A text in Markdown, as elements. Nothing of it becomes HTML: tags are left out, images are links, and links lead
- * only to other sites or to headings of the text.
+ * Renders Markdown as elements, never as HTML: tags are omitted, images become links, and links lead only to other
+ * sites or to headings of the same document.
  */
 export default function Markdown({ text }: { readonly text: string }) {
   const tokens = useMemo(() => read(text), [text]);
@@ -18,7 +18,7 @@ export default function Markdown({ text }: { readonly text: string }) {
   );
 }
 
-/** Undefined for what is too long, or nested too deeply for the parser. */
+/** Undefined for documents that are too long, or nested too deeply for the parser. */
 function read(text: string): readonly Token[] | undefined {
   if (text.length > longest) return undefined;
   try {
@@ -30,7 +30,7 @@ function read(text: string): readonly Token[] | undefined {
 
 const highest = 3;
 
-/** Headings below that of the section, without gaps, which screen readers would announce. */
+/** Heading levels below that of the section, without gaps, because screen readers announce gaps. */
 function outlined(tokens: readonly Token[]): readonly Token[] {
   let last = highest - 1;
   return tokens.map((token) => {
@@ -48,7 +48,7 @@ function Inlines({ tokens }: { readonly tokens: readonly Token[] | undefined }) 
   return each(tokens ?? [], (token) => <Inline token={token as MarkedToken} />);
 }
 
-/** The parts of a text have nothing but their place. */
+/** The parts of a string have no key except their index. */
 const each = (tokens: readonly Token[], show: (token: Token) => ReactNode): ReactNode =>
   // biome-ignore lint/suspicious/noArrayIndexKey: the text never changes its order
   tokens.map((token, index) => <Fragment key={index}>{show(token)}</Fragment>);
@@ -101,7 +101,7 @@ function Heading({ token: { depth, text, tokens } }: { readonly token: Tokens.He
   );
 }
 
-/** As Git hosts name headings; apart from other ids of the page. */
+/** Heading ids as on Git hosts, with a prefix that separates them from other ids of the page. */
 const idOf = (title: string): string =>
   `text-${title
     .toLowerCase()
@@ -194,7 +194,7 @@ function Inline({ token }: { readonly token: MarkedToken }) {
   }
 }
 
-/** Links to other sites open in their own window; those to headings stay here; of all others only the text is shown. */
+/** Links to other sites open in a new window. Links to headings stay on the page. All other links become text. */
 function SafeLink({ href, children }: { readonly href: string; readonly children: ReactNode }) {
   if (href.startsWith('#')) return <a href={`#text-${href.slice(1)}`}>{children}</a>;
   if (!/^https?:\/\//i.test(href)) return children;
@@ -215,7 +215,7 @@ const characters: ReadonlyMap<string, string> = new Map(
   Object.entries({ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: '\u00a0', copy: '©', mdash: '—' }),
 );
 
-/** The usual character references, and numbers; others stay as they were written. */
+/** Common and numeric character references. Others are kept unchanged. */
 function decoded(text: string): string {
   return text.replace(/&(?:#(\d{1,7})|#x([\da-f]{1,6})|(\w{2,8}));/gi, (whole, decimal, hex, name) => {
     if (name !== undefined) return characters.get(name) ?? whole;

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 
 const shapes = { red: CircleAlert, amber: TriangleAlert, green: CircleCheck } as const;
 
-/** An important message; it stays until its cause is gone. */
+/** An important message; it stays until its cause has been removed. */
 export function Notice({
   tone,
   children,

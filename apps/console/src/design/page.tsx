@@ -75,7 +75,7 @@ export interface TabProps {
 /** Tabs, each with its own address. */
 export function Tabs({ label, tabs }: { readonly label: string; readonly tabs: readonly TabProps[] }) {
   const bar = useRef<HTMLElement>(null);
-  // On narrow screens the tabs scroll, and the one of this page may be out of sight.
+  // On narrow screens the tabs scroll, and the current one may be out of sight.
   useEffect(() => {
     bar.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
   }, []);
@@ -153,7 +153,7 @@ export function Skeleton({ rows = 4 }: { readonly rows?: number }) {
   return (
     <div className="skeleton" role="status" aria-label="Loading">
       {Array.from({ length: rows }, (_, row) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: rows of a skeleton have nothing but their number
+        // biome-ignore lint/suspicious/noArrayIndexKey: rows of a skeleton have no key except their index
         <span key={row} />
       ))}
     </div>

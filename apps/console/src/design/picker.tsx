@@ -17,7 +17,7 @@ export interface PickerProps {
   readonly onChange: (chosen: string[]) => void;
   /** Allows values that are not in the list. */
   readonly free?: boolean;
-  /** What is said of a typed value that is not in the list, if the list is known. */
+  /** The hint for a typed value that is not in the list, if the list is known. */
   readonly unlisted?: string;
   readonly placeholder?: string;
 }

@@ -12,10 +12,10 @@ const clockSeconds = 2;
 /** "3 min. ago", "in 2 hr."; below a minute "just now" or "in a few seconds". */
 export function sinceOrUntil(then: number, now: number): string {
   const exact = (then - now) / 1000;
-  // Round to minutes, so that an hour that has just begun does not show as 59 minutes.
+  // Round to minutes, so that an hour that has just started does not show as 59 minutes.
   const seconds = Math.abs(exact) < 60 ? exact : Math.round(exact / 60) * 60;
   for (const [unit, length] of units) {
-    // One month or year says too little about an end: "in 31 days", "in 14 mo.".
+    // One month or year is too coarse for an expiry, so: "in 31 days", "in 14 mo.".
     const least = unit === 'month' || unit === 'year' ? 2 : 1;
     if (Math.abs(seconds) >= least * length) return relative.format(Math.trunc(seconds / length), unit);
   }

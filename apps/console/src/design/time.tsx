@@ -12,13 +12,13 @@ export function lengthOf(milliseconds: number): string {
     [1000, 's'],
   ];
   let rest = milliseconds;
-  const said: string[] = [];
+  const units: string[] = [];
   for (const [length, name] of parts) {
     const count = Math.floor(rest / length);
     rest -= count * length;
-    if (count > 0) said.push(`${count} ${name}`);
+    if (count > 0) units.push(`${count} ${name}`);
   }
-  return said.slice(0, 2).join(' ');
+  return units.slice(0, 2).join(' ');
 }
 
 /** A relative time; hover shows the exact time in the chosen time zone. */

@@ -19,7 +19,7 @@ const urgentMs = 7 * dayMs;
 const mostShown = 10;
 /** Limit per engine, so that one with short-lived items does not hide the others. */
 const mostOfOne = 5;
-/** Limit, because each takes one request. */
+/** Limited, because each takes one request. */
 const mostSources = 40;
 
 interface Expiring {
@@ -90,7 +90,9 @@ const secretsOf = (mount: string): ExpiringList => ({
   }),
 });
 
-/** Tokens, certificates and secrets that expire soon, from lists that this session may read; nothing if there are none. */
+/**
+ * Tokens, certificates and secrets that expire soon, from lists that this session may read; nothing if there are none.
+ */
 export function ExpiringSoon() {
   const { transport } = useSession();
   const { secret: mounts } = useMounts();

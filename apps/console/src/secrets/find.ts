@@ -18,7 +18,7 @@ import { hasVersions, holdsValues, type Mount, mountOf, useMounts } from './moun
 import { mountPage, page, policyPage } from './pages';
 import { encodedPath, type Listing } from './reads';
 
-/** Names are requested once while the palette is open, not for every key press. */
+/** Names are requested once each time the palette opens, not for every key press. */
 const goodForMs = 30_000;
 /** Most results of each kind. */
 const most = 8;
@@ -40,7 +40,10 @@ interface FoundName {
   readonly id?: string;
 }
 
-/** What the palette searches, if listing is allowed: secret paths, users, roles, tokens, groups, entities, policies, mounts. */
+/**
+ * What the palette searches, if listing is allowed: secret paths, users, roles, tokens, groups, entities, policies,
+ * mounts.
+ */
 export function useFind(): Find {
   const { transport } = useSession();
   const navigate = useNavigate();

@@ -23,8 +23,8 @@ export interface Need {
 const methods: Partial<Record<PolicyVerb, string>> = { delete: 'DELETE', read: 'GET', patch: 'PATCH' };
 
 /**
- * Reads the session's capabilities on the paths of a page once, and disables buttons, with the reason. Until they are
- * read, and if they cannot be, buttons are enabled: the service decides.
+ * Reads the session's capabilities on the paths of a page once, and disables buttons with the reason. If they have not
+ * been or cannot be read, buttons are enabled and the service decides.
  */
 export function useMay(paths: readonly string[]): (...either: readonly Need[]) => Forbidding {
   const { transport, session } = useSession();

@@ -1,9 +1,9 @@
-/** The names of this machine. */
+/** Host names of this machine. */
 const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
- * An address of an installation on this machine, by the name that the person opened the page with: `localhost`, say, instead
- * of 127.0.0.1, whose cookies and passkeys are others. Any other address stays as it is.
+ * Changes an address on this machine to the host name that the user opened the page with: for example `localhost`
+ * instead of 127.0.0.1, which has separate cookies and passkeys. Other addresses are unchanged.
  */
 export function asOpened(url: string, { hostname } = location): string {
   const given = URL.canParse(url) ? new URL(url) : undefined;

@@ -9,12 +9,12 @@ import { type ConsoleConfig, passkeyMountOf, type Session, SessionContext } from
 import { SignIn } from './sign-in';
 import { StepUp } from './step-up';
 
-/** Identifies the person of a session, for comparison. */
+/** Identifies the user of a session, for comparison. */
 const personOf = (session: Session | null | undefined): string =>
   JSON.stringify([session?.name, session?.kind, session?.['user-id'], session?.accessor]);
 
 export interface ConsoleProps {
-  /** Shown to people who are signed in. */
+  /** Shown to users who are signed in. */
   readonly children: ReactNode;
   /** Shown instead of the sign-in while the service needs something else: to be initialised, or unsealed. */
   readonly pageBeforeSignIn?: (config: ConsoleConfig, transport: Transport, again: () => void) => ReactNode;
@@ -36,7 +36,7 @@ export function Console({ children, pageBeforeSignIn }: ConsoleProps) {
     () =>
       new QueryClient({
         defaultOptions: {
-          // Forms that were sent, and tokens in answers, are dropped once their page is left.
+          // Submitted forms and tokens in responses are dropped when the user leaves the page.
           mutations: { gcTime: 0 },
           queries: {
             staleTime: 5000,
@@ -109,7 +109,7 @@ export function Console({ children, pageBeforeSignIn }: ConsoleProps) {
     void load();
   }, [load]);
 
-  // Cached data of one person is dropped before the next one signs in.
+  // Cached data of one user is dropped before the next one signs in.
   useEffect(() => {
     if (session === null) queries.clear();
   }, [session, queries]);

@@ -34,7 +34,7 @@ export interface FrameProps {
   readonly nav: readonly NavGroup[];
   /** Chooses the namespace or organization that the pages show. */
   readonly switcher: ReactNode;
-  /** What the palette finds besides the pages. */
+  /** What the palette finds in addition to pages. */
   readonly find?: Find;
 }
 
@@ -67,7 +67,7 @@ export function Frame({ nav, switcher, find }: FrameProps) {
   const items = useMemo(() => nav.flatMap((group) => group.items), [nav]);
   const open = useMemo(() => ({ palette: () => setPalette(true), keys: () => setKeys(true) }), []);
   const ahead = useShortcuts(items, open);
-  // Loaded before the shortcut is pressed, so that it gets what is typed next.
+  // Loaded before the shortcut is pressed, so that the palette receives what is typed next.
   useEffect(() => {
     const timer = setTimeout(() => void loadPalette(), 300);
     return () => clearTimeout(timer);
@@ -165,7 +165,7 @@ export function Frame({ nav, switcher, find }: FrameProps) {
   );
 }
 
-/** Signs out and leaves the page: the next person may not see it. */
+/** Signs out and leaves the page, so that the next user does not see it. */
 function useSignOut() {
   const { signOut } = useSession();
   const navigate = useNavigate();

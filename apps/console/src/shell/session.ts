@@ -32,7 +32,7 @@ export interface SignInMethod {
   readonly name?: string;
 }
 
-/** What the page knows before sign-in. */
+/** The information for the page before sign-in. */
 export interface ConsoleConfig {
   readonly service: 'secrets' | 'workspaces';
   readonly version: string;
@@ -44,13 +44,13 @@ export interface ConsoleConfig {
   readonly 'needs-first-run'?: boolean;
 }
 
-/** Where the passkeys of a person are, in the secrets service. */
+/** The auth method with the user's passkeys, in the secrets service. */
 export const passkeyMountOf = ({ mount, namespace = '' }: Session): PasskeyMount | undefined =>
   mount === undefined ? undefined : { mount, namespace };
 
 export interface SessionContextValue {
   readonly session: Session;
-  /** The person signed in on this page, not before it was opened. */
+  /** The user signed in on this page, not before it was opened. */
   readonly isFresh: boolean;
   readonly config: ConsoleConfig;
   readonly transport: Transport;

@@ -2,12 +2,10 @@ import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useMemo, useRef } from 'react';
 import type { NavItem } from './navigation';
 
-/** The longest time between `g` and the letter of a page. */
+/** The maximum time between `g` and the letter of a page. */
 const pauseMs = 1000;
 
-/**
- * Keyboard shortcuts of every page, outside of fields. Returns, once, what was typed before the palette had the focus.
- */
+/** Keyboard shortcuts of all pages, except in fields. Returns once what was typed before the palette had the focus. */
 export function useShortcuts(
   items: readonly NavItem[],
   open: { readonly palette: () => void; readonly keys: () => void },

@@ -26,7 +26,7 @@ const labelOf = ({ method, mount }: SignInMethod): string => {
   return mount === undefined || mount === 'userpass/' ? 'Username and password' : `Username and password at ${mount}`;
 };
 
-/** Exchanges credentials for a session. They are dropped at once. */
+/** Exchanges credentials for a session. The credentials are dropped immediately. */
 export function SignIn({ config, transport, onSignedIn, reason, returned }: SignInProps) {
   const methods = config['sign-in'].filter(({ id, method }) => id === undefined && method !== 'passkey');
   const takesPasskeys = config['sign-in'].some((one) => one.method === 'passkey') && knowsPasskeys();

@@ -17,16 +17,16 @@ const labels: ReadonlyMap<string, string> = new Map([
 
 export interface StepUpProps {
   readonly methods: readonly string[];
-  /** The provider that the person signed in at, for the method `provider`. */
+  /** The provider at which the user signed in, for the method `provider`. */
   readonly provider?: { readonly id: string; readonly name: string } | undefined;
-  /** Where the passkeys of the person are, in the secrets service. */
+  /** The auth method with the user's passkeys, in the secrets service. */
   readonly mount?: PasskeyMount | undefined;
   readonly transport: Transport;
   readonly onDone: (proved: boolean) => void;
 }
 
 /**
- * Asks the person to confirm who they are, before actions that cannot be undone or that outlive the session. Valid for
+ * Asks the user to confirm their identity before actions that cannot be undone or that outlive the session. Valid for
  * five minutes.
  */
 export function StepUp({ methods: all, provider, mount, transport, onDone }: StepUpProps) {

@@ -1,7 +1,7 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useCallback } from 'react';
 
-/** Reads the named filters from an address, as texts, and ignores everything else. */
+/** Reads the named filters from an address, as strings, and ignores everything else. */
 export function keeps<Name extends string>(...names: readonly Name[]) {
   return (search: Record<string, unknown>): { [name in Name]?: string } => {
     const kept: { [name in Name]?: string } = {};

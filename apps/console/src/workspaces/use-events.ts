@@ -10,7 +10,7 @@ export interface SentEvent {
 }
 
 const againMs = [1000, 2000, 5000, 10_000];
-/** If too many pages listen at once: how long one listens after the last event, and when it listens again. */
+/** If too many pages listen at the same time: how long one listens after the last event, and when it listens again. */
 const briefMs = 500;
 const brieflyAgainMs = 5000;
 

@@ -26,7 +26,7 @@ describe('what stands outside of the workspace service', () => {
     await page.getByLabel('Client secret').fill('not to be seen again');
     await page.getByLabel('Claim with the groups').fill('groups');
     await page.getByRole('button', { name: 'Add provider' }).last().click();
-    await page.getByText('must be an https address without query').first().waitFor();
+    await page.getByText('must be an https URL without a query').first().waitFor();
     await page.getByLabel('Issuer').fill('https://id.example.com');
     await forgetProofs('workspaces');
     await page.getByRole('button', { name: 'Add provider' }).last().click();
@@ -177,7 +177,7 @@ describe('what stands outside of the workspace service', () => {
     await page.getByLabel('Connection').selectOption({ label: 'our host' });
     await page.getByRole('textbox', { name: 'Repository', exact: true }).fill('team/elsewhere');
     await page.getByRole('button', { name: 'Connect', exact: true }).click();
-    await page.getByText('was not found by the token of the connection').first().waitFor();
+    await page.getByText('was not found with the token of the connection').first().waitFor();
     await page.getByRole('textbox', { name: 'Repository', exact: true }).fill('team/hedge');
     await page.getByLabel('Automatic run triggering').selectOption('patterns');
     await page.getByLabel('Patterns').fill('/modules/**/*.tf\n/net work/*');

@@ -131,7 +131,7 @@ describe('the pages of a database engine', () => {
       await at.picture(sessions, 'secrets-database-sessions');
       await sessions.close();
       await client.end();
-      // Neither the address nor the storage of the browser holds them, and they are gone once the page was left.
+      // Neither the address nor the storage of the browser holds them, and they are lost once the user leaves the page.
       expect(
         await page.evaluate(() => JSON.stringify([location.href, { ...localStorage }, { ...sessionStorage }])),
       ).not.toContain(password);

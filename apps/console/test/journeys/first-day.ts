@@ -71,7 +71,7 @@ describe('a person', () => {
       await page.getByRole('status', { name: 'Status of the run' }).filter({ hasText: 'applied' }).waitFor();
       await page.goto(quay);
       await page.getByRole('heading', { name: 'Outputs' }).waitFor();
-      // What she may not is said.
+      // She sees a message about what she may not do.
       await page.goto(`${workspacesUrl}/ui/organizations/harbour/teams`);
       await page.locator('button[title^="Needs can-create-team"]').waitFor();
       // In the other service she keeps a secret, and shares it once.

@@ -36,7 +36,7 @@ async function send(url: string, headers: Record<string, string>, body?: unknown
 let vault: Promise<void> | undefined;
 let garden: Promise<Planted> | undefined;
 
-/** A secrets service in which every text that a person can write is hostile. Made once. */
+/** A secrets service in which every text that a person can write is hostile. Created once. */
 export function vaultOf({ secretsUrl, firstRun }: TestInstallation): Promise<void> {
   const write = (path: string, body: object) =>
     send(`${secretsUrl}/v1/${path}`, { 'X-Service-Token': firstRun().secrets.root_token }, body);
@@ -88,7 +88,7 @@ export function vaultOf({ secretsUrl, firstRun }: TestInstallation): Promise<voi
   return vault;
 }
 
-/** An organization in which every text that a person can write is hostile, with a run that waits. Made once. */
+/** An organization in which every text that a person can write is hostile, with a run that waits. Created once. */
 export function gardenOf({ workspacesUrl, firstRun }: TestInstallation, outside: string): Promise<Planted> {
   interface Answer {
     readonly data: { readonly id: string; readonly attributes: Readonly<Record<string, string>> };

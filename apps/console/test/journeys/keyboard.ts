@@ -5,7 +5,7 @@ import { at } from './installation';
 
 const farthest = 150;
 
-/** Goes on with Tab until something has the focus; fails where Tab never comes by. */
+/** Presses Tab until something has the focus; fails where Tab never comes by. */
 async function reach(page: Page, what: Locator): Promise<void> {
   await what.waitFor();
   for (let steps = 0; steps < farthest; steps++) {
@@ -38,7 +38,10 @@ async function find(page: Page, text: string, heading: string): Promise<void> {
   await page.getByRole('heading', { name: heading, exact: true, level: 1 }).waitFor();
 }
 
-/** Opens a dialog by a button and leaves it, by Escape and by its own button: the focus is at the button again, and is seen. */
+/**
+ * Opens a dialog by a button and leaves it, by Escape and by its own button: the focus is at the button again, and is
+ * seen.
+ */
 async function openAndLeave(page: Page, name: string): Promise<void> {
   const opener = button(page, name).first();
   for (const leave of [() => page.keyboard.press('Escape'), () => press(page, 'Cancel')]) {
@@ -189,7 +192,7 @@ describe('who has no pointer', () => {
     await press(page, 'Delete policy');
     await page.getByRole('heading', { name: 'Policies', level: 1 }).waitFor();
     await page.getByRole('link', { name: 'pilot' }).waitFor({ state: 'detached' });
-    // The button is gone: the keyboard goes on at the page, not at the top of the window.
+    // The button no longer exists: the next Tab starts in the page, not at the top of the window.
     await soon(async () => expect(await page.evaluate(() => document.activeElement?.id)).toBe('main'));
   });
 

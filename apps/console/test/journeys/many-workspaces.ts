@@ -12,7 +12,7 @@ interface Tagged {
 const shown = (name: string) => api<Tagged>('GET', `organizations/${organization}/workspaces/${name}`);
 const inDialog = (page: Page, name: string) => page.getByRole('dialog').getByRole('button', { name, exact: true });
 
-/** Four workspaces, of which the first manages a resource. */
+/** Four workspaces; the first manages a resource. */
 async function plant(): Promise<void> {
   await api('POST', 'organizations', of('organizations', { name: organization, email: 'ops@example.com' }));
   await api('POST', `organizations/${organization}/projects`, of('projects', { name: 'stone fruit' }));

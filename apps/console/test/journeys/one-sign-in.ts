@@ -151,7 +151,7 @@ describe('an installation with one sign-in', () => {
       await page.waitForURL((url) => url.origin === workspacesUrl);
       return signedIn - before;
     };
-    // Not signed in, signed in too long ago, and told to sign in again by each of the two parameters.
+    // Not signed in, signed in too long ago, and required to sign in again by each of the two parameters.
     const requests: Record<string, string>[] = [
       { max_age: '1' },
       { max_age: '1' },

@@ -41,7 +41,7 @@ describe('the pages of an organization', () => {
   journey('make a team, give it rights and a token that is shown once, and delete it by its name', async () => {
     const page = await at.signedIn('workspaces', '/ui/organizations/net/teams');
     await page.getByRole('button', { name: 'Create team' }).first().click();
-    // What is wrong with a field is said at the field, once, and the field has the focus.
+    // The error message is shown once, next to its field, and the field has the focus.
     await page.getByLabel('Name', { exact: true }).fill('operators');
     await page.getByRole('dialog').getByRole('button', { name: 'Create team' }).click();
     await page.locator('dialog [aria-invalid="true"]:focus').waitFor();
@@ -180,7 +180,7 @@ describe('the pages of an organization', () => {
     await next.getByLabel('Username').fill(username);
     await next.getByLabel('Password').fill(password);
     await next.getByRole('button', { name: 'Sign in', exact: true }).click();
-    // A code counts once: the one of the next step is taken as well.
+    // A code is accepted only once; the code of the next time step is accepted too.
     await next.getByLabel('Code').fill(codeOf(secret, 1));
     await next.getByRole('button', { name: 'Sign in', exact: true }).click();
     await next.getByRole('button', { name: /^Account of/ }).waitFor();

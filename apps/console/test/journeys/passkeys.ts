@@ -20,7 +20,7 @@ async function withAuthenticator(page: Page) {
   return { cdp, authenticatorId };
 }
 
-/** Removes the passkey, which is asked for once more, and waits until it is gone. */
+/** Removes the passkey, using it once more, and waits until it is removed. */
 async function removeByPasskey(page: Page, service: 'secrets' | 'workspaces'): Promise<void> {
   const button = (name: string) => page.getByRole('button', { name, exact: true });
   await forgetProofs(service);

@@ -381,7 +381,7 @@ describe('the console of the secrets service', () => {
     await page.getByRole('link', { name: 'scheduler', exact: true }).click();
     await page.getByRole('link', { name: 'Create role' }).first().click();
     await page.getByLabel('Name', { exact: true }).fill('ops');
-    // They are the scheduler's, of which we know none.
+    // They are the scheduler's, and we know none of them.
     await page.getByLabel('Policies', { exact: true }).fill('read, write');
     await button(page, 'Create role').first().click();
     await page.getByRole('heading', { name: 'ops', level: 1 }).waitFor();

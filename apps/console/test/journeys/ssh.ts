@@ -67,7 +67,7 @@ describe('the pages of an ssh engine', () => {
         allowed_users: 'deploy,root',
         default_extensions: { 'permit-pty': '' },
       });
-      // What is wrong is said at its field.
+      // The error message is next to its field.
       await page.getByLabel('Public key').fill('no key');
       await page.getByLabel('Principals').fill('deploy');
       await page.keyboard.press('Enter');

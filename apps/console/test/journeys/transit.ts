@@ -40,7 +40,7 @@ describe('the pages of a transit engine', () => {
         .getByText('grüße an alle')
         .waitFor();
       expect(await at.violations(page)).toEqual([]);
-      // What is wrong is said at its field.
+      // The error message is next to its field.
       await page.getByLabel('Ciphertext').fill('vault:v1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA');
       await button(page, 'Decrypt').click();
       await page.getByText('This key did not make it').waitFor();

@@ -5,7 +5,7 @@ import { readme, tarOf } from '../stand-in-tool';
 import { at } from './installation';
 
 const type = 'application/vnd.api+json';
-/** Asks the service past its console, as its administrator unless told. */
+/** Calls the service directly, not through its console; by default as its administrator. */
 export async function api<T>(
   method: string,
   path: string,

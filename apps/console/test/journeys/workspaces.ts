@@ -143,7 +143,7 @@ describe('the first day in the workspace console', () => {
       expect(await page.locator('main').textContent()).not.toContain('never shown');
       expect(await at.violations(page)).toEqual([]);
       await unharmed(page);
-      // What it left can be hidden, and brought back.
+      // Its output can be hidden, and restored.
       await page.getByRole('tab', { name: 'Data' }).click();
       await button(page, 'Hide: plan').click();
       await dialog(page, 'Hide').click();

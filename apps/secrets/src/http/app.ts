@@ -17,7 +17,7 @@ import { send, sendOutcome, sendRefusal } from './response';
 /** The parts of the HTTP edge. */
 export interface AppParts {
   readonly handle: (request: Request) => Promise<Outcome>;
-  /** Reads a path whose doubled slashes are significant; undefined if they are not. */
+  /** Parses a path whose doubled slashes are significant; undefined if they are not. */
   readonly readBase64: (text: string) => SentPath | undefined;
   readonly rules: RequestRules;
   readonly origins: OriginRules;
@@ -28,7 +28,7 @@ export interface AppParts {
   readonly apiPage: ApiPage | undefined;
   /** The address of a writing node, to which this read-only node redirects callers. */
   readonly primaryUrl: string | undefined;
-  /** Undefined: there is no console, and all cookies are ignored. */
+  /** If undefined, there is no console, and all cookies are ignored. */
   readonly console: ConsoleEdge | undefined;
 }
 
@@ -125,7 +125,7 @@ function fail(parts: AppParts, req: IncomingMessage, res: ServerResponse, error:
     if (error instanceof StepUpRequired) res.setHeader('X-Keystead-Step-Up', 'required');
     sendRefusal(res, error, extra);
   } else if (error instanceof AuditFailed) {
-    // The only fault whose reason is shown: operators have to repair the device.
+    // This is the only fault whose reason is shown, because operators must repair the device.
     send(res, 500, errorBody([error.message]), extra);
   } else {
     parts.log.error({ err: error, method: req.method }, 'fault');
@@ -133,7 +133,7 @@ function fail(parts: AppParts, req: IncomingMessage, res: ServerResponse, error:
   }
 }
 
-// The client is gone.
+// The client has disconnected.
 function isAborted(error: unknown): boolean {
   return isRefusal(error) && error.cause instanceof BodyAborted;
 }

@@ -10,8 +10,8 @@ import type { PageSession } from './request';
 export interface ConsoleParts {
   readonly sessions: Sessions;
   /**
-   * The session with an id and its token; undefined if it has ended. `background`: the page sends the request by
-   * itself, so it is not a use.
+   * The session with an id and its token; undefined if it has ended. `background`: the page sends the request
+   * automatically, so it does not extend the session.
    */
   find(id: string, background: boolean): Promise<PageSession | undefined>;
   /** Whether the service is reached only over HTTPS. */
@@ -29,7 +29,7 @@ export class SignedOut extends Refusal {
   }
 }
 
-/** The HTTP side of the console: its pages, and what a session cookie means for API requests. */
+/** The HTTP side of the console: its pages, and the handling of session cookies in API requests. */
 export class ConsoleEdge {
   private readonly host: ConsoleHost;
 

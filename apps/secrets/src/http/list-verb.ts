@@ -110,8 +110,8 @@ const others: Record<string, string> = {
 };
 
 /**
- * Undoes the changes that the server made to the socket when it accepted it. In an unknown version of Node, does
- * nothing and returns false.
+ * Undoes the changes that the server made to the socket when it accepted the connection. In an unknown version of Node,
+ * does nothing and returns false.
  */
 function detach(socket: RescuedSocket): boolean {
   const release = listenerNamed(socket, 'close', closing);

@@ -16,7 +16,7 @@ import {
 } from '@keystead/server';
 import { type BodyBounds, type RequestFields, tooManyBytes, tooManyValues } from '../pipeline/request';
 
-/** Larger bodies are read a few at a time: once parsed, they take many times their size. */
+/** Larger bodies are parsed a few at a time, because parsed bodies take many times their size. */
 const largeBodyBytes = 2 * 1024 * 1024;
 /** Fast enough for the largest body to arrive within the time limit of a request. */
 const pace = { graceMs: 15_000, bytesPerSecond: 512 * 1024 };
@@ -106,7 +106,8 @@ async function received(req: IncomingMessage, { bytes }: BodyBounds, turn: () =>
   }
 }
 
-// By default, curl labels every body as a form. So a body that begins like JSON is read as JSON; clients rely on this.
+// By default, curl labels every body as a form. So a body that begins like JSON is parsed as JSON, and clients rely on
+// this.
 function isForm(type: string, bytes: Buffer): boolean {
   if (!type.startsWith('application/x-www-form-urlencoded')) return false;
   for (const c of bytes) {
@@ -126,7 +127,7 @@ function requireMergePatch(type: string): void {
   }
 }
 
-/** Fields of a body, and whether any number in them is kept as its digits. */
+/** The fields of a body, and whether any number in them is stored as digits. */
 export interface BodyFields {
   readonly fields: Readonly<Record<string, unknown>>;
   readonly exact: boolean;
@@ -213,7 +214,7 @@ function printable(character: string): string {
   return character < ' ' ? JSON.stringify(character).slice(1, -1) : character;
 }
 
-/** People type forms; larger bodies are sent as JSON. */
+/** Forms are for requests typed by hand; larger bodies are sent as JSON. */
 const maxFormBytes = 1024 * 1024;
 
 /** Reads the fields of a form; a repeated field becomes a list. Throws `too-large`. */

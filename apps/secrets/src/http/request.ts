@@ -58,7 +58,7 @@ export function readRequest(
   const mfa = header('mfa');
   const wrapTtl = header('wrap-ttl') || undefined;
   if (wrapTtl !== undefined && header('wrap-format')) {
-    throw new Refusal('invalid', 'X-Service-Wrap-Format: the only format is a token; leave the header out');
+    throw new Refusal('invalid', 'X-Service-Wrap-Format: only tokens are supported; omit the header');
   }
   const token = header('token') || readBearer(headers.authorization);
   return {
@@ -145,7 +145,7 @@ function inQuery(query: URLSearchParams, verb: Verb, text: string): RequestField
 export interface Target {
   readonly path: SentPath;
   readonly query: URLSearchParams | undefined;
-  /** The query as it was sent; absent if there is none. */
+  /** The query as sent; absent if there is none. */
   readonly search?: string;
 }
 
@@ -162,7 +162,7 @@ export class Detour {
 export function readTarget(url: string, readBase64: (text: string) => SentPath | undefined): Target | Detour {
   const mark = url.indexOf('?');
   const rawPath = mark < 0 ? url.slice(4) : url.slice(4, mark);
-  // Decoding never makes a path longer, so one that is too long is not decoded at all.
+  // Decoding never makes a path longer, so a path that is too long is not decoded.
   if (rawPath.length > maxPathLength) throw new Refusal('malformed', `path is longer than ${maxPathLength} characters`);
   const text = rawPath.includes('%') ? decode(rawPath) : rawPath;
   const read = SentPath.read(text);

@@ -18,7 +18,7 @@ const fixedHeaders = [
   'max-age=31536000; includeSubDomains',
 ];
 
-/** Writes an answer; `extra` are headers besides the fixed ones, as a flat list of names and values. */
+/** Writes a response. `extra` contains headers in addition to the fixed ones, as a flat list of names and values. */
 export function send(res: ServerResponse, status: number, body: string | Uint8Array, extra?: readonly string[]): void {
   const headers = extra === undefined ? fixedHeaders : withExtra(extra);
   if (status === 204 || status === 304 || (body === '' && res.req.method === 'HEAD')) {
@@ -37,7 +37,7 @@ function withExtra(extra: readonly string[]): string[] {
   return [...otherHeaders, ...extra];
 }
 
-/** Writes the outcome of a request; returns what to wait for if it takes long. */
+/** Writes the outcome of a request. Returns a promise if this takes long. */
 export function sendOutcome(
   res: ServerResponse,
   outcome: Outcome,

@@ -7,7 +7,7 @@ import { type OperationEntry, type PathEntry, pathEntry } from './path-entry';
 
 /** A finished document and its tag. */
 export interface OpenApiDocument {
-  /** Already encoded: encoding half a megabyte costs more than everything else in a request. */
+  /** Already encoded, because encoding half a megabyte costs more than everything else in a request. */
   readonly bytes: Buffer;
   readonly etag: string;
 }
@@ -37,8 +37,8 @@ const securitySchemes: Record<string, JsonSchema> = {
 const emptyBody = { description: 'empty body' };
 
 /**
- * OpenAPI documents of all mounts; each shows a caller only what the caller may do somewhere. Entries are built once
- * per state of the mount table, documents once per access list. Spec: OpenAPI document.
+ * OpenAPI documents of all mounts. A document contains only operations that the caller may use somewhere. Entries are
+ * built once per state of the mount table, documents once per access list. Spec: OpenAPI document.
  */
 export class OpenApiDocuments {
   private entriesOf = new Map<string, PathEntry[]>();
@@ -169,7 +169,7 @@ function pathItem(
   const list = visibleEntries.find(({ verb }) => verb === 'list');
   const scan = visibleEntries.find(({ verb }) => verb === 'scan');
   for (const operation of visibleEntries) {
-    // One GET is documented for all; the list and scan parameters tell them apart.
+    // One GET is documented for read, list and scan; the list and scan parameters select the operation.
     if ((operation === list && read) || (operation === scan && (read || list))) continue;
     const { id, request, response } = register(operation);
     const reads = operation === read || operation === list || operation === scan;

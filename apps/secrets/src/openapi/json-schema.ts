@@ -110,17 +110,17 @@ const refusal = (description: string): JsonSchema => ({
 
 /** Refusals by status; each operation lists its own. */
 export const refusals = {
-  400: { name: 'BadRequest', response: refusal('The request is wrong; the text says why.') },
-  403: { name: 'Forbidden', response: refusal('The token is missing, unknown, or may not do this.') },
-  404: { name: 'NotFound', response: refusal('There is no such thing, or nothing to list.') },
-  405: { name: 'Unsupported', response: refusal('The path is there, but not for this operation.') },
-  408: { name: 'TooSlow', response: refusal('The body came too slowly.') },
+  400: { name: 'BadRequest', response: refusal('The request is invalid. The error gives the reason.') },
+  403: { name: 'Forbidden', response: refusal('The token is missing or unknown, or does not have permission.') },
+  404: { name: 'NotFound', response: refusal('The object does not exist, or there is nothing to list.') },
+  405: { name: 'Unsupported', response: refusal('The path does not support this operation.') },
+  408: { name: 'TooSlow', response: refusal('The body was sent too slowly.') },
   413: { name: 'TooLarge', response: refusal('The body is too large.') },
-  415: { name: 'WrongMediaType', response: refusal('The body is of a type that is not taken.') },
-  429: { name: 'Limited', response: refusal('Asked too often, or a quota is used up.') },
-  502: { name: 'Upstream', response: refusal('Another system refused us, or could not be reached.') },
+  415: { name: 'WrongMediaType', response: refusal('The media type of the body is not supported.') },
+  429: { name: 'Limited', response: refusal('Too many requests, or a quota is exhausted.') },
+  502: { name: 'Upstream', response: refusal('An outside system refused the request or could not be reached.') },
   503: { name: 'Unavailable', response: refusal('Sealed, not initialised, or the storage is unavailable.') },
-  504: { name: 'TooSlow', response: refusal('Took longer than a request may.') },
+  504: { name: 'TooSlow', response: refusal('The request timed out.') },
 } as const;
 
 /** A status of `refusals`. */

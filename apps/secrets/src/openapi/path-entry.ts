@@ -25,7 +25,7 @@ export interface OperationEntry {
   readonly response: JsonSchema;
   /** Status of a success with a body. */
   readonly status: number;
-  /** Further statuses, with what they mean. */
+  /** Additional statuses with their descriptions. */
   readonly statuses: Readonly<Record<number, string>>;
   readonly media: readonly string[] | undefined;
   readonly refusalMedia: string | undefined;

@@ -8,7 +8,7 @@ import { PolicyDenied } from './authorize';
 import type { Kernel } from './kernel';
 import type { Bearer, Outcome, Request, RequestContext } from './request';
 
-/** The content of a request's audit lines, as far as it is known. */
+/** The known content of a request's audit lines. */
 export function entryOf({ inputs, audit }: Kernel, request: Request, context: RequestContext): AuditedRequest {
   const { sent } = request;
   const { match, bearer, token, grant, wrapTtlSeconds } = context;

@@ -10,8 +10,8 @@ import type { Bearer, Request } from './request';
 /**
  * Finds the record of the token that was sent; nothing is counted or changed yet.
  *
- * Undefined if the path asks for no token, or if none was sent where it is optional. Throws the same `denied` for every
- * other reason: no token, an unknown or expired token, a token of another namespace, or a forbidden address.
+ * Undefined if the path requires no token, or if the token is optional and none was sent. Throws the same `denied` for
+ * every other reason: no token, an unknown or expired token, a token of another namespace, or a forbidden address.
  */
 export async function identify(kernel: Kernel, request: Request, match: RouteMatch): Promise<TokenRecord | undefined> {
   if (match.auth === 'none' || match.auth === 'wrapping') return undefined;
@@ -41,7 +41,7 @@ export async function authenticate(kernel: Kernel, found: TokenRecord): Promise<
   return { record, facts: factsOf(record), access, identity, policies: unionOf(record.policies, identity) };
 }
 
-// Both stay the same objects from request to request until something changes.
+// Both are the same objects in all requests until something changes.
 const unions = new WeakMap<Identified, WeakMap<readonly string[], readonly string[]>>();
 
 function unionOf(own: readonly string[], identity: Identified): readonly string[] {

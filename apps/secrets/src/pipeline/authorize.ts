@@ -6,7 +6,7 @@ import type { AnyOperation } from '../sdk/path';
 import { listed, listedText } from '../sdk/reply';
 import type { Bearer, Grant, Request } from './request';
 
-/** What the decision needs to know about the target of the path. */
+/** The properties of the path's target that the decision needs. */
 export interface Existence {
   readonly isThere: boolean;
   readonly stored?: unknown;
@@ -103,7 +103,7 @@ export class Misguided extends Refusal {
 /** A page requested something that its session allows only after a step-up. */
 export class StepUpRequired extends Refusal {
   constructor() {
-    super('denied', 'step-up-required: prove once more who you are, at /ui/session/step-up, and send this again');
+    super('denied', 'step-up-required: confirm your identity at /ui/session/step-up, then send the request again');
   }
 }
 

@@ -24,7 +24,7 @@ export interface StorageDeps {
 
 /** What is added to the decisions of a call. */
 export interface Joining {
-  /** Throws if the caller may not make this decision now, because its rights depend on whether the entry exists. */
+  /** Throws if the caller may not make this decision. Its permissions depend on whether the entry exists. */
   judge?(tx: Storage): Promise<void>;
   /** Adds to the write set of a decision what must be committed with it. */
   add?(set: WriteSet): void;
@@ -47,7 +47,7 @@ export class CallStorage implements Storage {
     private readonly set: WriteSet,
     private readonly mountId: string,
     private readonly prefix: string,
-    /** What the first write requires, absent or present, because of the caller's rights. */
+    /** Whether the first write requires an absent or a present entry, because of the caller's permissions. */
     private guard?: 'absent' | 'present',
     private readonly joining?: Joining,
   ) {}

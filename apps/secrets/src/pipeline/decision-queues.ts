@@ -16,7 +16,7 @@ import { isEmpty, joinSet, newWriteSet, Pending, PreconditionFailed } from '../k
 /** What a decision reads from and writes into. */
 export interface View {
   readonly entries: EntryReader;
-  /** What earlier decisions and this one have changed but not committed. */
+  /** The uncommitted changes of earlier decisions and this one. */
   readonly pending: Pending;
   readonly set: WriteSet;
 }
@@ -24,7 +24,7 @@ export interface View {
 export interface DecisionQueuesOptions {
   readonly entries: EntryStore;
   readonly committer: Committer;
-  /** True while other nodes may have written entries of which this node remembers an older value. */
+  /** True while other nodes may have written newer values of entries that this node has cached. */
   readonly amongOthers: () => boolean;
   /** Longest wait for a decision. */
   readonly patienceMs: number;
@@ -78,8 +78,8 @@ export class DecisionQueues {
   constructor(private readonly options: DecisionQueuesOptions) {}
 
   /**
-   * Decides when it is its turn, and resolves once that is committed. `decide` may run more than once. Throws what
-   * `decide` throws, and `unavailable` if the turn did not come in time; then nothing was written.
+   * Decides when its turn comes, and resolves after the commit. `decide` may run more than once. Throws what `decide`
+   * throws, and `unavailable` if the turn does not come in time; nothing has then been written.
    */
   decide<T>(about: EntryKey, decide: (view: View) => Promise<T>, inDatabase = false): Promise<T> {
     const queued = this.queues.get(cacheKey(about));
@@ -135,7 +135,7 @@ export class DecisionQueues {
     queued: readonly QueuedDecision[],
     error: unknown,
   ): Promise<void> {
-    // After a lost connection we cannot know whether the write was committed: do not write twice.
+    // After a lost connection it is unknown whether the write was committed, so do not write again.
     if (queued.length === 1 || isLost(error)) for (const one of queued) one.reject(error);
     else for (const one of queued) await this.decideTogether(name, queue, [one]);
   }
@@ -210,7 +210,7 @@ function removesAny({ deletes, prefixes }: WriteSet, { puts }: WriteSet): boolea
   );
 }
 
-/** Reads each entry once, so that the whole batch sees the same. */
+/** Reads each entry once, so that the whole batch sees the same values. */
 function recordingReader(base: EntryReader, entriesRead: Map<string, Entry | undefined>): EntryReader {
   return {
     async read(key) {
@@ -258,7 +258,7 @@ function settle(queued: readonly QueuedDecision[], decided: readonly Decided[]):
   });
 }
 
-/** The decisions that can still wait; those that have waited too long are refused. */
+/** Returns the decisions that can still wait, and refuses those that have waited too long. */
 function inTime(queued: readonly QueuedDecision[]): readonly QueuedDecision[] {
   const nowMs = performance.now();
   return queued.filter((one) => {

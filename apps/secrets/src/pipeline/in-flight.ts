@@ -2,7 +2,7 @@ import type { InFlightRequest } from '../kernel/routing/in-flight';
 import type { Kernel } from './kernel';
 import type { Request, RequestContext } from './request';
 
-/** A request under way, as its last step left it. */
+/** A request in progress, as its last step left it. */
 export class InFlight {
   constructor(
     private readonly request: Request,

@@ -47,7 +47,7 @@ export interface Kernel {
   /** Changes also go to the hash-chained audit table, in their own transaction. */
   readonly chained: boolean;
   readonly inputs: InputParsers;
-  /** Requests that take longer are refused; work that they began continues. */
+  /** Requests that take longer are refused. Work that they have started continues. */
   readonly timeoutSeconds: number;
   /** Requests do not wait for a database that does not answer. */
   readonly silence: Pick<Silence, 'lasts' | 'whenItLasts' | 'waitingFor'>;

@@ -7,8 +7,8 @@ import type { Kernel } from './kernel';
 import type { Bearer, Located } from './request';
 
 /**
- * A listing as the caller's policies allow it: only keys on which the caller has rights, at most one page. While a long
- * list is checked, other requests run in between.
+ * A listing as the caller's policies allow it: only keys to which the caller has access, and at most one page. While a
+ * long list is checked, other requests run in between.
  */
 export function shapeListing(kernel: Kernel, context: Located, reply: Reply): Reply | Promise<Reply> {
   const { grant, bearer, match } = context;

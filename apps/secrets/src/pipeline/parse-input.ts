@@ -137,7 +137,7 @@ const decodedTypes: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** Refuses a value that does not have the field's own JSON type, in the words of a decoder that converts nothing. */
+/** Refuses a value that does not have the field's JSON type, with the message of a strict decoder. */
 function requireType(name: string, key: string, value: unknown, field: z.ZodType): void {
   const { json } = fieldMeta(field);
   const decodedType = decodedTypes.get(String(json.type))!;

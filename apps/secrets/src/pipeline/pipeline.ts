@@ -79,7 +79,8 @@ export async function handle(kernel: Kernel, request: Request): Promise<Outcome>
 
 /** The steps, each based on the results of the earlier ones. */
 async function carryOut(kernel: Kernel, request: Request, advance: Advance, isOver: () => boolean): Promise<Outcome> {
-  // Usually there is nothing to wait for, and even an empty await costs a turn of the event loop.
+  // Do not await unconditionally: usually there is nothing to wait for, and even an empty await costs a turn of the
+  // event loop.
   const reading = kernel.namespaces.refresh();
   if (reading) await reading;
   const mounting = kernel.mounts.refresh();
@@ -162,7 +163,7 @@ function requireReading({ standby, whileSealed }: Kernel, { verb, path, wrapTtl 
   if (trouble !== undefined && !path.locateSystem(whileSealed, verb)) throw new Refusal('unavailable', trouble);
 }
 
-/** The target of a request; undefined if there is none and another node may have created it a moment ago. */
+/** The target of a request; undefined if it does not exist but another node may just have created it. */
 function knownMatch(kernel: Kernel, { path, verb, namespace }: Request): RouteMatch | undefined {
   try {
     const match = path.locate(kernel.namespaces, kernel.mounts, verb, namespace);
@@ -195,7 +196,8 @@ async function existence(
 }
 
 /**
- * Runs the handler. A handler that merges fields into the stored record uses the record as it is when its turn comes.
+ * Runs the handler. A handler that merges fields into the stored record waits for its turn and uses the record at that
+ * time.
  */
 async function run(
   kernel: Kernel,
@@ -239,7 +241,7 @@ function storageOf(kernel: Kernel, { match, bearer, grant }: Located, set: Write
 }
 
 /**
- * What is added to each decision of a call: a check of the caller's rights at that moment, and the request's line for
+ * Additions to each decision of a call: a check of the caller's permissions at that time, and the request's line for
  * the chain.
  */
 function joiningOf(kernel: Kernel, request: Request, context: Located, chain: ChainedLine | undefined): Joining {
@@ -263,7 +265,7 @@ async function recordFirst(kernel: Kernel, chain: ChainedLine): Promise<void> {
   chain.done();
 }
 
-/** Requests that take longer are refused; work that they began continues. */
+/** Requests that take longer are refused. Work that they have started continues. */
 function within<T>(
   { silence, timeoutSeconds }: Kernel,
   about: InFlight | undefined,
@@ -326,7 +328,7 @@ function withWrapTtl(context: Located, text: string): Located {
   return { ...context, wrapTtlSeconds: seconds };
 }
 
-// Once the caller is known, refusals have the form of a list, except on paths that ask for no token.
+// After the caller is known, refusals have the form of a list, except on paths that require no token.
 function inCallersWords(error: unknown, { bearer }: RequestContext): unknown {
   if (!(error instanceof Refusal) || error.kind !== 'denied' || !bearer || error instanceof StepUpRequired)
     return error;
@@ -338,7 +340,9 @@ function inCallersWords(error: unknown, { bearer }: RequestContext): unknown {
 /** A token that has no uses left is revoked when its request has ended. */
 function endOneUseToken(kernel: Kernel, bearer: Bearer | undefined): void {
   if (bearer?.record.usesLeft !== -1) return;
-  kernel.leases.endToken(bearer.record).catch((error) => kernel.log.warn({ err: error }, 'a spent token did not end'));
+  kernel.leases
+    .endToken(bearer.record)
+    .catch((error) => kernel.log.warn({ err: error }, 'a used-up token could not be revoked'));
 }
 
 function routeOf({ mount, declared }: RouteMatch): string | undefined {

@@ -19,7 +19,7 @@ const noFields: Readonly<Record<string, unknown>> = {};
 const none: readonly string[] = [];
 const anyValue = { allowsWildcardsInTemplates: true, allowsSlashesInTemplates: true };
 
-/** A request as its handler sees it, with what is needed to turn the reply into an answer. */
+/** A request as its handler sees it, with everything needed to turn the reply into a response. */
 export class RequestCall implements Call {
   readonly verb: Verb;
   readonly path: CanonicalPath;
@@ -69,7 +69,7 @@ export class RequestCall implements Call {
   readonly alongside: Call['alongside'] = (work) => {
     const { inBackground, barrier, log } = this.kernel;
     inBackground(this.match.mount!, work).catch((error) => {
-      if (!barrier.sealed) log.warn({ err: error, mount: this.mount.path }, 'work alongside a request failed');
+      if (!barrier.sealed) log.warn({ err: error, mount: this.mount.path }, 'background work of a request failed');
     });
   };
   private readonly proven: readonly DemandedMethod[] | undefined;
@@ -140,7 +140,8 @@ export class RequestCall implements Call {
   }
 
   async guess<T>(subject: string, judge: () => Promise<T | undefined>): Promise<T | undefined> {
-    if (this.match.operation?.judges !== 'password') throw new Error('an operation that judges passwords must say so');
+    if (this.match.operation?.judges !== 'password')
+      throw new Error('an operation that checks passwords must declare it');
     const { attempts } = this.kernel;
     const rule = passwordRule(this.match.mount!.config.userLockout);
     if (!rule) return judge();
@@ -175,14 +176,14 @@ export class RequestCall implements Call {
     return { kind: 'password', subject: `${mountId}/${subject}`, who: { mountId, name: subject } };
   }
 
-  /**
-   * Whether the request has fields that the operation does not know: then even an answer without a body gets a warning.
-   */
+  /** Whether the request has unknown fields. If so, even a response without a body gets a warning. */
   get ignoresFields(): boolean {
     return this.kernel.inputs.unknown(this.match.operation!, this.fields, this.params).length > 0;
   }
 
-  /** The warnings of the answer, and further ones; those about unread fields only if there is a body. */
+  /**
+   * The warnings of the response, and additional ones. Warnings about unread fields are added only if there is a body.
+   */
   warnings(withBody: boolean, further: readonly string[] = none): Envelope['warnings'] {
     const unread = withBody ? this.kernel.inputs.warnings(this.match.operation!, this.fields, this.params) : none;
     if (!this.messages && further.length === 0 && unread.length === 0) return null;

@@ -19,7 +19,7 @@ export interface BodyBounds {
   readonly wholeBody?: WholeBody;
 }
 
-/** What came with a request: the fields of its body, or of its query. */
+/** The fields of a request: those of its body, or of its query. */
 export interface RequestFields {
   readonly fields: Readonly<Record<string, unknown>>;
   /** Some numbers in `fields` are kept as their digits. */
@@ -40,7 +40,7 @@ export interface Request {
   /** The id that the caller gave it. */
   readonly sentId?: string;
   readonly verb: Verb;
-  /** Sent as HEAD: a read without a body in the answer. */
+  /** Sent as HEAD: a read whose response has no body. */
   readonly headOnly: boolean;
   /** May begin with a namespace's path. */
   readonly path: SentPath;
@@ -54,7 +54,7 @@ export interface Request {
         readonly steppedUp: boolean;
       }
     | undefined;
-  /** As sent; undefined if the answer is not to be wrapped. */
+  /** As sent; undefined if the response is not wrapped. */
   readonly wrapTtl: string | undefined;
   /** Second factors sent along with a login, one per entry: `method[:passcode]`. */
   readonly mfa: readonly string[];
@@ -72,11 +72,11 @@ export interface Request {
    * place.
    */
   readonly certificates: () => readonly Buffer[];
-  /** `?help=1`: a description of the path instead of its answer. */
+  /** `?help=1`: returns a description of the path instead of executing the request. */
   readonly help: boolean;
   /** Name of the route, for log and metrics: a pattern, never a path. Set once the target is known. */
   route?: string;
-  /** Rate-limit headers of the answer; set if they are switched on and a limit applies. */
+  /** Rate-limit headers of the response; set if they are enabled and a limit applies. */
   rateHeaders?: Readonly<Record<string, string>>;
 }
 
@@ -97,7 +97,7 @@ const freeForm: BodyBounds = { bytes: 32 * 1024 * 1024, values: 50_000 };
 
 const text = 'http: request body too large';
 
-/** How much of a request's body is read, once its target and its sender are known. Decision 0060. */
+/** How much of a request's body is read, after its target and sender are known. Decision 0060. */
 export function boundsOf(match: RouteMatch, authenticated: boolean): BodyBounds {
   const { operation } = match;
   const bounds = !authenticated
@@ -166,7 +166,7 @@ export interface RequestContext {
   readonly entry: AuditedRequest | undefined;
 }
 
-/** The context once the target is known. */
+/** The context after the target is known. */
 export interface Located extends RequestContext {
   readonly match: RouteMatch;
 }

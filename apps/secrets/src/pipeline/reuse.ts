@@ -6,7 +6,7 @@ import type { Caller, ReusableSecret } from '../sdk/call';
 import type { Kernel } from './kernel';
 import type { Bearer } from './request';
 
-/** The part of a call that says who makes it, and on which mount. */
+/** The part of a call that identifies the caller and the mount. */
 interface Calling {
   readonly match: RouteMatch;
   readonly bearer: Bearer | undefined;
@@ -36,7 +36,7 @@ export function remember(
   addPut(set, { ...at, value: Buffer.from(JSON.stringify(remembered)), expiresAtMs });
 }
 
-/** What `remember` kept for this caller, if it can still be used. */
+/** The secret that `remember` stored for this caller, if it can still be used. */
 export async function findReusable(kernel: Kernel, calling: Calling, key: string): Promise<ReusableSecret | undefined> {
   const at = entryOf(kernel, calling, key);
   const entry = at && (await kernel.entries.read(at));

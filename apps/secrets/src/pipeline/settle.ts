@@ -43,7 +43,7 @@ export async function settle(
     await kernel.committer.commit(set);
   } catch (error) {
     if (reply.kind === 'secret') await kernel.leases.abandonSecret(call.match.mount!, reply);
-    // A call itself requires something of an entry only if its rights depend on it.
+    // A call requires a condition on an entry only if its permissions depend on it.
     if (!(error instanceof PreconditionFailed)) throw error;
     throw listed('denied', 'permission denied');
   }
@@ -187,7 +187,7 @@ function enveloped(call: RequestCall, body: Envelope, forced?: number): Outcome 
   return { status, envelope: body, injected: responseFormat === 'injected' };
 }
 
-/** The accessor of the wrapped token, with which the wrapping can be audited later. */
+/** The accessor of the wrapped token, so that the wrapping can be audited later. */
 function accessorIn(reply: Reply, { auth }: Envelope): string | undefined {
   return auth?.accessor ?? (reply.kind === 'data' ? reply.accessor : undefined);
 }

@@ -24,7 +24,7 @@ const refuse = (): never => {
   throw new Refusal('sealed', 'Service is sealed');
 };
 
-/** The same in every such call: the caller is not known, and nothing can be read. */
+/** The same in every such call, because the caller is unknown and nothing can be read. */
 const sealedCall = {
   written: undefined,
   stored: undefined,
@@ -49,7 +49,7 @@ const sealedCall = {
 
 /**
  * The few system paths that answer while the service is sealed or not yet initialised, and the health path at all
- * times. There is no token to check, no storage to read and nothing to audit with; everything else is refused.
+ * times. Tokens, storage and audit devices are not available, so everything else is refused.
  */
 export async function handleWhileSealed(kernel: Kernel, request: Request): Promise<Outcome> {
   const matched = request.path.locateSystem(kernel.whileSealed, request.verb);
@@ -77,7 +77,7 @@ export async function handleWhileSealed(kernel: Kernel, request: Request): Promi
   });
   const reply = await operation.run(call);
   if (reply.kind === 'empty') return { status: 204 };
-  if (reply.kind !== 'raw') throw new Error('paths that answer while sealed answer bare');
+  if (reply.kind !== 'raw') throw new Error('paths that answer while sealed have no envelope');
   const { status, body, contentType, headers } = reply;
   return { status, bare: body, contentType, headers };
 }

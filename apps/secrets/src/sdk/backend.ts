@@ -27,17 +27,15 @@ export interface Backend {
   /** `per-token` gives every token a separate storage, cleared when the token ends. */
   readonly storage: 'shared' | 'per-token';
   readonly secrets: Readonly<Record<string, SecretKind>>;
-  /**
-   * Auth methods: the login as it would be now, for the renewal of its token. Throws a refusal to forbid the renewal.
-   */
+  /** For auth methods: computes the login again, to renew its token. Throws a refusal to forbid the renewal. */
   readonly renewLogin?: (login: StoredLogin, call: BackgroundCall) => Promise<Partial<Login>>;
   /** Undoes outside effects whose call never finished, by intent kind. */
   readonly undo: Readonly<
     Record<string, (undo: Readonly<Record<string, unknown>>, call: BackgroundCall) => Promise<void>>
   >;
   /**
-   * Its endpoints call other systems, which may refuse or be unavailable. Its entry `config` and those under `config/`
-   * say how to reach them: a write there ends the rests of leases that could not be revoked.
+   * Its endpoints call other systems, which may refuse or be unavailable. The entry `config` and those under `config/`
+   * define how to reach them, so a write there ends the pauses of leases that could not be revoked.
    */
   readonly outside?: boolean;
   /**
@@ -48,7 +46,7 @@ export interface Backend {
   readonly tick?: (call: BackgroundCall) => Promise<number | undefined | void>;
   /** A warning for callers of a path that only has an endpoint in other versions of the type. */
   readonly elsewhere?: string;
-  /** What its index by expiry holds, if it keeps one: see `endEntry`. */
+  /** The content of its index by expiry, if it has one: see `endEntry`. */
   readonly expiring?: 'certificates' | 'secrets';
   /** Mount options this type understands, with their defaults (kv: version). */
   readonly optionDefaults?: Readonly<Record<string, string>>;

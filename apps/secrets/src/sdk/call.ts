@@ -11,7 +11,7 @@ export const isListing = (verb: Verb): verb is 'list' | 'scan' => verb === 'list
 /** True for verbs that change nothing. */
 export const isReading = (verb: Verb): boolean => verb === 'read' || isListing(verb);
 
-/** What a handler may know about the caller's token, without the token itself. */
+/** The properties of the caller's token that a handler may see, without the token itself. */
 export interface CallerToken {
   readonly hash: string;
   readonly accessor: string;
@@ -25,7 +25,7 @@ export interface CallerToken {
   /** Uuid of the mount that issued it; for a token from a login, the auth method. */
   readonly mountId?: string;
   readonly entityId: string;
-  /** 0 is unlimited; -1 means that this request was the last use. */
+  /** 0 is unlimited; -1 means that this request is the last use. */
   readonly usesLeft: number;
   /** Epoch milliseconds; null never expires. */
   readonly expiresAtMs: number | null;
@@ -35,7 +35,7 @@ export interface CallerToken {
   /** When its owner logged in. */
   readonly authenticatedAtMs: number;
   readonly lastRenewalMs?: number;
-  /** As given at creation, in seconds; 0 for none. */
+  /** The value from the creation, in seconds; 0 for none. */
   readonly ttlSeconds: number;
   readonly explicitMaxTtlSeconds: number;
   readonly periodSeconds: number;
@@ -83,14 +83,14 @@ export interface NamespaceView {
   readonly path: string;
 }
 
-/** A request to the same mount whose effect is part of this call, without being sent. */
+/** A request to the same mount that is executed as part of this call. */
 export interface Included {
   readonly operation: 'create' | 'update' | 'read' | 'delete' | 'list';
   /** Below the mount. */
   readonly path: string;
   /** Its parameters, for rules about them. */
   readonly fields?: Readonly<Record<string, unknown>>;
-  /** It destroys data permanently: people at the console must recently have confirmed their identity. */
+  /** It destroys data permanently, so users of the console must have confirmed their identity recently. */
   readonly destroys?: boolean;
 }
 
@@ -119,7 +119,7 @@ export interface Call<P = Readonly<Record<string, string>>, I = Readonly<Record<
   readonly requestId: string;
   /** The token as sent; only for the system's own backends. */
   readonly sentToken?: string;
-  /** A client's name and password (`Authorization: Basic`); only for the system's own backends. */
+  /** A client's name and password (`Authorization: Basic`). Only for system backends. */
   readonly sentBasic?: { readonly name: string; readonly password: string };
   /** Second factors sent along with a login. */
   readonly mfa: readonly string[];
@@ -145,18 +145,18 @@ export interface Call<P = Readonly<Record<string, string>>, I = Readonly<Record<
    */
   alongside(work: (call: BackgroundCall) => Promise<void>): void;
   /**
-   * Throws `denied` unless the caller's policies allow a request that this one includes, so that doing several things
-   * at once needs the same rights as doing them one by one.
+   * Throws `denied` unless the caller's policies allow a request that this one includes, so that a combined operation
+   * requires the same permissions as the single ones.
    */
   requireRight(included: Included): void;
   /** Adds a warning to the answer, if it has a body. */
   warn(message: string): void;
   /**
-   * A secret that this caller got earlier under this key and can keep using: its lease is live, and no other token can
-   * end it sooner. Callers are distinguished by entity, or else by token, and never get each other's secrets.
+   * A secret that this caller received earlier under this key and can still use: its lease is valid, and no other token
+   * can end it earlier. Callers are distinguished by entity, otherwise by token, and never get each other's secrets.
    */
   findReusable(key: string): Promise<ReusableSecret | undefined>;
-  /** Live leases of this mount issued at paths that begin like this, the earliest end first. */
+  /** Active leases of this mount whose issue paths begin with this prefix, earliest expiry first. */
   liveLeases(below: string, most: number): Promise<readonly LiveLease[]>;
   /**
    * Checks one guess at a password of this mount, counted before `judge` checks it; `judge` returns undefined for a
@@ -188,7 +188,7 @@ export interface ReusableSecret {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** What a backend gets outside a request: to revoke, renew, undo or sweep. */
+/** The context of a backend outside a request: to revoke, renew, undo or sweep. */
 export interface BackgroundCall {
   readonly storage: Storage;
   readonly mount: MountView;

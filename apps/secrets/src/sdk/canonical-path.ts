@@ -15,7 +15,7 @@ export interface Spelling {
 /** How case is ignored in names: `case` for all letters, `ascii-case` for A to Z only. */
 export type Fold = 'case' | 'ascii-case';
 
-/** The segments of a path that are read in lower case: from `from` up to, but not including, `to`. */
+/** The segments of a path that are converted to lower case: from `from` up to, but not including, `to`. */
 export interface Folding {
   readonly fold: Fold;
   readonly from: number;

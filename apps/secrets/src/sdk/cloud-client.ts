@@ -83,10 +83,10 @@ function limited(body: Readable): Readable {
   return through;
 }
 
-/** Why there was no answer; undefined if there was one, or if the call was never sent. */
+/** The reason why there was no response; undefined if there was one, or if the call was never sent. */
 function unanswered(error: unknown): string | undefined {
   const { name, code } = error as NodeJS.ErrnoException;
-  // Refusals come from steps before the call: they are not treated as failures of this provider service.
+  // Refusals come from steps before the call, so they are not treated as failures of this provider service.
   if (codeOf(error) !== '' || name === 'CredentialsProviderError' || error instanceof Refusal) return undefined;
   return name === 'AbortError' || name === 'TimeoutError' ? 'no answer in time' : (code ?? name);
 }

@@ -27,7 +27,7 @@ const fromBefore = new Set([502, 503, 504]);
 /** How long an account is not called if it throttles us even after the retries of the provider's library. */
 const throttledRestMs = 10_000;
 
-/** The provider's own code of a failed call, such as `NoSuchEntity`; empty if it never answered. */
+/** The provider's error code for a failed call, such as `NoSuchEntity`; empty if it did not answer. */
 export function codeOf(error: unknown): string {
   const failed = error as ProviderError;
   if (!failed.$metadata?.httpStatusCode) return '';
@@ -40,8 +40,8 @@ export function isGone(error: unknown): boolean {
 }
 
 /**
- * A failed call as shown to the caller: `<doing>: <Code>: <message>` with the provider's status. A refused request is
- * `invalid` (400); being denied, throttled or not answered is `upstream` (502).
+ * The error for the caller after a failed call: `<doing>: <Code>: <message>` with the provider's status. A refused
+ * request becomes `invalid` (400). A denied, throttled or unanswered request becomes `upstream` (502).
  */
 export function cloudRefusal(doing: string, error: unknown): unknown {
   if (error instanceof Refusal) return error;
@@ -64,7 +64,7 @@ export function cloudRefusal(doing: string, error: unknown): unknown {
   return new Refusal(upstream ? 'upstream' : 'invalid', text, [], { cause: error });
 }
 
-/** True if the only attempt of a call was refused: then nothing was created. */
+/** True if the only attempt of a call was refused, so that nothing was created. */
 export function wasRefused(error: unknown): boolean {
   const { httpStatusCode: status = 0, attempts = 0 } = ((error as Error).cause as ProviderError)?.$metadata ?? {};
   return attempts === 1 && status >= 400 && status < 500;

@@ -1,7 +1,7 @@
 import { ExactNumber } from '@keystead/envelope';
 import { parseDuration } from './duration';
 
-/** A failed conversion: the text after `error converting input …:`; `whole` replaces the complete error text. */
+/** A failed conversion: the message after `error converting input …:`. `whole` replaces the complete message. */
 export class Failure {
   constructor(
     readonly message: string,

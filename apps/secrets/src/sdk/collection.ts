@@ -27,7 +27,9 @@ export interface Single<T> {
 
 /** How a mount reaches an outside system; `find` returns it without its generation. */
 export interface MountConfiguration<T> extends Single<T> {
-  /** The current configuration, if any, and its generation; if it was deleted, that of the deletion. */
+  /**
+   * The current configuration, if any, and its generation. For a deleted configuration: the generation of the deletion.
+   */
   inForce(storage: Storage): Promise<{ readonly value: T | undefined; readonly generation: string }>;
   /** `generation` is the one already used with the outside system for this write; see `newGeneration`. */
   put(storage: Storage, value: T, generation?: string): void;

@@ -2,14 +2,14 @@ import { Cron } from 'croner';
 
 /** A schedule; times are UTC. */
 export interface Schedule {
-  /** The first time after `ms`; undefined if it never comes. */
+  /** The first time after `ms`; undefined if there is none. */
   next(ms: number): number | undefined;
 }
 
 const SHORTHAND = /^@(yearly|annually|monthly|weekly|daily|midnight|hourly)$/i;
 /** Lists of values and ranges with steps. The library accepts more, and ignores some invalid parts. */
 const FIELD = /^(?:(?:\*|(?:\d+|[a-z]{3})(?:-(?:\d+|[a-z]{3}))?)(?:\/\d+)?(?:,(?!$)|$))+$/i;
-/** Lowest and highest value of each field, and how many there are; Sunday is 0, and 7 as well. */
+/** Lowest and highest value of each field, and the number of values. Sunday is 0 or 7. */
 const LIMITS = [
   [0, 59, 60],
   [0, 23, 24],
@@ -22,7 +22,7 @@ const WEEKDAYS = ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT'];
 /**
  * Reads a cron line of five fields (minute, hour, day of month, month, day of week) or a shorthand such as `@daily`.
  * Lists, ranges, steps and names are supported; if both kinds of day are limited, either matches, as always with cron.
- * Undefined if the text is not such a line.
+ * Undefined if the text is not a valid cron expression.
  */
 export function parseCron(text: string): Schedule | undefined {
   const line = text.trim();

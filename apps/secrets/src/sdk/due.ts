@@ -1,11 +1,11 @@
 import type { Collection } from './collection';
 import type { Storage } from './storage';
 
-/** Names ordered by their due time in seconds: the first entry shows whether anything is due. */
+/** Names ordered by due time in seconds, so that the first entry shows whether anything is due. */
 export interface DueIndex {
   /** Moves a name; undefined removes its time. */
   move(storage: Storage, name: string, before: number | undefined, after: number | undefined): void;
-  /** Some names that are due, at most 100; if there are none, when the next one is. */
+  /** At most 100 names that are due. If there are none: the next due time. */
   list(storage: Storage, nowMs: number): Promise<{ names: string[]; nextAtMs?: number }>;
 }
 
@@ -30,7 +30,8 @@ export function dueIndex(prefix: string): DueIndex {
 /** Records with a due time. */
 export interface DueRecords<T> {
   /**
-   * Changes one in its turn; `change` returns undefined to leave it, null to remove it. Returns the resulting record.
+   * Changes a record when its turn comes. `change` returns undefined to keep it, or null to remove it. Returns the
+   * resulting record.
    */
   change(
     storage: Storage,
@@ -38,8 +39,8 @@ export interface DueRecords<T> {
     change: (before: T | undefined, tx: Storage) => Awaited<T | null | undefined> | Promise<T | null | undefined>,
   ): Promise<T | undefined>;
   /**
-   * Runs `work` for all that are due, several at a time, and throws the first failure at the end. Returns when the next
-   * one is due, in epoch milliseconds.
+   * Runs `work` for all due names, several at a time, and throws the first failure at the end. Returns the next due
+   * time in epoch milliseconds.
    */
   forEach(storage: Storage, nowMs: number, work: (name: string) => Promise<unknown>): Promise<number | undefined>;
 }
@@ -47,7 +48,8 @@ export interface DueRecords<T> {
 const atOnce = 8;
 
 /**
- * Keeps the index of some records below `prefix`, which ends in `/`; `turnOf` returns the lock key for changes to one.
+ * Maintains the index of records below `prefix`, which ends in `/`. `turnOf` returns the lock key for changes to a
+ * record.
  */
 export function dueRecords<T>(
   records: Collection<T>,

@@ -7,7 +7,9 @@ import { PageInput, pageOf } from './paging';
 export const EndingInput = PageInput.extend({
   expires_within: duration()
     .optional()
-    .describe('Only what expires within this time, earliest first: at most `limit`, by default 100. Not with `after`.'),
+    .describe(
+      'List only what expires within this time, earliest first. Returns at most `limit` entries (default 100). Cannot be combined with `after`.',
+    ),
 });
 
 /** What expires in a range of time, earliest first. */
@@ -19,7 +21,7 @@ export interface Ending {
 
 const most = { usual: 100, ever: 1000 };
 
-/** The range that a caller asks for; undefined for an ordinary page. */
+/** The range in a request; undefined for an ordinary page. */
 export function endingOf(input: z.output<typeof EndingInput>, nowMs: number): Ending | undefined {
   if (input.expires_within === undefined) return undefined;
   const { after, limit = most.usual } = pageOf(input);

@@ -56,7 +56,7 @@ const table: readonly [name: string, field: () => z.ZodType, cases: readonly [js
       ['7', '7'],
       ...['a\\n', 'a\\r\\nb', '\\u0000', '\\u007f', '\\u200b', '\\ud83d\\ude00'].map((text): [string, string] => [
         `"${text}"`,
-        'refused: contains a line end or another character that is not allowed in headers',
+        'refused: contains a line break or another character that is not allowed in headers',
       ]),
     ],
   ]),

@@ -24,9 +24,9 @@ import { withoutOuterSlashes } from './path-text';
  */
 export interface FieldMeta {
   readonly json: Readonly<Record<string, unknown>>;
-  /** For a stored secret: the fields that decide where it is sent; none if it never leaves. */
+  /** For a stored secret: the fields that determine where it is sent; empty if it is never sent. */
   readonly sentTo?: readonly string[];
-  /** Parses a value: the result is all that the operation sees, and what rules about parameters check. */
+  /** Parses a value. The operation and the parameter rules of policies see only the result. */
   readonly read: Convert<unknown>;
   /** For a list or map: the value for null, which is empty. */
   readonly empty?: unknown;
@@ -80,7 +80,7 @@ export const notKept = <T extends z.ZodType>(type: T): T => announced(type, { wr
 
 type Convert<T> = (value: unknown) => T | Failure;
 
-/** A field read by a rule that only it needs; `hidden` keeps its values out of error messages. */
+/** A field with its own parsing rule. `hidden` keeps its values out of error messages. */
 export function field<T>(
   json: Record<string, unknown>,
   convert: Convert<T>,
@@ -107,7 +107,7 @@ export function field<T>(
     .meta({ json, read: convert, ...facts });
 }
 
-/** A string; numbers and booleans are taken as their text. */
+/** A string. Numbers and booleans are converted to text. */
 export const string = () => field({ type: 'string' }, (value) => toText(value));
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
@@ -139,13 +139,13 @@ const uncarried = /[^\t\x20-\x7e\x80-\xff]/;
 const toHeader = (value: unknown) => {
   const text = toText(value);
   if (text instanceof Failure || !uncarried.test(text)) return text;
-  return new Failure('contains a line end or another character that is not allowed in headers');
+  return new Failure('contains a line break or another character that is not allowed in headers');
 };
 
 /** A string that is sent to another system in a header. */
 export const header = () => field({ type: 'string' }, toHeader);
 
-/** The same, kept out of every error text. */
+/** The same, but the value never appears in error messages. */
 export const secretHeader = () => hiddenText(toHeader);
 
 /**
@@ -181,7 +181,9 @@ export const decimal = (text: string) =>
 /** True or false, also from text (`"true"`, `"0"`) and from 1 and 0. */
 export const bool = () => field({ type: 'boolean' }, toBool);
 
-/** A lifetime in whole seconds: from a number, numeric text, or text with units (`1h30m`, `1d`). Negatives are refused. */
+/**
+ * A lifetime in whole seconds: from a number, numeric text, or text with units (`1h30m`, `1d`). Negatives are refused.
+ */
 export const duration = () =>
   field({ type: 'string', format: 'duration', description: 'Seconds, or text with a unit such as 30s or 1h.' }, (v) => {
     const seconds = toSeconds(v);
@@ -190,7 +192,7 @@ export const duration = () =>
       : seconds;
   });
 
-/** A lifetime that may be negative; the operation decides what that means. */
+/** A lifetime that may be negative. The operation defines the meaning of negative values. */
 export const signedDuration = () => field({ type: 'string', format: 'duration' }, toSeconds);
 
 /**
@@ -212,7 +214,7 @@ export const namedDuration = (words: {
 /** A list from an array, or from text split at commas; elements trimmed, empty ones dropped. */
 export const commaList = () => several(listOfText, toCommaList);
 
-/** The same for ids, each in its canonical spelling. */
+/** The same for ids, in their canonical spelling. */
 export const idList = () =>
   several(listOfText, (value) => {
     const list = toCommaList(value);
@@ -279,7 +281,7 @@ export const object = () =>
 
 /** An object of fields that are read like those of a body; other keys are left out or, if strict, refused. */
 export const nested = <S extends z.ZodObject>(name: string, inner: S, nothing: readonly unknown[] = [null]) => {
-  // Made once: making a schema takes fifty times as long as parsing with it.
+  // Created once, because creating a schema takes fifty times as long as parsing with it.
   const schema = inner.partial();
   return field<Partial<z.output<S>>>(
     { type: 'object' },

@@ -1,6 +1,6 @@
 import { createHash, randomInt, randomUUID } from 'node:crypto';
 
-/** A template that cannot be parsed; `message` gives the reason in the words of Go templates. */
+/** A template that cannot be parsed. `message` gives the reason in the wording of Go templates. */
 export class TemplateError extends Error {
   override readonly name = 'TemplateError';
 }
@@ -89,7 +89,7 @@ function tokenize(text: string): TemplatePiece[] {
   }
 }
 
-/** Where the action that begins at `from` ends: its `}}`, not one inside a string. */
+/** The end of the action that begins at `from`: its `}}`, not one inside a string. */
 function closing(text: string, from: number): number {
   let quote = '';
   for (let at = from; at < text.length; at++) {
@@ -316,7 +316,7 @@ const functions: Readonly<Record<string, TemplateFunction>> = Object.assign(Obje
   lowercase: fn(1, ([text]) => String(text).toLowerCase()),
   replace: fn(3, ([find, replacement, text]) => {
     const pieces = String(text).split(String(find));
-    // Checked before joining: each of thousands of pieces could be followed by thousands of characters.
+    // Checked before joining, because each of thousands of pieces could be followed by thousands of characters.
     if ((pieces.length - 1) * String(replacement).length > maxLength) {
       throw new TemplateError(`replace becomes longer than ${maxLength} characters`);
     }

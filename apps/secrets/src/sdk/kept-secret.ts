@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { isObject } from './coerce';
 import { refuse } from './refuse';
 
-/** A secret that was sent to some places once and will be sent there again; stored with a login. */
+/** A secret that is stored with a login and sent to the same destinations again. */
 export interface KeptSecret {
   readonly secret: string;
   /** Digest of the places. */

@@ -19,7 +19,7 @@ export function readObject(text: string): Readonly<Record<string, unknown>> | un
 }
 
 /**
- * Parses a Kubernetes label selector (`matchLabels`, `matchExpressions`) in JSON or YAML; the result tells whether
+ * Parses a Kubernetes label selector (`matchLabels`, `matchExpressions`) in JSON or YAML. The result checks whether
  * labels match. `wrong` throws with the reason for invalid text.
  */
 export function labelSelector(text: string, wrong: (why: string) => never): (labels: Labels) => boolean {

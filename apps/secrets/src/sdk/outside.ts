@@ -1,6 +1,6 @@
 export { Circuit, NotNow, Unreachable } from '@keystead/outside';
 
-/** What clients of outside systems get: the clock, and the fault points where tests stop a process. */
+/** The dependencies of clients of outside systems: the clock, and the fault points at which tests stop a process. */
 export interface OutsideParts {
   readonly clock: { now(): number };
   readonly fault: (name: string) => void | Promise<void>;
@@ -12,8 +12,8 @@ export const plainParts: OutsideParts = { clock: Date, fault: () => {} };
 const perTurn = 4;
 
 /**
- * Resumes simultaneous callers a few at a time. If hundreds arrive at once, or a slow system answers them at once,
- * other work runs in between.
+ * Resumes simultaneous callers a few at a time. If hundreds arrive or are answered at the same time, other work runs in
+ * between.
  */
 export class Throttle {
   private readonly waiting: (() => void)[] = [];

@@ -3,12 +3,12 @@ import { int, string } from './fields';
 import { missing, type Reply } from './reply';
 
 /**
- * The page parameters of every listing; large ones declare them and read only the page, for others `path` cuts the
- * answer.
+ * The page parameters of every listing. Large listings declare them and read only the page. For others, `path` cuts the
+ * response.
  */
 export const PageInput = z.object({
-  after: string().optional().describe('List only what comes after this key.'),
-  limit: int().optional().describe('Maximum number of keys to list; all by default.'),
+  after: string().optional().describe('List only keys after this one.'),
+  limit: int().optional().describe('Maximum number of keys to list. Default: all.'),
 });
 
 /** The requested page of a listing; an empty `after` and a limit that is not positive mean all. */

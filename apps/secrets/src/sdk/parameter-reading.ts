@@ -32,7 +32,7 @@ interface Reader {
   readonly sameAs?: (parameters: Parameters) => readonly Parameters[];
 }
 
-/** How an operation parses its parameters; undefined if it declares none. */
+/** Parses the parameters of an operation; undefined if it declares none. */
 export function readingOf(operation: Reader): ParameterReading | undefined {
   return operation.input && new FieldsReading(operation);
 }

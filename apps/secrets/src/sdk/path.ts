@@ -6,7 +6,7 @@ import { cutPage, PageInput } from './paging';
 import { type ParameterReading, readingOf } from './parameter-reading';
 import type { Reply } from './reply';
 
-/** Which token a path needs: a required one, an optional one, none, or a wrapping token. */
+/** Which token a path requires: a token, an optional token, none, or a wrapping token. */
 export type PathAuth = 'token' | 'optional' | 'none' | 'wrapping';
 
 /** The form of an answer: enveloped, enveloped and copied to the top level, or bare. */
@@ -47,7 +47,7 @@ export interface Operation<P = Readonly<Record<string, string>>, I extends z.Zod
   readonly output?: z.ZodType;
   /**
    * With `stored`: `merge` applies the given fields to the stored ones, `replace` to the defaults. A merging handler
-   * may run more than once: simultaneous ones each apply to the result of the one before.
+   * may run more than once: simultaneous handlers each apply to the result of the previous one.
    */
   readonly update?: 'merge' | 'replace';
   /**
@@ -59,9 +59,9 @@ export interface Operation<P = Readonly<Record<string, string>>, I extends z.Zod
   readonly defaults?: Partial<z.output<I>>;
   /** Fields that return to their default with every write that omits them. */
   readonly resets?: readonly (keyof z.output<I> & string)[];
-  /** Other fields with the same effect: rules about parameters check these, too. */
+  /** Other fields with the same effect. Parameter rules of policies also check these. */
   readonly sameAs?: (fields: Readonly<Record<string, unknown>>) => readonly Readonly<Record<string, unknown>>[];
-  /** All body fields are data: none is unknown, and numbers keep their digits. */
+  /** All body fields are data, so none is unknown, and numbers keep their digits. */
   readonly freeform?: boolean;
   /** The whole body is the value of a field, not JSON of fields. */
   readonly wholeBody?: WholeBody;
@@ -81,12 +81,12 @@ export interface Operation<P = Readonly<Record<string, string>>, I extends z.Zod
   readonly judges?: Judged;
   readonly sudo?: boolean;
   /**
-   * Destroys data permanently, or creates or accepts a credential that outlives the session. People at the console must
-   * recently have confirmed their identity; other callers need not.
+   * Destroys data permanently, or creates or accepts a credential that outlives the session. Users of the console must
+   * have confirmed their identity recently; other callers need not.
    */
   readonly stepUp?: boolean;
   readonly responseFormat?: ResponseFormat;
-  /** Also answers HEAD, which is a read whose body is not sent; `call.headOnly` says so. */
+  /** Also answers HEAD, a read without a response body; `call.headOnly` is then true. */
   readonly answersHead?: true;
   /** The success status, unless it is 200 with a body or 204 without. */
   readonly status?: 200 | 202 | 204;
@@ -94,13 +94,13 @@ export interface Operation<P = Readonly<Record<string, string>>, I extends z.Zod
   readonly media?: readonly string[];
   /** Some refusals have this media type, too: a page for a redirected browser, a problem document. */
   readonly refusalMedia?: string;
-  /** If there is nothing to read: 204. */
+  /** Answers 204 if there is nothing to read. */
   readonly mayBeEmpty?: true;
   /** More statuses for the document, with descriptions. */
   readonly responses?: Readonly<Record<number, string>>;
   /** Fields of request and response that the audit log may contain in the clear; `all` for everything. */
   readonly auditClear?: readonly string[] | 'all';
-  /** The keys of its answer are input: audit lines hash them like values. */
+  /** The keys of its response come from input, so audit lines hash them like values. */
   readonly auditHidesKeys?: boolean;
   /** Seals the service: the row of the audit table is written before it runs. */
   readonly dropsKeys?: boolean;
@@ -139,7 +139,9 @@ export interface PathSpec<P extends string, S> {
   readonly paramDocs?: { readonly [K in ParamNames<P>]?: string };
   /** Decides between create and update. `stored` implies it. */
   readonly exists?: (call: Call<Params<P>>) => Promise<boolean> | boolean;
-  /** The current record: decides create or update, and is what `update: 'merge'` merges into. */
+  /**
+   * The current record. It determines whether a write is a create or an update, and `update: 'merge'` merges into it.
+   */
   readonly stored?: (call: Call<Params<P>>) => Promise<S | undefined> | S | undefined;
 }
 

@@ -10,7 +10,7 @@ export function keepKey(storage: Storage, entry: string, key: KeyObject): void {
   storage.put(entry, JSON.stringify({ key: key.export({ format: 'der', type: 'pkcs8' }).toString('base64') }));
 }
 
-/** A stored private key, parsed once on each node as long as its entry is cached. */
+/** A stored private key. Each node parses it once while its entry is cached. */
 export async function findKept(storage: Storage, entry: string): Promise<KeyObject | undefined> {
   const stored = await storage.read(entry, parse);
   if (!stored) return undefined;

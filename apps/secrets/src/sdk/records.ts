@@ -28,7 +28,7 @@ interface RecordSpec<P extends string, T, W extends z.ZodObject> extends Omit<Pa
   readonly read: {
     readonly summary: string;
     readonly output?: z.ZodType;
-    /** Null: a missing record is answered with 200 and no data, as clients of the endpoint expect. */
+    /** Null: for a missing record, the response is 200 without data, as clients of the endpoint expect. */
     readonly absent?: null;
     /** Numbers inside objects are shown with the digits they were sent with. */
     readonly exact?: boolean;

@@ -36,7 +36,7 @@ export interface SecretReply {
   readonly kind: 'secret';
   readonly type: string;
   readonly data: Readonly<Record<string, unknown>>;
-  /** What revocation needs; sealed with the lease, never shown. */
+  /** The data that revocation needs; sealed with the lease, never shown. */
   readonly internal: Readonly<Record<string, unknown>>;
   /** 0 or absent means the mount's default. */
   readonly ttlSeconds?: number;
@@ -66,7 +66,7 @@ export interface Login {
   readonly boundCidrs?: readonly string[];
   /** Only the address that logged in may use the token, instead of `boundCidrs`. */
   readonly bindsAddress?: boolean;
-  /** A passkey proved it, by itself two factors: MFA methods may accept it instead of a code. */
+  /** A passkey was used, which is two factors, so MFA methods may accept it instead of a code. */
   readonly withPasskey?: boolean;
   /** A digest of the method's requirements: a login that waits for second factors ends if they change. */
   readonly demands?: string;
@@ -82,7 +82,7 @@ export interface LoginReply {
   readonly origin?: LoginOrigin;
 }
 
-/** A login made elsewhere: by which mount, at which path of the namespace, from which address, and for which entity. */
+/** A login that took place elsewhere: its mount, its path in the namespace, its address and its entity. */
 export interface LoginOrigin {
   readonly mountUuid: string;
   readonly path: string;
@@ -129,7 +129,7 @@ export interface RawReply {
   readonly headers?: Readonly<Record<string, string>>;
   /** Instead of `body`, for long ones. */
   readonly long?: LongBody;
-  /** Starts a streamed answer; returns a function to call when its reader has left. */
+  /** Starts a streamed response. Returns a function to call when the reader disconnects. */
   readonly stream?: (sink: StreamSink) => () => void;
 }
 
@@ -168,7 +168,7 @@ export interface RewrappedReply {
 export const data = (value: Readonly<Record<string, unknown>> | null, lease?: DataReply['lease']): DataReply =>
   lease ? { kind: 'data', data: value, lease } : { kind: 'data', data: value };
 
-/** 404 with `data`: something of that name existed, and this is still known about it. */
+/** 404 with `data`: the object existed, and this metadata of it remains. */
 export const notFoundWith = (text: string): DataReply => ({ kind: 'data', data: null, text, status: 404 });
 
 /** 200 with `data` as JSON text, inserted into the envelope unchanged. */

@@ -9,19 +9,19 @@ import { timeText } from './time-text';
 /** The fields of a configuration that say when its root credential is replaced. */
 export const rotationFields = recordFields({
   rotation_period: [
-    duration().describe('Interval after which the root credential is replaced; not together with rotation_schedule.'),
+    duration().describe('Time between rotations of the root credential. Cannot be combined with rotation_schedule.'),
     0,
   ],
   rotation_schedule: [
-    string().describe('When the root credential is replaced: a cron line of five fields, in UTC.'),
+    string().describe('Cron schedule of rotations of the root credential, with five fields, in UTC.'),
     '',
   ],
   rotation_window: [
-    duration().describe('How long after each time of rotation_schedule it may be tried; at least 1h.'),
+    duration().describe('How long a rotation may start after each time of rotation_schedule; at least 1h.'),
     0,
   ],
   disable_automated_rotation: [
-    bool().describe('Pauses the rotation of the root credential and keeps its settings.'),
+    bool().describe('Pause automatic rotation of the root credential. Its settings are kept.'),
     false,
   ],
 });
@@ -45,7 +45,7 @@ export type Plan = z.output<typeof Plan>;
 const shortestPeriodSeconds = 10;
 const shortestWindowSeconds = 3600;
 
-/** Refuses settings that contradict each other, or never become due. */
+/** Refuses settings that contradict each other or never make a rotation due. */
 export function checkTerms(terms: Terms, hasKey: boolean): void {
   const { rotation_period: period, rotation_schedule: schedule } = terms;
   checkWindow(terms);

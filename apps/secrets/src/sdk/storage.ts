@@ -6,8 +6,8 @@ export interface Page {
 
 /**
  * A backend's view of the database: only its own mount's entries. Values are JSON, sealed before they leave the
- * process. Writes join the call's write set and are committed once, after the handler returned and before the answer;
- * reads see the call's own pending writes.
+ * process. Writes are added to the call's write set and committed once, after the handler returns and before the
+ * response. Reads see the call's own pending writes.
  */
 export interface Storage {
   get(key: string): Promise<string | undefined>;
@@ -21,7 +21,7 @@ export interface Storage {
   list(prefix: string, page?: Page): Promise<string[]>;
   /** All paths below `prefix`, at any depth, bytewise sorted; not for calls that have written. */
   scan(prefix: string, page?: Page): Promise<string[]>;
-  /** Who knows what `parse` makes of the value, as `read` calls it, can give it; it is frozen. */
+  /** A caller that already has the parsed value (as `read` would parse it) can pass it. It is frozen. */
   put<T>(key: string, value: string, parse?: (text: string) => T, parsed?: T): void;
   delete(key: string): void;
   /** Deletes every key that begins with `prefix`. */
@@ -36,7 +36,7 @@ export interface Storage {
    */
   transaction<T>(about: string, run: (tx: Storage) => Promise<T>, asStored?: boolean): Promise<T>;
   /**
-   * Records, at once and durably, how to undo an outside effect that is about to happen. The intent is settled in the
+   * Immediately and durably records how to undo an outside effect that is about to happen. The intent is settled in the
    * commit that ends this call successfully; after a crash or a failure the sweeper undoes it, and once more a few
    * minutes after it was recorded, because the outside system may have been slow.
    */
@@ -48,9 +48,9 @@ export interface Storage {
 /** An outside effect that is not yet settled. */
 export interface Intent {
   readonly id: string;
-  /** Joins the call's write set: the effect is now owned by what that commit stores. */
+  /** Added to the call's write set: what the commit stores now owns the effect. */
   settle(): void;
-  /** Drops the intent at once, because the outside system reported that nothing was created. */
+  /** Drops the intent immediately, because the outside system reported that nothing was created. */
   drop(): Promise<void>;
 }
 

@@ -1,3 +1,3 @@
-/** A time in epoch milliseconds as answers show it; null if there is none, or no such time. */
+/** Formats a time in epoch milliseconds for responses; null if there is none or it is invalid. */
 export const timeText = (ms: number | undefined): string | null =>
   ms === undefined || Number.isNaN(new Date(ms).getTime()) ? null : new Date(ms).toISOString();

@@ -19,16 +19,19 @@ const invalidType = (value: string) => `invalid 'token_type' value ${JSON.string
  * parameters).
  */
 export const tokenFields = recordFields({
-  token_ttl: [duration().describe('Initial lifetime of tokens; applied again at renewals.'), 0],
-  token_max_ttl: [duration().describe('Maximum lifetime including renewals; applied again at renewals.'), 0],
+  token_ttl: [duration().describe('Initial lifetime of tokens; also the default at renewals.'), 0],
+  token_max_ttl: [duration().describe('Maximum lifetime of tokens with renewals; checked again at each renewal.'), 0],
   token_explicit_max_ttl: [duration().describe('Absolute maximum lifetime, stored in the token.'), 0],
-  token_period: [duration().describe('Make tokens periodic: every renewal gives this lifetime.'), 0],
+  token_period: [duration().describe('Make tokens periodic: every renewal sets their lifetime to this value.'), 0],
   token_policies: [anyCase(commaList()).describe('Policies of the tokens.'), []],
-  token_bound_cidrs: [commaList().describe('Addresses that may log in and use the token.'), []],
-  token_no_default_policy: [bool().describe('Leave out the default policy.'), false],
+  token_bound_cidrs: [commaList().describe('CIDR blocks from which users can log in and tokens can be used.'), []],
+  token_no_default_policy: [bool().describe('Do not add the default policy.'), false],
   token_num_uses: [int().describe('Number of uses of a token; 0 is unlimited.'), 0],
-  token_type: [oneOf(tokenTypes, invalidType).describe('service, batch, or default (as the mount says).'), 'default'],
-  token_strictly_bind_ip: [bool().describe('Only the address that logged in may use the token.'), false],
+  token_type: [
+    oneOf(tokenTypes, invalidType).describe('service, batch, or default (the type that the mount sets).'),
+    'default',
+  ],
+  token_strictly_bind_ip: [bool().describe('Tokens can be used only from the IP address of the login.'), false],
 });
 
 /** The older names; if their token_* field is missing they set it, and they are shown on read. */
@@ -78,7 +81,7 @@ const aliasOf = {
 
 /**
  * Resolves aliases against their token_* fields, which take precedence, and checks the whole. Call it in a write with
- * the merged input and the fields as sent; returns the input to store. Throws `invalid` with the messages that clients
+ * the merged input and the fields as sent. Returns the input to store. Throws `invalid` with the messages that clients
  * expect.
  */
 export function settleTokenParams<T extends TokenParams & TokenAliases>(

@@ -3,7 +3,8 @@ import type { Mounts } from '../kernel/mounts/mounts';
 import type { Namespaces } from '../kernel/namespaces/namespaces';
 
 /**
- * The auth mounts that enforcements may name: those of their namespace and, because they also apply there, those below.
+ * The auth mounts that enforcements can name: those of their namespace and, because enforcements also apply there,
+ * those of child namespaces.
  */
 export function authMounts(mounts: Mounts, namespaces: Namespaces): AuthMounts {
   const isAuth = ({ path }: { path: string }) => path.startsWith('auth/');

@@ -10,7 +10,7 @@ const RESERVED_BYTES = 4096;
 
 /**
  * Initialises a new installation and writes its root token and keys to a new file that only its owner can read. Returns
- * whether it did; an initialised installation is unchanged. If the file cannot be written, throws and initialises
+ * whether it did so; an initialised installation is not changed. If the file cannot be written, throws and initialises
  * nothing.
  */
 export async function firstRun(

@@ -51,7 +51,7 @@ export function addGauges(registry: Registry, { storage, mounts, leases, audit, 
   });
   new Gauge({
     name: 'secrets_revocations_queued',
-    help: 'Revocations this node has claimed and not done yet.',
+    help: 'Revocations that this node has claimed and not finished.',
     registers: [registry],
     collect() {
       this.set(leases.queued);
@@ -59,7 +59,7 @@ export function addGauges(registry: Registry, { storage, mounts, leases, audit, 
   });
   new Gauge({
     name: 'secrets_commits_waiting',
-    help: 'Writes and batches of writes that wait for the database.',
+    help: 'Writes and batches of writes that are waiting for the database.',
     registers: [registry],
     collect() {
       this.set(storage.committer.pending);
@@ -67,7 +67,7 @@ export function addGauges(registry: Registry, { storage, mounts, leases, audit, 
   });
   new Gauge({
     name: 'secrets_other_nodes',
-    help: 'Other living nodes on the same database, as this one knows.',
+    help: 'Other live nodes on the same database that this node knows.',
     registers: [registry],
     collect() {
       this.set(storage.changes.others);
@@ -75,7 +75,7 @@ export function addGauges(registry: Registry, { storage, mounts, leases, audit, 
   });
   new Gauge({
     name: 'secrets_hears_changes',
-    help: '1 while this node reliably receives change notices; otherwise it answers nothing from its cache.',
+    help: '1 while this node reliably receives change notices. Otherwise it does not answer from its cache.',
     registers: [registry],
     collect() {
       this.set(storage.changes.fresh ? 1 : 0);
@@ -83,7 +83,7 @@ export function addGauges(registry: Registry, { storage, mounts, leases, audit, 
   });
   new Gauge({
     name: 'standby_lag_seconds',
-    help: 'How far the standby that this node reads from is behind; 0 if it reads from none.',
+    help: 'Lag of the standby that this node reads from; 0 if it does not read from a standby.',
     registers: [registry],
     collect() {
       this.set((storage.standbyLag?.ms ?? 0) / 1000);
@@ -102,7 +102,7 @@ export function addGauges(registry: Registry, { storage, mounts, leases, audit, 
   });
   new Gauge({
     name: 'secrets_audit_waiting_lines',
-    help: 'Lines that wait for the receiver of an audit device.',
+    help: 'Lines waiting for the receiver of an audit device.',
     labelNames: ['device'],
     registers: [registry],
     collect() {

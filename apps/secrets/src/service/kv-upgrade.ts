@@ -21,16 +21,16 @@ interface KvUpgradeState {
 }
 
 const kind = 'kv-upgrade';
-/** What one commit can hold without blocking others. */
+/** The number of secrets that one commit can convert without blocking others. */
 const most = { secrets: 10_000, bytes: 64 * 1024 * 1024 };
-/** Until every node knows that the mount is closed, and writes under way are finished. */
+/** The time until every node knows that the mount is closed, and active writes have finished. */
 const quietMs = { single: 500, amongOthers: 3_000 };
-/** Longer than any request may take: after that, nothing old is under way. */
+/** Longer than any request may take. After this time, no old request is active. */
 const lateMs = 120_000;
 const readAtOnce = 500;
 
 /**
- * Upgrades a kv mount to versions: closes it, waits for requests under way, and then converts everything in one commit
+ * Upgrades a kv mount to versions: closes it, waits for open requests, and then converts everything in one commit
  * together with the mount. A job, so that another node continues where one stopped. Decision 0086.
  */
 export function kvUpgrade({ mounts, jobs, storage, inBackground }: KvUpgradeDeps): (mount: LiveMount) => Promise<void> {
@@ -87,10 +87,10 @@ export function kvUpgrade({ mounts, jobs, storage, inBackground }: KvUpgradeDeps
     const { count, bytes } = await entries.weigh(mount.uuid);
     if (count > most.secrets || bytes > most.bytes) {
       const text = `it holds more than ${most.secrets} secrets or ${most.bytes} bytes: mount another one and copy`;
-      throw new Refusal('invalid', `${mount.path} cannot get versions in one step: ${text}`);
+      throw new Refusal('invalid', `${mount.path} cannot be upgraded to versions in one step: ${text}`);
     }
     await jobs.startHere(kind, mount.uuid, { uuid: mount.uuid, step: 'close' });
     if ((await find(mount.uuid))?.options?.version === '2') return;
-    throw new Refusal('unavailable', `${mount.path} is getting versions, and will answer shortly`);
+    throw new Refusal('unavailable', `${mount.path} is being upgraded to versions and will be available shortly`);
   };
 }

@@ -34,7 +34,7 @@ import { authMounts } from './auth-mounts';
 import { backgroundCalls } from './background-calls';
 import type { ServiceParts } from './parts';
 
-/** The share of a request's time limit: callers who wait longer for a turn get an answer while they still listen. */
+/** The share of a request's time limit: callers that wait longer for a turn get a response before they disconnect. */
 const PATIENCE_MS = 900;
 
 /** The kernel's modules; each gets what it needs from those before it. */

@@ -16,7 +16,7 @@ export class Monitors implements LogMonitors {
 
   constructor(
     private readonly log: { readonly level: string },
-    /** Passes on each line of the log from now on; returns a function that ends this. */
+    /** Passes on each new line of the log. Returns a function that stops this. */
     private readonly lines: (follower: (line: string) => void) => () => void,
   ) {}
 

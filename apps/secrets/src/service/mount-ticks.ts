@@ -3,13 +3,13 @@ import type { LiveMount } from '../kernel/mounts/mount';
 import type { Modules } from './modules';
 
 const EVERY_MS = 5000;
-/** At least between the starts of two calls for a mount where one says when the next is due; nodes differ by up to `SPREAD_MS`. */
+/** The minimum time between two calls for a mount that returns its next due time. Nodes differ by up to `SPREAD_MS`. */
 const LEAST_MS = 1500;
 const SPREAD_MS = 500;
 
 /**
- * Calls the scheduled work of all mounts periodically, and that of a mount when it says that something is due; a mount whose
- * last call still runs is skipped.
+ * Calls the scheduled work of all mounts periodically, and additionally at the due times that a mount returns. A mount
+ * whose last call is still running is skipped.
  */
 export function runTicks({ storage, mounts, inBackground }: Modules, log: Logger): void {
   const busy = new Set<string>();
@@ -32,7 +32,7 @@ export function runTicks({ storage, mounts, inBackground }: Modules, log: Logger
       const inMs = Math.max(0, againMs - performance.now(), nextAtMs - storage.clock.now()) + Math.random() * SPREAD_MS;
       if (inMs < EVERY_MS) storage.background.plan(`mount-tick ${mount.uuid}`, inMs, () => again(mount.uuid));
     } catch (error) {
-      if (!storage.barrier.sealed) log.warn({ err: error, mount: mount.path }, 'work by the clock failed');
+      if (!storage.barrier.sealed) log.warn({ err: error, mount: mount.path }, 'scheduled work failed');
     } finally {
       busy.delete(mount.uuid);
     }

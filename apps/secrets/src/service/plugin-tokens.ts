@@ -8,7 +8,7 @@ import type { IdentityTokens } from '../sdk/identity-tokens';
 import type { IssuerAddress } from '../system/identity/plugin-issuer';
 import { pluginKeys } from '../system/identity/plugin-keys';
 
-/** The issuer of a namespace's identity tokens: below the public address of the service. */
+/** The issuer of a namespace's identity tokens: a URL under the public address of the service. */
 export function issuerBelow(publicUrl: string | undefined): IssuerAddress {
   return (namespacePath) => publicUrl && `${publicUrl}/v1/${namespacePath}identity/oidc/plugins`;
 }
@@ -24,7 +24,10 @@ export function pluginTokens(
 ): IdentityTokens {
   const check = () => {
     if (issuer('')) return;
-    throw new Refusal('invalid', 'identity tokens need SECRETS_PUBLIC_URL: outside systems must find their keys there');
+    throw new Refusal(
+      'invalid',
+      'identity tokens need SECRETS_PUBLIC_URL, so that outside systems can fetch their keys',
+    );
   };
   return {
     check,
@@ -33,7 +36,7 @@ export function pluginTokens(
       const mount = parts.mounts.find(mountUuid);
       const namespace = mount && parts.namespaces.find(mount.namespaceId);
       const identity = mount && parts.mounts.at(mount.namespaceId, 'identity/');
-      if (!mount || !namespace || !identity) throw new Refusal('invalid', 'the mount is gone');
+      if (!mount || !namespace || !identity) throw new Refusal('invalid', 'the mount no longer exists');
       const { current, nowMs } = await parts.inBackground(identity, async ({ storage, nowMs }) => ({
         current: (await pluginKeys(storage, nowMs)).current,
         nowMs,

@@ -7,7 +7,7 @@ const OPERATIONS = ['read', 'commit', 'list'] as const;
 export function storageTimes(registry: Registry): ObserveStorage {
   const histogram = new Histogram({
     name: 'secrets_storage_seconds',
-    help: 'Time the database took: for entries read past the cache, for listings, and for commits, which writes share.',
+    help: 'Time the database took to read entries that were not cached, to list, and to commit. Writes share commits.',
     labelNames: ['operation'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
     registers: [registry],

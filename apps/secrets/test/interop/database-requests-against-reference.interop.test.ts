@@ -72,7 +72,7 @@ const notAllowed = /is not an allowed role$|^failed to find entry for connection
 const mistakes = [
   notAllowed,
   /is a required field|^database name is required|^cannot update static account username|^Role and Static Role names must be unique|^rotation_period/,
-  /^(connection_url (is not an address|cannot be empty)|cannot parse connection url|\w+: must be sent again with another)/,
+  /^(connection_url (is not a valid URL|cannot be empty)|cannot parse connection url|\w+: must be sent again with another)/,
   /^(error converting input|invalid max_connection_lifetime: |decoding failed|.*is not a valid password authentication type$|failed to retrieve \w+: )/s,
   /^(invalid database version: |plugin not found|empty plugin name)/,
   /^(no password policy found|invalid credential_type|unsupported credential_type|plugin_version must be empty)/,

@@ -143,7 +143,7 @@ withCluster('login by a Kubernetes API server', () => {
 
   it('lets a token vouch for itself, where its account may ask', async () => {
     await configure({ token_reviewer_jwt: '' }).expect(204);
-    await login(await token('shop', 'web')).expect(502, /may not ask for token reviews/);
+    await login(await token('shop', 'web')).expect(502, /not allowed to create token reviews/);
     await role('reviewer', { bound_service_account_names: 'reviewer', bound_service_account_namespaces: 'vault' });
     await login(await token('vault', 'reviewer'), 'reviewer').expect(200);
     await configure().expect(204);

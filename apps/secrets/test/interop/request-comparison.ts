@@ -209,7 +209,7 @@ export interface EngineComparison extends Omit<Comparison, 'runOf' | 'first' | '
 }
 
 /**
- * Compares an engine with that of the program in KEYSTEAD_REFERENCE_SERVER; skipped where there is none. To see each
+ * Compares an engine with the one of the program in KEYSTEAD_REFERENCE_SERVER; skipped where there is none. To see each
  * request of some runs: KEYSTEAD_REFERENCE_SEED, KEYSTEAD_REFERENCE_FIRST (the number of the run) and
  * KEYSTEAD_REFERENCE_REQUESTS.
  */

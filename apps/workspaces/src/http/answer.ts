@@ -18,7 +18,7 @@ const RELEASE = 'v202404-2';
 const NUMBERED_RELEASE = '2.0.1';
 const JSON_API = 'application/vnd.api+json; charset=utf-8';
 
-/** Headers that depend on the settings of the service; computed once. */
+/** Headers that depend on the settings of the service. They are computed once. */
 export function fixedHeaders(edition: string, aliases: boolean): readonly string[] {
   const headers = ['X-API-Version', API_VERSION, 'X-App-Name', edition === 'hosted' ? 'Keystead Cloud' : 'Keystead'];
   if (aliases) {
@@ -33,7 +33,7 @@ export function fixedHeaders(edition: string, aliases: boolean): readonly string
   return headers;
 }
 
-/** The headers every answer carries: fixed ones, request id, rate limit. */
+/** The headers of every response: fixed ones, request id, rate limit. */
 export function commonHeaders(fixed: readonly string[], requestId: string, rate: RateVerdict): string[] {
   return [
     ...fixed,
@@ -108,7 +108,7 @@ function sendText(res: ServerResponse, status: number, type: string, text: strin
   res.end(text);
 }
 
-/** Redirects a caller to a node that writes; 307 keeps the method and the body. */
+/** Redirects a caller to a node that can write. 307 keeps the method and the body. */
 export function sendToPrimary(res: ServerResponse, address: string, headers: string[]): void {
   res.writeHead(307, [...headers, 'Location', address, 'Content-Length', '0']).end();
 }
@@ -145,7 +145,7 @@ export function sendRefusal(
   sendText(res, status, type, spoken?.text ?? JSON.stringify({ errors }), headers);
 }
 
-/** The answer to a request over the rate limit; its status is a number, as clients expect. */
+/** The response to a request over the rate limit. Its status is a number, as clients expect. */
 export function sendLimited(res: ServerResponse, headers: string[], dialect?: Dialect): void {
   const detail = "You have exceeded the API's rate limit.";
   if (dialect !== undefined) {

@@ -31,13 +31,13 @@ export interface AppParts {
   readonly trustedProxies: TrustedProxies;
   readonly log: Logger;
   readonly outage: Outage;
-  /** If the database does not answer, requests fail at once, including waiting requests. */
+  /** If the database does not answer, requests fail immediately, including waiting requests. */
   readonly silence: Pick<Silence, 'lasts' | 'whenItLasts'>;
   /** This node only reads, from a standby; `primaryUrl` is where others write. */
   readonly standby: { readonly lag: Pick<ReplayLag, 'trouble'>; readonly primaryUrl: string | undefined } | undefined;
   /** Undefined: no page shows the interface. */
   readonly apiPage: ApiPage | undefined;
-  /** Undefined: there is no console, and no console session is accepted. */
+  /** If undefined, there is no console, and console sessions are not accepted. */
   readonly console: ConsoleHost | undefined;
 }
 
@@ -50,7 +50,7 @@ const AGENTS_OF_A_POOL = 20;
 const UNLIMITED: RateVerdict = { allowed: true, limit: 0, remaining: 0, resetSeconds: 0 };
 
 /**
- * The HTTP application: finds the endpoint and the caller, reads the body, answers. Only here do errors become answers.
+ * The HTTP application: finds the endpoint and the caller, reads the body, answers. Errors become responses only here.
  */
 export function buildApp(parts: AppParts): express.Express {
   const { env } = parts.kernel;
@@ -121,7 +121,7 @@ export function buildApp(parts: AppParts): express.Express {
         early,
         link,
         again: async () => (await authenticate(parts, match.endpoint, req, true))?.principal,
-        // If an endpoint takes no body, the body is not read, and Node discards it with the answer.
+        // If an endpoint accepts no body, the body is not read, and Node discards it with the response.
         body:
           match.endpoint.body === undefined
             ? undefined
@@ -157,7 +157,7 @@ export function buildApp(parts: AppParts): express.Express {
     }
   };
 
-  // Work of a request that timed out continues; only its answer is dropped.
+  // The work of a request that timed out continues. Only its response is dropped.
   const giveUp = (req: IncomingMessage, res: ServerResponse): void => {
     if (!res.headersSent) sendRefusal(res, silent(), commonHeaders(fixed, requestId(req), UNLIMITED));
   };
@@ -226,7 +226,7 @@ const BACKGROUND = 'x-keystead-background';
 
 /**
  * The caller: from the token in the header, or for our own pages from the session cookie. `again`: the check is
- * repeated for an answer that is still being sent, which is not a use of the session.
+ * repeated for a response that is still being sent, and does not extend the session.
  */
 async function authenticate(
   { kernel: { env }, console, trustedProxies }: AppParts,

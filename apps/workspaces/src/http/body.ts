@@ -19,9 +19,9 @@ function requireMediaType(header: string | undefined, accepted: readonly [string
 /** Node has this function; the types that we compile with do not have it yet. */
 const isWellFormed = (text: string): boolean => (text as unknown as { isWellFormed(): boolean }).isWellFormed();
 
-/** Why the database cannot hold a string: null characters and lone surrogates. */
+/** The reason why the database cannot store a string: null characters or lone surrogates. */
 function flawOf(text: string): string | undefined {
-  if (text.includes('\0')) return 'holds a null character';
+  if (text.includes('\0')) return 'contains a null character';
   return isWellFormed(text) ? undefined : 'contains an unpaired surrogate';
 }
 
@@ -37,7 +37,7 @@ function requireText(text: string, at: readonly (string | number)[]): void {
 }
 
 /**
- * Refuses strings that the database cannot hold (null characters, lone surrogates) and lists that are too long for any
+ * Refuses strings that the database cannot store (null characters, lone surrogates) and lists that are too long for any
  * field. `at` is the path of the value; it is unchanged afterwards.
  */
 function requireSound(value: unknown, at: (string | number)[]): void {
@@ -49,7 +49,7 @@ function requireSound(value: unknown, at: (string | number)[]): void {
   if (Array.isArray(value)) {
     if (value.length > maxListMembers) {
       const where = at.map((step) => `/${typeof step === 'number' ? '*' : step}`).join('');
-      throw new Refusal('too-large', `${where.slice(0, 1000)} holds more than ${maxListMembers} members`);
+      throw new Refusal('too-large', `${where.slice(0, 1000)} contains more than ${maxListMembers} members`);
     }
     for (let index = 0; index < value.length; index++) {
       at.push(index);
@@ -67,9 +67,9 @@ function requireSound(value: unknown, at: (string | number)[]): void {
 }
 
 /**
- * Reads and parses the JSON body of an endpoint; undefined if it is empty. Unknown senders may send less; a large body
- * is left on the wire until `turn` resolves. Throws `malformed`, `media-type`, `too-large`, `BodyTooLarge`, `BodyLate`,
- * or what `turn` throws.
+ * Reads and parses the JSON body of an endpoint; undefined if it is empty. Unknown senders may send less. A large body
+ * is not read until `turn` resolves. Throws `malformed`, `media-type`, `too-large`, `BodyTooLarge`, `BodyLate`, or what
+ * `turn` throws.
  */
 export async function readJson(
   req: IncomingMessage,
@@ -116,7 +116,8 @@ async function lookOver(bytes: Buffer, values: number): Promise<void> {
     await scanJson(bytes, { values, levels: DEEPEST });
   } catch (error) {
     if (!(error instanceof JsonTooMuch)) throw error;
-    if (error.bound === 'values') throw new Refusal('too-large', `the request body holds more than ${values} values`);
+    if (error.bound === 'values')
+      throw new Refusal('too-large', `the request body contains more than ${values} values`);
     throw new Refusal('malformed', `the document is nested deeper than ${DEEPEST} levels`);
   }
 }

@@ -63,7 +63,7 @@ import { variableSetResource } from './workspaces/variable-sets/routes';
 import { variableResource } from './workspaces/variables/routes';
 import { workspaceResource } from './workspaces/workspaces/routes';
 
-/** All resources that the API description covers, in dependency order: each comes after those it uses. */
+/** All resources in the API description, in dependency order: each comes after those that it uses. */
 const described: readonly Resource[] = [
   serviceResource,
   ipRangesResource,

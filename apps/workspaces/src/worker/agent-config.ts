@@ -13,7 +13,7 @@ import { proxyFor } from './agent/proxy';
 import { readOwnConfig } from './config';
 import { Forwarding, type ForwardingTo } from './forwarding/forwarding';
 
-/** Variable names with which agents of the reference are set up. */
+/** Environment variables that configure agents of the reference. */
 const alsoCalled = {
   AGENT_ADDRESS: 'TFC_ADDRESS',
   AGENT_TOKEN: 'TFC_AGENT_TOKEN',
@@ -62,7 +62,7 @@ const Variables = z.object({
       return z.NEVER;
     })
     .describe(
-      'Whether the agent calls the Git hosts of connections that name its pool: true, false, or only the addresses of these hosts, separated by commas. Also as TFC_AGENT_REQUEST_FORWARDING.',
+      'Whether the agent calls the Git hosts of connections that name its pool: true, false, or only the addresses of certain hosts, separated by commas. Also as TFC_AGENT_REQUEST_FORWARDING.',
     ),
   AGENT_TRACES_URL: tracesUrl,
   AGENT_TRACES_HEADERS: tracesHeaders('AGENT'),
@@ -79,7 +79,7 @@ const fromFile = ['AGENT_TOKEN', 'AGENT_TRACES_HEADERS'];
 /** The settings of an agent process. */
 export type AgentConfig = ReturnType<typeof readAgentConfig>;
 
-/** Whether the environment is that of an agent. */
+/** Whether the environment contains the settings of an agent. */
 export const isAgent = (environment: NodeJS.ProcessEnv): boolean =>
   ['AGENT_TOKEN', 'AGENT_TOKEN_FILE', 'TFC_AGENT_TOKEN'].some((name) => environment[name]);
 

@@ -35,17 +35,17 @@ const Variables = z.object({
     .describe('Armored OpenPGP keys. The worker runs only releases that one of them signed.'),
   WORKSPACES_WORKER_TERRAFORM_RELEASES: webAddress
     .default('https://releases.hashicorp.com/terraform')
-    .describe('Address of Terraform releases, with a folder for each version as on the vendor’s server.'),
+    .describe('URL of Terraform releases, with a folder for each version as on the vendor’s server.'),
   WORKSPACES_WORKER_TOFU_RELEASES: webAddress
     .default('https://github.com/opentofu/opentofu/releases/download')
-    .describe('Address of OpenTofu releases.'),
+    .describe('URL of OpenTofu releases.'),
   WORKSPACES_WORKER_TOFU_INDEX: webAddress
     .default('https://get.opentofu.org/tofu/api.json')
-    .describe('Address of the list of OpenTofu releases, to refresh the catalogue.'),
+    .describe('URL of the list of OpenTofu releases, to refresh the catalogue.'),
   WORKSPACES_WORKER_RELEASE_NETWORKS: addressBlocks
     .optional()
     .describe(
-      'Private addresses or CIDR blocks in which a mirror of releases may be, in addition to public addresses.',
+      'Private addresses or CIDR blocks of release mirrors that the worker may call, in addition to public addresses.',
     ),
   WORKSPACES_WORKER_TOOLS: z
     .string()
@@ -67,7 +67,7 @@ const Variables = z.object({
     .enum(['nobody', 'same-user'])
     .default('nobody')
     .describe(
-      'same-user: runs that cannot be isolated run as the worker’s user and can access everything that it can.',
+      'same-user: runs that cannot be isolated run as the worker’s user and can access everything that it can access.',
     ),
   WORKSPACES_WORKER_NETWORK: z
     .enum(['host', 'none'])
@@ -76,10 +76,10 @@ const Variables = z.object({
   WORKSPACES_WORKER_CLOSED: list
     .refine((places) => places.every((place) => closedPlace.test(place)), 'must be host:port or the path of a socket')
     .describe(
-      'Further places that are closed to runs, in addition to cloud metadata, the worker’s database and internal ports of the service: host:port or the path of a socket, separated by commas.',
+      'Additional destinations that runs cannot reach: host:port or the path of a socket, separated by commas. Cloud metadata, the worker’s database and internal ports of the service are always closed.',
     ),
   WORKSPACES_WORKER_SHOW: list.describe(
-    'Further paths that runs may read, separated by commas. All users of the machine must be able to read them.',
+    'Additional paths that runs may read, separated by commas. All users of the machine must be able to read them.',
   ),
   WORKSPACES_WORKER_TOOL_CONFIG_FILE: z
     .string()
@@ -142,7 +142,7 @@ export type OwnConfig = ReturnType<typeof readOwnConfig>;
 
 /** Reads the configuration from the environment. Throws `BadConfig` naming every unknown or bad variable. */
 export function readWorkerConfig(environment: NodeJS.ProcessEnv) {
-  // Database, keys and stores mean the same to both processes.
+  // Settings of database, keys and stores have the same meaning for both processes.
   const service = readConfig(environment);
   const own = readOwnConfig(environment);
   const { listen, metrics, publicUrl, trustedProxies } = service;

@@ -11,7 +11,7 @@ import { findOpa, type OpaProgram } from './policies/program';
 import { type Binary, findBinaries } from './tool/binaries';
 import { fetchTool } from './tool/releases';
 
-/** A worker that cannot start; the message says what to do. */
+/** A worker that cannot start. The message says what to do. */
 export class NoWorker extends Error {
   override readonly name = 'NoWorker';
 }
@@ -19,10 +19,10 @@ export class NoWorker extends Error {
 /** What a machine offers a worker. */
 export interface WorkerDeps {
   readonly binaries: readonly Binary[];
-  /** The OPA binaries, newest first; none: other workers evaluate policies. */
+  /** The OPA binaries, newest first. If empty, other workers evaluate policies. */
   readonly opa: readonly OpaProgram[];
   readonly isolation: Isolation;
-  /** What is enforced and what is not, one sentence each. */
+  /** The enforced and missing protections, one sentence each. */
   readonly said: readonly string[];
   /** Blocks runs again from the database and other closed places, in case an address has changed. Never throws. */
   closeAgain(): Promise<void>;
@@ -131,8 +131,8 @@ function kernelTexts(confinement: Confinement | string): string[] {
 
 async function namespaceText(isolation: Isolation, trial: Trial): Promise<string> {
   return (await tryUserNamespace(isolation, trial))
-    ? 'RUNS CAN MAKE USER NAMESPACES, and have every right inside: more of the kernel is open to them'
-    : 'runs can make no user namespaces';
+    ? 'RUNS CAN CREATE USER NAMESPACES, and have all capabilities inside: this exposes more of the kernel to them'
+    : 'runs cannot create user namespaces';
 }
 
 const uidsOf = ({ scratch }: OwnConfig) => ({
@@ -146,10 +146,9 @@ const noUid = 'runs have no separate user id';
 async function endpointsText(config: OwnConfig, isolation: Isolation, trial: Trial): Promise<string> {
   const problem = isolation.ownUid ? await blockCloudEndpoints(uidsOf(config)) : noUid;
   const open = problem === undefined ? await tryCloudEndpoints(isolation, trial) : [];
-  if (problem === undefined && open?.length === 0)
-    return 'the metadata and host addresses of clouds are closed to runs';
+  if (problem === undefined && open?.length === 0) return 'runs cannot reach the metadata and host addresses of clouds';
   if (problem === undefined && open === undefined) {
-    return 'the metadata and host addresses of clouds are closed to runs, by rules that could not be tried';
+    return 'runs cannot reach the metadata and host addresses of clouds, by rules that could not be tried';
   }
   return `THE METADATA ADDRESS OF A CLOUD IS OPEN TO RUNS, if there is one: ${problem ?? open?.join(', ')}`;
 }
@@ -191,8 +190,8 @@ async function placeText(place: ClosedPlace, config: OwnConfig, isolation: Isola
     .find()
     .then((found) => tryDatabase(isolation, trial, found))
     .catch(() => undefined);
-  if (reach === 'closed') return `${name} is closed to runs`;
-  if (reach === undefined && !problem) return `${name} is closed to runs, by rules that could not be tried`;
+  if (reach === 'closed') return `runs cannot reach ${name}`;
+  if (reach === undefined && !problem) return `runs cannot reach ${name}, by rules that could not be tried`;
   const reached = reach === 'open' ? 'RUNS REACH' : 'RUNS MAY REACH';
   return `${reached} ${name}: ${problem ?? 'its socket is open to them'}`;
 }

@@ -81,7 +81,7 @@ export async function startWork(options: {
 
 /**
  * Cleans up after workers of this machine that died: their processes, their folders, and their jobs, so that no one
- * waits for them. The state of an unfinished apply is uploaded first: as the run's own if the job was not given to
+ * waits for them. The state of an unfinished apply is uploaded first: as the run's state if the job was not given to
  * another worker, otherwise to quarantine.
  */
 export async function recoverStates(parts: WorkerParts): Promise<void> {
@@ -99,11 +99,9 @@ async function handIn(parts: WorkerParts, { jobFolder, note }: Leftover): Promis
   const limit = executor.limits.stateBytes;
   const left = await readInside(jobFolder.folder, stateFile(job), { limit, uid: jobFolder.owner?.uid });
   const isNew = left !== undefined && createHash('md5').update(left).digest('hex') !== stateMd5;
-  if (!isOurs && isNew) throw new Error('the state of another installation, left for its workers');
+  if (!isOurs && isNew) throw new Error('the state of another installation, which its workers will upload');
   if (!isOurs) return;
-  const found = isNew
-    ? 'the state it left was found'
-    : 'it left no newer state, so compare the infrastructure with the state';
+  const found = isNew ? 'its state was found' : 'it saved no newer state, so compare the infrastructure with the state';
   const result = {
     outcome: 'errored',
     ...(isNew ? { state: left } : {}),

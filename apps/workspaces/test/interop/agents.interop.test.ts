@@ -308,7 +308,7 @@ credentials "workspaces.test" { token = "${admin.token}" }`,
     await startAgent(quick);
     await becomes(id, 'planned');
     const refused = await startAgent({ TFC_AGENT_TOKEN: 'none' }).catch((error: Error) => error.message);
-    expect(refused).toContain('its token is not valid, or has been revoked');
+    expect(refused).toContain('its token is not valid or has been revoked');
     agents.splice(1);
   }, 300_000);
 

@@ -241,7 +241,7 @@ describe('runs that follow a repository', () => {
         const { data } = (await admin.get(`workspaces/${id}/configuration-versions`).expect(200)).body;
         return data[0]?.attributes.status === 'errored' && data[0].attributes;
       });
-    expect((await errored())['error-message']).toContain('a link that leaves it');
+    expect((await errored())['error-message']).toContain('a link to a path outside it');
     await eventually('a status', async () => ['error', 'failure'].includes(await statusOf(clone, commit)));
     expect(await runsOf(id)).toEqual([]);
 
@@ -434,7 +434,7 @@ describe('runs that follow a repository', () => {
     const create = (name: string, repo: object) =>
       admin.post('organizations/acme/workspaces', resource('workspaces', { name, 'vcs-repo': repo })).expect(422);
     const gone = await create('gone', { identifier: 'grace/nothing', 'oauth-token-id': token });
-    expect(gone.body.errors[0].detail).toContain('was not found by the token');
+    expect(gone.body.errors[0].detail).toContain('was not found with the token');
     const made = await admin
       .post(
         'organizations/acme/oauth-clients',
@@ -448,6 +448,6 @@ describe('runs that follow a repository', () => {
       .expect(201);
     const closed = made.body.data.relationships['oauth-tokens'].data[0].id;
     const answer = await create('closed', { identifier: 'a/b', 'oauth-token-id': closed });
-    expect(answer.body.errors[0].detail).toMatch(/closed to calls|ECLOSEDADDRESS/);
+    expect(answer.body.errors[0].detail).toMatch(/may not be called|ECLOSEDADDRESS/);
   });
 });

@@ -42,7 +42,7 @@ const unread = [
 ];
 
 type Values = Readonly<Record<string, string>>;
-/** The ids by which resources are imported, where it is not their own; those that the provider does not import. */
+/** The ids that resources are imported by, if not their own; those that the provider does not import. */
 const imports: Readonly<Record<string, ((values: Values) => string) | null>> = {
   tfe_admin_organization_settings: null,
   tfe_agent_token: null,

@@ -258,7 +258,7 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
     const planned = await plan({ files });
     const under = await doing({ planFile: planned.result.planFile as Uint8Array, logLimit: 100_000 });
     const result = await executeApply(executor, under);
-    expect(result).toMatchObject({ outcome: 'errored', errorMessage: 'the log is larger than it may be' });
+    expect(result).toMatchObject({ outcome: 'errored', errorMessage: 'the log exceeded its size limit' });
     expect(under.text().length).toBeLessThan(101_000);
     expect(under.text()).toContain('reached its limit');
   }, 600_000);
@@ -267,9 +267,9 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
     [
       'memory',
       'head -c 2000000000 /dev/zero | tail -c 1500000000 > /dev/null',
-      'a process of the run needed more memory than it may have (1024 MiB)',
+      'a process of the run exceeded the memory limit of 1024 MiB',
     ],
-    ['disk', 'head -c 80000000 /dev/zero > large; sleep 1000', 'the run uses more disk than it may'],
+    ['disk', 'head -c 80000000 /dev/zero > large; sleep 1000', 'the run exceeded its disk space limit'],
   ])(
     'ends a run that uses too much %s, says why, and keeps its state',
     async (_what, command, why) => {

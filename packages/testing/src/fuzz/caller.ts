@@ -21,7 +21,7 @@ export interface Finding {
   /** The operation or the kind of case, and the fault: findings with the same text are the same. */
   readonly what: string;
   /**
-   * The smallest request that reproduces it, as bytes, and the answer; or how it was found, if it cannot be reproduced.
+   * The smallest request that reproduces it, as bytes, and the response. If it cannot be reproduced: how it was found.
    */
   readonly evidence: string;
 }
@@ -101,7 +101,7 @@ export class Caller {
     try {
       await this.loop(goesOn);
     } catch (error) {
-      // Connections are refused or reset: the service is gone.
+      // Connections are refused or reset: the service has ended.
       if (!('code' in (error as object))) throw error;
       const what = `the service cannot be reached: ${(error as NodeJS.ErrnoException).code}`;
       if (this.isNew(what)) this.keep(what, this.lately.join('; '));

@@ -6,7 +6,7 @@ import { type Document, operationsOf } from './operations';
 import type { Example, FuzzNews, FuzzOrder, FuzzResult, FuzzWord } from './program';
 import type { ServiceProgram } from './service-program';
 
-/** What is fuzzed, and with which tokens. */
+/** What to fuzz, and the tokens to use. */
 export interface FuzzTarget {
   readonly service: ServiceProgram;
   readonly metricsUrl: string;

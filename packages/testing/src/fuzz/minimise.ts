@@ -1,6 +1,6 @@
 import { encode, type FuzzRequest } from './requests';
 
-/** Whether a smaller form still shows the same fault. */
+/** Whether a smaller request still shows the same fault. */
 type Shows<T> = (candidate: T) => Promise<boolean>;
 
 const attempts = 150;

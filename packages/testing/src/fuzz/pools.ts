@@ -69,7 +69,7 @@ export class Pools {
     let plain = this.plainNames.get(key);
     if (plain === undefined) {
       plain = key.replaceAll('-', '_');
-      // Names that callers make up would grow without limit.
+      // Otherwise the number of made-up names would grow without limit.
       if (this.plainNames.size < 2000) this.plainNames.set(key, plain);
     }
     if (this.pools.size < 3000 || this.pools.has(plain)) this.add(plain, value);

@@ -35,7 +35,7 @@ export interface Example {
 /** Messages to the program: another token, and the paths of existing resources. */
 export type FuzzWord = { readonly token: string } | { readonly examples: readonly Example[] };
 
-/** Messages from the program: its progress, that its token is gone, and its result. */
+/** Messages from the program: its progress, that its token has become invalid, and its result. */
 export type FuzzNews = { readonly sent: number } | { readonly tokenGone: true } | { readonly done: FuzzResult };
 
 /** What a program counted. */

@@ -5,7 +5,7 @@ import { encode, type FuzzRequest } from './requests';
 export interface RawCase {
   readonly name: string;
   readonly pieces: readonly (string | Buffer)[];
-  /** How many answers may come. */
+  /** The allowed number of responses. */
   readonly atMost: number;
   /** The statuses that must come, in this order. */
   readonly exactly?: readonly number[];

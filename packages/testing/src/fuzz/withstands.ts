@@ -27,7 +27,7 @@ export interface FuzzSubject {
   readonly main: string;
   /** Settings in addition to those of every service, without its prefix; `url` is its address. */
   env(url: string): Record<string, string>;
-  /** Prepares it, and returns how and with which tokens to call it. */
+  /** Prepares it, and returns how to call it and the tokens to use. */
   target(service: Standing): Promise<Omit<FuzzTarget, 'service' | 'metricsUrl'>>;
   /** Stops what was started with it. */
   end?(): Promise<void>;

@@ -72,7 +72,7 @@ const methods: ReadonlyMap<string, Held> = new Map(
         {
           path: 'config/identity',
           hidden: {},
-          // These are about EC2 logins, which are not built.
+          // These are about EC2 logins, which this service does not support.
           ignored: ['ec2_alias', 'ec2_metadata'],
           isUnset: ({ iam_alias }) => iam_alias === 'role_id',
         },

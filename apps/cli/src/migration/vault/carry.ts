@@ -18,8 +18,8 @@ export interface Carried {
 }
 
 /**
- * Copies settings if there are none here, and compares the result: unknown and refused ones are reported. True if they
- * were written, or would be.
+ * Copies settings if the target has none, compares the result, and reports unknown and refused ones. Returns true if
+ * they were or would be written.
  */
 export async function carry(
   place: NamespacePair,

@@ -3,7 +3,7 @@ import { carryConfig, carryLists, type Held } from './auth';
 import { carry } from './carry';
 import { attempt, findHere, labelOf, type NamespacePair, namesThere } from './job';
 import type { CarriedMount, EngineType } from './mounts';
-import { firstOf } from './rest';
+import { firstOf } from './not-copied';
 import type { Data } from './server';
 
 interface Engine extends Held {
@@ -95,7 +95,7 @@ async function carryTransitKeys(place: NamespacePair, mount: string): Promise<vo
 
 const textOf = ({ certificate }: Data) => String(certificate).trim();
 
-/** Copies issuer certificates, without their private keys; returns those of the other server. */
+/** Copies issuer certificates without their private keys. Returns those of the other server. */
 async function carryIssuers(place: NamespacePair, mount: string): Promise<ReadonlySet<string>> {
   const { job, from, to } = place;
   const all = new Set<string>();

@@ -2,7 +2,7 @@ import { carry } from './carry';
 import { attempt, findHere, labelOf, type NamespacePair, namesThere } from './job';
 import type { Data } from './server';
 
-/** The most cached ids: members of groups need not be looked up again. */
+/** The maximum number of cached ids, so that members of groups need not be looked up again. */
 const REMEMBERED = 20_000;
 
 interface Alias extends Data {

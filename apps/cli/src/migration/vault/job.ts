@@ -7,7 +7,7 @@ import type { Data, SecretsServer } from './server';
 export interface VaultImport {
   readonly from: SecretsServer;
   readonly to: SecretsServer;
-  /** Write nothing; count what would be written. */
+  /** Writes nothing, but counts what would be written. */
   readonly dryRun: boolean;
   /** The number of secrets copied in parallel. */
   readonly parallel: number;
@@ -36,7 +36,7 @@ export const labelOf = ({ from }: NamespacePair, path: string): string =>
 export const findHere = async ({ to, exists }: NamespacePair, path: string): Promise<Data | undefined> =>
   exists ? to.find(path) : undefined;
 
-/** Does one piece of work; if a server refuses it, the report says so and the rest continues. */
+/** Does one piece of work. If a server refuses it, this is reported and the rest continues. */
 export async function attempt<T>({ report }: VaultImport, work: () => Promise<T>, label = ''): Promise<T | undefined> {
   try {
     return await work();
@@ -47,7 +47,7 @@ export async function attempt<T>({ report }: VaultImport, work: () => Promise<T>
   }
 }
 
-/** The names below a source path; refused lists are reported. */
+/** The names below a source path. Lists that the source refuses are reported. */
 export async function* namesThere(place: NamespacePair, path: string): AsyncGenerator<string> {
   const names = place.from.names(path);
   for (;;) {

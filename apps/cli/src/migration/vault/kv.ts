@@ -112,7 +112,7 @@ async function whyNotOurs(place: NamespacePair, mount: string, path: string, the
 
 const isEmpty = (value: unknown): boolean => !value || Object.keys(value).length === 0;
 
-/** Writes the next version: the source's, or an empty one if that is gone or cannot be read. */
+/** Writes the next version: the source's, or an empty one if the source's no longer exists or cannot be read. */
 async function copyVersion(
   place: NamespacePair,
   mount: string,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A limit on requests per second: each waits for its turn. */
+/** A limit on requests per second. Each request waits for its turn. */
 export class RequestPace {
   private next = 0;
 

@@ -23,7 +23,7 @@ export interface ServerSettings {
   readonly pace: RequestPace;
 }
 
-/** The data of an answer; numbers keep their digits. */
+/** The data of a response. Numbers keep their digits. */
 export type Data = Record<string, unknown>;
 
 /** The parts of an answer's body that an import reads. */
@@ -33,7 +33,7 @@ interface Body {
   readonly warnings?: unknown;
 }
 
-/** A kept connection was already closed: the server did not read the request. */
+/** A reused connection was already closed, so the server did not read the request. */
 class Stale extends Error {}
 
 const CALL_TIMEOUT_MS = 120_000;

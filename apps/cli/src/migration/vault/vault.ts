@@ -7,8 +7,8 @@ import { carryIdentity } from './identity';
 import { attempt, findHere, labelOf, type NamespacePair, namesThere, type VaultImport } from './job';
 import { copySecrets } from './kv';
 import { type CarriedMount, carryMounts } from './mounts';
+import { reportNotCopied } from './not-copied';
 import { carryPolicies } from './policies';
-import { tellRest } from './rest';
 import type { SecretsServer } from './server';
 
 /** The content of a namespace that is copied after all namespaces have their mounts. */
@@ -31,7 +31,7 @@ export async function importVault(job: VaultImport): Promise<void> {
     for (const method of methods) await carryMethod(place, method);
     await carryTokenRoles(place);
     for (const engine of engines) await fill(place, engine);
-    await tellRest(place);
+    await reportNotCopied(place);
   }
   job.report.manualStep('tokens, leases, cubbyholes and the creation times of versions are never copied');
 }

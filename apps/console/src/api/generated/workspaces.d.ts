@@ -5,7 +5,7 @@
 
 export interface paths {
   "/api/v2/account/details": {
-    /** Show the caller's account: a person, or the service account of a team or organization token. */
+    /** Show the caller's account: a user, or the service account of a team or organization token. */
     get: {
       parameters: {
         query?: {
@@ -27,7 +27,7 @@ export interface paths {
     };
   };
   "/api/v2/account/login-codes": {
-    /** Create the code that the tool exchanges for a token of the caller. */
+    /** Create an authorization code, which the tool exchanges for a token of the caller. */
     post: {
       requestBody: {
         content: {
@@ -59,7 +59,7 @@ export interface paths {
     };
   };
   "/api/v2/account/password": {
-    /** Change the caller’s password; all other sessions end. */
+    /** Change the caller’s password. All other sessions end. */
     patch: {
       requestBody: {
         content: {
@@ -91,7 +91,7 @@ export interface paths {
     };
   };
   "/api/v2/account/two-factor": {
-    /** Show the state of the caller's second factor. */
+    /** Show the two-factor authentication settings of the caller. */
     get: {
       parameters: {
         query?: {
@@ -111,7 +111,7 @@ export interface paths {
         };
       };
     };
-    /** Begin to set up a second factor: returns the secret for an authenticator, and recovery codes, only once. */
+    /** Start enabling two-factor authentication. Returns the TOTP secret and recovery codes, which are shown only once. */
     post: {
       requestBody: {
         content: {
@@ -139,7 +139,7 @@ export interface paths {
         };
       };
     };
-    /** Remove the second factor. */
+    /** Disable two-factor authentication. */
     delete: {
       requestBody: {
         content: {
@@ -161,7 +161,7 @@ export interface paths {
     };
   };
   "/api/v2/account/two-factor/actions/verify": {
-    /** Turn the second factor on with a first code. */
+    /** Enable two-factor authentication with a first code. */
     post: {
       requestBody: {
         content: {
@@ -191,7 +191,7 @@ export interface paths {
     };
   };
   "/api/v2/account/update": {
-    /** Change the caller’s name, or request another address, which is confirmed by opening the link mailed to it with the password. */
+    /** Change the caller’s user name, or request a new email address. To verify a new address, the user opens the link mailed to it and enters the password. */
     patch: {
       requestBody: {
         content: {
@@ -223,7 +223,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/audit-events": {
-    /** List events of the installation that belong to no organization: accounts, sign-ins, settings; newest first. */
+    /** List the audit events of the installation that belong to no organization (accounts, sign-ins, settings), newest first. */
     get: {
       parameters: {
         query?: {
@@ -255,7 +255,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/cost-estimation-settings": {
-    /** Show whether cost estimation is offered. */
+    /** Show the cost estimation settings. */
     get: {
       parameters: {
         query?: {
@@ -275,7 +275,7 @@ export interface paths {
         };
       };
     };
-    /** Offer cost estimation, or stop offering it. */
+    /** Turn cost estimation on or off. */
     patch: {
       requestBody: {
         content: {
@@ -305,7 +305,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/data-retention-policy": {
-    /** Show the data retention policy in force for the installation, its own or inherited. */
+    /** Show the data retention policy that applies to the installation: its own or an inherited one. */
     get: {
       responses: {
         200: {
@@ -348,14 +348,14 @@ export interface paths {
         };
       };
     };
-    /** Remove the data retention policy of the installation; the inherited one applies again. */
+    /** Delete the data retention policy of the installation. The inherited policy applies again. */
     delete: {
       responses: {
         204: {
         };
       };
     };
-    /** Set the data retention policy of the installation, in the older form. */
+    /** Set the data retention policy of the installation (older form). */
     patch: {
       requestBody: {
         content: {
@@ -385,7 +385,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/data-retention-policy/preview": {
-    /** Show what the policies in force would delete now from the installation. Only for callers who may change them. */
+    /** Preview what the current policies would delete from the installation now. Only for callers who may change the policy. */
     get: {
       parameters: {
         query?: {
@@ -566,7 +566,7 @@ export interface paths {
         };
       };
     };
-    /** Delete a version of the tool that no workspace uses. */
+    /** Delete a version of the tool. Refused while a workspace uses it. */
     delete: {
       parameters: {
         path: {
@@ -738,7 +738,7 @@ export interface paths {
         };
       };
     };
-    /** Delete a version of OPA from the list; policy sets keep what they chose. */
+    /** Delete a version of OPA from the list. Policy sets keep the version that they selected. */
     delete: {
       parameters: {
         path: {
@@ -828,7 +828,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/organizations/{organization_name}": {
-    /** Show an organization to a site administrator. */
+    /** Show an organization, with the settings for site administrators. */
     get: {
       parameters: {
         query?: {
@@ -913,7 +913,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/organizations/{organization_name}/relationships/module-consumers": {
-    /** List the organizations that may use the modules of this one. */
+    /** List the organizations that may use the modules of an organization. */
     get: {
       parameters: {
         query?: {
@@ -941,7 +941,7 @@ export interface paths {
         };
       };
     };
-    /** Choose the organizations that may use the modules of this one; sharing with all is switched off. */
+    /** Set the organizations that may use the modules of an organization. Sharing with all organizations is turned off. */
     patch: {
       parameters: {
         path: {
@@ -965,7 +965,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/reserved-names": {
-    /** List names that organizations and accounts gave up and that are reserved for them, newest first. */
+    /** List the former names of organizations and accounts that are reserved for them, newest first. */
     get: {
       parameters: {
         query?: {
@@ -993,7 +993,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/reserved-names/{reserved_name_id}": {
-    /** Free a reserved name: any account can take it from then on. */
+    /** Release a reserved name, so that any account can take it. */
     delete: {
       parameters: {
         path: {
@@ -1040,7 +1040,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/runs/{run_id}/actions/force-cancel": {
-    /** End any unfinished run, at once. */
+    /** Force-cancel any unfinished run immediately. */
     post: {
       parameters: {
         path: {
@@ -1087,7 +1087,7 @@ export interface paths {
         };
       };
     };
-    /** Change the SAML settings; omitted fields keep their values. Disabling SAML ends the sessions of people who signed in by it. */
+    /** Change the SAML settings; omitted fields keep their values. Disabling SAML ends the sessions of users who signed in with it. */
     patch: {
       requestBody: {
         content: {
@@ -1134,7 +1134,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/saml-settings/actions/revoke-old-certificate": {
-    /** Remove the previous certificate of the provider. */
+    /** Remove the previous certificate of the identity provider. */
     post: {
       responses: {
         200: {
@@ -1151,7 +1151,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/scim-groups": {
-    /** List the groups of the directory, by name. */
+    /** List the SCIM groups, by name. */
     get: {
       parameters: {
         query?: {
@@ -1179,7 +1179,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/scim-settings": {
-    /** Show whether a directory manages people and groups by SCIM. */
+    /** Show the SCIM settings. */
     get: {
       parameters: {
         query?: {
@@ -1199,14 +1199,14 @@ export interface paths {
         };
       };
     };
-    /** Switch SCIM off. Accounts and teams stay as they are. */
+    /** Turn SCIM off. Accounts and teams are kept. */
     delete: {
       responses: {
         204: {
         };
       };
     };
-    /** Let a directory manage people and groups, or pause it; omitted fields keep their values. */
+    /** Turn SCIM on, or pause it; omitted fields keep their values. */
     patch: {
       requestBody: {
         content: {
@@ -1239,7 +1239,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/scim-tokens": {
-    /** List the tokens of directories, without their values. */
+    /** List the SCIM tokens. Their values are not shown. */
     get: {
       parameters: {
         query?: {
@@ -1264,7 +1264,7 @@ export interface paths {
         };
       };
     };
-    /** Create a token for a directory. Only this answer has its text. */
+    /** Create a SCIM token for a directory. Only this response contains its value. */
     post: {
       requestBody: {
         content: {
@@ -1296,7 +1296,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/scim-tokens/{scim_token_id}": {
-    /** Show a token of a directory, without its text. */
+    /** Show a SCIM token. Its value is not shown. */
     get: {
       parameters: {
         query?: {
@@ -1319,7 +1319,7 @@ export interface paths {
         };
       };
     };
-    /** Revoke a token of a directory, at once and everywhere. */
+    /** Revoke a SCIM token immediately. */
     delete: {
       parameters: {
         path: {
@@ -1427,7 +1427,7 @@ export interface paths {
         };
       };
     };
-    /** Delete a version of Sentinel from the list; policy sets keep what they chose. */
+    /** Delete a version of Sentinel from the list. Policy sets keep the version that they selected. */
     delete: {
       parameters: {
         path: {
@@ -1512,7 +1512,7 @@ export interface paths {
         };
       };
     };
-    /** Add a provider. It is not contacted before the first sign-in. */
+    /** Create a sign-in provider. It is not called until the first sign-in. */
     post: {
       requestBody: {
         content: {
@@ -1558,7 +1558,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/sign-in-providers/{provider_id}": {
-    /** Show a provider, without its secret. */
+    /** Show a sign-in provider. Its secret is not shown. */
     get: {
       parameters: {
         query?: {
@@ -1581,7 +1581,7 @@ export interface paths {
         };
       };
     };
-    /** Remove a provider. Sessions of people who signed in through it end; their accounts and teams stay. */
+    /** Delete a sign-in provider. Sessions of users who signed in through it end. Their accounts and teams are kept. */
     delete: {
       parameters: {
         path: {
@@ -1593,7 +1593,7 @@ export interface paths {
         };
       };
     };
-    /** Change a provider. Disabling it ends the sessions of people who signed in through it. */
+    /** Change a sign-in provider. Disabling it ends the sessions of users who signed in through it. */
     patch: {
       parameters: {
         path: {
@@ -1643,7 +1643,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/teams/{team_id}/scim-group-mapping": {
-    /** Show which group of the directory fills a team. */
+    /** Show the SCIM group linked to a team. */
     get: {
       parameters: {
         query?: {
@@ -1666,7 +1666,7 @@ export interface paths {
         };
       };
     };
-    /** Let a group of the directory fill a team, in addition to members added by hand. */
+    /** Link a SCIM group to a team: its members are added to the team, in addition to members added by hand. */
     post: {
       parameters: {
         path: {
@@ -1691,7 +1691,7 @@ export interface paths {
         };
       };
     };
-    /** Remove a link, and from the team the members that it added. */
+    /** Remove a link, and remove the members that it added from the team. */
     delete: {
       parameters: {
         path: {
@@ -1703,7 +1703,7 @@ export interface paths {
         };
       };
     };
-    /** Pause a link, so that the team keeps its members, or resume it. */
+    /** Pause or resume a link. While it is paused, the team keeps its members. */
     patch: {
       parameters: {
         path: {
@@ -1824,7 +1824,7 @@ export interface paths {
         };
       };
     };
-    /** Delete a version of the tool that no workspace uses. */
+    /** Delete a version of the tool. Refused while a workspace uses it. */
     delete: {
       parameters: {
         path: {
@@ -1988,7 +1988,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/users/{user_id}": {
-    /** Delete an account with its tokens and memberships. */
+    /** Delete a user account with its tokens and memberships. */
     delete: {
       parameters: {
         path: {
@@ -2002,7 +2002,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/users/{user_id}/actions/confirm_email": {
-    /** Confirm the new address of a person without the mail that proves it. The body names the address. */
+    /** Verify the new email address of a user without the link that was mailed. The request contains the address. */
     post: {
       parameters: {
         path: {
@@ -2038,7 +2038,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/users/{user_id}/actions/disable_two_factor": {
-    /** Remove a user's second factor, for example after the loss of a device. */
+    /** Disable a user’s two-factor authentication, for example after the loss of a device. */
     post: {
       parameters: {
         path: {
@@ -2082,7 +2082,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/users/{user_id}/actions/reset_password": {
-    /** Create a link with which the person sets a new password. */
+    /** Create a link with which a user sets a new password. */
     post: {
       parameters: {
         path: {
@@ -2104,7 +2104,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/users/{user_id}/actions/revoke_admin": {
-    /** Make a site administrator an ordinary user. */
+    /** Remove site administrator rights from a user. */
     post: {
       parameters: {
         path: {
@@ -2126,7 +2126,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/users/{user_id}/actions/suspend": {
-    /** Suspend an account: none of its tokens works. */
+    /** Suspend a user account. Its tokens stop working. */
     post: {
       parameters: {
         path: {
@@ -2148,7 +2148,7 @@ export interface paths {
     };
   };
   "/api/v2/admin/users/{user_id}/actions/unsuspend": {
-    /** End a suspension. */
+    /** Unsuspend a user account. */
     post: {
       parameters: {
         path: {
@@ -2266,7 +2266,7 @@ export interface paths {
         };
       };
     };
-    /** Delete an agent pool; refused while something uses it. */
+    /** Delete an agent pool. Refused while it is in use. */
     delete: {
       parameters: {
         path: {
@@ -2344,7 +2344,7 @@ export interface paths {
     };
   };
   "/api/v2/agent-pools/{pool_id}/agents": {
-    /** List the agents that have registered with a pool. */
+    /** List the agents of a pool. */
     get: {
       parameters: {
         query?: {
@@ -2375,7 +2375,7 @@ export interface paths {
     };
   };
   "/api/v2/agent-pools/{pool_id}/authentication-tokens": {
-    /** List the tokens of a pool's agents. */
+    /** List the tokens of an agent pool. */
     get: {
       parameters: {
         query?: {
@@ -2403,7 +2403,7 @@ export interface paths {
         };
       };
     };
-    /** Create a token for the agents of a pool. It works for nothing else. */
+    /** Create a token for the agents of a pool. It is valid only for agents. */
     post: {
       parameters: {
         path: {
@@ -2461,7 +2461,7 @@ export interface paths {
         };
       };
     };
-    /** Delete an agent that has exited. */
+    /** Delete an agent. Refused unless it has exited. */
     delete: {
       parameters: {
         path: {
@@ -2542,7 +2542,7 @@ export interface paths {
     };
   };
   "/api/v2/applies/{id}/content/errored-state": {
-    /** Redirect to the state that an apply left and could not save. By a signed link. */
+    /** Redirect to the state that an apply could not save (errored state). With a signed URL. */
     get: {
       parameters: {
         query?: {
@@ -2563,7 +2563,7 @@ export interface paths {
     };
   };
   "/api/v2/applies/{id}/errored-state": {
-    /** Redirect to the state that an apply left and could not save. */
+    /** Redirect to the state that an apply could not save (errored state). */
     get: {
       parameters: {
         path: {
@@ -2574,7 +2574,7 @@ export interface paths {
     };
   };
   "/api/v2/applies/{id}/logs": {
-    /** Read a part of the log of one of the applies: it begins with STX, and ends with ETX once it is complete. */
+    /** Read a part of the log of one of the applies. It begins with STX, and ends with ETX when it is complete. */
     get: {
       parameters: {
         query?: {
@@ -2595,7 +2595,7 @@ export interface paths {
     };
   };
   "/api/v2/applies/{id}/logs/{expires}/{signature}": {
-    /** Read a part of the log of one of the applies, by a signed link. */
+    /** Read a part of the log of one of the applies with a signed URL. */
     get: {
       parameters: {
         query?: {
@@ -2618,7 +2618,7 @@ export interface paths {
     };
   };
   "/api/v2/assessment-results/{assessment_result_id}": {
-    /** Show the result of an assessment. */
+    /** Show an assessment result. */
     get: {
       parameters: {
         query?: {
@@ -2703,7 +2703,7 @@ export interface paths {
     };
   };
   "/api/v2/assessment-results/{assessment_result_id}/sanitized-plan": {
-    /** Read the plan of an assessment without sensitive values, as the tool renders it. */
+    /** Read the plan of an assessment as the tool renders it, without sensitive values. */
     get: {
       parameters: {
         query?: {
@@ -2765,7 +2765,7 @@ export interface paths {
     };
   };
   "/api/v2/authentication-tokens/{token_id}": {
-    /** Show a token of any kind, without its text. */
+    /** Show a token of any type. Its value is not shown. */
     get: {
       parameters: {
         query?: {
@@ -2788,7 +2788,7 @@ export interface paths {
         };
       };
     };
-    /** Revoke a token of any kind, at once and everywhere. */
+    /** Revoke a token of any type immediately. */
     delete: {
       parameters: {
         path: {
@@ -2850,7 +2850,7 @@ export interface paths {
         };
       };
     };
-    /** Archive a change request that is done or rejected. */
+    /** Archive a change request. */
     post: {
       parameters: {
         path: {
@@ -2895,7 +2895,7 @@ export interface paths {
         };
       };
     };
-    /** Delete an address list with its ranges. */
+    /** Delete an address list and its ranges. */
     delete: {
       parameters: {
         path: {
@@ -2907,7 +2907,7 @@ export interface paths {
         };
       };
     };
-    /** Change an address list; a list of agent pools replaces the existing one. */
+    /** Change an address list. A list of agent pools replaces the existing one. */
     patch: {
       parameters: {
         path: {
@@ -3162,7 +3162,7 @@ export interface paths {
     };
   };
   "/api/v2/configuration-versions/{configuration_version_id}": {
-    /** Show a configuration. */
+    /** Show a configuration version. */
     get: {
       parameters: {
         query?: {
@@ -3189,7 +3189,7 @@ export interface paths {
     };
   };
   "/api/v2/configuration-versions/{configuration_version_id}/actions/archive": {
-    /** Delete the files of a configuration that is not current. */
+    /** Delete the files of a configuration version that is not current. */
     post: {
       parameters: {
         path: {
@@ -3269,7 +3269,7 @@ export interface paths {
     };
   };
   "/api/v2/configuration-versions/{configuration_version_id}/content": {
-    /** Download the archive of a configuration, by a signed link. */
+    /** Download the archive of a configuration version with a signed URL. */
     get: {
       parameters: {
         query?: {
@@ -3289,7 +3289,7 @@ export interface paths {
         };
       };
     };
-    /** Upload the archive of a configuration, a gzip tar. It can be replaced until a run uses it or others read it. */
+    /** Upload the archive of a configuration version (.tar.gz). It can be uploaded again until a run uses it or users other than the uploader read it. */
     put: {
       parameters: {
         query?: {
@@ -3312,7 +3312,7 @@ export interface paths {
     };
   };
   "/api/v2/configuration-versions/{configuration_version_id}/download": {
-    /** Redirect to the archive of a configuration. */
+    /** Redirect to the archive of a configuration version. */
     get: {
       parameters: {
         query?: {
@@ -3326,7 +3326,7 @@ export interface paths {
     };
   };
   "/api/v2/configuration-versions/{configuration_version_id}/ingress-attributes": {
-    /** Show the commit behind a configuration; those that were uploaded have none. */
+    /** Show the commit of a configuration version. Uploaded ones have none. */
     get: {
       parameters: {
         query?: {
@@ -3351,7 +3351,7 @@ export interface paths {
     };
   };
   "/api/v2/entitlement-sets/{id}": {
-    /** Show an entitlement set by the external id of its organization. */
+    /** Show an entitlement set by the external ID of its organization. */
     get: {
       parameters: {
         query?: {
@@ -3376,7 +3376,7 @@ export interface paths {
     };
   };
   "/api/v2/github-app-installations": {
-    /** List the accounts that the GitHub Apps of the caller's organizations are installed on. */
+    /** List the installations of the GitHub Apps of the caller’s organizations. */
     get: {
       parameters: {
         query?: {
@@ -3405,7 +3405,7 @@ export interface paths {
     };
   };
   "/api/v2/github-app-installations/{github_app_installation_id}/repos": {
-    /** List the repositories that an installation of a GitHub App can use; GitHub is asked. */
+    /** List the repositories that an installation of a GitHub App can use. Calls GitHub. */
     get: {
       parameters: {
         query?: {
@@ -3435,7 +3435,7 @@ export interface paths {
     };
   };
   "/api/v2/github-app-manifests/{manifest_id}/oauth-clients": {
-    /** Finish creating a GitHub App: exchanges the returned code for the app. */
+    /** Finish creating a GitHub App: exchange the code for the app. */
     post: {
       parameters: {
         path: {
@@ -3471,7 +3471,7 @@ export interface paths {
     };
   };
   "/api/v2/github-app/installation/{github_app_installation_id}": {
-    /** Show an account that a GitHub App is installed on. */
+    /** Show an installation of a GitHub App. */
     get: {
       parameters: {
         query?: {
@@ -3496,7 +3496,7 @@ export interface paths {
     };
   };
   "/api/v2/github-app/installations": {
-    /** List the accounts that the GitHub Apps of the caller's organizations are installed on. */
+    /** List the installations of the GitHub Apps of the caller’s organizations. */
     get: {
       parameters: {
         query?: {
@@ -3550,7 +3550,7 @@ export interface paths {
         };
       };
     };
-    /** Stop offering a no-code module; workspaces created from it stay. */
+    /** Disable no-code provisioning for a module. Workspaces created from it remain. */
     delete: {
       parameters: {
         path: {
@@ -3562,7 +3562,7 @@ export interface paths {
         };
       };
     };
-    /** Change a no-code module; options that are given replace the existing ones. */
+    /** Change a no-code module. Variable options in the request replace the existing ones. */
     patch: {
       parameters: {
         query?: {
@@ -3621,7 +3621,7 @@ export interface paths {
     };
   };
   "/api/v2/no-code-modules/{no_code_module_id}/versions/{module_version}/module-variables": {
-    /** List the inputs of a version of a no-code module, with the values that may be chosen. */
+    /** List the inputs of a no-code module version, with the values that users may choose. */
     get: {
       parameters: {
         query?: {
@@ -3709,7 +3709,7 @@ export interface paths {
     };
   };
   "/api/v2/no-code-modules/{no_code_module_id}/workspaces/{workspace_id}/upgrade": {
-    /** Plan a workspace with the current version of its no-code module, and with other values of variables. */
+    /** Plan a workspace with the current version of its no-code module, and with new values of variables. */
     post: {
       parameters: {
         path: {
@@ -3790,7 +3790,7 @@ export interface paths {
         };
       };
     };
-    /** Change a notification configuration; a new address that is enabled is tested first. */
+    /** Change a notification configuration. A new URL of an enabled configuration is tested first. */
     patch: {
       parameters: {
         path: {
@@ -3838,7 +3838,7 @@ export interface paths {
     };
   };
   "/api/v2/notification-configurations/{notification_configuration_id}/actions/enable": {
-    /** Enable it, if the address answers a test. */
+    /** Send a test, and enable the notification configuration if it succeeds. */
     post: {
       parameters: {
         path: {
@@ -3882,7 +3882,7 @@ export interface paths {
     };
   };
   "/api/v2/oauth-clients": {
-    /** Create a VCS connection of the organization in the body. */
+    /** Create a VCS connection of the organization in the request body. */
     post: {
       parameters: {
         query?: {
@@ -3975,7 +3975,7 @@ export interface paths {
         };
       };
     };
-    /** Remove a VCS connection with its tokens. */
+    /** Delete a VCS connection and its tokens. */
     delete: {
       parameters: {
         path: {
@@ -3987,7 +3987,7 @@ export interface paths {
         };
       };
     };
-    /** Change a VCS connection; a new token replaces the present one. */
+    /** Change a VCS connection. A new token replaces the current one. */
     patch: {
       parameters: {
         query?: {
@@ -4046,7 +4046,7 @@ export interface paths {
     };
   };
   "/api/v2/oauth-clients/{oauth_client_id}/authorizations": {
-    /** Begin to connect a Git host in the browser: returns the address at which a person approves it. */
+    /** Start connecting a Git host in the browser. Returns the URL at which a user approves it. */
     post: {
       parameters: {
         path: {
@@ -4068,7 +4068,7 @@ export interface paths {
     };
   };
   "/api/v2/oauth-clients/{oauth_client_id}/oauth-tokens": {
-    /** List the tokens of a VCS connection. */
+    /** List the OAuth tokens of a VCS connection. */
     get: {
       parameters: {
         query?: {
@@ -4096,7 +4096,7 @@ export interface paths {
         };
       };
     };
-    /** Finish connecting in the browser: exchanges the returned code for the token of the connection. */
+    /** Finish connecting a Git host in the browser: exchange the authorization code for an OAuth token. */
     post: {
       parameters: {
         path: {
@@ -4132,7 +4132,7 @@ export interface paths {
     };
   };
   "/api/v2/oauth-clients/{oauth_client_id}/relationships/projects": {
-    /** Let projects use a VCS connection that is not for the whole organization. */
+    /** Allow projects to use a VCS connection that is not available to the whole organization. */
     post: {
       parameters: {
         path: {
@@ -4178,7 +4178,7 @@ export interface paths {
     };
   };
   "/api/v2/oauth-tokens/{oauth_token_id}": {
-    /** Show a VCS token, without its text. */
+    /** Show an OAuth token. Its value is not shown. */
     get: {
       parameters: {
         query?: {
@@ -4201,7 +4201,7 @@ export interface paths {
         };
       };
     };
-    /** Remove a VCS token. */
+    /** Delete an OAuth token. */
     delete: {
       parameters: {
         path: {
@@ -4213,7 +4213,7 @@ export interface paths {
         };
       };
     };
-    /** Set or remove the SSH key used with a VCS token. */
+    /** Set or remove the SSH key of an OAuth token. */
     patch: {
       parameters: {
         path: {
@@ -4248,7 +4248,7 @@ export interface paths {
     };
   };
   "/api/v2/oauth-tokens/{oauth_token_id}/authorized-repos": {
-    /** List the repositories that a VCS connection can use; its host is asked. */
+    /** List the repositories that a VCS connection can use. Calls the Git host. */
     get: {
       parameters: {
         query?: {
@@ -4279,7 +4279,7 @@ export interface paths {
     };
   };
   "/api/v2/one-time-links/{secret}": {
-    /** Show what a link is for: an invitation, a password reset, or a change of address. */
+    /** Show the purpose of a link: an invitation, a password reset, or a change of email address. */
     get: {
       parameters: {
         query?: {
@@ -4302,7 +4302,7 @@ export interface paths {
         };
       };
     };
-    /** Use the link, once: accept the invitation, with the account you are signed in to or a new one; set the new password; or prove the address. */
+    /** Use a link, once. Accept an invitation with your account or a new one, set a new password, or verify an email address. */
     post: {
       parameters: {
         path: {
@@ -4393,7 +4393,7 @@ export interface paths {
         };
       };
     };
-    /** Remove a person from an organization, or withdraw an invitation. */
+    /** Remove a user from an organization, or withdraw an invitation. */
     delete: {
       parameters: {
         path: {
@@ -4407,7 +4407,7 @@ export interface paths {
     };
   };
   "/api/v2/organization/audit-trail": {
-    /** List the changes made in the token's organization, newest first, in the format that log collectors read. */
+    /** List the changes in the token's organization, newest first, in the format that log collectors read. */
     get: {
       parameters: {
         query?: {
@@ -4426,7 +4426,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations": {
-    /** List the organizations of the caller. */
+    /** List the organizations that the caller belongs to. */
     get: {
       parameters: {
         query?: {
@@ -4762,7 +4762,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/audit-configuration": {
-    /** Show how the audit trail of an organization is kept. */
+    /** Show the audit configuration of an organization. */
     get: {
       parameters: {
         query?: {
@@ -4785,7 +4785,7 @@ export interface paths {
         };
       };
     };
-    /** Send the audit configuration back as it is: the trail cannot be turned off, and is not sent to the vendor’s cloud. */
+    /** Accept the audit configuration without changing it. The audit trail cannot be turned off, and is not sent to the vendor’s cloud. */
     patch: {
       parameters: {
         path: {
@@ -4827,7 +4827,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/audit-configuration/test": {
-    /** Put a test event into the audit trail; it has the id of the answer. */
+    /** Write a test event to the audit trail. The response contains its ID. */
     post: {
       parameters: {
         path: {
@@ -4846,7 +4846,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/audit-events": {
-    /** List the audit events of an organization (changes, downloads, refusals), newest first. For owners, and tokens of the organization. */
+    /** List the audit events of an organization (changes, downloads, refusals), newest first. For owners, and for tokens of the organization. */
     get: {
       parameters: {
         query?: {
@@ -4881,7 +4881,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/authentication-token": {
-    /** Show the organization's token, without its text. */
+    /** Show the organization token. Its value is not shown. */
     get: {
       parameters: {
         query?: {
@@ -4905,7 +4905,7 @@ export interface paths {
         };
       };
     };
-    /** Create the organization's token; the previous one ends at once. */
+    /** Create the organization token. The previous token becomes invalid immediately. */
     post: {
       parameters: {
         query?: {
@@ -4942,7 +4942,7 @@ export interface paths {
         };
       };
     };
-    /** Revoke the organization's token. */
+    /** Revoke the organization token. */
     delete: {
       parameters: {
         query?: {
@@ -4959,7 +4959,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/authentication-tokens": {
-    /** List the organization's tokens of a kind, without their values: one, or none. */
+    /** List the organization’s tokens of one type: one, or none. Their values are not shown. */
     get: {
       parameters: {
         query?: {
@@ -4990,7 +4990,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/capacity": {
-    /** Show how many runs of an organization wait, and how many are in progress. */
+    /** Show how many runs of an organization are queued, and how many are in progress. */
     get: {
       parameters: {
         query?: {
@@ -5043,7 +5043,7 @@ export interface paths {
         };
       };
     };
-    /** Create an address list; it takes effect once one of its ranges is enabled. */
+    /** Create an address list. It takes effect when one of its ranges is enabled. */
     post: {
       parameters: {
         path: {
@@ -5113,7 +5113,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/explorer": {
-    /** Query workspaces, providers, modules and tool versions across the workspaces that the caller sees. */
+    /** Query workspaces, providers, modules and tool versions in the workspaces that the caller can read. */
     get: {
       parameters: {
         query?: {
@@ -5149,7 +5149,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/explorer/bulk-actions": {
-    /** Create a change request in each of some workspaces, which the caller administers; teams that may read them are notified. */
+    /** Create a change request in several workspaces that the caller administers. Teams that can read them are notified. */
     post: {
       parameters: {
         path: {
@@ -5189,7 +5189,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/explorer/export/csv": {
-    /** Download all rows of the same query as CSV. */
+    /** Download all rows of a query as CSV. */
     get: {
       parameters: {
         query?: {
@@ -5215,7 +5215,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/github-app-installations": {
-    /** List the accounts that the GitHub Apps of an organization are installed on. */
+    /** List the installations of the GitHub Apps of an organization. */
     get: {
       parameters: {
         query?: {
@@ -5247,7 +5247,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/github-app-installations/{github_app_installation_id}/repos": {
-    /** List the repositories that an installation of a GitHub App can use; GitHub is asked. */
+    /** List the repositories that an installation of a GitHub App can use. Calls GitHub. */
     get: {
       parameters: {
         query?: {
@@ -5278,7 +5278,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/github-app-manifests": {
-    /** Begin to create a GitHub App: returns the address of the page that leads to the host, to be opened at once. */
+    /** Start creating a GitHub App. Returns the URL of a page that leads to the host; open it immediately. */
     post: {
       parameters: {
         path: {
@@ -5327,7 +5327,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/no-code-modules": {
-    /** Offer a module from which people create workspaces without writing configuration. */
+    /** Enable no-code provisioning for a module: users can create workspaces from it without writing configuration. */
     post: {
       parameters: {
         query?: {
@@ -5416,7 +5416,7 @@ export interface paths {
         };
       };
     };
-    /** Create a VCS connection. The provider is contacted only for a GitHub App, to check its key. */
+    /** Create a VCS connection. The host is called only for a GitHub App, to check its key. */
     post: {
       parameters: {
         query?: {
@@ -5480,7 +5480,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/oauth-tokens": {
-    /** List the VCS tokens of an organization, without their values. */
+    /** List the OAuth tokens of an organization. Their values are not shown. */
     get: {
       parameters: {
         query?: {
@@ -5510,7 +5510,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/organization-memberships": {
-    /** List the members of an organization, invited people included. */
+    /** List the members of an organization, including invited ones. */
     get: {
       parameters: {
         query?: {
@@ -5543,7 +5543,7 @@ export interface paths {
         };
       };
     };
-    /** Invite a person by email address. Only this answer has the link that accepts the invitation; the link of an earlier inviter ends. */
+    /** Invite a user by email address. Only this response contains the invitation link. The link of an earlier invitation becomes invalid. */
     post: {
       parameters: {
         query?: {
@@ -5621,7 +5621,7 @@ export interface paths {
         };
       };
     };
-    /** Create a policy, whose text is uploaded afterwards. */
+    /** Create a policy. Its text is uploaded afterwards. */
     post: {
       parameters: {
         path: {
@@ -5664,7 +5664,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/policy-dry-runs": {
-    /** List the policy dry runs of an organization, newest first; the newest 20 are kept. */
+    /** List the policy dry runs of an organization, newest first. The newest 20 are kept. */
     get: {
       parameters: {
         query?: {
@@ -5692,7 +5692,7 @@ export interface paths {
         };
       };
     };
-    /** Evaluate policies on the plans of earlier runs, without effect, to see which runs they would have stopped. */
+    /** Evaluate policies on the plans of earlier runs, to see which runs they would have stopped. Changes nothing. */
     post: {
       parameters: {
         path: {
@@ -6050,7 +6050,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/registry-modules/{registry_name}/{namespace}/{module_name}": {
-    /** Delete a module for all providers, for one, or one version of it. */
+    /** Delete a module for all providers or for one provider, or delete one version. */
     delete: {
       parameters: {
         path: {
@@ -6094,7 +6094,7 @@ export interface paths {
         };
       };
     };
-    /** Delete a module for all providers, for one, or one version of it. */
+    /** Delete a module for all providers or for one provider, or delete one version. */
     delete: {
       parameters: {
         path: {
@@ -6110,7 +6110,7 @@ export interface paths {
         };
       };
     };
-    /** Change the tags or branch that a module follows, its tests, its tags, and whether it is a no-code module. */
+    /** Change the tag pattern or branch of a module, its tests, its tags, and whether it is a no-code module. */
     patch: {
       parameters: {
         path: {
@@ -6172,7 +6172,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/registry-modules/{registry_name}/{namespace}/{module_name}/{module_provider}/{module_version}": {
-    /** Delete a module for all providers, for one, or one version of it. */
+    /** Delete a module for all providers or for one provider, or delete one version. */
     delete: {
       parameters: {
         path: {
@@ -6189,7 +6189,7 @@ export interface paths {
         };
       };
     };
-    /** Deprecate a version, or undo that. */
+    /** Deprecate a version, or undo the deprecation. */
     patch: {
       parameters: {
         path: {
@@ -6263,7 +6263,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/registry-modules/validation": {
-    /** Check whether a name for a private module is valid and not taken. */
+    /** Check whether a name for a private module is valid and available. */
     get: {
       parameters: {
         query?: {
@@ -6536,7 +6536,7 @@ export interface paths {
         };
       };
     };
-    /** Create a version of a provider; the answer says where to upload its checksums and their signature. */
+    /** Create a version of a provider. The response contains the upload URLs of its checksums and their signature. */
     post: {
       parameters: {
         path: {
@@ -6653,7 +6653,7 @@ export interface paths {
         };
       };
     };
-    /** Create a platform of a version; the answer says where to upload its archive. */
+    /** Create a platform of a version. The response contains the upload URL of its archive. */
     post: {
       parameters: {
         path: {
@@ -6744,7 +6744,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/relationships/data-retention-policy": {
-    /** Show the data retention policy in force for an organization, its own or inherited. */
+    /** Show the data retention policy that applies to an organization: its own or an inherited one. */
     get: {
       parameters: {
         path: {
@@ -6797,7 +6797,7 @@ export interface paths {
         };
       };
     };
-    /** Remove the data retention policy of an organization; the inherited one applies again. */
+    /** Delete the data retention policy of an organization. The inherited policy applies again. */
     delete: {
       parameters: {
         path: {
@@ -6809,7 +6809,7 @@ export interface paths {
         };
       };
     };
-    /** Set the data retention policy of an organization, in the older form. */
+    /** Set the data retention policy of an organization (older form). */
     patch: {
       parameters: {
         path: {
@@ -6844,7 +6844,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/relationships/data-retention-policy/preview": {
-    /** Show what the policies in force would delete now from an organization. Only for callers who may change them. */
+    /** Preview what the current policies would delete from an organization now. Only for callers who may change the policy. */
     get: {
       parameters: {
         query?: {
@@ -6869,7 +6869,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/relationships/module-producers": {
-    /** List the organizations whose modules this one may use. */
+    /** List the organizations whose modules an organization may use. */
     get: {
       parameters: {
         query?: {
@@ -6899,7 +6899,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/reserved-tag-keys": {
-    /** List the keys of key-value tags that an organization reserves. */
+    /** List the reserved tag keys of an organization. */
     get: {
       parameters: {
         query?: {
@@ -6927,7 +6927,7 @@ export interface paths {
         };
       };
     };
-    /** Reserve a key of key-value tags. */
+    /** Reserve a tag key. */
     post: {
       parameters: {
         path: {
@@ -6963,7 +6963,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/run-counts": {
-    /** Show how many of the runs that the caller can see wait for confirmation, wait in the queue, and are in progress. */
+    /** Show how many of the runs that the caller can see wait for confirmation, are queued, and are in progress. */
     get: {
       parameters: {
         query?: {
@@ -6988,7 +6988,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/runs": {
-    /** List the runs of an organization that the caller can see, newest first, without a total. */
+    /** List the runs of an organization that the caller can see, newest first. The response contains no total. */
     get: {
       parameters: {
         query?: {
@@ -7031,7 +7031,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/runs/queue": {
-    /** List the runs of an organization that wait for a worker or are with one, in their order. */
+    /** List the queued and active runs of an organization, in the order of the queue. */
     get: {
       parameters: {
         query?: {
@@ -7063,7 +7063,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/runs/stream": {
-    /** Follow the runs of an organization that the caller can see, as server-sent events. It goes on while `Accept` names text/event-stream; otherwise it ends with what is known now. */
+    /** Follow the runs of an organization that the caller can see as server-sent events. The stream continues while `Accept` names text/event-stream. Otherwise it ends after the current status. */
     get: {
       parameters: {
         query?: {
@@ -7083,7 +7083,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/ssh-keys": {
-    /** List the SSH keys of an organization: names and fingerprints, never the keys. */
+    /** List the names and fingerprints of the SSH keys of an organization. */
     get: {
       parameters: {
         query?: {
@@ -7111,7 +7111,7 @@ export interface paths {
         };
       };
     };
-    /** Store a private key. */
+    /** Store a private SSH key. */
     post: {
       parameters: {
         path: {
@@ -7177,7 +7177,7 @@ export interface paths {
         };
       };
     };
-    /** Delete tags of an organization, from every workspace. */
+    /** Delete tags from an organization and all its workspaces. */
     delete: {
       parameters: {
         path: {
@@ -7234,7 +7234,7 @@ export interface paths {
         };
       };
     };
-    /** Create a run task; sends a test to its address first. */
+    /** Create a run task. A test request is sent to its URL first. */
     post: {
       parameters: {
         path: {
@@ -7279,7 +7279,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/team-tokens": {
-    /** List the tokens of the teams whose token the caller manages. */
+    /** List the tokens of the teams whose tokens the caller manages. */
     get: {
       parameters: {
         query?: {
@@ -7309,7 +7309,7 @@ export interface paths {
         };
       };
     };
-    /** Revoke the tokens of teams that the document names, all or none. */
+    /** Revoke several team tokens, all or none. */
     delete: {
       parameters: {
         path: {
@@ -7423,7 +7423,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/tests/registry-modules/{registry_name}/{namespace}/{module_name}/{module_provider}/test-runs": {
-    /** List the tests of a module, newest first; the newest 100 are kept. */
+    /** List the test runs of a module, newest first. The newest 100 are kept. */
     get: {
       parameters: {
         query?: {
@@ -7455,7 +7455,7 @@ export interface paths {
         };
       };
     };
-    /** Test a module with a configuration that was uploaded. */
+    /** Test a module with an uploaded configuration version. */
     post: {
       parameters: {
         path: {
@@ -7515,7 +7515,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/tests/registry-modules/{registry_name}/{namespace}/{module_name}/{module_provider}/test-runs/{test_run_id}": {
-    /** Show tests of a module. */
+    /** Show a test run of a module. */
     get: {
       parameters: {
         query?: {
@@ -7545,7 +7545,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/tests/registry-modules/{registry_name}/{namespace}/{module_name}/{module_provider}/test-runs/{test_run_id}/cancel": {
-    /** Cancel tests. Repeating the request has no effect. */
+    /** Cancel tests. Sending the request again has no effect. */
     post: {
       parameters: {
         path: {
@@ -7564,7 +7564,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/tests/registry-modules/{registry_name}/{namespace}/{module_name}/{module_provider}/test-runs/{test_run_id}/force-cancel": {
-    /** End tests that did not stop within a minute after the cancel. */
+    /** Force-cancel tests that did not stop within a minute after the cancel. */
     post: {
       parameters: {
         path: {
@@ -7583,7 +7583,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/tests/registry-modules/{registry_name}/{namespace}/{module_name}/{module_provider}/test-runs/{test_run_id}/junit": {
-    /** Show the results of finished tests as JUnit XML, for CI systems. */
+    /** Show the results of a finished test run as JUnit XML, for CI systems. */
     get: {
       parameters: {
         query?: {
@@ -7608,7 +7608,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/tests/registry-modules/{registry_name}/{namespace}/{module_name}/{module_provider}/test-runs/configuration-versions": {
-    /** Create a configuration version to test a module with; the answer says where to upload it. */
+    /** Create a configuration version for testing a module. The response contains the upload URL. */
     post: {
       parameters: {
         path: {
@@ -7634,7 +7634,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/tests/registry-modules/{registry_name}/{namespace}/{module_name}/{module_provider}/vars": {
-    /** List the variables of the tests of a module, oldest first. */
+    /** List the variables for the tests of a module, oldest first. */
     get: {
       parameters: {
         query?: {
@@ -7666,7 +7666,7 @@ export interface paths {
         };
       };
     };
-    /** Create a variable of the tests of a module. */
+    /** Create a variable for the tests of a module. */
     post: {
       parameters: {
         path: {
@@ -7710,7 +7710,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/tests/registry-modules/{registry_name}/{namespace}/{module_name}/{module_provider}/vars/{test_variable_id}": {
-    /** Show a variable of the tests of a module. */
+    /** Show a variable for the tests of a module. */
     get: {
       parameters: {
         query?: {
@@ -7738,7 +7738,7 @@ export interface paths {
         };
       };
     };
-    /** Delete a variable of the tests of a module. */
+    /** Delete a variable for the tests of a module. */
     delete: {
       parameters: {
         path: {
@@ -7755,7 +7755,7 @@ export interface paths {
         };
       };
     };
-    /** Change a variable of the tests of a module; omitted fields keep their values. */
+    /** Change a variable for the tests of a module; omitted fields keep their values. */
     patch: {
       parameters: {
         path: {
@@ -7800,7 +7800,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/token-ttl-policies": {
-    /** List the longest lifetimes of tokens, by kind. They apply while `max-ttl-enabled` of the organization is true. */
+    /** List the maximum lifetimes of tokens, by token type. They apply if `max-ttl-enabled` of the organization is true. */
     get: {
       parameters: {
         query?: {
@@ -7828,7 +7828,7 @@ export interface paths {
         };
       };
     };
-    /** Change the longest lifetimes of tokens; kinds left out keep theirs. Existing tokens are shortened at once. */
+    /** Change the maximum lifetimes of tokens; omitted token types keep theirs. Existing tokens are shortened immediately. */
     patch: {
       parameters: {
         path: {
@@ -7868,7 +7868,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/vars": {
-    /** Find variables of the workspaces and variable sets that the caller can read, by key. Values are not searched. */
+    /** Find variables by key, in the workspaces and variable sets that the caller can read. Values are not searched. */
     get: {
       parameters: {
         query?: {
@@ -8000,7 +8000,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/vcs/repo": {
-    /** Ask the host of a VCS connection whether it has a repository. */
+    /** Check whether a repository exists at the host of a VCS connection. */
     get: {
       parameters: {
         query?: {
@@ -8027,7 +8027,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/vcs/tree": {
-    /** List the folders at the top of a repository; its host is asked. */
+    /** List the top-level folders of a repository. Calls the Git host. */
     get: {
       parameters: {
         query?: {
@@ -8352,7 +8352,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/workspaces/{name}/actions/force-unlock": {
-    /** Release any user's lock. */
+    /** Force-unlock a workspace that any user locked. */
     post: {
       parameters: {
         query?: {
@@ -8379,7 +8379,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/workspaces/{name}/actions/heartbeat": {
-    /** Send a heartbeat for the caller's lock, taken with heartbeat-seconds. */
+    /** Send a heartbeat for the caller's lock. Only for locks with heartbeat-seconds. */
     post: {
       parameters: {
         query?: {
@@ -8463,7 +8463,7 @@ export interface paths {
     };
   };
   "/api/v2/organizations/{organization_name}/workspaces/{name}/actions/unlock": {
-    /** Release the caller's own lock. */
+    /** Unlock a workspace that the caller locked. */
     post: {
       parameters: {
         query?: {
@@ -8490,7 +8490,7 @@ export interface paths {
     };
   };
   "/api/v2/ping": {
-    /** Answers that the service is up; headers show the API version. */
+    /** Check that the service is up. Response headers contain the API version. */
     get: {
       responses: {
         204: {
@@ -8499,7 +8499,7 @@ export interface paths {
     };
   };
   "/api/v2/plan-exports": {
-    /** Export a plan for tools that test policies; available for an hour. For administrators of the workspace. */
+    /** Export a plan for policy testing tools. The export is available for one hour. For administrators of the workspace. */
     post: {
       requestBody: {
         content: {
@@ -8537,7 +8537,7 @@ export interface paths {
     };
   };
   "/api/v2/plan-exports/{plan_export_id}": {
-    /** Show an export of a plan. */
+    /** Show a plan export. */
     get: {
       parameters: {
         query?: {
@@ -8560,7 +8560,7 @@ export interface paths {
         };
       };
     };
-    /** Delete an export of a plan. */
+    /** Delete a plan export. */
     delete: {
       parameters: {
         path: {
@@ -8574,7 +8574,7 @@ export interface paths {
     };
   };
   "/api/v2/plan-exports/{plan_export_id}/content": {
-    /** Download the archive of an export, a gzip tar, by a signed link. */
+    /** Download the archive of a plan export (.tar.gz) with a signed URL. */
     get: {
       parameters: {
         query?: {
@@ -8597,7 +8597,7 @@ export interface paths {
     };
   };
   "/api/v2/plan-exports/{plan_export_id}/download": {
-    /** Redirect to the archive of an export. */
+    /** Redirect to the archive of a plan export. */
     get: {
       parameters: {
         query?: {
@@ -8678,7 +8678,7 @@ export interface paths {
     };
   };
   "/api/v2/plans/{id}/content/json-output": {
-    /** Redirect to a plan in JSON, sensitive values included. For administrators of the workspace. By a signed link. */
+    /** Redirect to a plan in JSON, including sensitive values. For administrators of the workspace. With a signed URL. */
     get: {
       parameters: {
         query?: {
@@ -8699,7 +8699,7 @@ export interface paths {
     };
   };
   "/api/v2/plans/{id}/content/json-output-redacted": {
-    /** Redirect to a plan in JSON without sensitive values, as the tool renders it. By a signed link. */
+    /** Redirect to a plan in JSON as the tool renders it, without sensitive values. With a signed URL. */
     get: {
       parameters: {
         query?: {
@@ -8720,7 +8720,7 @@ export interface paths {
     };
   };
   "/api/v2/plans/{id}/content/json-schema": {
-    /** Redirect to the schemas of the providers in a plan. By a signed link. */
+    /** Redirect to the provider schemas of a plan. With a signed URL. */
     get: {
       parameters: {
         query?: {
@@ -8741,7 +8741,7 @@ export interface paths {
     };
   };
   "/api/v2/plans/{id}/json-output": {
-    /** Redirect to a plan in JSON, sensitive values included. For administrators of the workspace. */
+    /** Redirect to a plan in JSON, including sensitive values. For administrators of the workspace. */
     get: {
       parameters: {
         path: {
@@ -8755,7 +8755,7 @@ export interface paths {
     };
   };
   "/api/v2/plans/{id}/json-output-redacted": {
-    /** Redirect to a plan in JSON without sensitive values, as the tool renders it. */
+    /** Redirect to a plan in JSON as the tool renders it, without sensitive values. */
     get: {
       parameters: {
         path: {
@@ -8769,7 +8769,7 @@ export interface paths {
     };
   };
   "/api/v2/plans/{id}/json-schema": {
-    /** Redirect to the schemas of the providers in a plan. */
+    /** Redirect to the provider schemas of a plan. */
     get: {
       parameters: {
         path: {
@@ -8783,7 +8783,7 @@ export interface paths {
     };
   };
   "/api/v2/plans/{id}/logs": {
-    /** Read a part of the log of one of the plans: it begins with STX, and ends with ETX once it is complete. */
+    /** Read a part of the log of one of the plans. It begins with STX, and ends with ETX when it is complete. */
     get: {
       parameters: {
         query?: {
@@ -8804,7 +8804,7 @@ export interface paths {
     };
   };
   "/api/v2/plans/{id}/logs/{expires}/{signature}": {
-    /** Read a part of the log of one of the plans, by a signed link. */
+    /** Read a part of the log of one of the plans with a signed URL. */
     get: {
       parameters: {
         query?: {
@@ -8924,7 +8924,7 @@ export interface paths {
     };
   };
   "/api/v2/policies/{policy_id}/upload": {
-    /** Upload the text of a policy, replacing an earlier one. */
+    /** Upload the text of a policy. It replaces the current text. */
     put: {
       parameters: {
         path: {
@@ -8968,7 +8968,7 @@ export interface paths {
     };
   };
   "/api/v2/policy-dry-runs/{policy_dry_run_id}/actions/cancel": {
-    /** Cancel a policy dry run. Results so far are kept. */
+    /** Cancel a policy dry run. The results so far are kept. */
     post: {
       parameters: {
         path: {
@@ -8982,7 +8982,7 @@ export interface paths {
     };
   };
   "/api/v2/policy-dry-runs/{policy_dry_run_id}/results": {
-    /** List the result of each run, newest run first. */
+    /** List the results for each run, newest run first. */
     get: {
       parameters: {
         query?: {
@@ -9014,7 +9014,7 @@ export interface paths {
     };
   };
   "/api/v2/policy-evaluations/{policy_evaluation_id}": {
-    /** Show the evaluation of policies of one kind in a run. */
+    /** Show a policy evaluation. */
     get: {
       parameters: {
         query?: {
@@ -9039,7 +9039,7 @@ export interface paths {
     };
   };
   "/api/v2/policy-evaluations/{policy_evaluation_id}/policy-set-outcomes": {
-    /** List the outcomes of each policy set for a plan. */
+    /** List the policy set outcomes of an evaluation. */
     get: {
       parameters: {
         query?: {
@@ -9071,7 +9071,7 @@ export interface paths {
     };
   };
   "/api/v2/policy-set-outcomes/{policy_set_outcome_id}": {
-    /** Show the outcome of a policy set for a plan. */
+    /** Show a policy set outcome. */
     get: {
       parameters: {
         query?: {
@@ -9121,7 +9121,7 @@ export interface paths {
     };
   };
   "/api/v2/policy-set-versions/{policy_set_version_id}/object/policies.tar.gz": {
-    /** Upload the archive of a version, a gzip tar. */
+    /** Upload the archive of a version (.tar.gz). */
     put: {
       parameters: {
         query?: {
@@ -9169,7 +9169,7 @@ export interface paths {
         };
       };
     };
-    /** Delete a policy set with its versions and parameters; its policies stay. */
+    /** Delete a policy set with its versions and parameters. Its policies are kept. */
     delete: {
       parameters: {
         path: {
@@ -9181,7 +9181,7 @@ export interface paths {
         };
       };
     };
-    /** Change a policy set; lists in the request replace the existing ones. */
+    /** Change a policy set. Lists in the request replace the existing ones. */
     patch: {
       parameters: {
         query?: {
@@ -9662,7 +9662,7 @@ export interface paths {
         };
       };
     };
-    /** Take out tag selectors of a policy set, which include or exclude workspaces. */
+    /** Remove tag selectors of a policy set, which include or exclude workspaces. */
     delete: {
       parameters: {
         path: {
@@ -9687,7 +9687,7 @@ export interface paths {
     };
   };
   "/api/v2/policy-sets/{policy_set_id}/versions": {
-    /** List the versions of a policy set, the newest first. */
+    /** List the versions of a policy set, newest first. */
     get: {
       parameters: {
         query?: {
@@ -9715,7 +9715,7 @@ export interface paths {
         };
       };
     };
-    /** Announce a version of a policy set; the answer says where to upload it. */
+    /** Create a version of a policy set. The response contains the upload URL. */
     post: {
       parameters: {
         path: {
@@ -9838,7 +9838,7 @@ export interface paths {
     };
   };
   "/api/v2/projects/{project_id}/effective-tag-bindings": {
-    /** List the key-value tags that the workspaces of a project inherit. */
+    /** List the tag bindings that the workspaces of a project inherit. */
     get: {
       parameters: {
         query?: {
@@ -9948,7 +9948,7 @@ export interface paths {
     };
   };
   "/api/v2/projects/{project_id}/relationships/tag-bindings": {
-    /** List the key-value tags of a project, as its relationship. */
+    /** List the tag bindings of a project (relationship). */
     get: {
       parameters: {
         query?: {
@@ -9973,7 +9973,7 @@ export interface paths {
         };
       };
     };
-    /** Add key-value tags to a project, or change their values, and answer nothing. */
+    /** Add tag bindings to a project, or change their values. The response has no content. */
     post: {
       parameters: {
         path: {
@@ -9999,7 +9999,7 @@ export interface paths {
         };
       };
     };
-    /** Replace the key-value tags of a project. */
+    /** Replace the tag bindings of a project. */
     patch: {
       parameters: {
         path: {
@@ -10027,7 +10027,7 @@ export interface paths {
     };
   };
   "/api/v2/projects/{project_id}/relationships/workspaces": {
-    /** Move workspaces into the project, all or none. Needs the right to move in both projects. */
+    /** Move workspaces into a project, all or none. The caller must be allowed to move workspaces in both projects. */
     post: {
       parameters: {
         path: {
@@ -10051,7 +10051,7 @@ export interface paths {
     };
   };
   "/api/v2/projects/{project_id}/tag-bindings": {
-    /** List the key-value tags of a project. */
+    /** List the tag bindings of a project. */
     get: {
       parameters: {
         query?: {
@@ -10076,7 +10076,7 @@ export interface paths {
         };
       };
     };
-    /** Add key-value tags to a project, or change their values; its workspaces inherit them. */
+    /** Add tag bindings to a project, or change their values. Its workspaces inherit them. */
     patch: {
       parameters: {
         query?: {
@@ -10119,7 +10119,7 @@ export interface paths {
     };
   };
   "/api/v2/projects/{project_id}/varsets": {
-    /** List the variable sets that reach a project, global ones included. */
+    /** List the variable sets that apply to a project, including global ones. */
     get: {
       parameters: {
         query?: {
@@ -10152,7 +10152,7 @@ export interface paths {
     };
   };
   "/api/v2/quarantined-states/{quarantined_id}/actions/promote": {
-    /** Make a refused upload the current state of its locked workspace. */
+    /** Make a refused upload the current state version of its locked workspace. */
     post: {
       parameters: {
         path: {
@@ -10174,7 +10174,7 @@ export interface paths {
     };
   };
   "/api/v2/queries": {
-    /** Queue a query of a workspace, which lists resources to import. The tool must have the command. */
+    /** Queue a query of a workspace, which lists resources to import. The tool version must support queries. */
     post: {
       requestBody: {
         content: {
@@ -10223,7 +10223,7 @@ export interface paths {
     };
   };
   "/api/v2/queries/{id}/logs": {
-    /** Read a part of the log of a query: it begins with STX, and ends with ETX once it is complete. */
+    /** Read a part of the log of a query. It begins with STX, and ends with ETX when it is complete. */
     get: {
       parameters: {
         query?: {
@@ -10244,7 +10244,7 @@ export interface paths {
     };
   };
   "/api/v2/queries/{id}/logs/{expires}/{signature}": {
-    /** Read a part of the log of a query, by a signed link. */
+    /** Read a part of the log of a query with a signed URL. */
     get: {
       parameters: {
         query?: {
@@ -10294,7 +10294,7 @@ export interface paths {
     };
   };
   "/api/v2/queries/{query_id}/actions/cancel": {
-    /** Cancel a query. Repeating the request has no effect. */
+    /** Cancel a query. Sending the request again has no effect. */
     post: {
       parameters: {
         path: {
@@ -10308,7 +10308,7 @@ export interface paths {
     };
   };
   "/api/v2/queries/{query_id}/actions/force-cancel": {
-    /** End a query that did not stop within a minute after the cancel. */
+    /** Force-cancel a query that did not stop within a minute after the cancel. */
     post: {
       parameters: {
         path: {
@@ -10322,7 +10322,7 @@ export interface paths {
     };
   };
   "/api/v2/registry-module-versions/{module_version_id}/object/module.tar.gz": {
-    /** Download the archive of a version, by a signed link. */
+    /** Download the archive of a version with a signed URL. */
     get: {
       parameters: {
         query?: {
@@ -10342,7 +10342,7 @@ export interface paths {
         };
       };
     };
-    /** Upload the archive of a version, a gzip tar. */
+    /** Upload the archive of a version (.tar.gz). */
     put: {
       parameters: {
         query?: {
@@ -10365,7 +10365,7 @@ export interface paths {
     };
   };
   "/api/v2/registry-modules": {
-    /** Create a module whose versions come from a repository, in the organization of its connection: the older form. */
+    /** Create a module whose versions come from a repository, in the organization of the VCS connection (older form). */
     post: {
       requestBody: {
         content: {
@@ -10414,7 +10414,7 @@ export interface paths {
     };
   };
   "/api/v2/registry-modules/{organization_name}/{module_name}/{module_provider}/versions": {
-    /** Announce a version of a module; the answer says where to upload it. */
+    /** Create a version of a module. The response contains the upload URL. */
     post: {
       parameters: {
         path: {
@@ -10477,7 +10477,7 @@ export interface paths {
     };
   };
   "/api/v2/registry-modules/{registry_module_id}/actions/resync": {
-    /** Read the repository of a module now, and retry failed versions. */
+    /** Poll the repository of a module now, and retry failed versions. */
     post: {
       parameters: {
         path: {
@@ -10518,7 +10518,7 @@ export interface paths {
     };
   };
   "/api/v2/registry-modules/{registry_module_id}/usages": {
-    /** List the workspaces of the organization whose newest plan installed a module, and the versions they accept. */
+    /** List the workspaces whose newest plan installed a module, and the versions that they accept. */
     get: {
       parameters: {
         query?: {
@@ -10552,7 +10552,7 @@ export interface paths {
     };
   };
   "/api/v2/registry-modules/actions/delete/{organization_name}/{module_name}": {
-    /** Delete a module for all providers, for one, or one version of it: the older form. */
+    /** Delete a module for all providers or for one provider, or delete one version (older form). */
     post: {
       parameters: {
         path: {
@@ -10567,7 +10567,7 @@ export interface paths {
     };
   };
   "/api/v2/registry-modules/actions/delete/{organization_name}/{module_name}/{module_provider}": {
-    /** Delete a module for all providers, for one, or one version of it: the older form. */
+    /** Delete a module for all providers or for one provider, or delete one version (older form). */
     post: {
       parameters: {
         path: {
@@ -10583,7 +10583,7 @@ export interface paths {
     };
   };
   "/api/v2/registry-modules/actions/delete/{organization_name}/{module_name}/{module_provider}/{module_version}": {
-    /** Delete a module for all providers, for one, or one version of it: the older form. */
+    /** Delete a module for all providers or for one provider, or delete one version (older form). */
     post: {
       parameters: {
         path: {
@@ -10783,7 +10783,7 @@ export interface paths {
     };
   };
   "/api/v2/registry-providers/{registry_provider_id}/usages": {
-    /** List the workspaces of the organization whose newest plan installed a provider, and the versions they accept. */
+    /** List the workspaces whose newest plan installed a provider, and the versions that they accept. */
     get: {
       parameters: {
         query?: {
@@ -10817,7 +10817,7 @@ export interface paths {
     };
   };
   "/api/v2/reserved-tag-keys/{reserved_tag_key_id}": {
-    /** Free a reserved key of key-value tags. */
+    /** Delete a reserved tag key. */
     delete: {
       parameters: {
         path: {
@@ -10829,7 +10829,7 @@ export interface paths {
         };
       };
     };
-    /** Change a reserved key of key-value tags. */
+    /** Change a reserved tag key. */
     patch: {
       parameters: {
         path: {
@@ -10970,7 +10970,7 @@ export interface paths {
         };
       };
     };
-    /** Start a run: a plan, and an apply if requested. */
+    /** Create a run: a plan, and an apply if requested. */
     post: {
       requestBody: {
         content: {
@@ -11061,7 +11061,7 @@ export interface paths {
     };
   };
   "/api/v2/runs/{run_id}/actions/apply": {
-    /** Confirm the plan of a run: it will be applied. */
+    /** Apply a run: confirm its plan. */
     post: {
       parameters: {
         path: {
@@ -11088,7 +11088,7 @@ export interface paths {
     };
   };
   "/api/v2/runs/{run_id}/actions/cancel": {
-    /** Interrupt a run. */
+    /** Cancel a run. */
     post: {
       parameters: {
         path: {
@@ -11115,7 +11115,7 @@ export interface paths {
     };
   };
   "/api/v2/runs/{run_id}/actions/discard": {
-    /** Discard a run that waits. */
+    /** Discard a run that waits for confirmation. */
     post: {
       parameters: {
         path: {
@@ -11142,7 +11142,7 @@ export interface paths {
     };
   };
   "/api/v2/runs/{run_id}/actions/force-cancel": {
-    /** End a run that did not stop after it was canceled. */
+    /** Force-cancel a run that did not stop after it was canceled. */
     post: {
       parameters: {
         path: {
@@ -11169,7 +11169,7 @@ export interface paths {
     };
   };
   "/api/v2/runs/{run_id}/actions/force-execute": {
-    /** Start a pending run instead of the one that waits for confirmation. */
+    /** Start a pending run and discard the run that waits for confirmation. */
     post: {
       parameters: {
         path: {
@@ -11221,7 +11221,7 @@ export interface paths {
     };
   };
   "/api/v2/runs/{run_id}/apply/errored-state": {
-    /** Redirect to the state that an apply left and could not save. */
+    /** Redirect to the state that an apply could not save (errored state). */
     get: {
       parameters: {
         path: {
@@ -11294,7 +11294,7 @@ export interface paths {
     };
   };
   "/api/v2/runs/{run_id}/configuration-version": {
-    /** Show a configuration. */
+    /** Show a configuration version. */
     get: {
       parameters: {
         query?: {
@@ -11321,7 +11321,7 @@ export interface paths {
     };
   };
   "/api/v2/runs/{run_id}/configuration-version/download": {
-    /** Redirect to the archive of a configuration. */
+    /** Redirect to the archive of a configuration version. */
     get: {
       parameters: {
         query?: {
@@ -11360,7 +11360,7 @@ export interface paths {
     };
   };
   "/api/v2/runs/{run_id}/plan/json-output": {
-    /** Redirect to a plan in JSON, sensitive values included. For administrators of the workspace. */
+    /** Redirect to a plan in JSON, including sensitive values. For administrators of the workspace. */
     get: {
       parameters: {
         path: {
@@ -11374,7 +11374,7 @@ export interface paths {
     };
   };
   "/api/v2/runs/{run_id}/plan/json-output-redacted": {
-    /** Redirect to a plan in JSON without sensitive values, as the tool renders it. */
+    /** Redirect to a plan in JSON as the tool renders it, without sensitive values. */
     get: {
       parameters: {
         path: {
@@ -11388,7 +11388,7 @@ export interface paths {
     };
   };
   "/api/v2/runs/{run_id}/plan/json-schema": {
-    /** Redirect to the schemas of the providers in a plan. */
+    /** Redirect to the provider schemas of a plan. */
     get: {
       parameters: {
         path: {
@@ -11431,7 +11431,7 @@ export interface paths {
     };
   };
   "/api/v2/runs/{run_id}/stream": {
-    /** Follow a run as server-sent events. It goes on while `Accept` names text/event-stream; otherwise it ends with what is known now. */
+    /** Follow a run as server-sent events. The stream continues while `Accept` names text/event-stream. Otherwise it ends after the current status. */
     get: {
       parameters: {
         query?: {
@@ -11480,7 +11480,7 @@ export interface paths {
     };
   };
   "/api/v2/session": {
-    /** Show the session of the token used. */
+    /** Show the session of the token that is sent. */
     get: {
       parameters: {
         query?: {
@@ -11500,7 +11500,7 @@ export interface paths {
         };
       };
     };
-    /** Sign in with user name or address, password and, if the account has a second factor, a code. */
+    /** Sign in with a user name or email address, a password and, if the account has two-factor authentication, a code. */
     post: {
       requestBody: {
         content: {
@@ -11530,7 +11530,7 @@ export interface paths {
         };
       };
     };
-    /** Sign out: end the session of the token used. */
+    /** Sign out: end the session of the token that is sent. */
     delete: {
       responses: {
         204: {
@@ -11562,7 +11562,7 @@ export interface paths {
         };
       };
     };
-    /** Delete an SSH key; workspaces that used it no longer have one. */
+    /** Delete an SSH key. Workspaces that used it no longer have one. */
     delete: {
       parameters: {
         path: {
@@ -11574,7 +11574,7 @@ export interface paths {
         };
       };
     };
-    /** Rename an SSH key, or replace it. */
+    /** Rename or replace an SSH key. */
     patch: {
       parameters: {
         path: {
@@ -11610,7 +11610,7 @@ export interface paths {
     };
   };
   "/api/v2/state-version-outputs/{output_id}": {
-    /** Show an output, its value included. */
+    /** Show a state version output, including its value. */
     get: {
       parameters: {
         query?: {
@@ -11635,7 +11635,7 @@ export interface paths {
     };
   };
   "/api/v2/state-versions": {
-    /** List the state versions of a workspace named by filters, newest first. */
+    /** List the state versions of the workspace in the filters, newest first. */
     get: {
       parameters: {
         query?: {
@@ -11737,7 +11737,7 @@ export interface paths {
     };
   };
   "/api/v2/state-versions/{state_version_id}/content/json": {
-    /** Download a state as the tool’s JSON, byte for byte. */
+    /** Download a state version as the tool’s JSON, exactly as it was uploaded. */
     get: {
       parameters: {
         query?: {
@@ -11757,7 +11757,7 @@ export interface paths {
         };
       };
     };
-    /** Upload the content of an announced state version. The link accepts one upload. */
+    /** Upload the content of a state version. The URL accepts one upload. */
     put: {
       parameters: {
         query?: {
@@ -11780,7 +11780,7 @@ export interface paths {
     };
   };
   "/api/v2/state-versions/{state_version_id}/content/raw": {
-    /** Download a state as it was written, byte for byte. */
+    /** Download a state version exactly as it was uploaded. */
     get: {
       parameters: {
         query?: {
@@ -11800,7 +11800,7 @@ export interface paths {
         };
       };
     };
-    /** Upload the content of an announced state version. The link accepts one upload. */
+    /** Upload the content of a state version. The URL accepts one upload. */
     put: {
       parameters: {
         query?: {
@@ -11823,7 +11823,7 @@ export interface paths {
     };
   };
   "/api/v2/state-versions/{state_version_id}/outputs": {
-    /** List the outputs of a state version; sensitive values are for those who may read the whole state. */
+    /** List the outputs of a state version. Sensitive values are shown only to callers who may read the whole state. */
     get: {
       parameters: {
         query?: {
@@ -11853,7 +11853,7 @@ export interface paths {
     };
   };
   "/api/v2/tags/{tag_id}/relationships/workspaces": {
-    /** Attach a tag to workspaces. */
+    /** Add a tag to workspaces. */
     post: {
       parameters: {
         path: {
@@ -11877,7 +11877,7 @@ export interface paths {
     };
   };
   "/api/v2/task-result-outcomes/{task_result_outcome_id}": {
-    /** Show one of the findings of a task in a run. */
+    /** Show an outcome of a task result. */
     get: {
       parameters: {
         query?: {
@@ -11902,7 +11902,7 @@ export interface paths {
     };
   };
   "/api/v2/task-results/{task_result_id}": {
-    /** Show the result of a task in a run. */
+    /** Show the task result in a run. */
     get: {
       parameters: {
         query?: {
@@ -11929,7 +11929,7 @@ export interface paths {
     };
   };
   "/api/v2/task-results/{task_result_id}/callback": {
-    /** Report the progress of a task, or its final result, with the token of its request. */
+    /** Report the progress or the final result of a task, with the access token from the task’s request. */
     patch: {
       parameters: {
         path: {
@@ -11976,7 +11976,7 @@ export interface paths {
     };
   };
   "/api/v2/task-results/{task_result_id}/configuration": {
-    /** Download the configuration of a run for a task, with the token of its request. */
+    /** Download the configuration of a run for a task, with the access token from the task’s request. */
     get: {
       parameters: {
         path: {
@@ -11993,7 +11993,7 @@ export interface paths {
     };
   };
   "/api/v2/task-results/{task_result_id}/outcomes": {
-    /** List what a task found in a run. */
+    /** List the outcomes of a task result. */
     get: {
       parameters: {
         query?: {
@@ -12023,7 +12023,7 @@ export interface paths {
     };
   };
   "/api/v2/task-results/{task_result_id}/plan-json": {
-    /** Download the plan for a task, in JSON, with the token of its request. */
+    /** Download the plan in JSON for a task, with the access token from the task’s request. */
     get: {
       parameters: {
         path: {
@@ -12067,7 +12067,7 @@ export interface paths {
     };
   };
   "/api/v2/task-stages/{task_stage_id}/actions/override": {
-    /** Let a run continue although mandatory tasks or policies did not pass. */
+    /** Override a task stage, so that the run continues although mandatory tasks or policies failed. */
     post: {
       parameters: {
         path: {
@@ -12102,7 +12102,7 @@ export interface paths {
     };
   };
   "/api/v2/task-stages/{task_stage_id}/policy-evaluations": {
-    /** List the policy evaluations at a stage of a run. */
+    /** List the policy evaluations in a task stage of a run. */
     get: {
       parameters: {
         query?: {
@@ -12157,7 +12157,7 @@ export interface paths {
         };
       };
     };
-    /** Delete a run task, in all workspaces. */
+    /** Delete a run task from the organization and all workspaces. */
     delete: {
       parameters: {
         path: {
@@ -12169,7 +12169,7 @@ export interface paths {
         };
       };
     };
-    /** Change a run task; sends a test to a new address first. */
+    /** Change a run task. A test request is sent to a new URL first. */
     patch: {
       parameters: {
         path: {
@@ -12214,7 +12214,7 @@ export interface paths {
     };
   };
   "/api/v2/tasks/{task_id}/relationships/workspace-tasks": {
-    /** List the workspaces that use a run task, each with its settings of the task. */
+    /** List the workspaces that use a run task, with their settings for it. */
     get: {
       parameters: {
         query?: {
@@ -12244,7 +12244,7 @@ export interface paths {
     };
   };
   "/api/v2/team-projects": {
-    /** List which teams have access to a project. */
+    /** List the teams with access to a project. */
     get: {
       parameters: {
         query?: {
@@ -12422,7 +12422,7 @@ export interface paths {
     };
   };
   "/api/v2/team-workspaces": {
-    /** List which teams have access to a workspace, or to which workspaces a team has access. */
+    /** List the teams with access to a workspace, or the workspaces to which a team has access. */
     get: {
       parameters: {
         query?: {
@@ -12606,7 +12606,7 @@ export interface paths {
         };
       };
     };
-    /** Delete a team with its grants and its token. */
+    /** Delete a team with its access grants and its tokens. */
     delete: {
       parameters: {
         path: {
@@ -12676,7 +12676,7 @@ export interface paths {
     };
   };
   "/api/v2/teams/{team_id}/authentication-token": {
-    /** Show the team's token that has no description, without its text. */
+    /** Show the team token that has no description. Its value is not shown. */
     get: {
       parameters: {
         query?: {
@@ -12699,7 +12699,7 @@ export interface paths {
         };
       };
     };
-    /** Create a token of the team: an additional one with a description; without one, it replaces the existing token without a description. */
+    /** Create a team token. With a description, the token is an additional one. Without a description, it replaces the existing token that has none. */
     post: {
       parameters: {
         path: {
@@ -12733,7 +12733,7 @@ export interface paths {
         };
       };
     };
-    /** Revoke the team's token that has no description. */
+    /** Revoke the team token that has no description. */
     delete: {
       parameters: {
         path: {
@@ -12747,7 +12747,7 @@ export interface paths {
     };
   };
   "/api/v2/teams/{team_id}/authentication-tokens": {
-    /** List the tokens of a team, without their values. */
+    /** List the tokens of a team. Their values are not shown. */
     get: {
       parameters: {
         query?: {
@@ -12775,7 +12775,7 @@ export interface paths {
         };
       };
     };
-    /** Create a token of the team: an additional one with a description; without one, it replaces the existing token without a description. */
+    /** Create a team token. With a description, the token is an additional one. Without a description, it replaces the existing token that has none. */
     post: {
       parameters: {
         path: {
@@ -12839,7 +12839,7 @@ export interface paths {
         };
       };
     };
-    /** Create a notification configuration for a team: of change requests in the workspaces that it may read. */
+    /** Create a notification configuration for a team, about change requests in the workspaces that it can read. */
     post: {
       parameters: {
         path: {
@@ -12894,7 +12894,7 @@ export interface paths {
     };
   };
   "/api/v2/teams/{team_id}/relationships/organization-memberships": {
-    /** List the memberships of the people in a team. */
+    /** List the memberships of the users in a team. */
     get: {
       parameters: {
         query?: {
@@ -12924,7 +12924,7 @@ export interface paths {
         };
       };
     };
-    /** Add members of the organization, including invited ones, to a team. */
+    /** Add organization members, including invited ones, to a team. */
     post: {
       parameters: {
         path: {
@@ -12946,7 +12946,7 @@ export interface paths {
         };
       };
     };
-    /** Remove members of the organization from a team. */
+    /** Remove organization members from a team. */
     delete: {
       parameters: {
         path: {
@@ -12970,7 +12970,7 @@ export interface paths {
     };
   };
   "/api/v2/teams/{team_id}/relationships/users": {
-    /** Add users to a team, by id or user name. */
+    /** Add users to a team, by ID or user name. */
     post: {
       parameters: {
         path: {
@@ -12992,7 +12992,7 @@ export interface paths {
         };
       };
     };
-    /** Remove users from a team, by id or user name. */
+    /** Remove users from a team, by ID or user name. */
     delete: {
       parameters: {
         path: {
@@ -13016,7 +13016,7 @@ export interface paths {
     };
   };
   "/api/v2/test-runs/{id}/logs": {
-    /** Read a part of the log of tests of a module: it begins with STX, and ends with ETX once it is complete. */
+    /** Read a part of the log of tests of a module. It begins with STX, and ends with ETX when it is complete. */
     get: {
       parameters: {
         query?: {
@@ -13037,7 +13037,7 @@ export interface paths {
     };
   };
   "/api/v2/test-runs/{id}/logs/{expires}/{signature}": {
-    /** Read a part of the log of tests of a module, by a signed link. */
+    /** Read a part of the log of tests of a module with a signed URL. */
     get: {
       parameters: {
         query?: {
@@ -13060,7 +13060,7 @@ export interface paths {
     };
   };
   "/api/v2/users/{user_id}": {
-    /** Show a person. Their address is shown to themselves only. */
+    /** Show a user. The email address is shown only to the user. */
     get: {
       parameters: {
         query?: {
@@ -13113,7 +13113,7 @@ export interface paths {
         };
       };
     };
-    /** Create an API token for the caller. Only this answer has its text. */
+    /** Create an API token for the caller. Only this response contains its value. */
     post: {
       parameters: {
         path: {
@@ -13149,7 +13149,7 @@ export interface paths {
     };
   };
   "/api/v2/vars": {
-    /** List the variables of a workspace named by filters. */
+    /** List the variables of the workspace in the filters. */
     get: {
       parameters: {
         query?: {
@@ -13173,7 +13173,7 @@ export interface paths {
         };
       };
     };
-    /** Create a variable of the workspace named in the document. */
+    /** Create a variable of the workspace in the request body. */
     post: {
       requestBody: {
         content: {
@@ -13293,7 +13293,7 @@ export interface paths {
         };
       };
     };
-    /** Change a variable set; omitted fields keep their values. Lists of workspaces and projects replace the existing ones; variables without an id are added. */
+    /** Change a variable set; omitted fields keep their values. Lists of workspaces and projects replace the existing ones. Variables without an ID are added. */
     put: {
       parameters: {
         query?: {
@@ -13359,7 +13359,7 @@ export interface paths {
         };
       };
     };
-    /** Change a variable set; omitted fields keep their values. Lists of workspaces and projects replace the existing ones; variables without an id are added. */
+    /** Change a variable set; omitted fields keep their values. Lists of workspaces and projects replace the existing ones. Variables without an ID are added. */
     post: {
       parameters: {
         query?: {
@@ -13425,7 +13425,7 @@ export interface paths {
         };
       };
     };
-    /** Delete a variable set with its variables. */
+    /** Delete a variable set and its variables. */
     delete: {
       parameters: {
         path: {
@@ -13437,7 +13437,7 @@ export interface paths {
         };
       };
     };
-    /** Change a variable set; omitted fields keep their values. Lists of workspaces and projects replace the existing ones; variables without an id are added. */
+    /** Change a variable set; omitted fields keep their values. Lists of workspaces and projects replace the existing ones. Variables without an ID are added. */
     patch: {
       parameters: {
         query?: {
@@ -13910,7 +13910,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/actions/force-unlock": {
-    /** Release any user's lock. */
+    /** Force-unlock a workspace that any user locked. */
     post: {
       parameters: {
         query?: {
@@ -13936,7 +13936,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/actions/heartbeat": {
-    /** Send a heartbeat for the caller's lock, taken with heartbeat-seconds. */
+    /** Send a heartbeat for the caller's lock. Only for locks with heartbeat-seconds. */
     post: {
       parameters: {
         query?: {
@@ -14017,7 +14017,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/actions/unlock": {
-    /** Release the caller's own lock. */
+    /** Unlock a workspace that the caller locked. */
     post: {
       parameters: {
         query?: {
@@ -14070,7 +14070,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/applicable-varsets": {
-    /** List the variable sets that do not reach a workspace, and can be assigned to it. */
+    /** List the variable sets that do not apply to a workspace and can be assigned to it. */
     get: {
       parameters: {
         query?: {
@@ -14103,7 +14103,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/change-requests": {
-    /** List the change requests of a workspace, the newest first. */
+    /** List the change requests of a workspace, newest first. */
     get: {
       parameters: {
         query?: {
@@ -14133,7 +14133,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/configuration-versions": {
-    /** List the configurations of a workspace, newest first. */
+    /** List the configuration versions of a workspace, newest first. */
     get: {
       parameters: {
         query?: {
@@ -14163,7 +14163,7 @@ export interface paths {
         };
       };
     };
-    /** Announce a configuration; the answer says where to upload it. */
+    /** Create a configuration version. The response contains the upload URL. */
     post: {
       parameters: {
         path: {
@@ -14200,7 +14200,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/current-assessment-result": {
-    /** Show the newest result of the assessments of a workspace. */
+    /** Show the newest assessment result of a workspace. */
     get: {
       parameters: {
         query?: {
@@ -14252,7 +14252,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/current-state-version-outputs": {
-    /** List the outputs of the current state of a workspace; sensitive values are omitted. */
+    /** List the outputs of the current state version of a workspace. Sensitive values are omitted. */
     get: {
       parameters: {
         query?: {
@@ -14279,7 +14279,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/effective-tag-bindings": {
-    /** List the key-value tags of a workspace and those of its project. */
+    /** List the tag bindings of a workspace, including those inherited from its project. */
     get: {
       parameters: {
         query?: {
@@ -14306,7 +14306,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/effective-variables": {
-    /** List the variables that runs of a workspace get: the effective value of each key, its origin, and the values it overwrites. */
+    /** List the variables that runs of a workspace use: for each key, its effective value, the source of this value, and the values that it overwrites. */
     get: {
       parameters: {
         query?: {
@@ -14333,7 +14333,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/locks": {
-    /** List when a workspace was locked, by whom and why, newest first. */
+    /** List the locks of a workspace, newest first: when it was locked, by whom, and why. */
     get: {
       parameters: {
         query?: {
@@ -14446,7 +14446,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/quarantined-states": {
-    /** List the uploads of states that were refused, newest first. */
+    /** List the state uploads that were refused, newest first. */
     get: {
       parameters: {
         query?: {
@@ -14473,7 +14473,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/queries": {
-    /** List the queries of a workspace, newest first; the newest 100 are kept. */
+    /** List the queries of a workspace, newest first. The newest 100 are kept. */
     get: {
       parameters: {
         query?: {
@@ -14505,7 +14505,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/relationships/data-retention-policy": {
-    /** Show the data retention policy in force for a workspace, its own or inherited. */
+    /** Show the data retention policy that applies to a workspace: its own or an inherited one. */
     get: {
       parameters: {
         path: {
@@ -14558,7 +14558,7 @@ export interface paths {
         };
       };
     };
-    /** Remove the data retention policy of a workspace; the inherited one applies again. */
+    /** Delete the data retention policy of a workspace. The inherited policy applies again. */
     delete: {
       parameters: {
         path: {
@@ -14570,7 +14570,7 @@ export interface paths {
         };
       };
     };
-    /** Set the data retention policy of a workspace, in the older form. */
+    /** Set the data retention policy of a workspace (older form). */
     patch: {
       parameters: {
         path: {
@@ -14605,7 +14605,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/relationships/data-retention-policy/preview": {
-    /** Show what the policies in force would delete now from a workspace. Only for callers who may change them. */
+    /** Preview what the current policies would delete from a workspace now. Only for callers who may change the policy. */
     get: {
       parameters: {
         query?: {
@@ -14630,7 +14630,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/relationships/remote-state-consumers": {
-    /** List the workspaces that may read the state of this one. */
+    /** List the workspaces that may read the state of a workspace (remote state consumers). */
     get: {
       parameters: {
         query?: {
@@ -14726,7 +14726,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/relationships/ssh-key": {
-    /** Assign an SSH key to a workspace, or remove it with null. */
+    /** Assign an SSH key to a workspace, or remove it. */
     patch: {
       parameters: {
         path: {
@@ -14755,7 +14755,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/relationships/tag-bindings": {
-    /** List the key-value tags of a workspace, as its relationship. */
+    /** List the tag bindings of a workspace (relationship). */
     get: {
       parameters: {
         query?: {
@@ -14780,7 +14780,7 @@ export interface paths {
         };
       };
     };
-    /** Add key-value tags to a workspace, or change their values, and answer nothing. */
+    /** Add tag bindings to a workspace, or change their values. The response has no content. */
     post: {
       parameters: {
         path: {
@@ -14806,7 +14806,7 @@ export interface paths {
         };
       };
     };
-    /** Replace the key-value tags of a workspace. */
+    /** Replace the tag bindings of a workspace. */
     patch: {
       parameters: {
         path: {
@@ -14862,7 +14862,7 @@ export interface paths {
         };
       };
     };
-    /** Attach tags to a workspace, by id or by name. */
+    /** Add tags to a workspace, by ID or name. */
     post: {
       parameters: {
         path: {
@@ -14946,7 +14946,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/resources": {
-    /** List the resources that the current state manages, by address. */
+    /** List the resources in the current state of a workspace, by address. */
     get: {
       parameters: {
         query?: {
@@ -15007,7 +15007,7 @@ export interface paths {
         };
       };
     };
-    /** Let applies of another workspace start runs of this one. */
+    /** Create a run trigger: applies of another workspace start runs of this one. */
     post: {
       parameters: {
         query?: {
@@ -15094,7 +15094,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/runs/stream": {
-    /** Follow the runs of a workspace, as server-sent events. It goes on while `Accept` names text/event-stream; otherwise it ends with what is known now. */
+    /** Follow the runs of a workspace as server-sent events. The stream continues while `Accept` names text/event-stream. Otherwise it ends after the current status. */
     get: {
       parameters: {
         query?: {
@@ -15114,7 +15114,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/state-versions": {
-    /** Create a state version of a locked workspace: with its content, or to be uploaded. */
+    /** Create a state version in a locked workspace, with its content or for a later upload. */
     post: {
       parameters: {
         path: {
@@ -15162,7 +15162,7 @@ export interface paths {
         };
       };
     };
-    /** Roll back to an earlier state, as a new version. */
+    /** Roll back to an earlier state version. Creates a new state version. */
     patch: {
       parameters: {
         path: {
@@ -15203,7 +15203,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/tag-bindings": {
-    /** List the key-value tags of a workspace. */
+    /** List the tag bindings of a workspace. */
     get: {
       parameters: {
         query?: {
@@ -15228,7 +15228,7 @@ export interface paths {
         };
       };
     };
-    /** Add key-value tags to a workspace, or change their values. */
+    /** Add tag bindings to a workspace, or change their values. */
     patch: {
       parameters: {
         query?: {
@@ -15562,7 +15562,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/varsets": {
-    /** List the variable sets that reach a workspace, global ones included. */
+    /** List the variable sets that apply to a workspace, including global ones. */
     get: {
       parameters: {
         query?: {
@@ -15595,7 +15595,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/varsets/{varset_id}/relationships/vars": {
-    /** List the variables of a set in a workspace, with the variables that they overwrite and that overwrite them. */
+    /** List the variables of a set as they apply to a workspace, with the variables that they overwrite or that overwrite them. */
     get: {
       parameters: {
         query?: {
@@ -15623,7 +15623,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/varsets/{varset_id}/relationships/vars/{variable_id}": {
-    /** Show a variable of a set in a workspace, with the variables that it overwrites and that overwrite it. */
+    /** Show a variable of a set as it applies to a workspace, with the variables that it overwrites or that overwrite it. */
     get: {
       parameters: {
         query?: {
@@ -15650,7 +15650,7 @@ export interface paths {
     };
   };
   "/api/v2/workspaces/{workspace_id}/workload-identities": {
-    /** Show the identities of the runs of a workspace, as a trust policy elsewhere sees them. */
+    /** Show the workload identities of the runs of a workspace, as trust policies of other systems see them. */
     get: {
       parameters: {
         query?: {
@@ -15700,7 +15700,7 @@ export interface paths {
         };
       };
     };
-    /** Archive a change request that is done or rejected. */
+    /** Archive a change request. */
     post: {
       parameters: {
         path: {

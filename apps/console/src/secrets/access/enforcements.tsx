@@ -32,7 +32,7 @@ interface NamedMethod {
 
 const path = 'identity/mfa/login-enforcement';
 
-/** Which logins need which second factors. */
+/** Which logins require which MFA methods. */
 export function Enforcements({ methods }: { readonly methods: readonly NamedMethod[] }) {
   const { transport } = useSession();
   const mounts = useMounts();
@@ -115,7 +115,7 @@ export function Enforcements({ methods }: { readonly methods: readonly NamedMeth
   );
 }
 
-/** Whose logins an enforcement is about: any of these. */
+/** The logins to which an enforcement applies: any of these. */
 type Covered = Pick<
   Enforcement,
   'auth_method_accessors' | 'auth_method_types' | 'identity_group_ids' | 'identity_entity_ids'

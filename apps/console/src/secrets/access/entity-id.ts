@@ -10,8 +10,8 @@ interface EntityAnswer {
 }
 
 /**
- * The id of an entity given by its id, its name, or a login such as `userpass/ada`. A user of a userpass method who has
- * not logged in yet gets an entity. Throws if there is no such person.
+ * Finds the id of an entity by id, name, or login such as `userpass/ada`. Creates an entity for a userpass user who has
+ * not logged in yet. Throws if the user does not exist.
  */
 export async function entityIdOf(transport: Transport, methods: readonly Mount[], given: string): Promise<string> {
   const text = given.trim();
@@ -34,7 +34,7 @@ export async function entityIdOf(transport: Transport, methods: readonly Mount[]
   return found ? found.data.id : newEntity(transport, method, name);
 }
 
-/** The entity that the first login of a user would make. */
+/** Creates the entity that the user's first login would create. */
 async function newEntity(transport: Transport, method: Mount, name: string): Promise<string> {
   const isUser =
     method.type === 'userpass' &&
@@ -45,7 +45,7 @@ async function newEntity(transport: Transport, method: Mount, name: string): Pro
   return made.data.canonical_id;
 }
 
-/** The answer; undefined if there is no such thing. */
+/** The response; undefined if the object does not exist. */
 async function orNone<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;

@@ -19,7 +19,7 @@ export function useIdentities(kind: IdentityKind) {
   });
 }
 
-/** Its name, and the names it logs in with. */
+/** The name of the entity, and the names of its logins. */
 export const nameAndLogins = (info: ListedIdentity | undefined, id: string) => ({
   name: info?.name ?? id,
   logins: (info?.aliases ?? []).map(loginOf).join(', '),

@@ -63,7 +63,7 @@ export function SecondFactor() {
   const methods = (found.data?.keys ?? []).flatMap((id) => found.data?.key_info[id] ?? []);
   const takesPasskeys = config['sign-in'].some(({ method }) => method === 'passkey');
   const passkeyMount = takesPasskeys ? passkeyMountOf(session) : undefined;
-  // A person whose policies are about other things may still have passkeys.
+  // A user without access to MFA methods may still have passkeys.
   const isDenied = passkeyMount !== undefined && found.error instanceof ApiError && found.error.status === 403;
   const own = session['entity-id'] ?? undefined;
   return (

@@ -49,7 +49,7 @@ function EntityField({ value, onChange }: { readonly value: string; readonly onC
   );
 }
 
-/** What the table of changes can have: a read is there only if it issued something. */
+/** The operations in the table of changes. It contains a read only if the read issued something. */
 const operations = [
   { value: '', label: 'Any' },
   ...['create', 'update', 'patch', 'delete'].map((value) => ({ value, label: value })),
@@ -70,13 +70,13 @@ export function SearchForm<S extends Texts>({
   readonly filters: readonly (readonly [AuditFilter, label: string])[];
   readonly search: S;
   readonly onSearch: (search: S) => void;
-  /** More below the fields, by what they say now. */
+  /** Additional content below the fields, depending on their values. */
   readonly children?: (draft: S) => ReactNode;
 }) {
   const [draft, setDraft] = useState<S>(search);
   const address = JSON.stringify(search);
   const [shown, setShown] = useState(address);
-  // Another search was opened by a link.
+  // A link opened another search.
   if (shown !== address) {
     setShown(address);
     setDraft(search);

@@ -35,7 +35,7 @@ interface ReadsAnswer {
 const setting = 'SECRETS_AUDIT_READS=on';
 const path = 'sys/audit-reads';
 
-/** The table is that of the whole installation, in the root namespace. */
+/** The table covers the whole installation and is in the root namespace. */
 const find = async (transport: Transport, query: Readonly<Record<string, string>>): Promise<ReadsAnswer> =>
   (
     await transport.call<{ data: ReadsAnswer }>('GET', `/v1/${path}?${new URLSearchParams(query)}`, undefined, {
@@ -124,7 +124,7 @@ export function ReadsPage() {
   );
 }
 
-/** Newest first; reads of several versions by the same token, from the same address, within an hour, are one row. */
+/** Newest first. Reads of several versions by the same token from the same address within an hour are one row. */
 function byReader(reads: readonly ReadRow[]): ReadRow[] {
   const rows = new Map<string, ReadRow>();
   for (const read of [...reads].sort((a, b) => (a.last_time < b.last_time ? 1 : -1))) {
@@ -136,7 +136,7 @@ function byReader(reads: readonly ReadRow[]): ReadRow[] {
   return [...rows.values()];
 }
 
-/** Who read a secret, for those who may see it; elsewhere nothing. */
+/** Shows who read a secret, if the session may see this. */
 export function WhoRead({ at }: { readonly at: string }) {
   const { transport } = useSession();
   const [all, setAll] = useState(false);

@@ -1,4 +1,4 @@
-/** What a search of the audit can be narrowed by. */
+/** The filters of an audit search. */
 export type AuditFilter = 'path' | 'accessor' | 'entity_id' | 'request_id' | 'operation' | 'since' | 'until';
 
 /** The search for changes, kept in the address, so that it can be shared. */
@@ -35,7 +35,7 @@ export const auditSearch = (search: Record<string, unknown>): AuditSearch => ({
   ...(search.own === true ? { own: true } : {}),
 });
 
-/** The same of a search for reads. */
+/** Reads a search for reads from an address. */
 export const readSearch = (search: Record<string, unknown>): ReadSearch => textsOf(search, readFilters);
 
 /** Paths that pages call to find permissions, hidden unless included. */

@@ -10,7 +10,7 @@ interface Answer {
   readonly iss?: string;
   readonly error?: string;
   readonly error_description?: string;
-  /** With an error, if it may be sent to the application. */
+  /** The address to return to, with an error if the application may receive it. */
   readonly redirect_uri?: string;
   readonly errors?: readonly string[];
 }
@@ -19,7 +19,7 @@ interface Answer {
 export function Authorize({ request }: { readonly request: AuthorizeRequest }) {
   const { session, isFresh, transport, signOut } = useSession();
   const { provider, namespace } = request;
-  // A sign-in on this page is recent enough for the request. `auth_time` tells the application when it was.
+  // A sign-in on this page is recent enough for the request. `auth_time` tells the application the time of the sign-in.
   const parameters = useMemo(
     () => (isFresh ? afterSignIn(request.parameters) : request.parameters),
     [isFresh, request.parameters],

@@ -28,7 +28,7 @@ export function addressWith(redirectUri: string, answer: Readonly<Record<string,
   return url.href;
 }
 
-/** The request without the requirement to sign in, which was met. */
+/** The request without its requirement to sign in, after the user has signed in. */
 export function afterSignIn({
   max_age: _age,
   prompt = '',

@@ -61,7 +61,7 @@ export function FieldEditor({
   const [shown, setShown] = useState(false);
   const [isJson, setJson] = useState(false);
   const [problem, setProblem] = useState<string>();
-  // The fields that there were: one that is added has the focus.
+  // The previous fields. A new field gets the focus.
   const [known] = useState(() => new Set(rows.map(({ id }) => id)));
   const file = useRef<HTMLInputElement>(null);
   const take = async (chosen: File | undefined) => {

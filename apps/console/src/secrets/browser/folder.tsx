@@ -17,7 +17,7 @@ import { NewSecret } from './new-secret';
 import { Relocate } from './relocate';
 import { valuesAt } from './values';
 
-/** What people who may read some secrets, but not list them, see of a folder. */
+/** What users see of a folder if they may read some secrets in it, but not list them. */
 function OpenPath({ mount, folder }: { readonly mount: Mount; readonly folder: string }) {
   const at = mount.path + folder;
   const named = useNamedBelow(
@@ -75,7 +75,7 @@ export function Folder({ mount, folder }: { readonly mount: Mount; readonly fold
   const [adding, setAdding] = useState(false);
   const [moving, setMoving] = useState(false);
   const navigate = useNavigate();
-  // Rights to any new secret here are judged by this path.
+  // Whether the session may create secrets here is checked with this path.
   const any = valuesAt(mount, `${folder}new`);
   const mayCreate = useMay([any])({ path: any, capabilities: ['create'] }).forbidden === undefined;
   const shown = (names.data ?? []).filter((name) => name.includes(part));

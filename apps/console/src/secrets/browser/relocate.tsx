@@ -21,7 +21,7 @@ export function Relocate({
   onDone,
 }: {
   readonly mount: Mount;
-  /** Within the engine; a folder ends with a slash. */
+  /** The path within the engine. Folders end with a slash. */
   readonly from: string;
   readonly onClose: () => void;
   readonly onDone: (to: string) => void;

@@ -71,7 +71,7 @@ export function Removal({
         )
       }
     >
-      <p>It cannot be brought back.</p>
+      <p>It cannot be restored.</p>
       <ErrorNotice error={change.error} />
     </Confirm>
   );

@@ -111,7 +111,7 @@ export function SecretPage({
       {data && !data.data ? (
         <Empty>
           {data.destroyed
-            ? `Version ${data.version} is destroyed and cannot be brought back.`
+            ? `Version ${data.version} is destroyed and cannot be restored.`
             : `Version ${data.version} is deleted. It can be undeleted below.`}
         </Empty>
       ) : null}

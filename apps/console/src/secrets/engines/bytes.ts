@@ -19,7 +19,7 @@ export function bytesOf(base64: string): Uint8Array<ArrayBuffer> | undefined {
   }
 }
 
-/** The text that bytes are in UTF-8; undefined if they are none. */
+/** Decodes bytes as UTF-8. Undefined if they are not valid UTF-8. */
 export function utf8Of(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);

@@ -32,8 +32,8 @@ export function CollectionList({ mount, collection }: CollectionProps) {
   const names = useListing(encodedPath(mount + collection.list));
   const [text, setText] = useState('');
   const info = names.data?.key_info ?? {};
-  const told = toldOf(Object.values(info));
-  const textOf = (name: string) => [name, ...told.map((field) => String(info[name]?.[field] ?? ''))].join(' ');
+  const shownFields = shownFieldsOf(Object.values(info));
+  const textOf = (name: string) => [name, ...shownFields.map((field) => String(info[name]?.[field] ?? ''))].join(' ');
   const shown = (names.data?.keys ?? []).filter((name) => textOf(name).toLowerCase().includes(text.toLowerCase()));
   const to = (name: string) => mountPage({ mount, tab: collection.list, name });
   const add = (
@@ -65,9 +65,9 @@ export function CollectionList({ mount, collection }: CollectionProps) {
         narrow="flow"
         columns={[
           { head: 'Name', cell: (name) => <Link {...to(name)}>{name}</Link>, sortBy: (name) => name },
-          ...told.map((field) => ({
+          ...shownFields.map((field) => ({
             head: labelOf(field),
-            cell: (name: string) => <Told value={info[name]?.[field]} />,
+            cell: (name: string) => <FieldValue value={info[name]?.[field]} />,
             sortBy: (name: string) => String(info[name]?.[field] ?? ''),
           })),
           {
@@ -81,19 +81,19 @@ export function CollectionList({ mount, collection }: CollectionProps) {
   );
 }
 
-const mostTold = 3;
+const mostShownFields = 3;
 
 /** Fields to show as columns: single values that some rows have. */
-function toldOf(infos: readonly Readonly<Record<string, unknown>>[]): string[] {
+function shownFieldsOf(infos: readonly Readonly<Record<string, unknown>>[]): string[] {
   const names = new Set(
     infos.flatMap((info) =>
       Object.entries(info).flatMap(([field, value]) => (value === '' || typeof value === 'object' ? [] : [field])),
     ),
   );
-  return [...names].slice(0, mostTold);
+  return [...names].slice(0, mostShownFields);
 }
 
-function Told({ value }: { readonly value: unknown }) {
+function FieldValue({ value }: { readonly value: unknown }) {
   if (value === undefined || value === null || value === '') return <span className="second">–</span>;
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (typeof value === 'string' && /^\d{4}-\d\d-\d\dT/.test(value)) return <Time at={value} />;
@@ -103,7 +103,7 @@ function Told({ value }: { readonly value: unknown }) {
 /** An item of a collection with its form and actions; without a name, a new one. */
 export function CollectionRecord({ mount, collection, name }: CollectionProps & { readonly name: string | undefined }) {
   const { record, one, list, actions } = collection;
-  // Each read of it issues credentials with a lease.
+  // Each read issues credentials with a lease.
   const issues = !mount.startsWith('auth/') && actions.some(({ pattern }) => pattern.startsWith('creds/'));
   const mayLook = useReadable([], ['sys/leases/timeline']).has('sys/leases/timeline');
   const [parameter = 'name'] = record.parameters;
@@ -117,7 +117,7 @@ export function CollectionRecord({ mount, collection, name }: CollectionProps & 
   const fields = record.write?.fields ?? [];
   const { data } = stored;
   useEffect(() => {
-    // What was typed while it was on its way stays.
+    // Values typed while the request was in progress are kept.
     if (name === undefined || data !== undefined)
       setTyped((before) => before ?? (data === undefined ? {} : typedOf(fields, data)));
   }, [name, data, fields]);
@@ -249,7 +249,7 @@ function RecordFields({
 }: {
   readonly fields: readonly Field[];
   readonly typed: Typed;
-  /** Policies of auth methods are our own; those of engines belong to other systems. */
+  /** Policies in auth methods are policies of this service. Policies in engines belong to other systems. */
   readonly ofMethod: boolean;
   readonly onChange: (typed: Typed) => void;
 }) {

@@ -30,7 +30,7 @@ const words: ReadonlyMap<string, readonly [string, string]> = new Map(
   }),
 );
 
-/** Paths elsewhere that act on a record: `issue/{role}` on a role. */
+/** Paths that act on a record but are not below its path: `issue/{role}` for a role. */
 const verbs: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
     roles: ['creds', 'issue', 'sign', 'sts', 'rotate-role'],
@@ -67,7 +67,7 @@ export function collectionsOf(places: readonly EnginePath[]): Collection[] {
           (place.pattern.startsWith(`${record.pattern}/`) || wanted.has(place.pattern.split('/')[0]!)) &&
           (place.write !== undefined || (place.read !== undefined && !place.pattern.startsWith(record.pattern))),
       );
-      // A path that sets a single field of the record is part of its form.
+      // A path that sets a single field of a record is part of the record's form.
       const fields = new Set(record.write?.fields.map(({ name }) => name.replace(/_/g, '-')));
       const own = actions.filter(({ pattern }) => !fields.has(pattern.slice(record.pattern.length + 1)));
       return [{ list, title, one, record, actions: own }];

@@ -25,7 +25,9 @@ interface CredentialsField {
   readonly isSecret?: boolean;
 }
 
-/** Gets credentials and shows them, with the lease that ends them. Only this page keeps them, and only while it is open. */
+/**
+ * Gets credentials and shows them, with the lease that ends them. Only this page keeps them, and only while it is open.
+ */
 export function Credentials({
   path,
   method,
@@ -42,13 +44,13 @@ export function Credentials({
   readonly action?: string;
   readonly body?: object;
   readonly fields: readonly CredentialsField[];
-  /** They are never shown again. */
+  /** The credentials are never shown again. */
   readonly isOnce?: boolean;
   /** Next to the button. */
   readonly extra?: ReactNode;
   /** Fields of the form. */
   readonly children?: ReactNode;
-  /** What people do with them. */
+  /** How users use the credentials. */
   readonly commands?: (data: Readonly<Record<string, unknown>>) => ReactNode;
 }) {
   const may = useMay([path, 'sys/leases/revoke']);

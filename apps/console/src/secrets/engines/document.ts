@@ -141,7 +141,7 @@ function resolved(document: Document, schema: Schema | undefined): Schema | unde
 export const filled = (pattern: string, values: Readonly<Record<string, string>>): string =>
   pattern.replace(/\{(\w+)\}/g, (_, name: string) => (values[name] ?? '').split('/').map(encodeURIComponent).join('/'));
 
-/** Whether to read it on opening: settings, never paths where a read creates credentials. */
+/** Whether to read the path when its page opens: settings, never paths where a read creates credentials. */
 export const isSetting = ({ read, write, remove, parameters }: EnginePath): boolean =>
   read !== undefined && write !== undefined && (remove !== undefined || parameters.length === 0);
 

@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 import { useMayCreateBelow } from '../own-rules';
 import { enablePage } from '../pages';
 
-/** Leads to where an engine is enabled; nothing for those who may not. */
+/** A link to the page that enables an engine, if the session may do this. */
 export function EnableLink({
   kind,
   type,

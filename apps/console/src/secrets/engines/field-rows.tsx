@@ -3,7 +3,7 @@ import { PickerField, type PickerOption } from '../../design/picker';
 import { StatementsField } from './statements-field';
 import { secondsOf, type TtlChoice, TtlField } from './ttl-field';
 
-/** A field of a record: the label that people know it by, and what it holds. */
+/** A field of a record: its label and the kind of its value. */
 export interface FieldRow {
   readonly name: string;
   readonly label: string;
@@ -25,9 +25,9 @@ export interface FieldRow {
   readonly required?: boolean;
   readonly options?: readonly (string | PickerOption)[];
   readonly ttls?: readonly TtlChoice[];
-  /** Usual statements, offered for an empty list. */
+  /** Suggested statements for an empty list. */
   readonly usual?: readonly string[];
-  /** What else changes with its value. */
+  /** Other fields that change with its value. */
   readonly also?: (value: unknown) => Readonly<Record<string, unknown>>;
 }
 

@@ -31,7 +31,7 @@ export function MountSettings({
   onClose,
 }: {
   readonly title: string;
-  /** Where it is tuned: `sys/mounts/kv/tune`. */
+  /** The path that tunes it: `sys/mounts/kv/tune`. */
   readonly path: string;
   readonly onClose: () => void;
 }) {

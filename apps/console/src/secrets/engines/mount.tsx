@@ -47,7 +47,7 @@ export function MountPage() {
   const [disabling, setDisabling] = useState(false);
   const [tuning, setTuning] = useState(false);
   const places = document.data === undefined ? [] : placesOf(document.data, at);
-  // Found by its pattern, or by a concrete path, such as that of a lease.
+  // Found by its pattern, or by a concrete path such as the path of a lease.
   const place = places.find(({ pattern }) =>
     chosen === undefined && below !== undefined ? namesIn(pattern, below) !== undefined : pattern === chosen,
   );
@@ -213,7 +213,7 @@ export function MountPage() {
         >
           <p>
             {isAuth
-              ? 'No one can log in by it any more, and all tokens that it issued are revoked.'
+              ? 'No one can log in with it, and all tokens that it issued are revoked.'
               : 'Everything it stores is deleted permanently, and its leases are revoked.'}
           </p>
         </Confirm>

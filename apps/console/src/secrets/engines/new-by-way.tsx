@@ -14,7 +14,7 @@ export interface Way {
   readonly icon: LucideIcon;
 }
 
-/** A page that creates something: first the way to it, then its form. */
+/** A page that creates something: first the user chooses a way, then fills in its form. */
 export function NewByWay<W extends Way>({
   mount,
   tab,
@@ -27,7 +27,7 @@ export function NewByWay<W extends Way>({
   readonly mount: string;
   readonly tab: string;
   readonly title: string;
-  /** What the list of ways is called. */
+  /** The label of the list of ways. */
   readonly label: string;
   readonly ways: readonly W[];
   readonly same: (way: W | undefined) => { readonly api: string; readonly command: string };

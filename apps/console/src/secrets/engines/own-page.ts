@@ -1,7 +1,7 @@
 import type { Crumb } from '../../design/page';
 import type { Mount } from '../mounts';
 
-/** What a page that is made for an engine is given. */
+/** The props of a page that was written for an engine. */
 export interface OwnPageProps {
   readonly mount: Mount;
   readonly tab: string;

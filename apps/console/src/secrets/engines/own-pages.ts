@@ -4,13 +4,13 @@ import type { OwnPageProps } from './own-page';
 interface OwnPages {
   /** Shown before All endpoints. */
   readonly tabs: readonly { readonly tab: string; readonly label: string }[];
-  /** It has no generated forms for its settings. */
+  /** The engine has no generated forms for its settings. */
   readonly isComplete?: boolean;
   /** The content of a tab; for an item or a new one, a page with its head. */
   readonly Page: ComponentType<OwnPageProps>;
 }
 
-/** Secrets engines whose pages are made for them; those of all others are generated. */
+/** Secrets engines with their own pages. The pages of all other engines are generated. */
 export const ownPages: ReadonlyMap<string, OwnPages> = new Map<string, OwnPages>([
   [
     'database',

@@ -32,7 +32,7 @@ export function PastedField({
     take(file);
   };
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: the button below does the same by the keyboard
+    // biome-ignore lint/a11y/noStaticElementInteractions: the button below does the same with the keyboard
     <div className="stack-tight" onDragOver={(event) => event.preventDefault()} onDrop={drop}>
       <TextField
         label={label}

@@ -73,7 +73,7 @@ export function PlaceForm({
         throw error;
       }
     },
-    // What was typed while it was on its way stays.
+    // Values typed while the request was in progress are kept.
     onSuccess: (got) =>
       setTyped((before) => ({ ...(write && got?.data ? typedOf(write.fields, got.data) : {}), ...before })),
   });
@@ -238,7 +238,7 @@ function Names({
   );
 }
 
-/** Fields of answers that are shown at once; all other texts may be secret. */
+/** Response fields that are shown immediately. All other strings may be secret. */
 const open = new Set([
   'username',
   'account_name',

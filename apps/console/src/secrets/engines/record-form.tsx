@@ -44,18 +44,18 @@ export function RecordForm({
   children,
 }: FormOf & {
   readonly tab: string;
-  /** The path of the list, if it is not called like the tab. */
+  /** The path of the list, if its name differs from the tab. */
   readonly list?: string;
   readonly groups: (record: FormRecord) => readonly RowGroup[];
   /** A write replaces the record, so everything is sent. */
   readonly isWhole?: boolean;
-  /** What a record is called, on the button that creates one. */
+  /** The noun for a record, on the button that creates one. */
   readonly one: string;
   /** An example of a name. */
   readonly nameHint?: string;
   /** Fields that only the page has. */
   readonly unsent?: readonly string[];
-  /** Offers to try what is typed without storing it. */
+  /** Tests the typed values without storing them. */
   readonly trial?: { readonly action: string; readonly sent: FormRecord; readonly worked: string };
   readonly children?: (record: FormRecord) => ReactNode;
 }) {
@@ -163,19 +163,19 @@ export function RecordForm({
 
 const isEmpty = (statements: unknown) => !Array.isArray(statements) || statements.every((one) => one === '');
 
-/** What is sent for a field: nothing if it is empty, and no empty statements. */
+/** The value to send for a field: undefined if it is empty, without empty statements. */
 function given(field: string, value: unknown): readonly (readonly [string, unknown])[] {
   if (value === undefined) return [];
   return [[field, Array.isArray(value) ? value.filter((one) => one !== '') : value]];
 }
 
-/** Once they are stored, the page forgets them. */
+/** The page drops them after they have been stored. */
 function withoutSecrets(groups: readonly RowGroup[], record: FormRecord): FormRecord {
   const secrets = groups.flatMap(({ rows }) => rows.filter(({ as }) => as === 'secret').map(({ name }) => name));
   return Object.fromEntries(Object.entries(record).filter(([field]) => !secrets.includes(field)));
 }
 
-/** The field that a refusal is about; undefined if it names none that is shown. */
+/** The field in an error message; undefined if the message names no visible field. */
 function wrongField(error: unknown, groups: readonly RowGroup[]) {
   if (!(error instanceof ApiError) || error.status !== 400) return undefined;
   const names = groups.flatMap(({ rows }) => rows.map(({ name }) => name)).sort((a, b) => b.length - a.length);

@@ -13,9 +13,9 @@ import { crumbsTo } from './own-page';
 interface RecordPart {
   readonly part: string;
   readonly label: string;
-  /** What the part does by API and by command, below the mount. */
+  /** The equivalent API call and command of this part, below the mount. */
   readonly same: { readonly api: string; readonly command: string };
-  /** It works without the right to read the record. */
+  /** The part works without permission to read the record. */
   readonly readless?: boolean;
 }
 
@@ -35,17 +35,17 @@ export function RecordPage<Item>({
 }: {
   readonly mount: string;
   readonly tab: string;
-  /** The path of the list, if it is not called like the tab. */
+  /** The path of the list, if its name differs from the tab. */
   readonly list?: string;
   readonly name: string;
-  /** What a record is called. */
+  /** The noun for a record. */
   readonly one: string;
   readonly parts: readonly RecordPart[];
   readonly about?: (record: Item) => ReactNode;
   readonly actions?: (record: Item) => ReactNode;
-  /** What the deletion means. */
+  /** The effect of the deletion. */
   readonly deletion: string;
-  /** Its name has to be typed to delete it. */
+  /** The user must type the name to delete it. */
   readonly isFinal?: boolean;
   /** The content of a part. The record is undefined only if the part needs no record, and it may not be read. */
   readonly children: (part: string, record: Item | undefined) => ReactNode;
@@ -120,7 +120,7 @@ export function RecordPage<Item>({
   );
 }
 
-/** The same by API and by command: `read`, or `write` with some of its fields. */
+/** The equivalent API call and command: `read`, or `write` with some of its fields. */
 export const sameBy = (verb: 'read' | 'write', path: string, fields = '') => ({
   api: `${verb === 'read' ? 'GET' : 'POST'} /v1/${path}`,
   command: `keystead ${verb === 'read' ? 'read' : 'write'} ${path}${fields === '' ? '' : ` ${fields}`}`,

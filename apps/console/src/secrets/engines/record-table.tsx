@@ -48,7 +48,7 @@ export function RecordTable<Item>({
 }: {
   readonly mount: string;
   readonly tab: string;
-  /** The path of the list, if it is not called like the tab. */
+  /** The path of the list, if its name differs from the tab. */
   readonly list?: string;
   /** The button that creates one. */
   readonly add: ReactNode;

@@ -24,7 +24,7 @@ export function StatementsField({
       <legend>{label}</legend>
       {hint === undefined ? null : <p className="small second">{hint}</p>}
       {statements.map((statement, at) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: a statement has nothing but its place
+        // biome-ignore lint/suspicious/noArrayIndexKey: a statement has no key except its index
         <div key={at} className="stack-tight">
           <TextField
             label={`Statement ${at + 1}`}

@@ -4,7 +4,7 @@ import { SelectField, TextField } from '../../design/field';
 /** A duration as the API takes it, with a label. */
 export type TtlChoice = readonly [value: string, label: string];
 
-/** A duration: one of some choices, or another that is typed. */
+/** A duration: chosen from a list, or typed. */
 export function TtlField({
   label,
   choices,
@@ -56,7 +56,7 @@ export function TtlField({
 
 const units: ReadonlyMap<string, number> = new Map(Object.entries({ s: 1, m: 60, h: 3600, d: 86_400 }));
 
-/** The seconds of a duration such as 36h or 1h30m; undefined if it is none. */
+/** Parses a duration such as 36h or 1h30m into seconds; undefined if it is invalid. */
 export function secondsOf(text: string): number | undefined {
   if (/^\d+$/.test(text)) return Number(text);
   if (!/^(\d+[smhd])+$/.test(text)) return undefined;
@@ -66,7 +66,7 @@ export function secondsOf(text: string): number | undefined {
   );
 }
 
-/** Seconds as people type a duration: `172800` is `2d`. Other texts stay. */
+/** Seconds as people type a duration: `172800` is `2d`. Other strings are unchanged. */
 function shortOf(text: string): string {
   if (!/^[1-9]\d*$/.test(text)) return text;
   const [unit, size] = [...units].findLast(([, size]) => Number(text) % size === 0)!;
@@ -89,6 +89,6 @@ export function spanOf(seconds: number): string {
   return `${count.toLocaleString('en')} ${name}${count === 1 ? '' : 's'}`;
 }
 
-/** A maximum or default TTL of a role, in seconds; 0 means that of its mount. */
+/** A maximum or default TTL of a role, in seconds; 0 means the TTL of the mount. */
 export const ttlOfRole = (seconds: number | undefined): ReactNode =>
   seconds ? spanOf(seconds) : <span className="second">that of the mount</span>;

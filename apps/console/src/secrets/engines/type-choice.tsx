@@ -17,7 +17,7 @@ import {
 import { usualNames } from '../mounts';
 import { enablePage } from '../pages';
 
-/** Name and purpose of each type; if it is both, as a secrets engine first. */
+/** Name and purpose of each type. A type that is both is listed as a secrets engine first. */
 const known: ReadonlyMap<string, readonly [icon: LucideIcon, title: string, text: string]> = new Map([
   ['kv', [Vault, 'Key/value', 'Stores secrets of teams and programs, with versions.']],
   ['pki', [FileBadge, 'PKI certificates', 'Issues X.509 certificates from your own CA.']],

@@ -56,7 +56,7 @@ export function FirstRun({
               {recovery
                 ? 'It unseals itself. Recovery keys act in emergencies'
                 : 'After every start it has to be unsealed with keys'}
-              : each holder gets one, and some of them act together.
+              : each holder gets one, and several of them are required together.
             </p>
             <TextField
               label="Keys"

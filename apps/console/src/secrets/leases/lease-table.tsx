@@ -124,7 +124,7 @@ export function Holder({ lease: { token_accessor: accessor } }: { readonly lease
   );
 }
 
-/** Whether a lease is live, or how its revocation goes. */
+/** Whether a lease is active, or the status of its revocation. */
 export function LeaseState({ lease }: { readonly lease: Lease }) {
   const { state, error, attempts, next_attempt: next, away_since: away } = lease;
   if (next === null) return <Badge tone={state === 'live' ? 'green' : 'amber'}>{state}</Badge>;

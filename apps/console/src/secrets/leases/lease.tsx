@@ -26,7 +26,7 @@ const timeline = 'sys/leases/timeline';
 /** Where a lease was issued: its ID without the last segment. */
 const placeOf = (id: string): string => id.slice(0, Math.max(0, id.lastIndexOf('/')));
 
-/** What is known of a lease; people who may list leases also see who holds it and how its revocation goes. */
+/** The details of a lease. Users who may list leases also see its holder and the status of its revocation. */
 function useLease(id: string) {
   const { transport } = useSession();
   const lookup = useQuery<LookedUp>({
@@ -45,7 +45,7 @@ function useLease(id: string) {
   return { lookup, whole };
 }
 
-/** One lease: when it was issued, until when it can live, and who holds it; it can be renewed and revoked here. */
+/** One lease: its issue time, its latest expiry, and its holder. It can be renewed and revoked here. */
 export function LeasePage() {
   const { id = '' } = useAddress('/leases/lease');
   return <OneLease key={id} id={id} />;
@@ -79,7 +79,7 @@ function OneLease({ id }: { readonly id: string }) {
   );
 }
 
-/** Says that there is no such lease, or no longer. */
+/** Shown if the lease does not exist or no longer exists. */
 function Outcome({
   id,
   isRevoked,

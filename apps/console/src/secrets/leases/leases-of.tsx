@@ -11,7 +11,7 @@ import { RevokeChosen } from './revoke-chosen';
 
 interface LeasesOfProps {
   readonly title: string;
-  /** Of a token, by its accessor, or issued at a path. */
+  /** The leases of a token, by its accessor, or those issued at a path. */
   readonly of: { readonly accessor: string } | { readonly prefix: string };
   /** Shown if there are none. */
   readonly none: string;

@@ -51,7 +51,7 @@ export function Leases() {
   const now = Date.now();
   const failing = leases.filter(({ next_attempt }) => next_attempt !== null);
   const soon = leases.filter(({ state, expire_time }) => state === 'live' && Date.parse(expire_time) - now < 300_000);
-  const meant = (failing: boolean): LeaseSearch => ({
+  const searchFor = (failing: boolean): LeaseSearch => ({
     ...(prefix === '' ? {} : { prefix }),
     ...(accessor === '' ? {} : { accessor }),
     ...(failing ? { failing } : {}),
@@ -59,7 +59,7 @@ export function Leases() {
   const look = (next: LeaseSearch) => void navigate(page('/leases', next));
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    look(meant(search.failing ?? false));
+    look(searchFor(search.failing ?? false));
   };
   const asked = new URLSearchParams(
     Object.entries(search)
@@ -108,7 +108,7 @@ export function Leases() {
         <CheckField
           label="Only failed revocations"
           checked={search.failing ?? false}
-          onChange={(failingOnly) => look(meant(failingOnly))}
+          onChange={(failingOnly) => look(searchFor(failingOnly))}
         />
         <div>
           <Button type="submit">Show</Button>

@@ -46,16 +46,16 @@ export function Lifeline({ lease, span, now }: { readonly lease: Lease; readonly
   const most = lease.max_expire_time === null ? ends : at(Date.parse(lease.max_expire_time));
   const today = at(now);
   const failing = lease.next_attempt !== null;
-  const said = `issued ${lease.issue_time}, ends ${lease.expire_time}, at most ${lease.max_expire_time ?? 'as long as it is renewed'}`;
+  const description = `issued ${lease.issue_time}, ends ${lease.expire_time}, at most ${lease.max_expire_time ?? 'as long as it is renewed'}`;
   return (
     <svg
       preserveAspectRatio="none"
       className={failing ? 'lifeline failing' : 'lifeline'}
       viewBox="0 0 100 16"
       role="img"
-      aria-label={said}
+      aria-label={description}
     >
-      <title>{said}</title>
+      <title>{description}</title>
       <line className="furthest" x1={issued} x2={most} y1="8" y2="8" vectorEffect="non-scaling-stroke" />
       <rect className="life" x={issued} y="4" width={Math.max(0.5, ends - issued)} height="8" />
       <line className="end" x1={most} x2={most} y1="3" y2="13" vectorEffect="non-scaling-stroke" />

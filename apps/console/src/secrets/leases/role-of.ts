@@ -1,6 +1,6 @@
 import type { Mount } from '../mounts';
 
-/** Engines whose roles are a collection `role`; those of all others are `roles`. */
+/** Engines whose collection of roles is named `role`; in all others it is named `roles`. */
 const isOfOne: ReadonlySet<string> = new Set(['nomad', 'scheduler']);
 const issuing: ReadonlyMap<string, string> = new Map([
   ['creds', 'roles'],
@@ -8,7 +8,7 @@ const issuing: ReadonlyMap<string, string> = new Map([
   ['static-creds', 'static-roles'],
 ]);
 
-/** The role that issued what a path below a mount gives, as the tab and the name of its page. */
+/** The role behind a credentials path of a mount, as the tab and the name of its page. */
 export function roleOf({ path: mount, type }: Mount, path: string): { tab: string; name: string } | undefined {
   const [, verb = '', name] = /^([^/]+)\/([^/]+)$/.exec(path.slice(mount.length)) ?? [];
   const tab = issuing.get(verb);

@@ -121,7 +121,7 @@ export function Operations() {
             columns={[
               { head: 'Address', cell: ({ api_address }) => <Copied text={api_address} what="address" /> },
               { head: 'Host', cell: ({ hostname }) => hostname || <span className="second">another node</span> },
-              { head: 'Version', cell: ({ version }) => version || <span className="second">not told</span> },
+              { head: 'Version', cell: ({ version }) => version || <span className="second">unknown</span> },
               { head: 'Last seen', cell: ({ last_echo }) => <Time at={last_echo} /> },
             ]}
           />

@@ -16,7 +16,7 @@ import { ResourceTable } from '../parts/resource-table';
 import { SameByApi } from '../parts/same-by-api';
 import { scopes } from './scopes';
 
-/** One address list: whom it limits, and its ranges. */
+/** One address list: who is limited by it, and its ranges. */
 export function AddressList() {
   const organization = useOrganizationName();
   const { list: id = '' } = useParams({ strict: false }) as { list?: string };
@@ -122,7 +122,7 @@ function Enabled({
   readonly range: Resource<'CidrRangesResource'>;
   readonly forbidden: string | undefined;
 }) {
-  // Set with the click: a change is known to React only a moment later, and the box would flicker back.
+  // Set with the click: React renders the change only later, and the checkbox would flicker.
   const [wanted, setWanted] = useState<boolean>();
   const change = useChange((api, enabled: boolean) =>
     api.PATCH(rangePath, {

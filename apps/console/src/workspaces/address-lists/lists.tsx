@@ -11,7 +11,7 @@ import { OrganizationPage } from '../parts/organization-page';
 import { ResourceTable } from '../parts/resource-table';
 import { allScopes, type ListScope, scopes } from './scopes';
 
-/** From where an organization may be used, and from where its agents may come. */
+/** The address lists of an organization: IP addresses from which users and agents may connect. */
 export function AddressLists() {
   const name = useOrganizationName();
   const organization = useOrganization();

@@ -4,7 +4,7 @@ export const scopes = {
   all_agent_pools: 'all agents',
   selected_agent_pools: 'agents of some pools',
 } as const;
-/** Whom a list limits. */
+/** Who is limited by a list. */
 export type ListScope = keyof typeof scopes;
 /** All of them. */
 export const allScopes = Object.keys(scopes) as ListScope[];

@@ -17,7 +17,7 @@ import { AdminPage } from '../admin/frame';
 import { type ApiAnswer, useOrganizationName, useRead } from '../api';
 import { useFilters } from '../filters';
 import { OrganizationPage } from '../parts/organization-page';
-import { Changed } from './changed';
+import { ChangedFields } from './changed-fields';
 import { type AuditFilter, auditFilters } from './search';
 
 const queryOf = (filters: { readonly [name in AuditFilter]?: string }): Record<string, string> =>
@@ -164,7 +164,7 @@ function Trail({
             },
             {
               head: 'Change',
-              cell: ({ attributes: { before, after } }) => <Changed before={before} after={after} />,
+              cell: ({ attributes: { before, after } }) => <ChangedFields before={before} after={after} />,
             },
             {
               head: 'Request',

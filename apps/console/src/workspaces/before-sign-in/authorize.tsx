@@ -7,7 +7,7 @@ import { Notice } from '../../design/notice';
 import { PageHead } from '../../design/page';
 import { useSession } from '../../shell/session';
 
-/** What the tool's `login` command asked for. */
+/** The request of the tool's `login` command. */
 interface ToolLogin {
   readonly clientId: string;
   readonly redirect: URL;

@@ -161,7 +161,7 @@ function Typed({
 }) {
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only what is typed starts the wait
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only typing starts the delay
   useEffect(() => {
     if (text === value) return;
     const timer = setTimeout(() => onChange(text), 300);

@@ -44,12 +44,14 @@ export function queryOf(view: ViewName, { page, sort, ...asked }: ExplorerAddres
       : view === 'tf_versions'
         ? ([['q', 'version', 'contains']] as const)
         : ([['q', 'source', 'contains']] as const);
-  const said = filters.flatMap(([name, field, operator]) => (asked[name] ? [[field, operator, asked[name]]] : []));
+  const conditions = filters.flatMap(([name, field, operator]) =>
+    asked[name] ? [[field, operator, asked[name]]] : [],
+  );
   const order = sort || (view === 'workspaces' ? '' : '-workspace_count');
   return {
     type: view,
     ...Object.fromEntries(
-      said.map(([field, operator, value], at) => [`filter[${at}][${field}][${operator}][0]`, value!]),
+      conditions.map(([field, operator, value], at) => [`filter[${at}][${field}][${operator}][0]`, value!]),
     ),
     ...(order === '' ? {} : { sort: order }),
     ...(page ? { 'page[number]': page } : {}),

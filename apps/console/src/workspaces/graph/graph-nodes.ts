@@ -1,12 +1,12 @@
 import type { PlanJson, ResourceChange } from '../runs/plan-changes';
 import type { StateFile } from '../workspace/state-diff';
 
-/** A resource, all its instances together. */
+/** A resource with all its instances. */
 export interface GraphNode {
   readonly address: string;
   readonly module: string;
   readonly dependsOn: readonly string[];
-  /** What a plan does to it, and its colour. */
+  /** The action of a plan on it, with its colour. */
   readonly action?: { readonly label: string; readonly tone: string };
 }
 
@@ -21,7 +21,7 @@ const nodeOf = (address: string, dependsOn: Iterable<string>): GraphNode => ({
   dependsOn: [...new Set(dependsOn)].sort(),
 });
 
-/** The resources of a state, as it records what they depend on. */
+/** The resources of a state, with the dependencies that it records. */
 export function nodesOfState(state: StateFile): GraphNode[] {
   const found = new Map<string, Set<string>>();
   for (const { module, mode, type, name, instances } of state.resources ?? []) {

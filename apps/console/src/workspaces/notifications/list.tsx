@@ -91,7 +91,7 @@ function whom({ attributes, relationships }: Configuration): string {
   return `${attributes['email-addresses'].length + relationships.users.data.length} by e-mail`;
 }
 
-/** How the last delivery went. */
+/** The result of the last delivery. */
 function LastTry({ configuration }: { readonly configuration: Configuration }) {
   const [last] = configuration.attributes['delivery-responses'];
   if (last === undefined) return <span className="second">none yet</span>;

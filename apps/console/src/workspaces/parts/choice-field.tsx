@@ -14,7 +14,7 @@ export interface ChoiceFieldProps {
   readonly leaveOut?: (choice: Choice) => boolean;
 }
 
-/** A choice of one among any number: if there are more than a list shows, it searches by name. */
+/** Chooses one of any number of objects. If there are more than a list can show, it searches by name. */
 export function ChoiceField({ label, kind, organization, value, onChange, none, leaveOut }: ChoiceFieldProps) {
   const { choices = [], total, isLong, part, setPart } = useChoices(kind, organization);
   const [chosen, setChosen] = useState<Choice>();

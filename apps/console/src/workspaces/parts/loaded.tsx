@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { ErrorNotice } from '../../design/error-notice';
 import { Skeleton } from '../../design/page';
 
-/** Shows what was read; until then a skeleton, or the error. */
+/** Shows the loaded data; before that, a skeleton or the error. */
 export function Loaded<T>({
   query,
   rows,

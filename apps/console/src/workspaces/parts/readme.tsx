@@ -3,7 +3,7 @@ import { Skeleton } from '../../design/page';
 
 const Markdown = lazy(() => import('../../design/markdown'));
 
-/** The README of a configuration or a module. What renders it loads when there is one. */
+/** The README of a configuration or a module. The renderer is loaded only if there is a README. */
 export function Readme({ text }: { readonly text: string | undefined }) {
   if (text === undefined || text.trim() === '') return null;
   return (

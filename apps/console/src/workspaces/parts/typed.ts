@@ -1,4 +1,4 @@
-/** Splits typed words at spaces, commas and lines. */
+/** Splits typed words at spaces, commas and line breaks. */
 export const typedWords = (text: string): string[] => text.split(/[\s,]+/).filter((word) => word !== '');
 
 /** A typed text: null if it is empty. */

@@ -8,7 +8,7 @@ export interface VirtualListProps<T> {
   /** Undefined while the row loads. */
   readonly at: (index: number) => T | undefined;
   readonly row: (item: T) => ReactNode;
-  /** Told which rows are in sight. */
+  /** Called with the rows that are in sight. */
   readonly onRange: (first: number, last: number) => void;
 }
 

@@ -76,7 +76,7 @@ export function DryRuns() {
   );
 }
 
-/** Starts a dry run of the policy shown or of those that are chosen. */
+/** Starts a dry run of the current policy or of the chosen policies. */
 export function NewDryRunButton({ org, policy }: { readonly org: string; readonly policy?: string }) {
   return (
     <Opener label="Start dry run" forbidden={useForbidden()} kind="primary">
@@ -229,7 +229,7 @@ function Verdict({ run }: { readonly run: DryRun }) {
         <dt>Errored</dt>
         <dd>{errored.toLocaleString('en')}</dd>
         <dt>Skipped</dt>
-        <dd>{skipped.toLocaleString('en')}, whose plans are not kept any more</dd>
+        <dd>{skipped.toLocaleString('en')}, whose plans are no longer stored</dd>
         <dt>Created</dt>
         <dd>
           <Time at={run.attributes['created-at']} />

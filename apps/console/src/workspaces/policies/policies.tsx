@@ -170,7 +170,7 @@ interface PolicyPartProps {
   readonly forbidden: string | undefined;
 }
 
-/** Code to begin with, in the package that the query of a policy names. */
+/** Initial code, in the package that the policy's query names. */
 function beginningOf(query: string): string {
   const names = /^data((?:\.\w+)+)\.(\w+)$/.exec(query);
   return `package ${names?.[1]?.slice(1) ?? 'terraform.policy'}

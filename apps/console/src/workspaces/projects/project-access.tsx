@@ -14,7 +14,7 @@ import { ResourceTable } from '../parts/resource-table';
 type ProjectGrant = Resource<'TeamProjectsResource'>;
 type ProjectLevel = ProjectGrant['attributes']['access'];
 
-/** The levels, each with what it lets a team do. */
+/** The access levels, each with what it allows a team to do. */
 const levels: readonly { readonly value: ProjectLevel; readonly label: string }[] = [
   { value: 'read', label: 'read: see its workspaces and their runs' },
   { value: 'write', label: 'write: also start and apply runs, change variables' },

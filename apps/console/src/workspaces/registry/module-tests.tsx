@@ -148,12 +148,12 @@ export function TestCounts({ run }: { readonly run: TestRunCounts }) {
     ['removed', 'errored', run['tests-errored']],
     ['second', 'skipped', run['tests-skipped']],
   ] as const;
-  const told = counts.filter(([, , count]) => count > 0);
-  return told.length === 0 ? (
+  const shownCounts = counts.filter(([, , count]) => count > 0);
+  return shownCounts.length === 0 ? (
     <span className="second">none yet</span>
   ) : (
     <span className="row">
-      {told.map(([tone, word, count]) => (
+      {shownCounts.map(([tone, word, count]) => (
         <span key={word} className={tone}>
           {count} {word}
         </span>

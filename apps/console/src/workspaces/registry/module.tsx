@@ -171,18 +171,18 @@ export function ModulePage() {
 const blockOf = ({ attributes: { namespace, name, provider } }: Module, version: string): string =>
   `module "${name}" {\n  source  = "${location.host}/${namespace}/${name}/${provider}"\n  version = "${version}"\n}`;
 
-/** Who published a version, and from which commit, by its signed statement. */
+/** Who published a version, and the commit, from its provenance. */
 function Origin({ module, version }: { readonly module: Module; readonly version: string }) {
   const { namespace, name, provider } = module.attributes;
-  const said = useRead(['registry-module', module.id, 'provenance', version], (_, transport) =>
+  const envelope = useRead(['registry-module', module.id, 'provenance', version], (_, transport) =>
     exactly<{ readonly payload: string }>(
       transport,
       `/api/registry/v1/modules/${namespace}/${name}/${provider}/${version}/provenance`,
     ),
   );
   // Versions from before there were statements have none.
-  if (said.data === undefined) return null;
-  const bytes = Uint8Array.from(atob(said.data.payload), (letter) => letter.charCodeAt(0));
+  if (envelope.data === undefined) return null;
+  const bytes = Uint8Array.from(atob(envelope.data.payload), (letter) => letter.charCodeAt(0));
   const { subject, predicate } = JSON.parse(new TextDecoder().decode(bytes)) as Provenance;
   const { externalParameters: of, resolvedDependencies } = predicate.buildDefinition;
   const [source] = resolvedDependencies;

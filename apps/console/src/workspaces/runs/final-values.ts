@@ -1,7 +1,7 @@
 import type { Instance, StateFile } from '../workspace/state-diff';
 import { type AttributeChange, type AttributeValue, shown } from './plan-changes';
 
-/** What the state has at the path of an attribute; keys may contain dots. */
+/** The value in the state at the path of an attribute. Keys may contain dots. */
 function valueAt(value: unknown, path: string): unknown {
   if (typeof value !== 'object' || value === null) return undefined;
   const record = value as Readonly<Record<string, unknown>>;
@@ -16,8 +16,8 @@ function valueAt(value: unknown, path: string): unknown {
 const setByApply: AttributeValue = { text: '(set by the apply)', kind: 'unknown' };
 
 /**
- * Attributes after the apply: values that the plan did not know, as the state has them. Sensitive ones stay hidden, and
- * planned values stay as they are.
+ * Attributes after the apply: values that were unknown in the plan, taken from the state. Sensitive values stay hidden,
+ * and planned values are unchanged.
  */
 export function finalAttributes(
   attributes: readonly AttributeChange[],

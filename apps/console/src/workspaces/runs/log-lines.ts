@@ -21,7 +21,7 @@ interface Structured {
   readonly diagnostic?: Diagnostic;
 }
 
-/** Parses a line of a log: text for a terminal, or JSON, of which the message is shown. */
+/** Parses a line of a log: text for a terminal, or JSON, whose message is shown. */
 export function readLine(line: string): readonly LogLine[] {
   if (!line.startsWith('{"@')) return [{ text: line.endsWith('\r') ? line.slice(0, -1) : line }];
   try {
@@ -93,9 +93,9 @@ export function progressOf(line: string): ResourceProgress | undefined {
   }
   const of = read.change ?? read.hook;
   if (of === undefined) return undefined;
-  const said = { address: of.resource.addr, action: of.action };
-  if (read.hook === undefined) return { ...said, state: 'planned' };
+  const base = { address: of.resource.addr, action: of.action };
+  if (read.hook === undefined) return { ...base, state: 'planned' };
   const { elapsed_seconds: seconds } = read.hook;
   const state = hookStates.get(read.type ?? '') ?? 'running';
-  return { ...said, state, ...(seconds === undefined ? {} : { seconds }) };
+  return { ...base, state, ...(seconds === undefined ? {} : { seconds }) };
 }

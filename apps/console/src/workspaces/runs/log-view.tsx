@@ -140,7 +140,7 @@ function Line({ line }: { readonly line: LogLine }) {
     <span>
       {Anser.ansiToJson(line.text, { use_classes: true, remove_empty: true }).map(
         ({ content, fg, decorations }, at) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: parts of a line have nothing but their place
+          // biome-ignore lint/suspicious/noArrayIndexKey: parts of a line have no key except their index
           <span key={at} className={[fg && `${fg}-fg`, ...decorations].filter(Boolean).join(' ')}>
             {content}
           </span>

@@ -109,9 +109,9 @@ export class Log {
     if (diagnostic !== undefined && this.found.length < mostErrors)
       this.found = [...this.found, { line: this.lines.length, diagnostic }];
     for (const read of readLine(line)) this.lines.push(read);
-    const said = progressOf(line);
-    if (said === undefined) return;
-    this.latest.set(said.address, said);
+    const lineProgress = progressOf(line);
+    if (lineProgress === undefined) return;
+    this.latest.set(lineProgress.address, lineProgress);
     this.isNews = true;
   }
 }

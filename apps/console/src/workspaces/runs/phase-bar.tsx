@@ -62,7 +62,7 @@ function stepsOf(run: LiveRun, now: number): Step[] {
 /** Phases are stamped by the second: one that takes less begins and ends at once. */
 const spent = (milliseconds: number) => (milliseconds < 1000 ? 'under 1 s' : lengthOf(milliseconds));
 
-const said = { done: 'done', now: 'now', failed: 'not done', later: 'later' } as const;
+const labels = { done: 'done', now: 'now', failed: 'not done', later: 'later' } as const;
 
 /** The phases of a run, with their durations. */
 export function PhaseBar({ run }: { readonly run: LiveRun }) {
@@ -80,7 +80,7 @@ export function PhaseBar({ run }: { readonly run: LiveRun }) {
         <li key={name} className={state} aria-current={state === 'now' ? 'step' : undefined}>
           <span className="strong">{name}</span>
           <span className="second small">
-            {milliseconds === undefined ? (state === 'later' ? '–' : said[state]) : spent(milliseconds)}
+            {milliseconds === undefined ? (state === 'later' ? '–' : labels[state]) : spent(milliseconds)}
           </span>
         </li>
       ))}

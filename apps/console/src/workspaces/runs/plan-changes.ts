@@ -12,7 +12,7 @@ export interface AttributeChange {
 
 export type ChangeKind = 'create' | 'update' | 'replace' | 'delete' | 'read' | 'forget' | 'import';
 
-/** What a plan does to one resource. */
+/** The action of a plan on one resource. */
 export interface ResourceChange {
   readonly address: string;
   readonly module: string;

@@ -22,7 +22,7 @@ import { useFinalState } from './use-final-state';
 
 const PlanGraph = lazy(() => import('../graph/plan-graph').then((m) => ({ default: m.PlanGraph })));
 
-/** Of each action: its sign, its colour, and its verb, also once it is done. */
+/** The sign, the colour, and the verb of each action, also in the past tense. */
 const marks: Readonly<Record<ChangeKind, readonly [string, string, string, string]>> = {
   create: ['+', 'added', 'create', 'Created'],
   update: ['~', 'changed', 'change', 'Changed'],

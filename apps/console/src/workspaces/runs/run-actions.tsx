@@ -11,7 +11,7 @@ interface Verb {
   readonly label: string;
   readonly question: string;
   readonly kind?: 'primary' | 'danger';
-  /** Why it cannot be done now; undefined if it can. */
+  /** Why the action is not possible now; undefined if it is. */
   readonly forbidden: string | undefined;
 }
 

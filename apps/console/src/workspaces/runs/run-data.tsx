@@ -14,13 +14,13 @@ const acts = {
 } as const;
 type DataAct = keyof typeof acts;
 
-/** The results and logs that a run left: hidden, brought back, or removed. For owners. */
+/** Soft-deletes, restores or removes the results and logs of a run. For owners. */
 export function RunData({ run, onChanged }: { readonly run: LiveRun; readonly onChanged: () => void }) {
   return (
     <div className="stack">
       <p className="second">
-        If a plan or its log shows what no one should see, hide it. Hidden data can be brought back for seven days; then
-        it is removed permanently. Counts and the status stay.
+        If a plan or its log shows what no one should see, hide it. Hidden data can be restored for seven days; then it
+        is removed permanently. Counts and the status stay.
       </p>
       <ul className="list" aria-label="Data of the run">
         {run.phases
@@ -65,7 +65,7 @@ function PhaseData({
       small
       {...(danger ? { kind: 'danger' as const } : {})}
       label={`${acts[act].label}: ${kind}`}
-      forbidden={ended ? undefined : 'The run is under way.'}
+      forbidden={ended ? undefined : 'The run has not ended.'}
       onClick={() => setDoing(act)}
     >
       {acts[act].label}
@@ -102,8 +102,8 @@ function PhaseData({
             {doing === 'restore'
               ? 'Everyone who may read the run sees them again.'
               : doing === 'soft-delete'
-                ? 'No one sees them any more. They can be brought back here for seven days.'
-                : 'They cannot be brought back.'}
+                ? 'No one can see them. They can be restored here for seven days.'
+                : 'They cannot be restored.'}
           </p>
           <ErrorNotice error={change.error} />
         </Confirm>

@@ -33,7 +33,7 @@ export interface RunQuery {
 
 type RunsAnswer = AnswerTo<'/api/v2/organizations/{organization_name}/runs'>;
 
-/** Where runs are read, and their event stream, below `/api/v2`. */
+/** The paths of runs and of their event stream, below `/api/v2`. */
 export interface RunSource {
   readonly key: readonly string[];
   readonly stream: string;

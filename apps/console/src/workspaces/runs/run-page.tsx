@@ -35,7 +35,7 @@ export function RunPage() {
     run: id = '',
   } = useParams({ strict: false }) as Record<string, string>;
   const [opened, setOpened] = useState(0);
-  // A stream that has ended tells nothing more: it is opened again.
+  // A stream that has ended sends no more events, so it is opened again.
   return <OneRun key={`${id} ${opened}`} org={org} ws={ws} id={id} onChanged={() => setOpened(opened + 1)} />;
 }
 
@@ -199,10 +199,10 @@ function Resources({ run, planId, log }: { readonly run: LiveRun; readonly planI
   );
 }
 
-/** How an apply ends, if it has begun. */
+/** The result of an apply, if it has started. */
 const endings: ReadonlySet<string> = new Set(['finished', 'errored', 'canceled']);
 
-/** What the plan is to do; after the apply, what was done. */
+/** The changes that the plan will make; after the apply, the changes that were made. */
 function Counts({ run: { phases } }: { readonly run: LiveRun }) {
   const [plan, apply] = phases;
   const isDone = apply?.status === 'finished' && apply['resource-additions'] !== null;

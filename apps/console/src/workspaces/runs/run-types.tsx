@@ -36,7 +36,7 @@ export function kindOf(run: RunAttributes): string {
   return 'plan and apply';
 }
 
-/** Who or what created it. */
+/** The user or event that created it. */
 export const sources: ReadonlyMap<string, string> = new Map(
   Object.entries({
     'tfe-api': 'API',

@@ -10,7 +10,7 @@ import { OrganizationPage } from '../parts/organization-page';
 import { RemoveButton } from '../parts/remove-button';
 import { ResourceTable } from '../parts/resource-table';
 
-/** Private keys with which runs fetch modules. */
+/** Private keys that runs use to fetch modules. */
 export function SshKeys() {
   const name = useOrganizationName();
   const organization = useOrganization();

@@ -1,4 +1,4 @@
-/** The organization-wide rights by subject, each with what it lets a team do. */
+/** The organization-wide permissions by subject, each with what it allows a team to do. */
 export const rightGroups: readonly {
   readonly about: string;
   readonly rights: readonly (readonly [string, string])[];
@@ -56,7 +56,7 @@ const implied: readonly (readonly [string, readonly string[]])[] = [
   ['read-projects', ['read-workspaces']],
 ];
 
-/** The right that implies another one; undefined if none does. */
+/** The permission that implies another one; undefined if there is none. */
 export function givenBy(right: string, has: (right: string) => boolean): string | undefined {
   return implied.find(([from, rights]) => rights.includes(right) && has(from))?.[0];
 }

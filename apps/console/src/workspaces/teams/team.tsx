@@ -17,7 +17,7 @@ import { TeamMembers } from './team-members';
 
 type TeamResource = Resource<'TeamsResource'>;
 
-/** One team: its rights, members and tokens. */
+/** One team: its permissions, members and tokens. */
 export function Team() {
   const organization = useOrganizationName();
   const { team: id = '' } = useParams({ strict: false }) as { team?: string };

@@ -19,16 +19,16 @@ type LimitedToken = keyof typeof kinds;
 const hourMs = 3_600_000;
 const unitMs = { h: hourMs, d: 24 * hourMs, y: 365 * 24 * hourMs } as const;
 
-/** A duration as people write it: `90d`, `12h`. */
+/** A duration in short form: `90d`, `12h`. */
 const written = (ms: number): string => (ms % unitMs.d === 0 ? `${ms / unitMs.d}d` : `${Math.round(ms / hourMs)}h`);
 
-/** Parses such a duration; undefined if it is none. */
+/** Parses such a duration; undefined if it is invalid. */
 function readLength(text: string): number | undefined {
   const [, count, unit] = /^(\d{1,5}) ?([hdy])$/.exec(text.trim()) ?? [];
   return count === undefined ? undefined : Number(count) * unitMs[unit as keyof typeof unitMs];
 }
 
-/** The longest lifetime of tokens, by kind. */
+/** The maximum lifetimes of tokens, by type. */
 export function TokenLifetimes({
   isOn,
   forbidden,
@@ -121,7 +121,7 @@ function Lifetimes({
   );
 }
 
-/** Names the person's API tokens that the limit would make the organization refuse. */
+/** Lists the user's API tokens that the organization would refuse with this limit. */
 function OwnTokensRefused({ limitMs }: { readonly limitMs: number | undefined }) {
   const { session } = useSession();
   const user_id = session['user-id'] ?? '';

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'react';
 import { ErrorNotice } from '../../design/error-notice';
 import { Notice } from '../../design/notice';
 import { useChange } from '../api';
-import { takeReturned } from './returned';
+import { takeReturned } from './return-parameters';
 
 /** Completes the creation of an app at a host: creates the connection and opens its page. */
 export function ConnectApp({ organization }: { readonly organization: string }) {

@@ -133,7 +133,7 @@ function Tokens({ tokens, client, forbidden }: ConnectionPart & { readonly token
             { head: 'ID', className: 'tight', cell: ({ id }) => <Copied text={id} what="token id" /> },
             {
               head: 'User at the host',
-              cell: ({ attributes }) => attributes['service-provider-user'] ?? <span className="second">not told</span>,
+              cell: ({ attributes }) => attributes['service-provider-user'] ?? <span className="second">unknown</span>,
             },
             {
               head: 'SSH key for submodules',

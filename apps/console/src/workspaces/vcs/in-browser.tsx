@@ -5,7 +5,7 @@ import { Copied } from '../../design/copy';
 import { ErrorNotice } from '../../design/error-notice';
 import { Notice } from '../../design/notice';
 import { useChange } from '../api';
-import { takeReturned } from './returned';
+import { takeReturned } from './return-parameters';
 
 /** Connects a host by OAuth in the browser, if the connection has an OAuth application. */
 export function InBrowser({

@@ -197,7 +197,7 @@ function OutcomeIcon({ outcome }: { readonly outcome: RowOutcome }) {
 
 function OutcomeText({ outcome }: { readonly outcome: RowOutcome }) {
   if (typeof outcome === 'object') return <span className="small removed">{outcome.error}</span>;
-  return <span className="small second">{outcome === 'busy' ? 'under way' : outcome}</span>;
+  return <span className="small second">{outcome === 'busy' ? 'in progress' : outcome}</span>;
 }
 
 interface AskProps {

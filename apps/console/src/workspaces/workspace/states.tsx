@@ -128,7 +128,7 @@ const nameOf = (one: { readonly attributes: object } | undefined): string | unde
 /** Why the caller cannot write a state here. */
 const notWritable = ({ attributes: { permissions, locked } }: Workspace): string | undefined =>
   rule(permissions['can-create-state-versions'], 'can-create-state-versions') ??
-  (locked ? undefined : 'Lock the workspace first, so that no one else writes its state meanwhile.');
+  (locked ? undefined : 'Lock the workspace first, so that no one else writes its state in the meantime.');
 
 function CompareButton({ before, onClick }: { readonly before: number | undefined; readonly onClick: () => void }) {
   return before === undefined ? null : (

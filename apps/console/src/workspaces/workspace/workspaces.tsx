@@ -16,7 +16,7 @@ import { Status, statusOptions } from '../parts/states';
 import { VirtualList } from '../parts/virtual-list';
 import { useEvents } from '../use-events';
 import { BulkBar } from './bulk';
-import { FavouriteButton, Marked } from './marked';
+import { FavouriteButton, FavouriteWorkspaces } from './favourites';
 import type { Mark } from './marks';
 import { NewWorkspace } from './new-workspace';
 import { OrganizationHealth } from './organization-health';
@@ -68,7 +68,7 @@ export function Workspaces() {
         actions={<NewWorkspace org={org} />}
       />
       <OrganizationHealth key={org} org={org} />
-      <Marked org={org} />
+      <FavouriteWorkspaces org={org} />
       <search className="filters">
         <TextField label="Search by name" type="search" value={text} onChange={setText} />
         <TextField label="Tags" type="search" value={tags} onChange={setTags} placeholder="env, team" />

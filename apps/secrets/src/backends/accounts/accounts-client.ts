@@ -47,7 +47,7 @@ export class AccountsClient {
       throw refusal(`failed to create ${object.kind} ${object.namespace}/${object.name}`, status, json);
   }
 
-  /** Deletes an object; a missing one is treated as deleted. Throws `upstream`: leases try again. */
+  /** Deletes an object. Succeeds if it does not exist. Throws `upstream`, so that the lease's revocation is retried. */
   async remove(config: AccountsConfig, object: ClusterObject): Promise<void> {
     const { status, json } = await this.call(config, 'DELETE', `${pathOf(object)}/${part(object.name)}`);
     if (status !== 404 && (status < 200 || status > 299)) {

@@ -251,7 +251,7 @@ describe('the engine kubernetes', () => {
       { generated_role_rules: 'a: &a [1]\nb: [*a, *a]' },
       "failed to parse 'generated_role_rules' as k8s.io/api/rbac/v1/Policy object",
     ],
-    [{ service_account_name: '../x' }, '"../x" is not a name of a cluster'],
+    [{ service_account_name: '../x' }, '"../x" is not a valid name of a cluster role'],
     [{ kubernetes_role_name: 'a', name_template: '{{ nope }}' }, /^unable to initialize name template: /],
     [
       { service_account_name: 'a', token_default_ttl: 60, token_max_ttl: 30 },

@@ -16,7 +16,7 @@ export const accounts = (client: AccountsClient): Backend => {
     type: 'kubernetes-accounts',
     outside: true,
     kind: 'secret',
-    summary: 'Issues tokens of Kubernetes service accounts, and creates accounts on demand.',
+    summary: 'Issues tokens of Kubernetes service accounts, and creates service accounts on demand.',
     paths: [configPath, roleListPath, rolePath, credsPath(client)],
     secrets: { service_account_token: { revoke: remove } },
     undo: { objects: remove },

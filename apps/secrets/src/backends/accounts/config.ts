@@ -10,14 +10,16 @@ import { data, empty, missing } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 
 const fields = recordFields({
-  kubernetes_host: [string().describe('Address of the cluster’s API.'), ''],
+  kubernetes_host: [string().describe('URL of the cluster’s API server.'), ''],
   kubernetes_ca_cert: [
-    string().describe('CA certificates (PEM) of the API; if empty, the CA certificates of the service’s own pod.'),
+    string().describe(
+      'CA certificates (PEM) of the API server. If empty: the CA certificates of the service’s own pod.',
+    ),
     '',
   ],
   service_account_jwt: [
     sentTo(secretHeader(), 'kubernetes_host', 'kubernetes_ca_cert').describe(
-      'Token of the account that creates accounts; by default the token of the service’s own pod. Never shown.',
+      'Token of the service account that creates service accounts. Default: the token of the service’s own pod. Never shown.',
     ),
     '',
   ],
@@ -34,10 +36,10 @@ export const configInForce = (storage: Storage): Promise<AccountsConfig> =>
 
 /** The settings for calls to the cluster. */
 export const configPath = path('config', {
-  summary: 'The cluster in which accounts are made, and how to call it.',
+  summary: 'The cluster in which service accounts are created, and how to call it.',
   stored: ({ storage }) => config.find(storage),
   read: {
-    summary: 'Read the configuration, without the token in it.',
+    summary: 'Read the configuration. The token is not shown.',
     operationId: 'read-configuration',
     output: fields.output.omit({ service_account_jwt: true }),
     async run({ storage }) {

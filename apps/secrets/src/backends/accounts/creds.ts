@@ -99,18 +99,20 @@ export async function removeObjects(
 export const credsPath = (client: AccountsClient) =>
   path('creds/:name', {
     folds: { name: 'case' },
-    summary: 'Tokens of service accounts, and service accounts on demand.',
+    summary: 'Service account tokens, and service accounts created on demand.',
     write: {
       summary:
-        'Create a token; if the role says so, also an account, its binding and its role, which end with the lease.',
+        'Create a service account token. Depending on the role, also create the service account, its binding and its role. They are deleted when the lease ends.',
       operationId: 'generate-credentials',
       input: z.object({
         kubernetes_namespace: string()
           .optional()
-          .describe('The namespace; by default the role’s namespace if it has only one.'),
-        cluster_role_binding: bool().optional().describe('Bind the account in the whole cluster.'),
-        ttl: duration().optional().describe('Lifetime of the token; by default the role’s.'),
-        audiences: commaList().optional().describe('Audiences of the token; by default the role’s.'),
+          .describe('Namespace of the service account. Default: the role’s namespace, if it has only one.'),
+        cluster_role_binding: bool()
+          .optional()
+          .describe('Use a ClusterRoleBinding: the service account has its rights in the whole cluster.'),
+        ttl: duration().optional().describe('Lifetime of the token. Default: the role’s.'),
+        audiences: commaList().optional().describe('Audiences of the token. Default: the role’s.'),
       }),
       output: z.object({
         service_account_name: z.string(),

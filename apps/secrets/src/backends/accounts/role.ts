@@ -10,26 +10,38 @@ import { empty } from '../../sdk/reply';
 import { checkTemplate } from './account-name';
 
 const fields = recordFields({
-  allowed_kubernetes_namespaces: [commaList().describe('Namespaces that may be asked for; * is any.'), []],
+  allowed_kubernetes_namespaces: [commaList().describe('Namespaces that requests may name; * allows all.'), []],
   allowed_kubernetes_namespace_selector: [
-    document(string()).describe('Or labels of the namespace, as JSON or YAML: {"matchLabels": {"team": "a"}}.'),
+    document(string()).describe(
+      'Also allows namespaces with these labels, as JSON or YAML: {"matchLabels": {"team": "a"}}.',
+    ),
     '',
   ],
-  token_max_ttl: [duration().describe('Maximum lifetime of tokens; 0: the mount’s.'), 0],
-  token_default_ttl: [duration().describe('Default lifetime; 0: the mount’s.'), 0],
+  token_max_ttl: [duration().describe('Maximum lifetime of tokens. 0: the maximum of the mount.'), 0],
+  token_default_ttl: [duration().describe('Default lifetime of tokens. 0: the default of the mount.'), 0],
   token_default_audiences: [commaList().describe('Default audiences of tokens.'), []],
-  service_account_name: [string().describe('An existing account, whose tokens are created.'), ''],
-  kubernetes_role_name: [string().describe('Or an existing role: accounts are created and bound to it.'), ''],
+  service_account_name: [
+    string().describe('Name of an existing service account: each request creates a token for it.'),
+    '',
+  ],
+  kubernetes_role_name: [
+    string().describe('Name of an existing Kubernetes role: each request creates a service account bound to it.'),
+    '',
+  ],
   generated_role_rules: [
-    document(string()).describe('Or the rules of a role, as JSON or YAML: accounts and roles are created.'),
+    document(string()).describe(
+      'Rules of a Kubernetes role, as JSON or YAML: each request creates a role and a service account.',
+    ),
     '',
   ],
   kubernetes_role_type: [
-    announced(string(), { enum: ['Role', 'ClusterRole'] }).describe('Kind of the role: Role or ClusterRole.'),
+    announced(string(), { enum: ['Role', 'ClusterRole'] }).describe(
+      'Kind of the Kubernetes role: Role or ClusterRole.',
+    ),
     'Role',
   ],
   name_template: [
-    document(string()).describe('Template of the names of created objects, with DisplayName and RoleName.'),
+    document(string()).describe('Template for the names of created objects; it can use DisplayName and RoleName.'),
     '',
   ],
   extra_labels: [keyValues().describe('Labels of created objects.'), {}],
@@ -48,14 +60,14 @@ export const roleListPath = namesPath('roles', roles, { summary: 'The roles of t
 /** One role. */
 export const rolePath = recordPath('roles/:name', roles, {
   folds: { name: 'case' },
-  summary: 'A role: which accounts and tokens may be requested.',
+  summary: 'A role: which service accounts and tokens may be requested.',
   read: {
     summary: 'Read a role.',
     output: fields.output.extend({ name: z.string() }),
     show: (role, { params }) => ({ name: params.name, ...role }),
   },
   write: {
-    summary: 'Create a role, or change the fields sent.',
+    summary: 'Create a role, or change some of its fields.',
     update: 'merge',
     defaults: fields.defaults,
     input: fields.input,
@@ -64,7 +76,7 @@ export const rolePath = recordPath('roles/:name', roles, {
       return empty;
     },
   },
-  delete: 'Delete a role; what it created ends with its leases.',
+  delete: 'Delete a role. What it created is removed when its leases end.',
 });
 
 /** The rules for a generated role. Throws `invalid` for malformed text. */
@@ -99,7 +111,7 @@ function checkedRole(role: AccountsRole): AccountsRole {
   const type = ['Role', 'ClusterRole'].find((one) => one.toLowerCase() === role.kubernetes_role_type.toLowerCase());
   if (type === undefined) refuse("kubernetes_role_type must be either 'Role' or 'ClusterRole'");
   for (const name of [account, bound]) {
-    if (name !== '' && !nameRule.test(name)) refuse(`${JSON.stringify(name)} is not a name of a cluster`);
+    if (name !== '' && !nameRule.test(name)) refuse(`${JSON.stringify(name)} is not a valid name of a cluster role`);
   }
   if (role.allowed_kubernetes_namespace_selector !== '') namespaceSelector(role.allowed_kubernetes_namespace_selector);
   if (rules !== '') rulesOf(rules);

@@ -9,7 +9,7 @@ export const approle = (): Backend =>
   backend({
     type: 'approle',
     kind: 'auth',
-    summary: 'Logs machines in with a role id and a secret id.',
+    summary: 'Logs machines in with a role ID and a secret ID.',
     paths: [...rolePaths(), ...roleFieldPaths(), ...secretIdPaths(), loginPath],
     renewLogin,
   });

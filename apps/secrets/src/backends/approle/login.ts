@@ -10,8 +10,8 @@ import { type AppRole, findByRoleId, roles } from './role';
 import { spendSecretId } from './secret-ids';
 
 const LoginInput = z.object({
-  role_id: secretString().optional().describe('The role id.'),
-  secret_id: secretString().optional().describe('A secret id of the role, unless the role needs none.'),
+  role_id: secretString().optional().describe('The role ID.'),
+  secret_id: secretString().optional().describe('A secret ID of the role. Not needed if bind_secret_id is false.'),
 });
 
 /** Login of machines. */
@@ -19,7 +19,7 @@ export const loginPath = path('login', {
   summary: 'Logs a machine in.',
   auth: 'none',
   write: {
-    summary: 'Log in with a role id and a secret id.',
+    summary: 'Log in with a role ID and a secret ID.',
     input: LoginInput,
     // Generated ids are random; the length of custom ids is up to their author.
     judges: 'unguessable',
@@ -57,7 +57,7 @@ export const loginPath = path('login', {
   },
 });
 
-/** The login as it would be now. Throws if the role is gone. */
+/** Computes the login again with the current role. Throws if the role no longer exists. */
 export async function renewLogin({ internal }: StoredLogin, { storage }: BackgroundCall): Promise<Partial<Login>> {
   const role = await roles.find(storage, String(internal.role_name));
   if (!role) throw new Refusal('invalid', `role ${JSON.stringify(internal.role_name)} does not exist during renewal`);

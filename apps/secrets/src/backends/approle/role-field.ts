@@ -70,7 +70,7 @@ function fieldPath(endpoint: string, field: keyof typeof roleFields.defaults): P
       },
     },
     delete: {
-      summary: `Set ${field} of a role back to its default.`,
+      summary: `Reset ${field} of a role to its default.`,
       run(call) {
         return changeRole(call, async (storage, role) => {
           if (role) putRole(storage, { ...role, [field]: roleFields.defaults[field] } as AppRole);
@@ -83,7 +83,7 @@ function fieldPath(endpoint: string, field: keyof typeof roleFields.defaults): P
 function localPath(): Path {
   return path('role/:role_name/local-secret-ids', {
     folds: roleFolds,
-    summary: 'Whether the secret ids of a role belong to this installation only.',
+    summary: 'Whether the secret IDs of a role belong to this installation only.',
     read: {
       summary: 'Read local_secret_ids of a role.',
       output: z.object({ local_secret_ids: z.boolean() }),

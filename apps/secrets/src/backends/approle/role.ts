@@ -13,14 +13,17 @@ import { removeAllSecretIds } from './secret-ids';
 
 /** The fields of a role that a client sets. */
 export const roleFields = loginFields({
-  bind_secret_id: [bool().describe('A login needs a secret id as well.'), true],
-  secret_id_bound_cidrs: [commaList().describe('Addresses that may log in with a secret id.'), []],
-  secret_id_num_uses: [int().describe('Number of logins with a secret id; 0 is unlimited.'), 0],
-  secret_id_ttl: [duration().describe('Lifetime of secret ids; 0 is unlimited.'), 0],
-  local_secret_ids: [bool().describe('Secret ids belong to this installation only; set at creation.'), false],
+  bind_secret_id: [bool().describe('Whether a login needs a secret ID.'), true],
+  secret_id_bound_cidrs: [commaList().describe('CIDR blocks from which secret IDs can be used to log in.'), []],
+  secret_id_num_uses: [int().describe('Number of logins with a secret ID; 0 is unlimited.'), 0],
+  secret_id_ttl: [duration().describe('Lifetime of secret IDs; 0 is unlimited.'), 0],
+  local_secret_ids: [
+    bool().describe('Secret IDs belong to this installation only. Can only be set when the role is created.'),
+    false,
+  ],
 });
 const RoleInput = roleFields.input.extend({
-  role_id: string().optional().describe('The role id; random by default.'),
+  role_id: string().optional().describe('The role ID; random by default.'),
   bound_cidr_list: olderName(commaList(), 'secret_id_bound_cidrs'),
 });
 
@@ -54,7 +57,7 @@ export const roleFolds = { role_name: 'case' } as const;
 export const roleOf = (call: { params: { role_name: string }; storage: Storage }) =>
   roles.find(call.storage, call.params.role_name);
 
-/** The same; throws if there is none. */
+/** Like the function above, but throws if there is none. */
 export async function requireRole(call: { params: { role_name: string }; storage: Storage }): Promise<AppRole> {
   const role = await roleOf(call);
   if (!role) throw roleMissing(call);
@@ -86,7 +89,7 @@ export function putRole(storage: Storage, role: AppRole): void {
   roles.put(storage, role.name, role);
 }
 
-/** Gives a role another role id; call it in a transaction. Throws if a different role has it. */
+/** Changes the role id of a role. Call it in a transaction. Throws if another role has the id. */
 async function changeRoleId(storage: Storage, role: AppRole, roleId: string): Promise<AppRole> {
   if (roleId.length > 4_096) throw new Refusal('invalid', 'role_id is longer than 4096 characters');
   const holder = await roleNames.find(storage, indexKey(roleId));
@@ -113,14 +116,14 @@ export function rolePaths(): Path[] {
         },
       },
       write: {
-        summary: 'Create a role, or change the fields sent.',
+        summary: 'Create a role, or change some of its fields.',
         input: RoleInput,
         update: 'merge',
         defaults: roleFields.defaults,
         run: writeRole,
       },
       delete: {
-        summary: 'Delete a role and its secret ids. Also succeeds if it does not exist.',
+        summary: 'Delete a role and its secret IDs. Also succeeds if it does not exist.',
         async run(call) {
           const role = await roleOf(call);
           if (!role) return empty;
@@ -133,9 +136,9 @@ export function rolePaths(): Path[] {
     }),
     path('role/:role_name/role-id', {
       folds: roleFolds,
-      summary: 'The role id of a role.',
+      summary: 'The role ID of a role.',
       read: {
-        summary: 'Read the role id.',
+        summary: 'Read the role ID.',
         output: z.object({ role_id: z.string() }),
         async run(call) {
           const role = await roleOf(call);
@@ -143,8 +146,8 @@ export function rolePaths(): Path[] {
         },
       },
       write: {
-        summary: 'Change the role id.',
-        input: z.object({ role_id: string().optional().describe('The new role id.') }),
+        summary: 'Change the role ID.',
+        input: z.object({ role_id: string().optional().describe('The new role ID.') }),
         run(call) {
           const { role_id: roleId } = call.input;
           return changeRole(call, async (storage, role) => {

@@ -24,17 +24,17 @@ const rolesAtOnce = 32;
 const SecretIdOptions = z.object({
   metadata: field<Record<string, string>>({}, metadataOf, false, { empty: {}, several: true })
     .optional()
-    .describe('JSON text of an object of strings; becomes metadata of the tokens.'),
-  cidr_list: commaList().optional().describe('Addresses that may log in with it.'),
-  token_bound_cidrs: commaList().optional().describe('Addresses that may use the tokens.'),
-  num_uses: int().optional().describe('Number of logins with it; by default the role’s.'),
-  ttl: duration().optional().describe("Its lifetime; the role's by default."),
+    .describe('A JSON object with string values, which becomes metadata of the tokens.'),
+  cidr_list: commaList().optional().describe('CIDR blocks from which this secret ID can be used to log in.'),
+  token_bound_cidrs: commaList().optional().describe('CIDR blocks from which the tokens can be used.'),
+  num_uses: int().optional().describe('Number of logins with this secret ID. Default: the role’s.'),
+  ttl: duration().optional().describe('Lifetime of this secret ID. Default: the role’s.'),
 });
 type SecretIdOptions = z.output<typeof SecretIdOptions>;
 type RoleCall<I = unknown> = Call<{ role_name: string }, I>;
 
-const SecretIdInput = z.object({ secret_id: secretString().optional().describe('The secret id.') });
-const AccessorInput = z.object({ secret_id_accessor: string().optional().describe('The accessor of the secret id.') });
+const SecretIdInput = z.object({ secret_id: secretString().optional().describe('The secret ID.') });
+const AccessorInput = z.object({ secret_id_accessor: string().optional().describe('The accessor of the secret ID.') });
 
 const Made = z.object({
   secret_id: z.string(),
@@ -57,7 +57,7 @@ const Properties = z.object({
 /** Creates, lists, looks up, destroys and tidies secret ids. */
 export function secretIdPaths(): Path[] {
   const destroy = operation({
-    summary: 'Destroy a secret id. Also succeeds if it does not exist.',
+    summary: 'Destroy a secret ID. Also succeeds if it does not exist.',
     input: SecretIdInput,
     async run(call: RoleCall<z.output<typeof SecretIdInput>>) {
       const role = await requireRole(call);
@@ -67,7 +67,7 @@ export function secretIdPaths(): Path[] {
     },
   });
   const destroyByAccessor = operation({
-    summary: 'Destroy the secret id of an accessor.',
+    summary: 'Destroy a secret ID by its accessor.',
     input: AccessorInput,
     async run(call: RoleCall<z.output<typeof AccessorInput>>) {
       const role = await requireRole(call);
@@ -78,16 +78,16 @@ export function secretIdPaths(): Path[] {
   return [
     path('role/:role_name/secret-id', {
       folds: roleFolds,
-      summary: 'The secret ids of a role.',
+      summary: 'The secret IDs of a role.',
       write: {
-        summary: 'Make a secret id.',
+        summary: 'Generate a secret ID.',
         stepUp: true,
         input: SecretIdOptions,
         output: Made,
         run: (call) => make(call, randomUUID()),
       },
       list: {
-        summary: 'List the accessors of the secret ids.',
+        summary: 'List the accessors of the secret IDs.',
         output: z.object({ keys: z.array(z.string()) }),
         async run(call) {
           const role = await roleOf(call);
@@ -97,9 +97,9 @@ export function secretIdPaths(): Path[] {
     }),
     path('role/:role_name/custom-secret-id', {
       folds: roleFolds,
-      summary: 'Secret ids chosen by the client.',
+      summary: 'Secret IDs chosen by the client.',
       write: {
-        summary: 'Store a secret id.',
+        summary: 'Store a secret ID.',
         stepUp: true,
         input: SecretIdOptions.extend(SecretIdInput.shape),
         output: Made,
@@ -108,9 +108,9 @@ export function secretIdPaths(): Path[] {
     }),
     path('role/:role_name/secret-id/lookup', {
       folds: roleFolds,
-      summary: 'Looks up secret ids.',
+      summary: 'Looks up secret IDs.',
       write: {
-        summary: 'Read the properties of a secret id; 204 for an unknown one.',
+        summary: 'Read the properties of a secret ID. 204 if it is unknown.',
         output: Properties,
         input: SecretIdInput,
         async run(call) {
@@ -122,16 +122,16 @@ export function secretIdPaths(): Path[] {
     }),
     path('role/:role_name/secret-id/destroy', {
       folds: roleFolds,
-      summary: 'Destroys secret ids.',
+      summary: 'Destroys secret IDs.',
       write: destroy,
       delete: { ...destroy, operationId: 'destroy-secret-id2' },
     }),
     path('role/:role_name/secret-id-accessor/lookup', {
       folds: roleFolds,
-      summary: 'Looks up secret ids by accessor.',
+      summary: 'Looks up secret IDs by accessor.',
       write: {
         operationId: 'look-up-secret-id-by-accessor',
-        summary: 'Read the properties of the secret id of an accessor.',
+        summary: 'Read the properties of a secret ID by its accessor.',
         output: Properties,
         input: AccessorInput,
         async run(call) {
@@ -141,15 +141,15 @@ export function secretIdPaths(): Path[] {
     }),
     path('role/:role_name/secret-id-accessor/destroy', {
       folds: roleFolds,
-      summary: 'Destroys secret ids by accessor.',
+      summary: 'Destroys secret IDs by accessor.',
       write: { ...destroyByAccessor, operationId: 'destroy-secret-id-by-accessor' },
       delete: { ...destroyByAccessor, operationId: 'destroy-secret-id-by-accessor2' },
     }),
     path('tidy/secret-id', {
-      summary: 'Removes expired secret ids.',
+      summary: 'Removes expired secret IDs.',
       write: {
         operationId: 'tidy-secret-id',
-        summary: 'Remove the expired secret ids of all roles.',
+        summary: 'Remove the expired secret IDs of all roles.',
         status: 202,
         async run({ storage, nowMs, warn }) {
           const names = await roles.list(storage);

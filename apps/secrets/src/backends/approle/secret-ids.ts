@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { collection } from '../../sdk/collection';
 import type { Storage } from '../../sdk/storage';
 
-/** A secret id as stored: everything except the id itself, of which only a keyed hash is stored. */
+/** A secret id as stored. The id itself is stored only as a keyed hash. */
 const SecretId = z.object({
   accessor: z.string(),
   metadata: z.record(z.string(), z.string()),
@@ -107,8 +107,8 @@ export async function tidySecretIds(storage: Storage, role: HashingRole, nowMs: 
 }
 
 /**
- * Takes one use of a secret id and returns it; undefined if it is unknown, expired or used up. `judge` may refuse by
- * throwing, before anything is counted. Two callers cannot both take the last use: the count is compared at commit.
+ * Uses a secret id once and returns it; undefined if it is unknown, expired or used up. `judge` can refuse by throwing
+ * before the use is counted. Two callers cannot both take the last use, because the count is compared at commit.
  */
 export async function spendSecretId(
   storage: Storage,

@@ -13,8 +13,8 @@ const pattern = /^arn:(aws[a-z-]*):(iam|sts)::(\d{12}):(.+)$/;
 const namePattern = /^[\w+=,.@-]{1,128}$/;
 
 /**
- * The user or role of an ARN: itself, or assumed in a session. Throws `invalid` for all others: an account’s root,
- * federated users, services.
+ * The user or role in an ARN, including the ARN of a session with an assumed role. Throws `invalid` for all other ARNs:
+ * an account’s root, federated users, services.
  */
 export function principalOf(arn: string): Principal {
   const [, partition = '', service, account = '', resource = ''] = pattern.exec(arn) ?? [];

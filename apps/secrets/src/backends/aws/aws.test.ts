@@ -76,11 +76,11 @@ describe('login by a signed request', () => {
   });
 
   it.each([
-    [{ secret_key: '' }, 'access_key and secret_key go together'],
+    [{ secret_key: '' }, 'access_key and secret_key must be set together'],
     [{ sts_endpoint: 'sts.example' }, 'sts_endpoint must be an https address'],
     [{ iam_endpoint: 'https://a/b' }, 'iam_endpoint must be an https address without a path'],
     [{ sts_region: 'a/b' }, 'sts_region must be'],
-    [{ sts_region: 'eu-west-1', use_sts_region_from_client: true }, 'exclude each other'],
+    [{ sts_region: 'eu-west-1', use_sts_region_from_client: true }, 'cannot both be set'],
     [{ max_retries: 21 }, 'max_retries must be between'],
     [{ allowed_sts_header_values: 'a b' }, 'is not a name of a header'],
     [{ iam_server_id_header_value: 'ä' }, 'must be printable ASCII'],
@@ -173,7 +173,7 @@ describe('login by a signed request', () => {
     const web = secrets.as(body.auth.client_token);
     await web.write('auth/token/renew-self').expect(200);
     await role('web', { bound_iam_principal_arn: arn('role/services/web') }).expect(204);
-    await web.write('auth/token/renew-self').expect(400, /does not belong to the role any more/);
+    await web.write('auth/token/renew-self').expect(400, /no longer belongs to the role/);
     await secrets.root.delete('auth/aws/role/web').expect(204);
     await web.write('auth/token/renew-self').expect(400, /does not exist during renewal/);
   });
@@ -317,7 +317,7 @@ describe('login by a signed request', () => {
       expect(await to('sts.amazonaws.com')).toContain('must point to the token service of eu-west-1');
       await configure({ sts_region: '', use_sts_region_from_client: true }).expect(204);
       for (const host of ['sts.eu-west-1.evil.example', 'eu-west-1.amazonaws.com', 'sts.x.y.amazonaws.com']) {
-        expect(await to(host)).toContain('must point to the token service of AWS');
+        expect(await to(host)).toContain('must point to AWS STS');
       }
     });
   });

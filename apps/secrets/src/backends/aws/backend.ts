@@ -11,7 +11,7 @@ export const aws = (parts: AwsParts): Backend =>
     type: 'aws',
     outside: true,
     kind: 'auth',
-    summary: 'Logs in users and roles of AWS by a request that they signed.',
+    summary: 'Logs in AWS users and roles with a request that they signed.',
     paths: [clientPath, identityPath, ...roleListPaths, rolePath(parts), loginPath(parts)],
     renewLogin,
   });

@@ -10,34 +10,42 @@ import type { Storage } from '../../sdk/storage';
 import { refuseFields } from './refused-fields';
 
 const fields = recordFields({
-  access_key: [header().describe('Access key id to look up users and roles with: iam:GetUser and iam:GetRole.'), ''],
-  iam_endpoint: [string().describe('Address of the identity API, if it is not the provider’s own.'), ''],
-  sts_endpoint: [string().describe('Address of the token service; by default the provider’s own.'), ''],
-  sts_region: [string().describe('Region whose token service requests must be for; empty is the global one.'), ''],
-  use_sts_region_from_client: [bool().describe('Requests may be for the token service of any region.'), false],
+  access_key: [
+    header().describe('Access key ID for looking up users and roles. Needs iam:GetUser and iam:GetRole.'),
+    '',
+  ],
+  iam_endpoint: [string().describe('URL of IAM, if it is not the provider’s own.'), ''],
+  sts_endpoint: [string().describe('URL of STS. Default: the provider’s own.'), ''],
+  sts_region: [
+    string().describe('Region of the STS endpoint that login requests must be for. Empty: the global endpoint.'),
+    '',
+  ],
+  use_sts_region_from_client: [bool().describe('Accept login requests for the STS endpoint of any region.'), false],
   iam_server_id_header_value: [
     string().describe(
-      'Required value of X-Vault-AWS-IAM-Server-ID, signed with the request, so that a request for another server is not accepted.',
+      'Required value of the header X-Vault-AWS-IAM-Server-ID. The header is signed, so a request for another server is refused.',
     ),
     '',
   ],
-  allowed_sts_header_values: [commaList().describe('Further signed headers that requests may have.'), []],
-  max_retries: [
-    int().describe('Retries of a failed call of the identity API; -1 leaves it to the provider library.'),
-    -1,
+  allowed_sts_header_values: [commaList().describe('Additional signed headers that login requests may have.'), []],
+  max_retries: [int().describe('Retries of a failed call to IAM; -1 uses the default of the provider library.'), -1],
+  secret_key: [
+    notRedirectable(secretString()).describe('Secret access key that belongs to access_key; never shown.'),
+    '',
   ],
-  secret_key: [notRedirectable(secretString()).describe('Secret of access_key; never shown.'), ''],
 });
 const unbuilt = {
-  endpoint: string().describe('For machines (EC2), which is not built: must be empty.'),
-  role_arn: string().describe('Identity tokens instead of a key, which is not built: must be empty.'),
-  identity_token_audience: string().describe('Identity tokens instead of a key, which is not built: must be empty.'),
+  endpoint: string().describe('For EC2 logins, which are not supported: must be empty.'),
+  role_arn: string().describe('For identity tokens instead of a key, which are not supported: must be empty.'),
+  identity_token_audience: string().describe(
+    'For identity tokens instead of a key, which are not supported: must be empty.',
+  ),
 };
 /** The stored settings for calls to AWS. */
 export type AwsClient = z.output<typeof fields.input>;
 const client = configuration('config/client', fields.input);
 
-/** The same, with the generation by which clients are cached. */
+/** The same, with the generation, which is part of the cache key of clients. */
 export type AskedClient = AwsClient & { readonly generation: string };
 
 /** The current settings for calls to AWS; by default its public addresses without a key. */
@@ -48,10 +56,10 @@ export async function clientInForce(storage: Storage): Promise<AskedClient> {
 
 /** Settings for calls to AWS, and requirements for signed requests. */
 export const clientPath = path('config/client', {
-  summary: 'How AWS is called, and what signed requests must contain.',
+  summary: 'How the method calls AWS, and what signed requests must contain.',
   stored: ({ storage }) => client.find(storage),
   read: {
-    summary: 'Read the configuration, without the secret in it.',
+    summary: 'Read the configuration. The secret key is not shown.',
     output: fields.output.omit({ secret_key: true }),
     async run({ storage }) {
       const stored = await client.find(storage);
@@ -61,7 +69,7 @@ export const clientPath = path('config/client', {
     },
   },
   write: {
-    summary: 'Configure the method, or change the fields sent. Keys are not tested.',
+    summary: 'Configure the method, or change some of its fields. Keys are not tested.',
     update: 'merge',
     defaults: { ...fields.defaults, endpoint: '', role_arn: '', identity_token_audience: '' },
     input: fields.input.extend(unbuilt),
@@ -69,7 +77,7 @@ export const clientPath = path('config/client', {
       const { endpoint, role_arn, identity_token_audience, ...settings } = input;
       refuseFields({ endpoint, role_arn, identity_token_audience });
       if ((settings.access_key === '') !== (settings.secret_key === '')) {
-        refuse('access_key and secret_key go together');
+        refuse('access_key and secret_key must be set together');
       }
       for (const field of ['iam_endpoint', 'sts_endpoint'] as const) {
         if (settings[field] === '') continue;
@@ -78,7 +86,7 @@ export const clientPath = path('config/client', {
       }
       if (!/^[a-z0-9-]{0,40}$/.test(settings.sts_region)) refuse('sts_region must be letters, digits and hyphens');
       if (settings.use_sts_region_from_client && settings.sts_region !== '') {
-        refuse('sts_region and use_sts_region_from_client exclude each other');
+        refuse('sts_region and use_sts_region_from_client cannot both be set');
       }
       if (settings.max_retries < -1 || settings.max_retries > 20) refuse('max_retries must be between -1 and 20');
       const odd = settings.allowed_sts_header_values.find((name) => !/^[A-Za-z0-9-]{1,100}$/.test(name));
@@ -91,7 +99,7 @@ export const clientPath = path('config/client', {
     },
   },
   delete: {
-    summary: 'Delete the configuration: the provider’s own addresses, and no key.',
+    summary: 'Delete the configuration. The method then uses the provider’s own URLs and no key.',
     run({ storage }) {
       client.delete(storage);
       return empty;

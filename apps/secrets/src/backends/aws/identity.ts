@@ -13,9 +13,9 @@ const usualFacts = ['account_id', 'auth_type'];
 
 const Identity = z.object({
   iam_alias: oneOf(aliases, (alias) => `invalid iam_alias of ${JSON.stringify(alias)}`).describe(
-    'Name of the alias: role_id gives all callers of a role one entity; unique_id, canonical_arn and full_arn are the caller’s.',
+    'What the alias is named after. role_id: all callers of a role share an entity. unique_id, canonical_arn and full_arn: each AWS identity has an entity.',
   ),
-  iam_metadata: commaList().describe(`Metadata of alias and token: default, or out of ${facts.join(', ')}.`),
+  iam_metadata: commaList().describe(`Metadata of the alias and the tokens: default, or some of ${facts.join(', ')}.`),
 });
 /** The identity of a login, as stored. */
 export type AwsIdentity = z.output<typeof Identity>;
@@ -27,7 +27,7 @@ export const identityInForce = async (storage: Storage): Promise<AwsIdentity> =>
 
 /** Alias name and metadata settings. */
 export const identityPath = path('config/identity', {
-  summary: 'Names and metadata of the aliases of callers.',
+  summary: 'Names and metadata of callers’ aliases.',
   stored: ({ storage }) => identityInForce(storage),
   read: {
     operationId: 'read-identity-integration-configuration',
@@ -42,8 +42,8 @@ export const identityPath = path('config/identity', {
     update: 'merge',
     defaults: { ...none, ec2_alias: '', ec2_metadata: [] },
     input: Identity.extend({
-      ec2_alias: string().describe('For machines (EC2), which is not built.'),
-      ec2_metadata: commaList().describe('For machines (EC2), which is not built.'),
+      ec2_alias: string().describe('For EC2 logins, which are not supported.'),
+      ec2_metadata: commaList().describe('For EC2 logins, which are not supported.'),
     }),
     run({ input, storage }) {
       const { ec2_alias: alias, ec2_metadata: metadata, ...settings } = input;

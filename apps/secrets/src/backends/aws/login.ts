@@ -24,19 +24,21 @@ interface Who {
 /** Login with a signed request for the token service. Decision 0025. */
 export const loginPath = (parts: AwsParts) =>
   path('login', {
-    summary: 'Log in with a signed request for the token service of AWS.',
+    summary: 'Log in with a signed AWS STS request.',
     auth: 'none',
     write: {
-      summary: 'Ask the token service who signed the request, and issue a token.',
+      summary: 'Send the signed request to AWS STS to identify the caller, and issue a token.',
       input: z.object({
-        role: anyCase(string()).optional().describe('Name of the role; by default the name of the AWS user or role.'),
+        role: anyCase(string()).optional().describe('Name of the role. Default: the name of the AWS user or role.'),
         iam_http_request_method: anyCase(string()).optional().describe('POST.'),
-        iam_request_url: base64Text('iam_request_url').optional().describe('Address the request is for, in base64.'),
-        iam_request_body: base64Text('iam_request_body').optional().describe('Body of the request, in base64.'),
-        iam_request_headers: headersField().optional().describe('Headers of the request: JSON, or JSON in base64.'),
-        identity: string().optional().describe('For machines (EC2), which is not built.'),
-        pkcs7: string().optional().describe('For machines (EC2), which is not built.'),
-        signature: string().optional().describe('For machines (EC2), which is not built.'),
+        iam_request_url: base64Text('iam_request_url').optional().describe('URL of the signed request, in base64.'),
+        iam_request_body: base64Text('iam_request_body').optional().describe('Body of the signed request, in base64.'),
+        iam_request_headers: headersField()
+          .optional()
+          .describe('Headers of the signed request: JSON, or JSON in base64.'),
+        identity: string().optional().describe('For EC2 logins, which are not supported.'),
+        pkcs7: string().optional().describe('For EC2 logins, which are not supported.'),
+        signature: string().optional().describe('For EC2 logins, which are not supported.'),
       }),
       judges: 'unguessable',
       async run({ input, storage, caller, mount }) {
@@ -100,14 +102,16 @@ export const loginPath = (parts: AwsParts) =>
     },
   });
 
-/** The login as it would be now. Throws if the role is gone or no longer admits the caller. */
+/**
+ * Computes the login again with the current role. Throws if the role no longer exists or no longer allows the caller.
+ */
 export async function renewLogin({ internal }: StoredLogin, { storage }: BackgroundCall): Promise<Partial<Login>> {
   const name = String(internal.role);
   const role = await findRole(storage, name);
   if (!role) throw new Refusal('invalid', `role ${name} does not exist during renewal`);
   const who = internal.who as Who;
   if (!admits(role, who)) {
-    throw new Refusal('invalid', `IAM Principal ${JSON.stringify(who.canonical)} does not belong to the role any more`);
+    throw new Refusal('invalid', `IAM Principal ${JSON.stringify(who.canonical)} no longer belongs to the role`);
   }
   return loginParams(role, await clientInForce(storage));
 }

@@ -38,7 +38,7 @@ export class Principals {
     const found = await attempt(`unable to resolve ARN ${JSON.stringify(arn)} to internal ID`, () =>
       principal.kind === 'user' ? userOf(client, principal.name) : roleOf(client, principal.name),
     );
-    // The API only searches by name in the account of the key; another account may have the same name.
+    // The API searches by name, and only in the account of the key. Another account may have the same name.
     if (!found.id || canonicalArn(principalOf(found.arn)) !== arn) {
       throw new Refusal('invalid', `unable to resolve ARN ${JSON.stringify(arn)}: the key belongs to another account`);
     }

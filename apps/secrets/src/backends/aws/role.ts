@@ -18,12 +18,12 @@ const fields = loginFields({
     'iam',
   ],
   bound_iam_principal_arn: [
-    commaList().describe('ARNs of the users and roles that may log in; a * at the end matches any text.'),
+    commaList().describe('ARNs of the users and roles that may log in; they can end with the wildcard *.'),
     [],
   ],
   resolve_aws_unique_ids: [
     bool().describe(
-      'Users and roles count by the id that AWS gives them, so that a recreated one with the same name is another. Looked up when the role is written, with the key of config/client. Once true, it stays.',
+      'Bind users and roles by their unique AWS ID, so that one that was deleted and recreated under the same name cannot log in. The IDs are looked up when the role is written, with the key of config/client. Once true, it cannot be set to false.',
     ),
     true,
   ],
@@ -47,7 +47,7 @@ type Unbuilt = keyof typeof unbuilt;
 const unbuiltFields = Object.fromEntries(
   Object.entries(unbuilt).map(([name, field]) => [
     name,
-    field.optional().describe('For machines (EC2), which is not built.'),
+    field.optional().describe('For EC2 logins, which are not supported.'),
   ]),
 ) as { [Name in Unbuilt]: z.ZodOptional<(typeof unbuilt)[Name]> };
 const Role = fields.input.extend({
@@ -86,7 +86,7 @@ export const rolePath = ({ principals }: AwsParts) =>
       }),
     },
     write: {
-      summary: 'Create a role, or change the fields sent. AWS users and roles that are matched by id are looked up.',
+      summary: 'Create a role, or change some of its fields. AWS users and roles bound by ID are looked up.',
       update: 'merge',
       // Calls AWS.
       once: true,

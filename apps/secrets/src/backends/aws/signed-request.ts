@@ -73,7 +73,7 @@ export function endpointOf(host: string, { sts_endpoint, sts_region, use_sts_reg
   }
   refuse(
     use_sts_region_from_client
-      ? 'iam_request_url must point to the token service of AWS'
+      ? 'iam_request_url must point to AWS STS'
       : `iam_request_url must point to ${sts_region === '' ? global : `the token service of ${sts_region}`}, as sts_region and use_sts_region_from_client of config/client say`,
   );
 }
@@ -105,7 +105,7 @@ function urlOf(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const plain = url && /^https?:$/.test(url.protocol) && url.pathname === '/' && url.search === '' && url.hash === '';
   if (!plain || url.username !== '' || url.password !== '') {
-    refuse('iam_request_url must be the address of the token service, without a path or a query');
+    refuse('iam_request_url must be the URL of AWS STS, without a path or a query');
   }
   return url;
 }
@@ -117,7 +117,7 @@ function checkBody(body: string): void {
   }
 }
 
-/** The field of the headers: JSON in base64, or JSON, or an object. They hold the signature, and are kept out of errors. */
+/** The headers field: JSON, JSON in base64, or an object. It contains the signature, so errors never show it. */
 export const headersField = () =>
   field<SentHeaders>({ type: 'string', format: 'password' }, headersOf, true, { empty: {}, several: true });
 
@@ -164,7 +164,7 @@ function signedOf(given: ReadonlyMap<string, string>, config: AwsClient): Map<st
     if (value === undefined && name !== 'host') refuse(`iam_request_headers: ${name} is signed but missing`);
     if (value !== undefined) headers.set(name, value);
   }
-  // For temporary credentials and older signers, which leave it unsigned.
+  // For temporary credentials, and for older signers, which leave the header unsigned.
   for (const name of ['x-amz-date', 'x-amz-security-token']) {
     const value = given.get(name);
     if (value !== undefined) headers.set(name, value);

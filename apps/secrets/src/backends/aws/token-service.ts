@@ -49,7 +49,7 @@ function fromJson(json: unknown): CallerIdentity | undefined {
   return identity(Arn, UserId, Account);
 }
 
-/** The service's XML: names of principals contain nothing that XML would escape. */
+/** Parses the XML response. Names of principals contain no characters that XML escapes. */
 function fromXml(xml: string): CallerIdentity | undefined {
   const inner =
     /^\s*(?:<\?xml[^<>]*\?>\s*)?<GetCallerIdentityResponse(?: xmlns="[^"<>]*")?>\s*<GetCallerIdentityResult>((?:\s*<(Arn|UserId|Account)>[^<>&]*<\/\2>)+)\s*<\/GetCallerIdentityResult>/.exec(

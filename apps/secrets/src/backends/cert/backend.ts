@@ -7,7 +7,7 @@ import { Responders } from './responders';
 import { roleListPath, rolePath } from './role';
 import { Trust } from './trust';
 
-/** What this method gets from the service: the clock for pauses after unanswered calls. */
+/** The dependencies of this method: the clock, for pauses after unanswered calls. */
 export interface CertParts {
   readonly clock: { now(): number };
 }

@@ -34,7 +34,7 @@ export interface Certificate {
   /** The same in comparable form, see `nameKey`. */
   readonly subjectName: string;
   readonly issuerName: string;
-  /** The innermost one of the subject; empty if there is none. */
+  /** The last one in the subject; empty if there is none. */
   readonly commonName: string;
   readonly organizationalUnits: readonly string[];
   readonly names: AlternativeNames;
@@ -46,7 +46,7 @@ export interface Certificate {
   /** The raw key in the certificate, without its type. */
   readonly keyBits: Buffer;
   readonly isAuthority: boolean;
-  /** The path length: how many CAs may follow below it; undefined for any number. */
+  /** The path length: how many CAs may be below this one; undefined for any number. */
   readonly pathLength: number | undefined;
   /** True if its key usage forbids signing certificates. */
   readonly mayNotCertify: boolean;

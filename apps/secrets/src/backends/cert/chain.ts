@@ -31,7 +31,9 @@ export function isForClients({ purposes }: Certificate): boolean {
   return purposes === undefined || purposes.includes(clientAuthentication) || purposes.includes(anyPurpose);
 }
 
-/** Whether a certificate names another as its issuer and is signed by its key; nothing else is checked. */
+/**
+ * Whether a certificate was issued by another: compares the issuer name and verifies the signature, but nothing else.
+ */
 export function isIssuedBy(certificate: Certificate, issuer: Certificate): boolean {
   if (!issuer.subject.equals(certificate.issuer)) return false;
   try {

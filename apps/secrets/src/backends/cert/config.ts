@@ -7,12 +7,12 @@ import { data, empty } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 
 const fields = recordFields({
-  disable_binding: [bool().describe('Allow renewals without the certificate of the login.'), false],
-  enable_identity_alias_metadata: [
-    bool().describe('Keep the metadata of the certificate with the alias as well.'),
-    false,
+  disable_binding: [bool().describe('Allow token renewals without the client certificate of the login.'), false],
+  enable_identity_alias_metadata: [bool().describe('Also store the metadata of the certificate on the alias.'), false],
+  ocsp_cache_size: [
+    int().describe('Maximum number of OCSP responses that each node caches. Each is cached while it is valid.'),
+    100,
   ],
-  ocsp_cache_size: [int().describe('How many OCSP answers each node caches, each for as long as it says.'), 100],
 });
 /** The stored settings of the mount. */
 export type CertConfig = typeof fields.defaults;

@@ -5,8 +5,8 @@ import { type Certificate, textOf } from './certificate';
 const oid = /^[0-2](?:\.(?:0|[1-9][0-9]{0,38})){1,32}$/;
 
 /**
- * What a role requires of certificates, and which metadata its tokens get. Lists of names contain patterns; an empty
- * one requires nothing.
+ * The requirements of a role for certificates, and the metadata of its tokens. Lists of names contain patterns; an
+ * empty list requires nothing.
  */
 export interface Constraints {
   readonly allowed_names: readonly string[];

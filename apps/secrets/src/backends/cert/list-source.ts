@@ -20,8 +20,8 @@ export class ListSource {
   }
 
   /**
-   * The list at an address, signed by a certificate that a role trusts. Throws `invalid` for an invalid address,
-   * `upstream` for anything but such a list.
+   * The CRL at an address, signed by a certificate that a role trusts. Throws `invalid` for an invalid address,
+   * `upstream` for anything other than a CRL.
    */
   async fetch(url: string, storage: Storage, nowMs: number): Promise<RevocationList> {
     if (!isServer(url)) throw new Refusal('invalid', 'invalid CRL url: it must be an address of http or https');
@@ -32,10 +32,10 @@ export class ListSource {
       return subjectName === list.issuer && !mayNotSignLists;
     });
     if (!signers.some(({ key }) => isSignedBy(list, key))) {
-      throw new Refusal('upstream', `${who} returned one that no certificate of a role of this mount has signed`);
+      throw new Refusal('upstream', `${who} returned a CRL that no certificate of a role in this mount signed`);
     }
     if (list.nextUpdateMs !== undefined && list.nextUpdateMs < nowMs) {
-      throw new Refusal('upstream', `${who} returned an expired one`);
+      throw new Refusal('upstream', `${who} returned an expired CRL`);
     }
     return list;
   }
@@ -46,6 +46,6 @@ function read(bytes: Buffer): RevocationList {
     return readList(bytes);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    throw new Refusal('upstream', `${who} returned none: ${error.message}`, [], { cause: error });
+    throw new Refusal('upstream', `${who} returned no CRL: ${error.message}`, [], { cause: error });
   }
 }

@@ -36,8 +36,8 @@ const pieceKey = (name: string, serial: string, pieces: number): string =>
 
 /** The names of the lists. */
 export const listListPath = namesPath('crls', lists, {
-  summary: 'Lists of revoked certificates (CRLs).',
-  list: 'List their names.',
+  summary: 'Certificate revocation lists (CRLs).',
+  list: 'List the names of the CRLs.',
 });
 
 /** One list. */
@@ -45,10 +45,10 @@ export const listPath = (source: ListSource) =>
   path('crls/:name', {
     folds: { name: 'case' },
     summary:
-      'A list of revoked certificates (CRL). Certificates on a CRL of their issuer, and certificates that they issued, cannot log in.',
+      'A certificate revocation list (CRL). Certificates on a CRL of their issuer, and certificates that they issued, cannot log in.',
     stored: ({ params, storage }) => lists.find(storage, params.name),
     read: {
-      summary: 'Read which serial numbers are on the list, and where it comes from.',
+      summary: 'Read the serial numbers on the CRL, and its source.',
       output: z.object({
         serials: z.record(z.string(), z.object({})).optional(),
         cdp: z.object({ url: z.string(), valid_until: z.string() }).optional(),
@@ -67,14 +67,14 @@ export const listPath = (source: ListSource) =>
       },
     },
     write: {
-      summary: 'Store a list, or fetch one now and again whenever it expires.',
+      summary: 'Store a CRL, or fetch one from a URL now and whenever it expires.',
       input: z.object({
-        crl: string().optional().describe('The list: PEM, or DER in base64. Valid until it is replaced.'),
-        url: string()
+        crl: string()
           .optional()
           .describe(
-            'Where to fetch it. A certificate of a role must have signed it, because the address may be forged.',
+            'The CRL: PEM, or DER in base64. It is used until it is replaced, even after its next update is due.',
           ),
+        url: string().optional().describe('URL of the CRL. A certificate of a role must have signed the CRL.'),
       }),
       async run({ params, input, storage, nowMs }) {
         const { crl, url } = input;
@@ -87,7 +87,7 @@ export const listPath = (source: ListSource) =>
       },
     },
     delete: {
-      summary: 'Delete a list.',
+      summary: 'Delete a CRL.',
       async run({ params, storage }) {
         if (!(await lists.find(storage, params.name))) throw noSuch(params.name);
         lists.delete(storage, params.name);
@@ -98,8 +98,8 @@ export const listPath = (source: ListSource) =>
   });
 
 /**
- * An older list would make revoked certificates valid again, so from an address it is refused. With `again` it replaces
- * only a list from the same address, which may have been deleted in between.
+ * An older CRL would make revoked certificates valid again, so it is refused if it comes from a URL. With `again`, the
+ * CRL only replaces one from the same URL, which may have been deleted in the meantime.
  */
 function keep(
   storage: Storage,
@@ -114,7 +114,7 @@ function keep(
     if (again && before?.url !== url) return;
     const isSame = url !== '' && before?.url === url && before.issuer === list.issuer;
     if (isSame && list.thisUpdateMs < before.this_update_ms) {
-      throw new Refusal('upstream', 'the address of the CRL returned an older list than before');
+      throw new Refusal('upstream', 'the URL of the CRL returned an older CRL than before');
     }
     const pieces = Math.max(1, Math.ceil(list.serials.length / inOnePiece));
     const byPiece = new Map<string, string[]>();

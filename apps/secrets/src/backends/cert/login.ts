@@ -22,7 +22,7 @@ export const loginPath = (trust: Trust) =>
     write: {
       summary: 'Verify the certificate of the connection, and issue a token.',
       input: z.object({
-        name: anyCase(string()).optional().describe('Name of the role; by default the first that matches.'),
+        name: anyCase(string()).optional().describe('Name of the role. Default: the first role that matches.'),
       }),
       judges: 'unguessable',
       async run(call) {
@@ -38,7 +38,7 @@ export const loginPath = (trust: Trust) =>
           throw new Refusal('invalid', 'the certificate has no common name for its alias');
         }
         if (unsure)
-          call.warn('no OCSP responder could say whether the certificate is still good; the role accepts it anyway');
+          call.warn('no OCSP responder confirmed that the certificate is still good; the role accepts it anyway');
         const metadata = metadataOf(leaf, name, role);
         return login({
           ...loginParams(role),
@@ -52,8 +52,8 @@ export const loginPath = (trust: Trust) =>
   });
 
 /**
- * The login as it would be now: the same certificate must be presented again, unless the mount says otherwise. Throws
- * if role or certificate have changed.
+ * Computes the login again. The client must present the same certificate again, unless the mount allows renewals
+ * without it. Throws if the role or the certificate has changed.
  */
 export const renewLogin =
   (trust: Trust) =>

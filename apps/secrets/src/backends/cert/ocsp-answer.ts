@@ -17,7 +17,7 @@ export type Standing = 'good' | 'revoked' | 'unknown';
 /** A responder's status of a certificate. */
 export interface OcspAnswer {
   readonly status: Standing;
-  /** Until when it may be reused; undefined if it is only valid now. */
+  /** How long it may be reused; undefined if it is only valid now. */
   readonly untilMs: number | undefined;
 }
 
@@ -34,7 +34,7 @@ export interface OcspQuestion {
   readonly maxAgeMs: number;
 }
 
-/** The answer cannot be trusted; the text says why. */
+/** The response cannot be trusted; the message gives the reason. */
 export class BadAnswer extends Error {
   override readonly name = 'BadAnswer';
 }
@@ -80,7 +80,7 @@ function read(bytes: Buffer, question: OcspQuestion): OcspAnswer {
   const { nowMs, maxAgeMs } = question;
   const saidMs = thisUpdate.getTime();
   if (!(saidMs <= nowMs + skewMs)) throw new BadAnswer('it is of the future');
-  // An answer without an end is only valid now.
+  // A response without `nextUpdate` is only valid now.
   const oldest = maxAgeMs > 0 ? maxAgeMs : nextUpdate ? Number.POSITIVE_INFINITY : 0;
   if (nowMs - saidMs > oldest + skewMs) throw new BadAnswer('it is too old');
   if (nextUpdate && !(nextUpdate.getTime() + skewMs >= nowMs)) throw new BadAnswer('it is too old');

@@ -16,7 +16,7 @@ export interface OcspRules {
   readonly servers: readonly string[];
   /** Certificates that may sign answers, in addition to the issuer's. */
   readonly trusted: readonly Certificate[];
-  /** All must agree; otherwise the first definite answer is used. */
+  /** True: all responders must agree. False: the first definite response is used. */
   readonly everyone: boolean;
   readonly maxAgeMs: number;
   /** How often a failing responder is called again, within two seconds. */
@@ -26,9 +26,9 @@ export interface OcspRules {
 /** The cache of one mount. */
 export interface OcspMemory {
   readonly mount: string;
-  /** How many answers are cached, each until its own end. */
+  /** The number of cached responses. Each is cached until it expires. */
   readonly size: number;
-  /** The generation of the configuration; answers under another generation are not reused. */
+  /** The generation of the configuration. Responses from another generation are not reused. */
   readonly generation: string;
 }
 
@@ -51,7 +51,7 @@ export class Responders {
     this.calls = new OutsideCalls(clock);
   }
 
-  /** Throws `upstream` if there is no credible answer, `invalid` if there is no responder to ask. */
+  /** Throws `upstream` if there is no trustworthy response, and `invalid` if there is no responder. */
   async commitStatusOf(
     leaf: Certificate,
     issuer: Certificate,
@@ -145,7 +145,7 @@ function agreed(answers: readonly OcspAnswer[]): OcspAnswer {
   return { status: worst, untilMs: limits.length < ends.length ? undefined : Math.min(...limits) };
 }
 
-/** The answer that all agree on; one "revoked" is enough, even if others fail. Throws if one does not answer. */
+/** The response of all responders. One "revoked" is enough, even if others fail. Throws if one does not answer. */
 async function allOf(servers: readonly string[], ask: (server: string) => Promise<OcspAnswer>): Promise<OcspAnswer> {
   const outcomes = await Promise.allSettled(servers.map(ask));
   const answers = outcomes.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
@@ -155,7 +155,7 @@ async function allOf(servers: readonly string[], ask: (server: string) => Promis
   return revoked ?? agreed(answers);
 }
 
-/** The first definite answer; otherwise the first "unknown", or else throws. */
+/** The first definite response, otherwise the first "unknown". Throws if there is neither. */
 async function firstOf(servers: readonly string[], ask: (server: string) => Promise<OcspAnswer>): Promise<OcspAnswer> {
   let unknown: OcspAnswer | undefined;
   let failure: unknown;

@@ -59,7 +59,7 @@ export function readList(bytes: Buffer): RevocationList {
     return read(bytes);
   } catch (error) {
     if (error instanceof Refusal) throw error;
-    throw new Refusal('invalid', 'failed to parse CRL: it is not a list of revoked certificates', [], { cause: error });
+    throw new Refusal('invalid', 'failed to parse CRL: it is not a CRL', [], { cause: error });
   }
 }
 
@@ -82,8 +82,8 @@ function read(bytes: Buffer): RevocationList {
   const extensions = tagged ? AsnConvert.parse(tagged.content, Extensions) : [];
   for (const { extnID, critical } of extensions) {
     if (critical && !harmless.has(extnID))
-      throw bad(`its critical extension ${extnID} is not supported: only whole lists are`);
-    if (extnID === issuingPoint) throw bad(`its extension ${extnID} is not supported: only whole lists are`);
+      throw bad(`its critical extension ${extnID} is not supported: only complete CRLs are`);
+    if (extnID === issuingPoint) throw bad(`its extension ${extnID} is not supported: only complete CRLs are`);
   }
   const value = <T>(id: string, type: new () => T): T | undefined => {
     const found = extensions.find(({ extnID }) => extnID === id);
@@ -111,7 +111,7 @@ function serialsIn(entries: Buffer): string[] {
       const isCritical = elementsOf(extension.content).some(
         ({ tag, content }) => tag === tags.boolean && content[0] !== 0,
       );
-      if (isCritical) throw bad('an entry of it has a critical extension: only lists of one CA are supported');
+      if (isCritical) throw bad('one of its entries has a critical extension: only CRLs of a single CA are supported');
     }
     found.add(unsigned(contentOf(serial, tags.integer)));
     if (found.size > mostSerials) throw bad(`it has more than ${mostSerials} certificates`);

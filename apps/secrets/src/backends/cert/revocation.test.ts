@@ -107,7 +107,7 @@ describe('revoked certificates', () => {
     it.each<[string, () => object, string]>([
       ['nothing', () => ({}), "one of 'crl' or 'url' must be provided"],
       ['no list', () => ({ crl: 'x y z' }), 'failed to parse CRL'],
-      ['a certificate', () => ({ crl: authority.der.toString('base64') }), 'it is not a list of revoked certificates'],
+      ['a certificate', () => ({ crl: authority.der.toString('base64') }), 'it is not a CRL'],
       [
         'half of a list',
         () => ({ crl: listOf(authority, [1n]).subarray(0, 90).toString('base64') }),
@@ -133,7 +133,7 @@ describe('revoked certificates', () => {
         () => ({
           crl: crl([1n], { entryExtensions: [extension('2.5.29.29', new OctetString(Buffer.from([1])), true)] }),
         }),
-        'only lists of one CA',
+        'only CRLs of a single CA',
       ],
       ['no address', () => ({ url: 'ftp://a' }), 'invalid CRL url'],
       ['an address with a password', () => ({ url: 'https://a:b@c/' }), 'invalid CRL url'],
@@ -186,15 +186,15 @@ describe('revoked certificates', () => {
         const later = { toMs: clock.now() + 20 * day };
         for (const [list, status, text] of [
           [host.list, 503, 'answered 503'],
-          [Buffer.from('x'), 200, 'returned none'],
+          [Buffer.from('x'), 200, 'returned no CRL'],
           [
             listOf(authority, [], { ...later, signer: makeRoot('Acme Root') }),
             200,
-            'no certificate of a role of this mount',
+            'no certificate of a role in this mount',
           ],
-          [listOf(web, [], later), 200, 'no certificate of a role of this mount'],
-          [listOf(authority, [], { ...later, fromMs: clock.now() - day }), 200, 'returned an older list than before'],
-          [listOf(authority, [], { toMs: clock.now() }), 200, 'returned an expired one'],
+          [listOf(web, [], later), 200, 'no certificate of a role in this mount'],
+          [listOf(authority, [], { ...later, fromMs: clock.now() - day }), 200, 'returned an older CRL than before'],
+          [listOf(authority, [], { toMs: clock.now() }), 200, 'returned an expired CRL'],
         ] as const) {
           Object.assign(host, { list, status });
           clock.advance(61_000);
@@ -343,7 +343,7 @@ describe('revoked certificates', () => {
       const [status, body] = await login(certificate, 'asked');
       expect([status, body]).toEqual([502, expect.stringContaining(text)]);
       await role({ ocsp_fail_open: true }).expect(204);
-      expect(await login(certificate, 'asked')).toEqual([200, expect.stringContaining('no OCSP responder could say')]);
+      expect(await login(certificate, 'asked')).toEqual([200, expect.stringContaining('no OCSP responder confirmed')]);
       Object.assign(host, { status: 200 });
       respond({});
       expect(await login(certificate, 'asked')).toEqual([200, '']);

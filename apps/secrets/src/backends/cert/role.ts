@@ -18,44 +18,54 @@ const globs = 'Texts of which one must be among them; * matches any text. None a
 
 const fields = loginFields({
   certificate: [
-    string().optional().describe('Certificates (PEM) to trust: CA certificates or client certificates.'),
+    string().optional().describe('Trusted certificates (PEM): CA certificates or client certificates.'),
     '',
   ],
-  display_name: [string().describe('Display name of the tokens; by default the name of the role.'), ''],
-  allowed_names: [commaList().describe(`Common names, DNS names and e-mail addresses. ${globs} Older form.`), []],
-  allowed_common_names: [commaList().describe(`Common names. ${globs}`), []],
-  allowed_dns_sans: [commaList().describe(`DNS names. ${globs}`), []],
-  allowed_email_sans: [commaList().describe(`E-mail addresses. ${globs}`), []],
-  allowed_uri_sans: [commaList().describe(`URIs. ${globs}`), []],
-  allowed_organizational_units: [commaList().describe(`Organizational units. ${globs}`), []],
+  display_name: [string().describe('Display name of the tokens. Default: the name of the role.'), ''],
+  allowed_names: [
+    commaList().describe(`Allowed common names, DNS names and email addresses. ${globs} Older form.`),
+    [],
+  ],
+  allowed_common_names: [commaList().describe(`Allowed common names. ${globs}`), []],
+  allowed_dns_sans: [commaList().describe(`Allowed DNS names. ${globs}`), []],
+  allowed_email_sans: [commaList().describe(`Allowed email addresses. ${globs}`), []],
+  allowed_uri_sans: [commaList().describe(`Allowed URIs. ${globs}`), []],
+  allowed_organizational_units: [commaList().describe(`Allowed organizational units. ${globs}`), []],
   required_extensions: [
     commaList().describe(
-      'Extensions that the certificate must have, as oid:text, or hex:oid:hexadecimal of their DER; * matches any text.',
+      'Extensions that the certificate must have, as OID:value, or as hex:OID:value with the DER in hexadecimal. * in a value matches any text.',
     ),
     [],
   ],
   allowed_metadata_extensions: [
-    commaList().describe('Extensions (oid) whose values become metadata of the token, with - for the dots.'),
+    commaList().describe(
+      'OIDs of extensions whose values become metadata of the token. Dots in the OID become dashes in the key.',
+    ),
     [],
   ],
-  ocsp_enabled: [bool().describe('Ask the issuer’s OCSP responder at every login.'), false],
+  ocsp_enabled: [bool().describe('Check the certificate with OCSP at every login.'), false],
   ocsp_ca_certificates: [
-    string().describe('Further certificates (PEM) that may sign OCSP answers, or issuers that no chain contains.'),
+    string().describe(
+      'Additional certificates (PEM) that may sign OCSP responses, and issuers that are missing in the chain.',
+    ),
     '',
   ],
   ocsp_servers_override: [
-    commaList().describe('Addresses of OCSP responders to ask instead of the ones in the certificate.'),
+    commaList().describe('URLs of OCSP responders to use instead of those in the certificate.'),
     [],
   ],
-  ocsp_fail_open: [bool().describe('Accept a certificate when no responder answers.'), false],
+  ocsp_fail_open: [bool().describe('Accept a certificate if no OCSP responder can be reached.'), false],
   ocsp_query_all_servers: [
     bool().describe(
-      'true: all addresses must say that the certificate is good; false: the first that knows the certificate decides.',
+      'true: all OCSP responders must confirm that the certificate is good. false: the first responder that knows the certificate decides.',
     ),
     false,
   ],
-  ocsp_this_update_max_age: [duration().describe('Maximum age of an OCSP answer; 0: as long as it says.'), 0],
-  ocsp_max_retries: [int().describe('Retries of an address that cannot be reached, for two seconds at most.'), 4],
+  ocsp_this_update_max_age: [
+    duration().describe('Maximum age of an OCSP response. 0: as long as the response says.'),
+    0,
+  ],
+  ocsp_max_retries: [int().describe('Retries of an OCSP responder that cannot be reached, within two seconds.'), 4],
 });
 /** A role as stored. */
 export type CertRole = z.output<typeof fields.input>;
@@ -103,7 +113,7 @@ export const rolePath = recordPath('certs/:name', roles, {
     },
   },
   write: {
-    summary: 'Create a role, or change the fields sent.',
+    summary: 'Create a role, or change some of its fields.',
     update: 'merge',
     defaults: fields.defaults,
     input: fields.input.extend({
@@ -156,7 +166,7 @@ function checkCertificates(pem: string): void {
   for (const [at, certificate] of found.entries()) {
     if (!isStrongKey(certificate.key)) {
       refuse(
-        `number ${at + 1} of certificate has a key that is too weak: RSA of 2048 bits or more, P-256 or more, EdDSA`,
+        `number ${at + 1} of certificate has a key that is too weak: use RSA with at least 2048 bits, ECDSA with P-256 or larger, or EdDSA`,
       );
     }
     if (!certificate.isAuthority && !isForClients(certificate)) {

@@ -8,7 +8,10 @@ interface Scheme {
 }
 
 const pss = '1.2.840.113549.1.1.10';
-/** By object identifier; RSA-PSS has that of its hash after a slash. SHA-1 and older can be forged, and are not among them. */
+/**
+ * Algorithms by object identifier. RSA-PSS is followed by a slash and the identifier of its hash. SHA-1 and older
+ * hashes are missing, because their signatures can be forged.
+ */
 const schemes: ReadonlyMap<string, Scheme> = new Map<string, Scheme>([
   ['1.2.840.113549.1.1.11', { hash: 'sha256' }],
   ['1.2.840.113549.1.1.12', { hash: 'sha384' }],
@@ -34,7 +37,7 @@ export function isStrongKey({ asymmetricKeyType: type, asymmetricKeyDetails: det
   return type === 'ed25519' || type === 'ed448';
 }
 
-/** Something signed, as lists and answers about revoked certificates are. */
+/** A signed object: a CRL or an OCSP response. */
 export interface Signed {
   readonly content: Buffer;
   readonly algorithm: string;

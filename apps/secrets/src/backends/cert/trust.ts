@@ -30,7 +30,7 @@ export interface Verdict extends NamedRole {
 
 /** Decides which role matches a client’s certificates. */
 export class Trust {
-  /** Parsing a certificate takes as long as ten comparisons, and every login needs the same ones. */
+  /** Parsing a certificate takes as long as ten comparisons, and all logins need the same certificates. */
   private readonly parsed = new LRUCache<string, readonly Certificate[]>({
     max: 500,
     maxSize: 8 << 20,

@@ -12,7 +12,7 @@ export const cloudone = (parts: CloudOneParts): Backend =>
     type: 'cloudone',
     outside: true,
     kind: 'auth',
-    summary: 'Logs in people and machines by a token of their cloud directory.',
+    summary: 'Logs in users and machines with a token of their cloud directory.',
     paths: [configPath(parts.defaults), roleListPath, rolePath, loginPath(parts)],
     async renewLogin(stored, { storage }) {
       const name = String(stored.internal.role);
@@ -23,8 +23,8 @@ export const cloudone = (parts: CloudOneParts): Backend =>
   });
 
 /**
- * The same under the name that existing clients know. They treat an environment that was not set as a change, so none
- * is shown. Then the public cloud applies, or the cloud in the process environment.
+ * The same method under the name that existing clients use. If no environment is stored, none is shown, because these
+ * clients would treat one as a change. In this case the public cloud or the cloud in the process environment is used.
  */
 export function azure(parts: CloudOneParts): Backend {
   const environment = parts.defaults.environment || defaultCloud;

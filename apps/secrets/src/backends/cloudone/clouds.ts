@@ -39,8 +39,8 @@ export const defaultCloud = 'CloudonePublicCloud';
 export const cloudNames = [...clouds.keys()];
 
 /**
- * The cloud of a name, ignoring case, with the name as in the specification. Existing clients use `AzurePublicCloud`
- * and so on for the same clouds, and read back what they wrote. Throws `invalid`.
+ * Finds a cloud by name, ignoring case. Its name is the one in the specification. Existing clients use
+ * `AzurePublicCloud` and so on for the same clouds, and read back what they wrote. Throws `invalid`.
  */
 export function cloudNamed(name: string): { name: string; hosts: CloudHosts } {
   const ownName = name.toLowerCase().replace(/^azure/, 'cloudone');

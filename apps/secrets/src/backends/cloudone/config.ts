@@ -8,22 +8,22 @@ import type { Storage } from '../../sdk/storage';
 import { type CloudHosts, cloudNamed, cloudNames, defaultCloud } from './clouds';
 
 const fields = recordFields({
-  tenant_id: [string().describe('Tenant of the directory; by default CLOUDONE_TENANT_ID.'), ''],
-  resource: [string().describe('Required audience of tokens at login; by default CLOUDONE_AD_RESOURCE.'), ''],
+  tenant_id: [string().describe('Tenant of the directory. Default: CLOUDONE_TENANT_ID.'), ''],
+  resource: [string().describe('Required audience of JWTs at login. Default: CLOUDONE_AD_RESOURCE.'), ''],
   environment: [
     announced(string(), { enum: cloudNames, default: defaultCloud }).describe(
-      'Name of the cloud; by default CLOUDONE_ENVIRONMENT.',
+      'Name of the cloud. Default: CLOUDONE_ENVIRONMENT.',
     ),
     '',
   ],
   client_id: [
     string().describe(
-      'Client that calls the compute API; must be able to read compute resources. By default CLOUDONE_CLIENT_ID.',
+      'Client ID for calls to the compute API; it must be able to read compute resources. Default: CLOUDONE_CLIENT_ID.',
     ),
     '',
   ],
   client_secret: [
-    notRedirectable(secretString()).describe('Secret of client_id; by default CLOUDONE_CLIENT_SECRET.'),
+    notRedirectable(secretString()).describe('Client secret for client_id. Default: CLOUDONE_CLIENT_SECRET.'),
     '',
   ],
 });
@@ -89,12 +89,12 @@ export const configPath = (defaults: CloudOneDefaults) =>
     spec: 'Cloud-identity auth method configuration',
     stored: ({ storage }) => config.find(storage),
     read: {
-      summary: 'Read the configuration, credentials included.',
+      summary: 'Read the configuration, including credentials.',
       output: fields.output,
       async run({ storage, warn }) {
         const stored = await config.find(storage);
         if (!stored) return missing;
-        if (stored.client_secret) warn('this answer holds client_secret: keep read access to this path narrow');
+        if (stored.client_secret) warn('this response contains client_secret: restrict read access to this path');
         const { client_id, client_secret, environment, resource, tenant_id } = stored;
         return data({ client_id, client_secret, environment, resource, tenant_id });
       },
@@ -115,7 +115,7 @@ export const configPath = (defaults: CloudOneDefaults) =>
       },
     },
     delete: {
-      summary: 'Delete the configuration; the settings of the environment remain.',
+      summary: 'Delete the configuration. Settings in the environment remain.',
       run({ storage }) {
         config.delete(storage);
         return empty;
@@ -123,7 +123,7 @@ export const configPath = (defaults: CloudOneDefaults) =>
     },
   });
 
-/** The stored value if no environment is given: nothing while the process environment sets one. */
+/** The stored value if a request contains no environment: nothing while the process environment sets one. */
 function defaultCloudUnlessSet(defaults: CloudOneDefaults): string {
   return defaults.environment ? '' : defaultCloud;
 }

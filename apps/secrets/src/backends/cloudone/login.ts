@@ -13,13 +13,13 @@ import { type CloudOneRole, findRole } from './role';
 
 const LoginInput = z.object({
   role: anyCase(string()).optional().describe('Name of the role.'),
-  jwt: secretString().optional().describe('Signed token from the instance identity service.'),
+  jwt: secretString().optional().describe('Signed JWT from the instance identity service.'),
   subscription_id: string().optional().describe('Subscription of the machine.'),
   resource_group_name: string().optional().describe('Resource group of the machine.'),
   vm_name: announced(string(), { default: '' })
     .optional()
     .describe('Name of the machine; ignored when vmss_name is given.'),
-  vmss_name: announced(string(), { default: '' }).optional().describe('Name of the scale set the machine is in.'),
+  vmss_name: announced(string(), { default: '' }).optional().describe('Name of the machine’s scale set.'),
 });
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -124,7 +124,10 @@ function checkLifetime(role: CloudOneRole, claims: Readonly<Record<string, unkno
   if (most === 0) return;
   const from = typeof claims.iat === 'number' ? claims.iat : Math.floor(nowMs / 1000);
   if (Number(claims.exp) - from > most) {
-    throw new Refusal('denied', `jwt lives longer than the ${most} seconds that max_jwt_exp of the role allows`);
+    throw new Refusal(
+      'denied',
+      `the lifetime of the jwt is longer than the ${most} seconds that max_jwt_exp of the role allows`,
+    );
   }
 }
 

@@ -23,8 +23,8 @@ const permits = (bounds: readonly string[], value: string) =>
   bounds.length === 0 || bounds.some((bound) => bound === '*' || same(bound, value));
 
 /**
- * Refuses a login if its machine, group or subscription does not match the role; without such bounds it makes no call.
- * Throws `denied` naming the constraint that failed.
+ * Refuses a login if its machine, group or subscription does not match the role. Makes no call if the role does not
+ * restrict them. Throws `denied` with the name of the failed constraint.
  */
 export async function checkResource(
   client: ResourceClient,

@@ -73,7 +73,7 @@ export class ResourceClient {
     );
   }
 
-  /** Client ids of the user-assigned identities of some resource groups; a group that cannot be read adds none. */
+  /** Client ids of the user-assigned identities in resource groups. Groups that cannot be read are skipped. */
   async clientIds(config: InForce, subscription: string, groups: readonly string[]): Promise<Set<string>> {
     const found = new Set<string>();
     for (const group of new Set(groups)) {
@@ -109,7 +109,7 @@ export class ResourceClient {
     const ids: string[] = [];
     if (body.identity?.principalId) ids.push(body.identity.principalId);
     for (const [id, assigned] of Object.entries(body.identity?.userAssignedIdentities ?? {})) {
-      // Flexible scale sets leave the principal out; the identity itself has it.
+      // Flexible scale sets omit the principal, so it is read from the identity itself.
       const principal = assigned?.principalId ?? (await this.principalOf(config, id));
       if (principal) ids.push(principal);
     }

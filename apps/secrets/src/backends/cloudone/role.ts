@@ -7,15 +7,15 @@ import { empty } from '../../sdk/reply';
 import { boundByMount, loginFields, settleTokenParams, showTokenParams } from '../../sdk/token-params';
 
 const fields = loginFields({
-  bound_service_principal_ids: [commaList().describe('Object ids that may log in; `*` for any.'), []],
-  bound_group_ids: [commaList().describe('Directory groups whose members may log in; `*` for any.'), []],
-  bound_locations: [commaList().describe('Locations the machine must be in.'), []],
-  bound_subscription_ids: [commaList().describe('Subscriptions the machine must belong to.'), []],
-  bound_resource_groups: [commaList().describe('Resource groups the machine must belong to.'), []],
-  bound_scale_sets: [commaList().describe('Scale sets the machine must belong to.'), []],
+  bound_service_principal_ids: [commaList().describe('Service principal IDs that may log in; `*` allows all.'), []],
+  bound_group_ids: [commaList().describe('Group IDs whose members may log in; `*` allows all.'), []],
+  bound_locations: [commaList().describe('Locations in which the machine must be.'), []],
+  bound_subscription_ids: [commaList().describe('Subscriptions to which the machine must belong.'), []],
+  bound_resource_groups: [commaList().describe('Resource groups to which the machine must belong.'), []],
+  bound_scale_sets: [commaList().describe('Scale sets to which the machine must belong.'), []],
 });
 const Role = fields.input.extend({
-  max_jwt_exp: int().optional().describe('Maximum lifetime of a token at login, in seconds; 0 means no limit.'),
+  max_jwt_exp: int().optional().describe('Maximum lifetime of the JWT at login, in seconds; 0 means no limit.'),
 });
 export type CloudOneRole = z.output<typeof Role>;
 const roles = collection('role/', Role);
@@ -59,7 +59,7 @@ export const rolePath = recordPath('role/:name', roles, {
     },
   },
   write: {
-    summary: 'Create a role, or change the fields sent.',
+    summary: 'Create a role, or change some of its fields.',
     update: 'merge',
     defaults: fields.defaults,
     input: Role,

@@ -39,7 +39,7 @@ export const cloudtwo = (cloud: CloudTwo): Backend => {
         async revoke({ name, at_ms }, { storage, nowMs }) {
           const { iam } = await clientsOf(storage);
           const found = await deleteUser(iam, String(name));
-          // A new user may not be known everywhere: "not found" may mean "not yet".
+          // A new user is not immediately visible everywhere, so "not found" may mean "not yet".
           if (!found && typeof at_ms === 'number' && nowMs - at_ms < unsettledMs) {
             storage.undoLater('iam_user', { name, at_ms });
           }

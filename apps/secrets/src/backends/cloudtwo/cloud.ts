@@ -12,7 +12,7 @@ import type { IdentityTokens } from '../../sdk/identity-tokens';
 import { type OutsideParts, plainParts } from '../../sdk/outside';
 import { byWebIdentity, type WebIdentity } from './web-identity';
 
-/** How to reach the provider; without `credentials` those of the process environment are used. */
+/** How to reach the provider. Without `credentials`, those in the process environment are used. */
 export interface Connection {
   readonly region: string;
   readonly maxRetries: number;
@@ -38,7 +38,7 @@ interface Clients {
   readonly sts: STSClient;
   /** Throws `NotNow` if the identity API must not be called, before an intent is recorded that needs it. */
   check(): void;
-  /** How far the clock of the identity API is ahead of ours, as of its last answer; undefined if unknown. */
+  /** How far the clock of the identity API was ahead of ours at its last response; undefined if unknown. */
   aheadMs(): number | undefined;
 }
 

@@ -404,8 +404,8 @@ describe('cloud provider engine', () => {
     it('warn of parameters that mean nothing to them', async () => {
       const { body } = await secrets.root.write('cloudtwo/creds/deploy', { ttl: '15m', role_arn: 'arn:x' }).expect(200);
       expect(body.warnings).toEqual([
-        'ttl has no meaning for iam_user credentials and is ignored',
-        'role_arn has no meaning for iam_user credentials and is ignored',
+        'ttl does not apply to iam_user credentials and is ignored',
+        'role_arn does not apply to iam_user credentials and is ignored',
       ]);
       await revoke(body.lease_id);
     });
@@ -582,7 +582,7 @@ describe('cloud provider engine', () => {
       expect(formOf('GetSessionToken')).not.toHaveProperty('SerialNumber');
       expect(body.data).toMatchObject({ session_token: body.data.security_token });
       expect(body.data).not.toHaveProperty('arn');
-      expect(body.warnings).toEqual(['role_arn has no meaning for session_token credentials and is ignored']);
+      expect(body.warnings).toEqual(['role_arn does not apply to session_token credentials and is ignored']);
       const device = 'arn:aws:iam::123456789012:mfa/root-svc';
       await role('own', { mfa_serial_number: device }).expect(204);
       cloud.calls.length = 0;
@@ -599,8 +599,8 @@ describe('cloud provider engine', () => {
         .write('cloudtwo/sts/federate', { role_arn: one, role_session_name: 'me' })
         .expect(200);
       expect(body.warnings).toEqual([
-        'role_arn has no meaning for federation_token credentials and is ignored',
-        'role_session_name has no meaning for federation_token credentials and is ignored',
+        'role_arn does not apply to federation_token credentials and is ignored',
+        'role_session_name does not apply to federation_token credentials and is ignored',
       ]);
     });
 

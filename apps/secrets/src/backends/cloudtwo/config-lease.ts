@@ -11,7 +11,7 @@ import type { Storage } from '../../sdk/storage';
 const Lease = z.object({ lease: z.number(), lease_max: z.number() });
 const lease = single('config/lease', Lease);
 
-/** The configured lifetimes in seconds; zero means the mount's. */
+/** The configured lifetimes in seconds; zero means the lifetimes of the mount. */
 export async function leaseTimes(storage: Storage): Promise<z.output<typeof Lease>> {
   return (await lease.find(storage)) ?? { lease: 0, lease_max: 0 };
 }
@@ -27,7 +27,7 @@ const leaseTime = (name: string) =>
 
 /** Lifetimes of user credentials. Spec: Cloud-provider engine (Lease configuration). */
 export const leasePath = path('config/lease', {
-  summary: 'Lifetimes of the user credentials that this engine issues.',
+  summary: 'Lifetimes of the user credentials issued by this engine.',
   spec: 'Cloud-provider engine',
   read: {
     summary: 'Read the lifetimes as duration strings.',
@@ -43,8 +43,8 @@ export const leasePath = path('config/lease', {
     update: 'replace',
     defaults: { lease: 0, lease_max: 0 },
     input: z.object({
-      lease: leaseTime('lease').describe('Lifetime before renewal, such as 30m; h is the largest unit.'),
-      lease_max: leaseTime('lease_max').describe('Longest lifetime renewals can reach; h is the largest unit.'),
+      lease: leaseTime('lease').describe('Lifetime of a lease before renewal, such as 30m. The largest unit is h.'),
+      lease_max: leaseTime('lease_max').describe('Maximum lifetime of a lease with renewals. The largest unit is h.'),
     }),
     run({ input, storage }) {
       for (const name of ['lease', 'lease_max'] as const) {

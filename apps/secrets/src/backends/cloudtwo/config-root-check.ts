@@ -17,7 +17,7 @@ import { userName } from './user-name';
 const CheckInput = z.object({
   role: string()
     .optional()
-    .describe('Check only the rights that this role needs; by default the rights for all roles.'),
+    .describe('Check only the permissions that this role needs. Default: the permissions for all roles.'),
 });
 const rightOutput = z.object({
   action: z.string(),
@@ -34,27 +34,27 @@ const CheckOutput = z.object({
   rights: z.array(rightOutput),
 });
 
-/** A dry run: which of the rights needed by roles and rotation the root credentials have. Decision 0023. */
+/** A dry run: checks which permissions, needed by roles and by rotation, the root credentials have. Decision 0023. */
 export const rootCheckPath = (cloud: CloudTwo) => {
   const check = operation({
-    summary: 'List the rights that the root credentials lack. Changes nothing at the provider.',
+    summary: 'List the permissions that the root credentials lack. Changes nothing at the provider.',
     input: CheckInput,
     output: CheckOutput,
     async run({ input, storage, nowMs, warn }: Call<object, z.output<typeof CheckInput>>) {
       const report = await rightsReport(cloud, await rootInForce(storage), await rolesOf(storage, input.role), nowMs);
-      if (report.missing.length > 0) warn(`rights are missing: ${report.missing.join(', ')}`);
-      if (report.rights.length === 0) warn('no role needs any rights yet');
+      if (report.missing.length > 0) warn(`permissions are missing: ${report.missing.join(', ')}`);
+      if (report.rights.length === 0) warn('no role needs any permissions yet');
       return data(report);
     },
   });
   return path('config/root/check', {
-    summary: 'Checks the rights of the root credentials.',
+    summary: 'Checks the permissions of the root credentials.',
     read: check,
     write: check,
   });
 };
 
-/** All roles, or the given one; throws `invalid` if there is no such role. */
+/** All roles, or the given role. Throws `invalid` if it does not exist. */
 async function rolesOf(storage: Storage, name: string | undefined): Promise<ReadonlyMap<string, CloudTwoRole>> {
   if (name) return new Map([[name, await roles.require(storage, name, `Role "${name}" not found`)]]);
   const names = (await roles.list(storage)).slice(0, mostRoles);
@@ -118,7 +118,7 @@ async function simulate(
     }
     return found;
   } catch (error) {
-    // If the simulation is denied or impossible, that says nothing about the rights themselves.
+    // A denied or impossible simulation does not show whether the permissions themselves exist.
     if (codeOf(error) !== '') return undefined;
     return attempt('error calling SimulatePrincipalPolicy', () => Promise.reject(error));
   }

@@ -5,17 +5,17 @@ import { root } from './config-root';
 import { plan, replan } from './root-plan';
 
 /**
- * When the root key is rotated. This is a separate endpoint, because writing the whole configuration needs the key,
- * which no one knows after a rotation. Decision 0023.
+ * The schedule of root key rotation. This is a separate endpoint, because writing the whole configuration requires the
+ * key, which no one knows after a rotation. Decision 0023.
  */
 export const rootRotationPath = path('config/root/rotation', {
-  summary: 'The automatic rotation of the root key.',
+  summary: 'Automatic rotation of the root key.',
   stored: async ({ storage }) => {
     const config = await root.find(storage);
     return config && { ...rotationFields.defaults, ...pick(config) };
   },
   read: {
-    summary: 'Read the settings of the rotation, and its last result.',
+    summary: 'Read the rotation settings and the result of the last rotation.',
     output: rotationOutput,
     async run({ storage }) {
       const config = await root.find(storage);
@@ -25,7 +25,7 @@ export const rootRotationPath = path('config/root/rotation', {
     },
   },
   write: {
-    summary: 'Change the sent fields; omitted fields keep their values.',
+    summary: 'Change some fields; omitted fields keep their values.',
     update: 'merge',
     defaults: rotationFields.defaults,
     input: rotationFields.input,

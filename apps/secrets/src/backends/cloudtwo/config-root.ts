@@ -27,25 +27,34 @@ const retryBounds = { minimum: -1, maximum: 20 } as const;
 const credentialSources = ['static', 'environment'] as const;
 
 const fields = recordFields({
-  access_key: [header().describe('Access key id of the user that makes and ends credentials.'), ''],
-  secret_key: [notRedirectable(secretString()).describe('Secret of access_key; never shown again.'), ''],
+  access_key: [header().describe('Access key ID of the user that creates and deletes credentials.'), ''],
+  secret_key: [
+    notRedirectable(secretString()).describe('Secret access key that belongs to access_key; never shown.'),
+    '',
+  ],
   credential_source: [
     oneOf(credentialSources).describe(
-      'static: access_key and secret_key. environment: the credentials of the service’s environment.',
+      'static: uses access_key and secret_key. environment: uses the credentials in the service’s environment.',
     ),
     'static',
   ],
-  region: [string().describe('Region; empty takes CLOUDTWO_REGION, CLOUDTWO_DEFAULT_REGION, then us-east-1.'), ''],
+  region: [string().describe('Region. Default: CLOUDTWO_REGION, CLOUDTWO_DEFAULT_REGION, or us-east-1.'), ''],
   max_retries: [
-    announced(int(), retryBounds).describe('Retries of a failed call; -1 leaves it to the provider library.'),
+    announced(int(), retryBounds).describe('Retries of a failed call; -1 uses the default of the provider library.'),
     -1,
   ],
-  iam_endpoint: [string().describe('Address of the identity API, if it is not the provider’s own.'), ''],
-  sts_endpoint: [string().describe('Address of the token service, if it is not the provider’s own.'), ''],
-  username_template: [document(string()).describe('Template of generated names; empty takes the built-in one.'), ''],
-  role_arn: [string().describe('Role to assume by identity tokens of this service instead of a key.'), ''],
-  identity_token_audience: [string().describe('Audience of those tokens, as configured at the provider.'), ''],
-  identity_token_ttl: [duration().describe('Lifetime of those tokens; 1h if it is not given.'), 3600],
+  iam_endpoint: [string().describe('URL of IAM, if it is not the provider’s own.'), ''],
+  sts_endpoint: [string().describe('URL of STS, if it is not the provider’s own.'), ''],
+  username_template: [
+    document(string()).describe('Template for generated user names. Empty: the built-in template.'),
+    '',
+  ],
+  role_arn: [
+    string().describe('ARN of a role that the service assumes with its own identity tokens, instead of a key.'),
+    '',
+  ],
+  identity_token_audience: [string().describe('Audience of these identity tokens, as configured at the provider.'), ''],
+  identity_token_ttl: [duration().describe('Lifetime of these identity tokens; 1h by default.'), 3600],
 });
 const RootInput = fields.input.extend(rotationFields.input.shape);
 /** The stored configuration; `pending` is a new root key that a rotation has not switched to yet. */
@@ -64,7 +73,7 @@ export const rootTurn = 'config/root';
 
 const defaults: Root = { ...fields.defaults, ...rotationFields.defaults };
 
-/** The current configuration; without a stored one, everything comes from the environment. */
+/** The current configuration. If none is stored, all values come from the environment. */
 export async function rootInForce(storage: Storage): Promise<Root> {
   return (await root.find(storage)) ?? { ...defaults, credential_source: 'environment' };
 }
@@ -97,7 +106,7 @@ export const rootPath = (cloud: CloudTwo) =>
     spec: 'Cloud-provider engine',
     read: {
       operationId: 'read-root-iam-credentials-configuration',
-      summary: 'Read the root configuration, without the secret.',
+      summary: 'Read the root configuration. The secret key is not shown.',
       async run({ storage }) {
         const stored = await root.find(storage);
         if (!stored) return missing;
@@ -116,7 +125,7 @@ export const rootPath = (cloud: CloudTwo) =>
     },
     write: {
       operationId: 'configure-root-iam-credentials',
-      summary: 'Configure the engine; replaces everything. Credentials are not tested.',
+      summary: 'Configure the engine. Replaces the whole configuration. Credentials are not tested.',
       update: 'replace',
       defaults,
       input: RootInput,
@@ -178,11 +187,11 @@ function checkIdentity(input: z.output<typeof RootInput>): void {
   if (input.access_key || input.secret_key || input.credential_source === 'environment') {
     throw new Refusal(
       'invalid',
-      'identity_token_audience goes with neither access_key nor credential_source environment',
+      'identity_token_audience cannot be combined with access_key or credential_source environment',
     );
   }
   for (const field of ['role_arn', 'identity_token_audience'] as const) {
-    if (!input[field]) throw new Refusal('invalid', 'role_arn and identity_token_audience go together');
+    if (!input[field]) throw new Refusal('invalid', 'role_arn and identity_token_audience must be set together');
   }
   if (!/^arn:[^:]+:iam::\d{12}:role\/./.test(input.role_arn)) {
     throw new Refusal('invalid', `role_arn must be the ARN of a role, got ${JSON.stringify(input.role_arn)}`);
@@ -199,5 +208,5 @@ function checkEndpoint(field: string, value: string): void {
   throw new Refusal('invalid', `${field} must be an http or https address, got ${JSON.stringify(value)}`);
 }
 
-/** Existing configurations contain only a host; it is called like the provider’s own addresses. */
+/** Existing configurations may contain only a host; it is called with HTTPS like the provider’s own addresses. */
 const addressOf = (value: string): string => (/^[a-z0-9.-]+(:\d+)?$/i.test(value) ? `https://${value}` : value);

@@ -18,12 +18,12 @@ const sessionNameLimit = 64;
 const defaultTtlSeconds = 3600;
 
 const CredsInput = z.object({
-  role_arn: string().optional().describe('Which role to assume; needed where the role allows several.'),
-  role_session_name: string().optional().describe('Name of the session; cut to 64 characters.'),
+  role_arn: string().optional().describe('ARN of the role to assume. Required if the role allows several.'),
+  role_session_name: string().optional().describe('Name of the session; truncated to 64 characters.'),
   ttl: announced(duration(), { default: `${defaultTtlSeconds}s` })
     .optional()
     .describe('Lifetime of short-lived credentials. The role’s default takes precedence over this field.'),
-  mfa_code: secretString().optional().describe('Code of the MFA device in the role; only for session_token.'),
+  mfa_code: secretString().optional().describe('Current code of the MFA device in the role; only for session_token.'),
 });
 type CredsCall = Call<{ readonly name: string }, z.output<typeof CredsInput>>;
 
@@ -31,7 +31,7 @@ const Output = z.object({
   access_key: z.string(),
   secret_key: z.string(),
   security_token: z.string().nullable(),
-  session_token: z.string().optional().describe('Newer name of the same field; only for temporary credentials.'),
+  session_token: z.string().optional().describe('Newer name of ttl; only for temporary credentials.'),
   arn: z.string().optional(),
   ttl: z.number().optional(),
   key_answers: z.boolean().optional(),
@@ -58,7 +58,7 @@ export function credsPaths(cloud: CloudTwo) {
     });
     const id = where === 'creds' ? 'generate-credentials' : 'generate-sts-credentials';
     return path(`${where}/:name`, {
-      summary: 'Credentials of the cloud provider, made from a role.',
+      summary: 'Credentials for the cloud provider, generated from a role.',
       spec: 'Cloud-provider engine',
       params: { name: 'name-at' },
       read: { ...issue, operationId: id },
@@ -87,7 +87,7 @@ async function user(cloud: CloudTwo, call: CredsCall, role: CloudTwoRole) {
   warnOfIdle(call, 'iam_user', ['ttl', 'role_arn', 'role_session_name', 'mfa_code']);
   const config = await rootInForce(storage);
   const { iam, check } = cloud.of(connection(config));
-  // Check first, so that no intent is recorded for nothing.
+  // Check first, to avoid recording an unnecessary intent.
   check();
   const times = await leaseTimes(storage);
   const name = userName(
@@ -162,7 +162,7 @@ const idleFor: Readonly<Record<SessionType, readonly SessionOption[]>> = {
 /** Warns of parameters that have no effect on credentials of this type. */
 function warnOfIdle({ input, warn }: CredsCall, type: CredentialType, idle: readonly SessionOption[]): void {
   for (const field of idle) {
-    if (input[field] !== undefined) warn(`${field} has no meaning for ${type} credentials and is ignored`);
+    if (input[field] !== undefined) warn(`${field} does not apply to ${type} credentials and is ignored`);
   }
 }
 

@@ -42,7 +42,8 @@ export interface MadeUser {
 /**
  * Creates a user with everything from its role, and its access key last, so that an incomplete user has no key. Tags
  * are part of the creation, and policies and groups are added in parallel, so this takes three round trips. If the
- * provider refuses to create the user, `nothingMade` is called: a user of that name then has another owner.
+ * provider refuses to create the user, calls `nothingMade`, because an existing user with that name belongs to someone
+ * else.
  */
 export async function createUser(
   iam: IAMClient,
@@ -83,7 +84,7 @@ export async function createUser(
     iam.send(new CreateAccessKeyCommand({ UserName })),
   );
   if (!AccessKey?.AccessKeyId || !AccessKey.SecretAccessKey) {
-    throw new Refusal('upstream', 'Error creating access keys: the cloud provider answered without a key');
+    throw new Refusal('upstream', 'Error creating access keys: the response of the cloud provider contains no key');
   }
   return { accessKey: AccessKey.AccessKeyId, secretKey: AccessKey.SecretAccessKey, arn: created.User?.Arn ?? '' };
 }
@@ -101,8 +102,8 @@ async function allOf(steps: readonly Promise<unknown>[]): Promise<void> {
 }
 
 /**
- * Removes a user whose creation began at `begunMs` and never finished. A much older user existed before and belongs to
- * someone else. `aheadMs` is how far the provider's clock, which dates users, is ahead of ours.
+ * Removes a user whose creation started at `begunMs` and never finished. A much older user existed before and belongs
+ * to someone else. `aheadMs` is how far the provider's clock, which sets the creation time of users, is ahead of ours.
  */
 export async function takeBackUser(
   iam: IAMClient,
@@ -163,7 +164,7 @@ function keysOf(iam: IAMClient, UserName: string): Removal {
   ];
 }
 
-/** Removals of what roles give to users. */
+/** The steps that remove what roles add to users. */
 function grantRemovals(iam: IAMClient, UserName: string): Removal[] {
   const of = { client: iam };
   const user = { UserName };
@@ -254,8 +255,9 @@ async function each<K extends string, T>(
 }
 
 /**
- * Removals of what an administrator may have added to a generated user: rights to these calls are often not granted,
- * and not every compatible server has them. Then the deletion of the user reports what blocks it.
+ * The steps that remove what an administrator may have added to a generated user. Permissions for these calls are often
+ * missing, and some compatible servers do not support them. In this case the deletion of the user reports what blocks
+ * it.
  */
 async function unlessUnsupported(call: () => Promise<unknown>): Promise<void> {
   try {

@@ -1,7 +1,7 @@
 import { type CloudTwoRole, defaultUserPath } from './role-fields';
 import type { Trust } from './sts-credentials';
 
-/** A right the root credentials must have at the provider, and what it is needed for. */
+/** A permission that the root credentials must have at the provider, and its purpose. */
 export interface NeededRight {
   readonly action: string;
   readonly resource: string;
@@ -10,15 +10,15 @@ export interface NeededRight {
   readonly trust?: Trust | undefined;
 }
 
-/** What the needed rights depend on, apart from roles. */
+/** The settings, apart from roles, that determine the needed permissions. */
 export interface NeedsContext {
   readonly partition: string;
   readonly account: string;
-  /** A name as the engine would give it. */
+  /** A name that the engine could generate. */
   readonly userName: string;
   /** The user of the root key; undefined if it belongs to no user. */
   readonly ownUser: string | undefined;
-  /** Whether the root key is one that can be rotated. */
+  /** Whether the root key can be rotated. */
   readonly rotates: boolean;
 }
 

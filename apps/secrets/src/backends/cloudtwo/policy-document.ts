@@ -4,8 +4,8 @@ interface PolicyDocument {
 }
 
 /**
- * One policy document with the statements of all; undefined if there are none. A statement that is not a list is
- * treated as a list of one.
+ * Merges the statements of several policy documents into one document; undefined if there are none. A single statement
+ * is treated as a list.
  */
 export function mergeDocuments(documents: readonly string[]): string | undefined {
   const nonEmpty = documents.filter((document) => document !== '');

@@ -5,8 +5,8 @@ import { rootInForce } from './config-root';
 import type { CloudTwoRole } from './role-fields';
 
 /**
- * What must be equal for credentials to be reused: path, current role, configuration and request. Undefined if the role
- * wants new ones each time.
+ * The key for reusing credentials, computed from path, current role, configuration and request. Undefined if the role
+ * does not allow reuse.
  */
 export async function reuseKey(
   {

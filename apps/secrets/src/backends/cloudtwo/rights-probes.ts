@@ -25,7 +25,7 @@ import { codeOf } from '../../sdk/cloud-error';
 import type { NeededRight, NeedsContext } from './needed-rights';
 import { trusted } from './sts-credentials';
 
-/** Whether a right is present, if known, and how that was found out. */
+/** Whether a permission is present, if known, and how this was determined. */
 export interface Finding {
   readonly allowed: boolean | null;
   readonly how: string;
@@ -42,8 +42,8 @@ const someName = 'keystead-check';
 const allowedErrors = new Set(['NoSuchEntity', 'EntityAlreadyExists', 'LimitExceeded', 'DeleteConflict']);
 
 /**
- * Tests a right by an impossible request: for a user that does not exist, to create a user that exists, or for
- * credentials without rights. Nothing is changed at the provider.
+ * Tests a permission with a request that cannot succeed: for a user that does not exist, to create a user that exists,
+ * or for credentials without permissions. Changes nothing at the provider.
  */
 export async function probe(
   iam: IAMClient,

@@ -16,7 +16,7 @@ const notBeside = [
   'mfa_serial_number',
 ] as const;
 
-/** Why the older parameters cannot be combined with the other fields given; undefined if they can. */
+/** The reason why the older parameters cannot be combined with the other fields of a request; undefined if they can. */
 export function legacyMix(fields: Readonly<Record<string, unknown>>): string | undefined {
   const deprecated = 'cannot supply deprecated role or policy parameters with';
   if (fields.credential_type != null) return `${deprecated} an explicit credential_type`;

@@ -8,8 +8,8 @@ const longestWaitSeconds = 30;
 const userPath = /^\/([\x21-\x7F]{0,510}\/)?$/;
 
 /**
- * All rules that a role violates, in wording that clients expect; empty if it is valid. Spec: Cloud-provider engine
- * (Role).
+ * The messages, in the wording that clients expect, for all rules that a role violates; empty if it is valid. Spec:
+ * Cloud-provider engine (Role).
  */
 export function roleFaults(role: CloudTwoRole): string[] {
   const faults: string[] = [];
@@ -107,7 +107,7 @@ function sessionFaults(role: CloudTwoRole, type: CredentialType | undefined): st
   if (role.mfa_serial_number && role.reuse_percent_left > 0) {
     faults.push('cannot supply reuse_percent_left with mfa_serial_number: each session is proven by a code');
   }
-  // The provider gives such a session all rights of the root user, so parameters that cannot narrow them are refused.
+  // Such a session has all permissions of the root user, so parameters that could not limit them are refused.
   for (const field of ['policy_arns', 'iam_groups'] as const) {
     if (role[field].length > 0) faults.push(`cannot supply ${field} when credential_type is session_token`);
   }

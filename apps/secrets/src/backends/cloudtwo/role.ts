@@ -10,7 +10,7 @@ import { roleFaults } from './role-rules';
 const unrecognised = (value: string) => invalidRole([`unrecognized credential type: ${value}`]);
 
 const RoleInput = roleFields.input.extend({
-  credential_type: oneOf(credentialTypes, unrecognised).optional().describe('Type of the credentials.'),
+  credential_type: oneOf(credentialTypes, unrecognised).optional().describe('Credential type of the role.'),
   policy: document(string()).optional().describe('Older form: a policy document in JSON.'),
   arn: string().optional().describe('Older form: the ARN of a policy or of a role.'),
 });
@@ -25,7 +25,7 @@ export const roleListPath = namesPath('roles', roles, {
 
 /** One role. Spec: Cloud-provider engine (Role). */
 export const rolePath = path('roles/:name', {
-  summary: 'A role: the credentials that it issues.',
+  summary: 'A role: which credentials are issued.',
   spec: 'Cloud-provider engine',
   params: { name: 'name-at' },
   stored: ({ params, storage }) => roles.find(storage, params.name),
@@ -37,7 +37,7 @@ export const rolePath = path('roles/:name', {
     },
   },
   write: {
-    summary: 'Create a role, or change the fields sent.',
+    summary: 'Create a role, or change some of its fields.',
     update: 'merge',
     defaults,
     input: RoleInput,
@@ -69,7 +69,7 @@ export const rolePath = path('roles/:name', {
     },
   },
   delete: {
-    summary: 'Delete a role; its credentials live on until their leases end.',
+    summary: 'Delete a role. Its credentials remain valid until their leases end.',
     async run({ params, storage }) {
       if (!(await roles.find(storage, params.name))) return missing;
       roles.delete(storage, params.name);

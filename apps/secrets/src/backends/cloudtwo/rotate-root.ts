@@ -34,7 +34,7 @@ export const rotateRootPath = (cloud: CloudTwo, tryForMs = 25_000) =>
     spec: 'Cloud-provider engine',
     write: {
       operationId: 'rotate-root-iam-credentials',
-      summary: 'Create a new root key, switch to it and delete the old one.',
+      summary: 'Create a new root key, start using it, and delete the old one.',
       output: z.object({ access_key: z.string() }),
       async run({ storage, nowMs, warn }) {
         const access_key = await rotateRoot(cloud, { storage, nowMs }, warn, tryForMs);
@@ -45,7 +45,7 @@ export const rotateRootPath = (cloud: CloudTwo, tryForMs = 25_000) =>
     },
   });
 
-/** The rotation itself; returns the id of the new key. `warn` gets an old key that could not be deleted yet. */
+/** Performs the rotation and returns the id of the new key. Calls `warn` if the old key could not be deleted yet. */
 export async function rotateRoot(
   cloud: CloudTwo,
   { storage, nowMs }: Pick<BackgroundCall, 'storage' | 'nowMs'>,
@@ -138,7 +138,7 @@ async function keysThere(iam: IAMClient, UserName: string): Promise<string[] | u
   }
 }
 
-/** Whether a key was created during a rotation; a later one may have been made by hand. */
+/** Whether a key was created during a rotation. A later key may have been created by hand. */
 function madeMeanwhile(createdAt: Date | undefined, begunMs: unknown): boolean {
   return (
     typeof begunMs !== 'number' || (createdAt !== undefined && Math.abs(createdAt.getTime() - begunMs) <= rotationMs)
@@ -151,7 +151,7 @@ async function makeKey(cloud: CloudTwo, config: Root, UserName: string): Promise
     iam.send(new CreateAccessKeyCommand({ UserName })),
   );
   if (!AccessKey?.AccessKeyId || !AccessKey.SecretAccessKey) {
-    throw new Refusal('upstream', 'error calling CreateAccessKey: the cloud provider answered without a key');
+    throw new Refusal('upstream', 'error calling CreateAccessKey: the response of the cloud provider contains no key');
   }
   return { access_key: AccessKey.AccessKeyId, secret_key: AccessKey.SecretAccessKey };
 }
@@ -165,7 +165,7 @@ async function store(tx: Storage, expected: Root, change: Partial<Root>): Promis
   root.put(tx, { ...current, ...change });
 }
 
-/** True once the provider accepts the key; new keys need a few seconds to be known everywhere. */
+/** True as soon as the provider accepts the key. It takes a few seconds until new keys work everywhere. */
 async function works(cloud: CloudTwo, config: Root, key: KeyPair, forMs: number): Promise<boolean> {
   const { sts } = cloud.of(connection({ ...config, ...key }));
   const until = performance.now() + forMs;
@@ -175,7 +175,7 @@ async function works(cloud: CloudTwo, config: Root, key: KeyPair, forMs: number)
       return true;
     } catch (error) {
       if (performance.now() >= until) return false;
-      // If the provider refuses for another reason than an unknown key, it knows the key.
+      // If the provider refuses for a reason other than an unknown key, it knows the key.
       if (codeOf(error) === 'AccessDenied') return true;
       await new Promise((resolve) => setTimeout(resolve, tryEveryMs));
     }

@@ -25,7 +25,7 @@ export interface StsCredentials {
   readonly arn?: string | undefined;
 }
 
-/** What narrows the rights of short-lived credentials. */
+/** The limits on the permissions of short-lived credentials. */
 export interface Filter {
   readonly document: string | undefined;
   readonly arns: readonly string[];
@@ -64,7 +64,7 @@ export interface Trust {
   readonly tags: Readonly<Record<string, string>>;
 }
 
-/** The same as request parameters, only those that the role sets. */
+/** These limits as request parameters; only those that the role sets. */
 export function trusted({ externalId, tags }: Trust) {
   const list = Object.entries(tags).map(([Key, Value]) => ({ Key, Value }));
   return { ...(externalId ? { ExternalId: externalId } : {}), ...(list.length > 0 ? { Tags: list } : {}) };
@@ -94,7 +94,9 @@ export async function assumeRole(
   return { ...credentialsOf(answer.Credentials), arn: answer.AssumedRoleUser?.Arn ?? what.arn };
 }
 
-/** Credentials of a federated user; without any filter they would have all rights of the root, so that is refused. */
+/**
+ * Credentials of a federated user. Refused without a filter, because they would have all permissions of the root user.
+ */
 export async function federationToken(
   sts: STSClient,
   what: { name: string; seconds: number; filter: Filter },
@@ -135,7 +137,7 @@ interface AnsweredCredentials {
 /** Credentials from the token service's answer. Throws `upstream` if there are none. */
 export function credentialsOf(answer: AnsweredCredentials | undefined): StsCredentials {
   if (!answer?.AccessKeyId || !answer.SecretAccessKey || !answer.SessionToken || !answer.Expiration) {
-    throw new Refusal('upstream', 'the cloud provider answered without credentials');
+    throw new Refusal('upstream', 'the response of the cloud provider contains no credentials');
   }
   return {
     accessKey: answer.AccessKeyId,

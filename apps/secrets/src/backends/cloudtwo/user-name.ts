@@ -25,8 +25,8 @@ export function normalise(text: string): string {
 }
 
 /**
- * A name by the configured template. The token service gets neither display name nor role. Throws `cap-exceeded` (500)
- * if it is longer than the provider accepts. Spec: Errors (Generated cloud-provider username exceeds its cap).
+ * A name from the configured template. The token service gets neither display name nor role. Throws `cap-exceeded`
+ * (500) if it is longer than the provider accepts. Spec: Errors (Generated cloud-provider username exceeds its cap).
  */
 export function userName(
   template: string,
@@ -68,7 +68,9 @@ function fill(
   return template(fields, world);
 }
 
-/** Longest names a template is likely to give: with a display name of 128 characters and a role name of 128. */
+/**
+ * The longest names that a template is likely to produce, with a display name and a role name of 128 characters each.
+ */
 function worstLengths(template: string, world: TemplateWorld): Readonly<Record<NameType, number>> {
   const compiled = compile(template);
   const long = { displayName: 'd'.repeat(128), role: 'r'.repeat(128) };

@@ -57,10 +57,10 @@ describe('root credentials by web identity', () => {
   });
 
   it.each([
-    [{ ...identity, access_key: 'AKIA', secret_key: 'x' }, 'goes with neither access_key nor'],
-    [{ ...identity, credential_source: 'environment' }, 'goes with neither access_key nor'],
-    [{ role_arn: roleArn }, 'role_arn and identity_token_audience go together'],
-    [{ identity_token_audience: audience }, 'role_arn and identity_token_audience go together'],
+    [{ ...identity, access_key: 'AKIA', secret_key: 'x' }, 'cannot be combined with access_key or'],
+    [{ ...identity, credential_source: 'environment' }, 'cannot be combined with access_key or'],
+    [{ role_arn: roleArn }, 'role_arn and identity_token_audience must be set together'],
+    [{ identity_token_audience: audience }, 'role_arn and identity_token_audience must be set together'],
     [{ ...identity, role_arn: 'keystead' }, 'role_arn must be the ARN of a role'],
     [{ ...identity, identity_token_ttl: 30 }, 'identity_token_ttl must be between'],
     [{ ...identity, identity_token_ttl: '25h' }, 'identity_token_ttl must be between'],

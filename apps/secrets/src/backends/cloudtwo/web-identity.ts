@@ -24,8 +24,8 @@ interface SessionCredentials {
 }
 
 /**
- * Credentials for the clients of a mount: an identity token is signed and exchanged for those of a role, and again
- * before they end. No secret is stored anywhere.
+ * Credentials for the clients of a mount. Signs an identity token and exchanges it for credentials of a role, and
+ * repeats this before they expire. No secret is stored.
  */
 export function byWebIdentity(identity: WebIdentity, tokens: IdentityTokens | undefined, config: STSClientConfig) {
   const exchange = exchanger(identity, tokens, config);
@@ -43,7 +43,7 @@ export function byWebIdentity(identity: WebIdentity, tokens: IdentityTokens | un
 
 function exchanger(identity: WebIdentity, tokens: IdentityTokens | undefined, config: STSClientConfig) {
   return async (): Promise<SessionCredentials> => {
-    if (!tokens) throw new Refusal('invalid', 'this service signs no identity tokens');
+    if (!tokens) throw new Refusal('invalid', 'this service does not sign identity tokens');
     const { mountUuid, roleArn, audience, tokenTtlSeconds } = identity;
     const WebIdentityToken = await tokens.issue(mountUuid, audience, tokenTtlSeconds);
     const sts = new STSClient(config);

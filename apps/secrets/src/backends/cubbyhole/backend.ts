@@ -8,11 +8,11 @@ import { dataText, empty, keys, missing } from '../../sdk/reply';
 
 type CubbyholeCall = Call<{ path: string }>;
 
-const pairs = z.looseObject({}).describe('Any pairs; they replace everything stored at the path.');
+const pairs = z.looseObject({}).describe('Key-value pairs. They replace everything stored at the path.');
 const listing = z.object({ keys: z.array(z.string()) });
 
 const read = operation<{ path: string }>({
-  summary: 'Read the pairs at a path.',
+  summary: 'Read the key-value pairs at a path.',
   operationId: 'cubbyhole-read',
   output: pairs,
   async run({ storage, params, caller }: CubbyholeCall) {
@@ -24,7 +24,7 @@ const read = operation<{ path: string }>({
 });
 
 const write = operation<{ path: string }>({
-  summary: 'Store pairs at a path.',
+  summary: 'Store key-value pairs at a path.',
   operationId: 'cubbyhole-write',
   freeform: true,
   run(call: CubbyholeCall) {
@@ -37,7 +37,7 @@ const write = operation<{ path: string }>({
 });
 
 const remove = operation<{ path: string }>({
-  summary: 'Delete the pairs at a path. Deleting an absent path succeeds.',
+  summary: 'Delete the key-value pairs at a path. Also succeeds if there are none.',
   operationId: 'cubbyhole-delete',
   run({ storage, params, caller }: CubbyholeCall) {
     requireOwner(caller);
@@ -47,7 +47,7 @@ const remove = operation<{ path: string }>({
 });
 
 const list = operation<{ path: string }, typeof PageInput>({
-  summary: 'List the names below a folder; folders end in /.',
+  summary: 'List the keys below a folder; folders end in /.',
   operationId: 'cubbyhole-list',
   input: PageInput,
   output: listing,
@@ -69,7 +69,7 @@ const scan = operation<{ path: string }, typeof PageInput>({
 });
 
 /**
- * Private storage of every token: no other token can read it, not even root, and it ends with the token. Spec:
+ * Private storage for each token. No other token can read it, not even root, and it is removed with the token. Spec:
  * Cubbyhole.
  */
 export const cubbyhole = backend({
@@ -80,7 +80,7 @@ export const cubbyhole = backend({
   paths: [
     path(':path*', {
       summary: 'Pass-through secret storage to a token-specific cubbyhole.',
-      description: 'The path may be anything; only the token that wrote it can read what is there.',
+      description: 'Any path is allowed. Only the token that wrote a value can read it.',
       spec: 'Cubbyhole',
       paramDocs: { path: 'Where the pairs lie.' },
       exists: async ({ storage, params, caller }) => {

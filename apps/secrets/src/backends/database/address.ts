@@ -16,9 +16,9 @@ export interface ConnectionAddress {
 const namedWord = /\{\{\s*(username|password)\s*\}\}/g;
 
 /**
- * Reads `connection_url`: a URL of one of these schemes, the form of `keyword=value`, or that of
- * `user:password@tcp(host:port)/database`. User and password are filled in last, so they change no other part. Throws
- * `invalid`, never with the password in the text.
+ * Parses `connection_url`: a URL with one of these schemes, `keyword=value` pairs, or
+ * `user:password@tcp(host:port)/database`. User and password are inserted last, so they cannot change other parts.
+ * Throws `invalid`; the message never contains the password.
  */
 export function filledAddress(
   config: DatabaseConfig,
@@ -30,12 +30,12 @@ export function filledAddress(
   const read = schemes.some((scheme) => text.startsWith(scheme))
     ? fromUrl(config)
     : fromText(text, { username, password });
-  if (!read) return refuse('connection_url is not an address that this kind of database understands');
+  if (!read) return refuse('connection_url is not a valid URL for this kind of database');
   const { host, port = usualPort, ...rest } = read;
   // A host from {{username}} would send the stored password to the host in the next user name.
-  if (!host || /^\/|,|\{\{/.test(host)) refuse('connection_url must name one host');
+  if (!host || /^\/|,|\{\{/.test(host)) refuse('connection_url must contain one host');
   requireOpen(host);
-  if (!rest.user) refuse('connection_url or username must name a user');
+  if (!rest.user) refuse('connection_url or username must contain a user name');
   if (!Number.isInteger(port) || port < 1 || port > 65_535) refuse('connection_url: the port is not valid');
   return { ...rest, host, port };
 }

@@ -43,7 +43,7 @@ export function changeConfig(
 
 /** Next rotations of the passwords of configured users. */
 export const rootPlans = collection('root-rotation/', Plan);
-/** The rotations that are due; changed under the lock of their connection. */
+/** The index of due rotations. It is changed only under the lock of the connection. */
 export const dueRoots = dueRecords(
   rootPlans,
   'root-due/',

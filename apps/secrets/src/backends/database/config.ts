@@ -32,8 +32,8 @@ const ConfigInput = configFields.input
   .extend({
     verify_connection: notKept(bool())
       .optional()
-      .describe('Whether to connect before storing the configuration; true by default.'),
-    dry_run: notKept(bool()).optional().describe('Only connects with these settings, and stores nothing.'),
+      .describe('Connect to the database before storing the configuration; true by default.'),
+    dry_run: notKept(bool()).optional().describe('Only test the connection with these settings; nothing is stored.'),
   });
 const defaults = { ...configFields.defaults, ...connectionFields.defaults, ...rotationFields.defaults };
 const isSecret = (field: z.ZodType): boolean => fieldMeta(field).json.format === 'password';
@@ -51,7 +51,7 @@ export const configPath = (databases: Databases) =>
     params: { name: 'name-at' },
     stored: ({ params, storage }) => configs.find(storage, params.name),
     read: {
-      summary: 'Read a connection, without its secrets.',
+      summary: 'Read a connection. Secrets are not shown.',
       operationId: 'read-connection-configuration',
       output: z
         .object({
@@ -74,7 +74,7 @@ export const configPath = (databases: Databases) =>
       },
     },
     write: {
-      summary: 'Configure a connection, or change the fields sent; connects first.',
+      summary: 'Configure a connection, or change some of its fields. The service connects before it stores them.',
       operationId: 'configure-connection',
       update: 'merge',
       once: true,
@@ -94,7 +94,7 @@ export const configPath = (databases: Databases) =>
         if (config.max_open_connections < 1 || config.max_open_connections > 100) {
           refuse('max_open_connections must be between 1 and 100');
         }
-        if (config.plugin_version !== '') refuse('plugin_version must be empty: there is one version of each kind');
+        if (config.plugin_version !== '') refuse('plugin_version must be empty: each plugin has only one version');
         checkTemplate(config.username_template);
         checkTerms(input, config.username !== '' && config.password !== '');
         driver.check(config);
@@ -113,7 +113,7 @@ export const configPath = (databases: Databases) =>
       },
     },
     delete: {
-      summary: 'Delete a connection; users created through it can then no longer be dropped.',
+      summary: 'Delete a connection. Users created with it can then no longer be dropped.',
       operationId: 'delete-connection-configuration',
       async run({ params, storage, mount }) {
         await dueRoots.change(storage, params.name, (_before, tx) => {
@@ -164,10 +164,10 @@ const requireLogin = (databases: Databases, config: ConnectionRecord, what = '')
 /** Checks whether a stored connection works. */
 export const verifyPath = (databases: Databases) =>
   path('config/:name/verify', {
-    summary: 'A check of a connection.',
+    summary: 'A test of a connection.',
     params: { name: 'name-at' },
     write: {
-      summary: 'Log in to the database with the stored settings. If that fails, the error says why.',
+      summary: 'Log in to the database with the stored settings. If this fails, the error gives the reason.',
       operationId: 'verify-connection',
       async run({ params, storage }) {
         await requireLogin(databases, await connectionOf(storage, params.name));
@@ -179,10 +179,10 @@ export const verifyPath = (databases: Databases) =>
 /** Closes a connection on all nodes; the next call opens a new one. */
 export const resetPath = (databases: Databases) =>
   path('reset/:name', {
-    summary: 'The connections to a database.',
+    summary: 'Open connections to a database.',
     params: { name: 'name-at' },
     write: {
-      summary: 'Close the connections to a database on all nodes; the next call opens others.',
+      summary: 'Close the connections to a database on all nodes. The next request opens new ones.',
       operationId: 'reset-connection',
       async run({ params, storage, mount }) {
         const renewed = await changeConfig(storage, params.name, (config) => ({
@@ -196,13 +196,13 @@ export const resetPath = (databases: Databases) =>
     },
   });
 
-/** Rotates the password of the configured user; after that only this service knows it. */
+/** Rotates the password of the configured user. Afterwards only this service knows it. */
 export const rotateRootPath = (databases: Databases, policies: PasswordPolicies) =>
   path('rotate-root/:name', {
     summary: 'The password of the configured user.',
     params: { name: 'name-at' },
     write: {
-      summary: 'Change the password of the configured user; it is not shown.',
+      summary: 'Change the password of the configured user. The new password is not shown.',
       operationId: 'rotate-root-credentials',
       stepUp: true,
       async run(call) {
@@ -249,9 +249,7 @@ async function rotateRoot(
 function requireOwnLogin(config: ConnectionRecord): void {
   const { user, password } = driverOf(config.plugin_name).login(config);
   if (user === config.username && password === config.password) return;
-  refuse(
-    'unable to rotate root credentials: connection_url must take user and password from {{username}} and {{password}}',
-  );
+  refuse('unable to rotate root credentials: connection_url must contain {{username}} and {{password}}');
 }
 
 /** Rotates the passwords of configured users that are due, and returns when the next one is. */

@@ -15,7 +15,7 @@ import { userName } from './user-name';
 /** Users expire in the database shortly after their leases, which normally drop them. */
 const graceMs = 5_000;
 
-/** What is needed to drop a user, even after its role is deleted. */
+/** The data for dropping a user, even after its role is deleted. */
 interface UserRecord {
   readonly name: string;
   readonly connection: string;
@@ -26,10 +26,10 @@ interface UserRecord {
 /** Creates a user. */
 export const credsPath = (databases: Databases, policies: PasswordPolicies) =>
   path('creds/:name', {
-    summary: 'Users of a database, created from a role.',
+    summary: 'Database users, created from a role.',
     params: { name: 'name-at' },
     read: {
-      summary: 'Create a user; it ends with its lease.',
+      summary: 'Create a user. It is dropped when its lease ends.',
       operationId: 'generate-credentials',
       output: z.object({ username: z.string(), password: z.string() }),
       async run({ params: { name: roleName }, storage, caller, mount, nowMs }) {
@@ -46,7 +46,7 @@ export const credsPath = (databases: Databases, policies: PasswordPolicies) =>
           maxTtlSeconds: role.max_ttl,
           mount,
         });
-        // Check first, so that no intent is recorded for nothing.
+        // Check first, to avoid recording an unnecessary intent.
         opened.check();
         const user: UserRecord = {
           name,

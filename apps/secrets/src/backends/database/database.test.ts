@@ -200,9 +200,9 @@ describe('the engine database with PostgreSQL', () => {
     [{ plugin_name: '' }, 'empty plugin name'],
     [{ plugin_name: 'oracle' }, 'plugin not found in the catalog: oracle'],
     [{ connection_url: '' }, 'connection_url cannot be empty'],
-    [{ connection_url: 'nonsense' }, 'not an address'],
-    [{ connection_url: 'postgresql:///var/run' }, 'must name one host'],
-    [{ connection_url: 'host=/var/run/postgresql user=postgres' }, 'must name one host'],
+    [{ connection_url: 'nonsense' }, 'not a valid URL'],
+    [{ connection_url: 'postgresql:///var/run' }, 'must contain one host'],
+    [{ connection_url: 'host=/var/run/postgresql user=postgres' }, 'must contain one host'],
     [{ connection_url: 'postgresql://169.254.169.254/x' }, 'the address 169.254.169.254 may not be called'],
     [{ connection_url: 'u:p@tcp([fd00:ec2::254]:1)/', plugin_name: 'mysql-database-plugin' }, 'may not be called'],
     [
@@ -255,7 +255,7 @@ describe('the engine database with PostgreSQL', () => {
     ]) {
       const sent = { connection_url, username: '127.0.0.1', password: 'sent', verify_connection: false };
       const { body } = await write(sent);
-      expect(body.errors[0]).toContain('must name one host');
+      expect(body.errors[0]).toContain('must contain one host');
     }
     // Nor for a test of an address to which the stored password was never sent.
     await write({ connection_url: address(place), dry_run: true });
@@ -424,7 +424,7 @@ describe('the engine database with PostgreSQL', () => {
       const sent = { ...config(more), connection_url };
       await secrets.root.write(`${at}/config/pg`, sent).expect(204);
       const { body } = await secrets.root.write(`${at}/rotate-root/pg`).expect(400);
-      expect(body.errors[0]).toContain('connection_url must take user and password from');
+      expect(body.errors[0]).toContain('connection_url must contain {{username}}');
       await secrets.root.write(`${at}/config/pg`, { ...sent, rotation_period: '1h' }).expect(400);
     }
     expect(await logsIn(manager, managerPassword)).toBe(true);

@@ -14,7 +14,7 @@ import { redis } from './drivers/redis';
 import type { Words } from './statements';
 
 const drivers: readonly Driver[] = [postgresql, mysql, mysqlLegacy, mongodb, mssql, redis];
-/** Most configurations with open connections; the least recently used are closed. */
+/** The maximum number of configurations with open connections; the least recently used are closed. */
 const mostKept = 500;
 
 /** The driver of a configuration. Throws `invalid` for an unsupported kind of database. */

@@ -41,7 +41,7 @@ export interface ServerSession {
   readonly sinceMs?: number;
 }
 
-/** Sessions that are shown; clients return at most one more. */
+/** The maximum number of sessions that are shown; clients return at most one more. */
 export const mostSessions = 5000;
 
 /** A client logged in as the configured user. Calls throw the library's errors; `close` waits for running calls. */

@@ -11,9 +11,12 @@ import { staticRoles } from './static-record';
 
 /** The credential settings of both kinds of roles. */
 const credentialRows = {
-  db_name: [string().describe('The connection that it uses.'), ''],
-  credential_type: [string().describe('Kind of credential: password.'), 'password'],
-  credential_config: [keyValues().describe('password_policy: a password policy other than the connection’s.'), {}],
+  db_name: [string().describe('The connection that the role uses.'), ''],
+  credential_type: [string().describe('Kind of credential; only password is supported.'), 'password'],
+  credential_config: [
+    keyValues().describe('password_policy: a password policy to use instead of the connection’s.'),
+    {},
+  ],
 } as const;
 
 const statementsField = (text: string) => stringList().describe(text);
@@ -27,8 +30,8 @@ const roleFields = recordFields({
     [],
   ],
   renew_statements: [statementsField('Statements of a renewal; empty for the default.'), []],
-  default_ttl: [duration().describe('Lifetime of a user; 0: the mount’s.'), 0],
-  max_ttl: [duration().describe('Maximum lifetime with all renewals; 0: the mount’s.'), 0],
+  default_ttl: [duration().describe('Default lifetime of credentials. 0: the default of the mount.'), 0],
+  max_ttl: [duration().describe('Maximum lifetime of credentials with renewals. 0: the maximum of the mount.'), 0],
   credential_type: credentialRows.credential_type,
   credential_config: credentialRows.credential_config,
 });
@@ -39,7 +42,7 @@ export type Role = z.output<typeof roleFields.input>;
 export function checkCredentials(type: string, config: Readonly<Record<string, string>>): void {
   if (!['password', 'rsa_private_key', 'client_certificate'].includes(type))
     refuse(`invalid credential_type "${type}"`);
-  if (type !== 'password') refuse(`unsupported credential_type: "${type}"; there is only "password"`);
+  if (type !== 'password') refuse(`unsupported credential_type: "${type}"; only "password" is supported`);
   const unknown = Object.keys(config).find((name) => name !== 'password_policy');
   if (unknown !== undefined) refuse(`credential_config: ${unknown} is not known; there is password_policy`);
 }
@@ -58,7 +61,7 @@ export const rolePath = recordPath('roles/:name', roles, {
   params: { name: 'name-at' },
   read: { summary: 'Read a role.', output: roleFields.output, show: (role) => role },
   write: {
-    summary: 'Create a role, or change the fields sent.',
+    summary: 'Create a role, or change some of its fields.',
     update: 'merge',
     defaults: roleFields.defaults,
     input: roleFields.input,
@@ -70,7 +73,7 @@ export const rolePath = recordPath('roles/:name', roles, {
       return empty;
     },
   } satisfies Operation<{ readonly name: string }, typeof roleFields.input, Role>,
-  delete: 'Delete a role; users that were made from it live on until their leases end.',
+  delete: 'Delete a role. Users created from it remain until their leases end.',
 });
 
 const isStatic = async (storage: Storage, name: string): Promise<boolean> =>

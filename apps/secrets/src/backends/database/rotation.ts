@@ -46,7 +46,7 @@ export async function rotateStatic(
     }
     await set(nextUser(claimed), pending);
   } catch (error) {
-    // Even if the connection was deleted: a role that stays due would block all others.
+    // This happens even if the connection was deleted, because a role that stays due would block all others.
     await dueStatic.change(storage, name, (role) => {
       if (!role || role.pending !== pending) return undefined;
       const pauseMs = Math.min(firstPauseMs * 2 ** Math.min(role.failures, 20), longestPauseMs);
@@ -84,8 +84,8 @@ async function rotateInWindow(parts: RotationParts, name: string, call: Backgrou
 }
 
 /**
- * Rotates the passwords that are due, and returns when the next one is. Every node checks; the one that moves the due time
- * in the database rotates.
+ * Rotates the passwords that are due, and returns the next due time. Every node checks, and the node that moves the due
+ * time in the database rotates.
  */
 export const rotateWhenDue = (parts: RotationParts, call: BackgroundCall): Promise<number | undefined> =>
   dueStatic.forEach(call.storage, call.nowMs, (name) => rotateInWindow(parts, name, call));

@@ -334,7 +334,7 @@ describe.each([
       ],
       ['names behind names', 'mongodb+srv://a:b@db.test/', /mongodb\+srv is not supported/],
       ['an address of a cloud', 'mongodb://a:b@127.0.0.1,169.254.169.254/', /169\.254\.169\.254 may not be called/],
-      ['no address', 'postgres://a:b@127.0.0.1/', /not an address/],
+      ['no address', 'postgres://a:b@127.0.0.1/', /not a valid URL/],
     ])('refuses %s', async (_what, connection_url, text) => {
       const config = { plugin_name: 'mongodb-database-plugin', username: 'u', password: 'p', connection_url };
       await secrets.root.write('database/config/bad', { ...config, verify_connection: false }).expect(400, text);

@@ -24,31 +24,33 @@ const output = z.object({
       username: z.string(),
       kind: z
         .enum(['dynamic', 'static', 'root', 'other'])
-        .describe('dynamic: created from a role; root: the configured user; other: not managed here.'),
-      role: z.string().nullable().describe('The role or static role that it belongs to.'),
+        .describe(
+          'dynamic: a user created from a role. root: the configured user. other: a user that this engine does not manage.',
+        ),
+      role: z.string().nullable().describe('The role or static role to which the user belongs.'),
       lease_id: z.string().nullable(),
       issue_time: z.string().nullable(),
       expire_time: z.string().nullable(),
       sessions: z.array(
         z.object({
-          id: z.string().describe('As the server numbers it.'),
-          address: z.string().describe('Where the client connects from; empty if the server does not say.'),
-          application: z.string().describe('What the client calls itself; empty if it does not say.'),
-          state: z.string().describe('As the server calls it.'),
+          id: z.string().describe('Number of the session on the server.'),
+          address: z.string().describe('IP address of the client; empty if the server does not report it.'),
+          application: z.string().describe('Application name that the client reports; empty if it reports none.'),
+          state: z.string().describe('State of the session, as the server reports it.'),
           connect_time: z.string().nullable(),
         }),
       ),
     }),
   ),
-  complete: z.boolean().describe('False if there were more sessions, leases or static roles than are read.'),
+  complete: z.boolean().describe('False if there are more sessions, leases or static roles than this request reads.'),
 });
 
 /** Live leases and static roles, with the sessions that the server has for them. */
 export const sessionsPath = (databases: Databases) =>
   path('config/:name/sessions', {
-    summary: 'Who is connected to a database as which user.',
+    summary: 'The users and sessions of a database.',
     description:
-      'Each user that this service manages on the connection, and each other user with sessions, as far as the configured user may see them.',
+      'Lists the users that this service manages on the connection, and other users with sessions, as far as the configured user can see them.',
     params: { name: 'name-at' },
     sudo: true,
     read: {

@@ -56,7 +56,7 @@ describe('the statements of an element', () => {
 
   it('take only plain values outside of quotes, and none in comments (E9.8)', () => {
     for (const text of ['ALTER ROLE {{name}}', 'DO $$ {{password}} $$']) {
-      expect(() => statementsOf(text, words, postgresql)).toThrow('only be filled in between quotes');
+      expect(() => statementsOf(text, words, postgresql)).toThrow('must be between quotes');
     }
     expect(statementsOf('A {{name}} {{expiration}} -- {{password}}', plain, postgresql)).toEqual([
       'A v-a-b 2026-01-01 00:00:00+0000 -- {{password}}',

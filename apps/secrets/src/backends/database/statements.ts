@@ -20,10 +20,10 @@ const dollarTag = /\$(?:[A-Za-z_]\w*)?\$/y;
 const unquoted = /^[A-Za-z0-9_.@+: -]*$/;
 
 /**
- * The statements of one element, with their words filled in. It is split at every `;` outside strings, names and
- * comments; an element with the word END outside of those (functions, procedures) is one statement. A word within
- * quotes is escaped, so that no name or password can end them; elsewhere only plain characters are allowed. Throws
- * `invalid`.
+ * The statements in one element, with their placeholders replaced. The element is split at every `;` outside strings,
+ * names and comments. If it contains the word END outside of these (functions, procedures), it is one statement. Values
+ * within quotes are escaped, so that no name or password can end the quotes. Elsewhere only plain characters are
+ * allowed. Throws `invalid`.
  */
 export function statementsOf(element: string, words: Words, dialect: Dialect): string[] {
   const scanner = new Scanner(element, words, dialect);
@@ -151,5 +151,5 @@ class Scanner {
 
 function inPlain(value: string): string {
   if (unquoted.test(value)) return value;
-  return refuse('a name or password with special characters can only be filled in between quotes');
+  return refuse('a template for a name or password with special characters must be between quotes');
 }

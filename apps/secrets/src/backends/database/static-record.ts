@@ -7,7 +7,7 @@ import { recordFields } from '../../sdk/record-fields';
 
 /** The settings of a static role, whose password this service manages. */
 export const staticFields = recordFields({
-  db_name: [string().describe('The connection that it uses.'), ''],
+  db_name: [string().describe('The connection that the static role uses.'), ''],
   username: [string().describe('The existing user; cannot be changed later.'), ''],
   second_username: [
     string().describe(
@@ -15,15 +15,24 @@ export const staticFields = recordFields({
     ),
     '',
   ],
-  rotation_period: [duration().describe('Interval after which the password is changed; at least 5s.'), 0],
-  rotation_schedule: [string().describe('Instead of a period: a cron line of five fields, in UTC.'), ''],
+  rotation_period: [duration().describe('Time between rotations; at least 5s.'), 0],
+  rotation_schedule: [
+    string().describe('Cron schedule of rotations with five fields, in UTC, instead of rotation_period.'),
+    '',
+  ],
   rotation_window: [
-    duration().describe('How long after each time of rotation_schedule it may be tried; at least 1h.'),
+    duration().describe('How long a rotation may start after each time of rotation_schedule; at least 1h.'),
     0,
   ],
-  rotation_statements: [stringList().describe('Statements that change the password; empty for the default.'), []],
-  credential_type: [string().describe('Kind of credential: password.'), 'password'],
-  credential_config: [keyValues().describe('password_policy: a password policy other than the connection’s.'), {}],
+  rotation_statements: [
+    stringList().describe('Statements that change the password. Empty: the default statements.'),
+    [],
+  ],
+  credential_type: [string().describe('Kind of credential; only password is supported.'), 'password'],
+  credential_config: [
+    keyValues().describe('password_policy: a password policy to use instead of the connection’s.'),
+    {},
+  ],
 });
 
 const Stored = staticFields.input.extend({
@@ -34,10 +43,13 @@ const Stored = staticFields.input.extend({
   pending: z.string().optional(),
   rotatedAtMs: z.number(),
   dueAtMs: z.number(),
-  /** Time of the next attempt: when due, after a pause if one failed, or when the current one has timed out. */
+  /**
+   * Time of the next attempt: the due time, the end of the pause after a failure, or the time-out of the current
+   * attempt.
+   */
   tryAtMs: z.number(),
   failures: z.number(),
-  /** Its creation is not finished: none of its passwords is valid yet. */
+  /** The creation is not finished, and none of its passwords is valid yet. */
   fresh: z.boolean(),
 });
 export type StaticRole = z.output<typeof Stored>;
@@ -68,7 +80,7 @@ export function dueAfter({ rotation_period, rotation_schedule }: StaticTerms, ro
   return next ?? rotatedAtMs + rotation_period * 1000;
 }
 
-/** When to retry an overdue rotation whose rotation window is over; undefined if it may run now. */
+/** The time at which to retry an overdue rotation whose rotation window is over; undefined if it may run now. */
 export function missedWindow(role: StaticRole, nowMs: number): number | undefined {
   const windowMs = (role.rotation_window ?? 0) * 1000;
   const isMissed = windowMs > 0 && !role.fresh && nowMs > role.dueAtMs + windowMs;

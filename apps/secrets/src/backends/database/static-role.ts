@@ -23,11 +23,11 @@ export const staticRoleListPath = namesPath('static-roles', staticRoles, {
 /** Reads, writes and deletes a static role. */
 export const staticRolePath = (parts: RotationParts) =>
   path('static-roles/:name', {
-    summary: 'A static role: a user whose password this service manages, with its rotation.',
+    summary: 'A static role: an existing user whose password this service manages and rotates.',
     params: { name: 'name-at' },
     stored: ({ params, storage }) => staticRoles.find(storage, params.name),
     read: {
-      summary: 'Read a static role, without the password.',
+      summary: 'Read a static role. The password is not shown.',
       operationId: 'read-static-role',
       output: z
         .object({ last_vault_rotation: z.string().optional() })
@@ -50,7 +50,7 @@ export const staticRolePath = (parts: RotationParts) =>
       },
     },
     write: {
-      summary: 'Take over a user and change its password at once, or change the fields sent.',
+      summary: 'Start managing a user and change its password at once, or change some fields of the static role.',
       operationId: 'write-static-role',
       update: 'merge',
       once: true,
@@ -82,7 +82,7 @@ export const staticRolePath = (parts: RotationParts) =>
       },
     },
     delete: {
-      summary: 'Stop managing a user; it keeps its present password.',
+      summary: 'Stop managing a user. The user keeps its current password.',
       operationId: 'delete-static-role',
       async run({ params, storage }) {
         await dueStatic.change(storage, params.name, () => null);
@@ -96,7 +96,7 @@ export const staticCredsPath = path('static-creds/:name', {
   summary: 'The password of a static role.',
   params: { name: 'name-at' },
   read: {
-    summary: 'Read user and password; there is no lease.',
+    summary: 'Read the user name and password. There is no lease.',
     operationId: 'read-static-role-credentials',
     output: z.object({
       username: z.string(),
@@ -110,7 +110,7 @@ export const staticCredsPath = path('static-creds/:name', {
     async run({ params, storage, nowMs }) {
       const role = await staticRoles.require(storage, params.name, `unknown role: ${params.name}`);
       requireAllowed(await connectionOf(storage, role.db_name), params.name);
-      if (role.fresh) refuse('the password of this role could not be set yet; it is tried again');
+      if (role.fresh) refuse('the password of this role could not be set yet; the service tries again');
       return data({
         username: activeUser(role),
         password: role.password,
@@ -125,10 +125,10 @@ export const staticCredsPath = path('static-creds/:name', {
 /** Rotates the password of a static role now. */
 export const rotateRolePath = (parts: RotationParts) =>
   path('rotate-role/:name', {
-    summary: 'The password of a static role.',
+    summary: 'Rotation of a static role’s password.',
     params: { name: 'name-at' },
     write: {
-      summary: 'Change the password of a static role now.',
+      summary: 'Rotate the password of a static role now.',
       operationId: 'rotate-static-role-credentials',
       async run(call) {
         const rotated = await rotateStatic(parts, call.params.name, call);
@@ -148,7 +148,7 @@ function check(input: z.output<typeof staticFields.input>, stored: StaticRole | 
   if (db_name === '') refuse('database name is a required field');
   if (username === '') refuse('username is a required field to create a static account');
   if (stored && username !== stored.username) refuse('cannot update static account username');
-  if (second !== '' && second === username) refuse('second_username must be another user than username');
+  if (second !== '' && second === username) refuse('second_username must be different from username');
   if (stored && second !== stored.second_username && activeUser(stored) !== username) {
     refuse(
       `second_username cannot be changed while ${JSON.stringify(activeUser(stored))} is in use: rotate the role first`,

@@ -11,8 +11,8 @@ import type { Organizations } from './organizations';
 
 const fields = loginFields({
   organization: [string().describe('Organization whose members may log in.'), ''],
-  organization_id: [int().describe('Its id; 0 asks GitHub for it, once.'), 0],
-  base_url: [string().describe('Address of the API, if it is not GitHub’s own: https://github.example/api/v3/.'), ''],
+  organization_id: [int().describe('ID of the organization. If it is 0, the service looks it up at GitHub once.'), 0],
+  base_url: [string().describe('URL of the API of a GitHub Enterprise Server: https://github.example/api/v3/.'), ''],
 });
 /** Who may log in, as stored. */
 export type GithubConfig = z.output<typeof fields.input>;
@@ -38,7 +38,7 @@ export const configPath = (organizations: Organizations) =>
       },
     },
     write: {
-      summary: 'Configure the method, or change the fields sent. Without an id, GitHub is asked for it.',
+      summary: 'Configure the method, or change some of its fields. Without an ID, the service looks it up at GitHub.',
       update: 'merge',
       // Calls GitHub.
       once: true,

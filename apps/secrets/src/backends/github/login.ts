@@ -14,12 +14,14 @@ import type { Organizations } from './organizations';
 /** Login with a token of GitHub. Decision 0115. */
 export const loginPath = (organizations: Organizations) =>
   path('login', {
-    summary: 'Log in with a token of GitHub.',
+    summary: 'Log in with a GitHub token.',
     auth: 'none',
     write: {
-      summary: 'Ask GitHub for the token’s person, and issue a token to members of the organization.',
+      summary: 'Look up the user of the token at GitHub, and issue a token to members of the organization.',
       input: z.object({
-        token: secretString().optional().describe('Token of a person at GitHub, with the scope read:org.'),
+        token: secretString()
+          .optional()
+          .describe('The user’s personal access token for GitHub, with the scope read:org.'),
       }),
       judges: 'unguessable',
       async run({ input, storage, caller, mount }) {
@@ -46,8 +48,8 @@ export const loginPath = (organizations: Organizations) =>
   });
 
 /**
- * The login as it would be now: GitHub is called again with the same token. Throws if the token has ended, or its user
- * has left the organization, was renamed or has other policies; and `upstream` if GitHub is unavailable.
+ * Computes the login again by calling GitHub with the same token. Throws if the token is no longer valid, or its user
+ * has left the organization, was renamed or has other policies. Throws `upstream` if GitHub is unavailable.
  */
 export const renewLogin =
   (organizations: Organizations) =>

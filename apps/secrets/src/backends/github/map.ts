@@ -32,13 +32,13 @@ export const userPaths = pathsOf('users', users, 'user');
 function pathsOf(folder: 'teams' | 'users', mappings: Mappings, what: string) {
   return [
     namesPath(`map/${folder}`, mappings, {
-      summary: `The ${what}s that have policies here.`,
+      summary: `The ${what}s that have policies in this method.`,
       list: `List the ${what}s.`,
     }),
     recordPath(`map/${folder}/:key`, mappings, {
       folds: { key: 'case' },
       params: { key: 'segment' },
-      summary: `Policies of a ${what}; those of the name default apply to all members.`,
+      summary: `Policies of a ${what}. Policies of the name default apply to all members.`,
       read: {
         absent: null,
         summary: `Read the policies of a ${what}.`,
@@ -55,7 +55,7 @@ function pathsOf(folder: 'teams' | 'users', mappings: Mappings, what: string) {
           return empty;
         },
       },
-      delete: `Forget the policies of a ${what}.`,
+      delete: `Remove the policies of a ${what}.`,
     }),
   ];
 }

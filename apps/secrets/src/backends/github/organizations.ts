@@ -18,7 +18,7 @@ export interface Hub {
 const who = 'GitHub';
 const ownAddress = 'https://api.github.com/';
 const pageSize = 100;
-/** 10,000 organizations or teams of one person; more are not read. */
+/** At most 10,000 organizations or teams of one user are read. */
 const mostPages = 100;
 
 /** Asks GitHub about members of an organization. */
@@ -50,7 +50,7 @@ export class Organizations {
     const answer = await this.ask(hub.base_url, 'user', token);
     const { login } = Object(admitted(answer)) as { login?: unknown };
     if (typeof login !== 'string' || login === '')
-      throw new Refusal('upstream', `${who} does not say whose token it is`);
+      throw new Refusal('upstream', `${who} does not return the user of the token`);
     const organizations = await this.all(hub.base_url, 'user/orgs', token, ({ id }) => id === hub.organization_id);
     if (organizations.length === 0) throw new Refusal('invalid', 'user is not part of required org');
     const teams = await this.all(
@@ -100,7 +100,7 @@ interface HubEntry {
 
 const isId = (id: unknown): id is number => typeof id === 'number' && Number.isSafeInteger(id) && id > 0;
 
-/** The content of an answer. Throws like `memberBy`. */
+/** The content of a response. Throws like `memberBy`. */
 function admitted(answer: OutsideResponse): unknown {
   if (answer.status === 200) return answer.json;
   refuseAway(answer);
@@ -108,10 +108,10 @@ function admitted(answer: OutsideResponse): unknown {
   throw new Refusal('denied', `${who} answered ${answer.status}: the token needs the scope read:org`);
 }
 
-/** Refusals that are not the user's fault: an outage, and the rate limit, which GitHub answers with 403 as well. */
+/** Refusals that the user did not cause: an outage, and the rate limit, for which GitHub also answers 403. */
 function refuseAway({ status, retryAfterSeconds, json }: OutsideResponse): void {
   const limited =
     retryAfterSeconds > 0 || /rate limit/i.test(String((Object(json) as { message?: unknown }).message ?? ''));
   if (status < 300 || (status < 500 && status !== 429 && !(status === 403 && limited))) return;
-  throw new Refusal('upstream', `${who} answered ${status}${limited ? ': too much was asked of it' : ''}`);
+  throw new Refusal('upstream', `${who} answered ${status}${limited ? ': its rate limit was exceeded' : ''}`);
 }

@@ -13,9 +13,13 @@ import { takeNamespace } from './redirect';
 import type { JwtRole } from './role';
 
 const Input = z.object({
-  role: anyCase(string()).optional().describe('Name of the role; otherwise default_role of the configuration.'),
-  redirect_uri: string().optional().describe('Where the provider sends people back to; not needed for devices.'),
-  client_nonce: secretString().optional().describe('Chosen by the client and required at the end; needed for polling.'),
+  role: anyCase(string()).optional().describe('Name of the role. Default: default_role of the configuration.'),
+  redirect_uri: string()
+    .optional()
+    .describe('Redirect URI after sign-in at the provider; not needed for the device flow.'),
+  client_nonce: secretString()
+    .optional()
+    .describe('Nonce that the client chooses. The client must send it again to finish the login; needed for polling.'),
 });
 
 const usualPollSeconds = 5;
@@ -24,11 +28,11 @@ const longestNonce = 256;
 /** `oidc/auth_url`: starts a login by browser or device. Decision 0041. */
 export const authUrlPath = (provider: OidcProvider) =>
   path('oidc/auth_url', {
-    summary: 'Where to sign in at the provider.',
+    summary: 'The URL for signing in at the provider.',
     auth: 'none',
     write: {
       operationId: 'oidc-request-authorization-url',
-      summary: 'Begin a login by browser or device; returns the address to open.',
+      summary: 'Start a login with a browser or device. Returns the URL to open.',
       judges: 'nothing',
       input: Input,
       output: z.object({
@@ -73,7 +77,7 @@ async function beginBrowser(provider: OidcProvider, found: Verifier, role: JwtRo
     clientNonce: input.client_nonce ?? '',
     address: caller.address,
   });
-  // Called before anything is stored: nothing starts while the provider is unavailable.
+  // Called before anything is stored, so that no login starts while the provider is unavailable.
   const endpoint = await provider.endpoint(found, 'authorization_endpoint');
   if (!endpoint) call.warn('the provider has no authorization_endpoint, so auth_url is empty');
   const state = await keep(storage, pending, nowMs);

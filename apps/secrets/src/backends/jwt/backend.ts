@@ -8,15 +8,15 @@ import type { OidcProvider } from './provider';
 import { roleListPath, rolePath } from './role';
 
 /**
- * Logins with tokens of an issuer: of machines that have one, and of people who sign in at an OpenID provider by
- * browser or device (decision 0041). Mounted as `jwt` or `oidc`, which are the same.
+ * Logins of machines with a JWT, and of users who sign in at an OpenID provider with a browser or device (decision
+ * 0041). The mount types `jwt` and `oidc` are the same.
  */
 export const jwt = (provider: OidcProvider): Backend =>
   backend({
     type: 'jwt',
     outside: true,
     kind: 'auth',
-    summary: 'Logs in with a token that a known issuer signed, or by signing in at an OpenID provider.',
+    summary: 'Logs users in with a JWT of a trusted issuer, or at an OpenID provider.',
     paths: [
       configPath(provider.keys),
       roleListPath,

@@ -9,10 +9,10 @@ import type { Storage } from '../../sdk/storage';
 import { loginParams, withinCidrs } from '../../sdk/token-params';
 import { findVerifier, signsInByBrowser, type Verifier } from './config';
 import { claimsOf } from './id-token';
+import { identityOf, withErrorPrefix } from './login-identity';
 import type { PendingLogin } from './pending';
 import { type OidcProvider, ProviderRefusal, type ProviderTokens } from './provider';
 import { findRole, type JwtRole } from './role';
-import { identityOf, withErrorPrefix } from './who';
 
 const failed = 'Keystead login failed.';
 
@@ -54,7 +54,7 @@ interface Beginning {
   readonly address: string;
 }
 
-/** Where the browser goes to sign in; only the query if the provider has no such endpoint. */
+/** The URL at which the browser signs in; only its query if the provider has no authorization endpoint. */
 export function authorizationUrl(
   endpoint: URL | undefined,
   found: Verifier,
@@ -97,7 +97,7 @@ export async function finish(
   const role = await browserRole(storage, pending.role);
   // The answer of another provider must not be accepted.
   if (pending.provider !== JSON.stringify(placesOf(found))) {
-    throw new Refusal('invalid', `${failed} The configuration changed meanwhile: begin again`);
+    throw new Refusal('invalid', `${failed} The configuration has changed in the meantime: log in again`);
   }
   if (!withinCidrs(caller.address, role.token_bound_cidrs)) throw new Refusal('denied', 'permission denied');
   const tokens = await tokensOf(found);
@@ -121,8 +121,8 @@ function internalOf(name: string, role: JwtRole, found: Verifier, claims: Claims
 }
 
 /**
- * A login by browser as it would be now. If the role requests `offline_access`, the provider is called again: disabled
- * users are refused, and groups are updated. Throws `upstream` if it is unavailable.
+ * Computes a browser login again. If the role requests `offline_access`, calls the provider again: disabled users are
+ * refused, and groups are updated. Throws `upstream` if the provider is unavailable.
  */
 export async function renewBrowserLogin(
   provider: OidcProvider,
@@ -146,7 +146,7 @@ export async function renewBrowserLogin(
   // A provider may omit the ID token: then only the permission to sign in is renewed.
   if (!tokens.idToken) return { ...loginParams(role, found), internal: next };
   const claims = await claimsOf(provider, found, role, tokens, { nonce: undefined, maxAgeSeconds: 0, nowMs });
-  if (claims.sub !== subject) throw new Refusal('invalid', 'the provider answered for another user: log in again');
+  if (claims.sub !== subject) throw new Refusal('invalid', 'the provider returned another user: log in again');
   // At some providers, users without groups have no such claim: then they must not keep their old groups.
   const { groupAliases } = await identityOf(claims, { ...role, groups_claim_optional: true }, String(name), found);
   return { ...loginParams(role, found), groupAliases, internal: next };

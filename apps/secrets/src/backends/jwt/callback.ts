@@ -18,20 +18,20 @@ const codeByForm = 'no_code';
 /** Real codes are shorter; callers without a token must not store more. */
 const longestCode = 4096;
 
-/** The response for a person whose browser was redirected here. */
+/** The response for a user whose browser was redirected here. */
 const asPage = { media: ['application/json', 'text/html'], refusalMedia: 'text/html' } as const;
 
 const Input = z.object({
-  state: string().optional().describe('The state of the sign-in address.'),
-  code: secretString().optional().describe('The code from the provider.'),
-  client_nonce: secretString().optional().describe('The nonce of the beginning of the login.'),
+  state: string().optional().describe('The state from the authorization URL.'),
+  code: secretString().optional().describe('The authorization code from the provider.'),
+  client_nonce: secretString().optional().describe('The client_nonce that was sent when the login started.'),
   iss: string().optional().describe('The issuer, if the provider sends it.'),
-  error: string().optional().describe('Why the provider refused.'),
+  error: string().optional().describe('Error code of the provider, if it refused.'),
   error_description: string().optional().describe('The provider’s description of the error; not shown.'),
-  error_uri: string().optional().describe('The provider’s page about the error; not followed.'),
+  error_uri: string().optional().describe('The provider’s page about the error; not used.'),
   confirmation: secretString()
     .optional()
-    .describe('Confirms that this person began the login; with code=no_code, the value from the page of the form.'),
+    .describe('Confirms that the same user started the login. With code=no_code: the value from the form’s page.'),
 });
 type CallbackInput = z.output<typeof Input>;
 
@@ -51,7 +51,7 @@ const parameters = new Set([
 /** `oidc/callback`: the browser returns from the provider. Decision 0041. */
 export const callbackPath = (provider: OidcProvider) =>
   path('oidc/callback', {
-    summary: 'Where a login by browser ends.',
+    summary: 'The redirect URI of logins with a browser.',
     auth: 'none',
     read: {
       operationId: 'oidc-callback',
@@ -63,7 +63,7 @@ export const callbackPath = (provider: OidcProvider) =>
     },
     write: {
       operationId: 'oidc-callback-form-post',
-      summary: 'Accept the code that the provider sent by form; a call with code=no_code finishes the login.',
+      summary: 'Accept the form that the provider posts. A request with code=no_code then finishes the login.',
       judges: 'unguessable',
       ...asPage,
       input: Input,
@@ -80,7 +80,7 @@ export const callbackPath = (provider: OidcProvider) =>
         if (code.length > longestCode) return sorry(`The code is longer than ${longestCode} characters.`);
         const byForm = { code, proof: randomBase62(32) };
         const pending = await decide(storage, state, nowMs, (one) =>
-          // The first code that comes is the only one.
+          // Only the first code is accepted.
           one.byForm || one.taken ? { next: one, result: undefined } : { next: { ...one, byForm }, result: one },
         );
         if (!pending) return sorry('Expired or missing OAuth state.');
@@ -123,7 +123,7 @@ function take(pending: PendingLogin, { code, confirmation = '', error }: Callbac
   // other secrets.
   if (code === codeByForm && !isBearer(pending, confirmation)) return { next: pending, result: undefined };
   if (mode === 'client') return { next: undefined, result: { pending, confirm: false } };
-  // Opening a link could confirm another person's code, so the person is asked first.
+  // Opening a link could confirm someone else's code, so the page asks the user first.
   const confirm = !confirmation && !error;
   return { next: confirm ? pending : { ...pending, taken: true }, result: { pending, confirm } };
 }
@@ -145,7 +145,7 @@ async function redeem(provider: OidcProvider, pending: PendingLogin, call: Call<
     async (found) => {
       // Otherwise this provider would get the code of another provider.
       if (iss && iss !== (await provider.keys.issuer(found))) {
-        throw new Refusal('invalid', `${failed} The answer comes from another issuer (iss).`);
+        throw new Refusal('invalid', `${failed} The response is from another issuer (iss).`);
       }
       return provider.exchange(found, code, pending.verifier, pending.redirectUri).catch((failure) => {
         if (!(failure instanceof ProviderRefusal)) throw failure;

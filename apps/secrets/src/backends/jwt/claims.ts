@@ -51,7 +51,7 @@ export function checkBoundClaims(claims: Claims, { bound_claims: bound, bound_cl
 /** The user: the text of the role's user claim. */
 export function userOf(claims: Claims, role: JwtRole): string {
   const { user_claim: name } = role;
-  // Names that begin with a slash are common for claims named by URLs: only otherwise is it a JSON pointer.
+  // A claim can have a name that begins with a slash. Only if there is none is the name used as a JSON pointer.
   const value = role.user_claim_json_pointer ? claimAt(claims, name) : Object.hasOwn(claims, name) && claims[name];
   if (value === undefined || value === false || value === null)
     refuse(`claim ${JSON.stringify(name)} not found in token`);
@@ -68,7 +68,7 @@ export function groupsOf(claims: Claims, { groups_claim: name, groups_claim_opti
   if (value === undefined) {
     if (optional) return [];
     refuse(
-      `${JSON.stringify(name)} claim not found in token: the issuer must send it; if it leaves it out for people without groups, set groups_claim_optional on the role`,
+      `${JSON.stringify(name)} claim not found in token: the issuer must send it; if the issuer omits it for users without groups, set groups_claim_optional on the role`,
     );
   }
   const list = Array.isArray(value) ? value : [value];

@@ -13,10 +13,10 @@ import type { IssuerKeys } from './keys';
 /** Whose tokens are accepted. Decision 0041. */
 export const configPath = (keys: IssuerKeys) =>
   path('config', {
-    summary: 'Which issuer’s tokens are accepted, and how they are verified.',
+    summary: 'The trusted issuer, and how its JWTs are verified.',
     stored: ({ storage }) => config.find(storage),
     read: {
-      summary: 'Read the configuration, without the secret in it.',
+      summary: 'Read the configuration. The client secret is not shown.',
       output: configFields.output.omit({ oidc_client_secret: true }),
       async run({ storage }) {
         const stored = await config.find(storage);
@@ -26,7 +26,7 @@ export const configPath = (keys: IssuerKeys) =>
       },
     },
     write: {
-      summary: 'Configure the method; replaces everything. The keys are fetched once as a test.',
+      summary: 'Configure the method. Replaces the whole configuration. The keys are fetched once as a test.',
       update: 'replace',
       defaults: { ...configFields.defaults, skip_jwks_validation: false },
       input: configFields.input.extend({
@@ -43,7 +43,7 @@ export const configPath = (keys: IssuerKeys) =>
         checkBrowserLogin(nextConfig);
         for (const field of ['oidc_discovery_url', 'jwks_url'] as const) {
           if (leavesInTheClear(nextConfig[field]))
-            warn(`${field} is not https: anyone on the network path can forge keys, and so logins`);
+            warn(`${field} is not https: anyone on the network path can forge keys and therefore logins`);
         }
         const generation = newGeneration();
         await keys.check({ ...nextConfig, generation }).catch((error) => {
@@ -55,7 +55,7 @@ export const configPath = (keys: IssuerKeys) =>
       },
     },
     delete: {
-      summary: 'Delete the configuration: logins stop. Existing tokens stay valid.',
+      summary: 'Delete the configuration. Logins fail from then on; existing tokens stay valid.',
       run({ storage }) {
         config.delete(storage);
         return empty;
@@ -106,7 +106,7 @@ function checkBrowserLogin(nextConfig: JwtConfig): void {
   const other = types.find((type) => type !== 'code');
   if (other === 'id_token') {
     // These would put a token into a URL or form of the browser. The code flow with PKCE has replaced them.
-    refuse("oidc_response_types must be 'code': the implicit flow with 'id_token' is not built");
+    refuse("oidc_response_types must be 'code': the implicit flow with 'id_token' is not supported");
   }
   if (other !== undefined) refuse(`invalid response_types ${JSON.stringify(types)}: 'code' is allowed`);
   if (Object.keys(ways).length > 0) {

@@ -9,36 +9,43 @@ const modes = ['', 'query', 'form_post'] as const;
 
 /** The fields for verifying tokens. */
 export const configFields = recordFields({
-  oidc_discovery_url: [string().describe('Issuer whose discovery document names its keys, without /.well-known.'), ''],
-  oidc_discovery_ca_pem: [
-    string().describe('Certificates to trust for oidc_discovery_url; empty trusts the usual ones.'),
+  oidc_discovery_url: [
+    string().describe(
+      'Issuer URL of an OIDC provider, without /.well-known. Its discovery document names the signing keys.',
+    ),
     '',
   ],
-  oidc_client_id: [string().describe('Client id of this service at the provider; for sign-in by browser.'), ''],
+  oidc_discovery_ca_pem: [
+    string().describe('CA certificates (PEM) to trust for oidc_discovery_url. Empty: the system’s CAs.'),
+    '',
+  ],
+  oidc_client_id: [string().describe('Client ID of this service at the provider, for sign-in with a browser.'), ''],
   oidc_client_secret: [
-    sentTo(secretString(), 'oidc_discovery_url', 'oidc_discovery_ca_pem').describe('Client secret; never shown.'),
+    sentTo(secretString(), 'oidc_discovery_url', 'oidc_discovery_ca_pem').describe(
+      'Client secret at the provider; never shown.',
+    ),
     '',
   ],
   oidc_response_mode: [
     oneOf(modes, (mode) => `invalid response_mode: ${JSON.stringify(mode)}`).describe(
-      'How the provider sends its answer: query, or form_post.',
+      'How the provider sends its response: query, or form_post.',
     ),
     '',
   ],
-  oidc_response_types: [commaList().describe('Response type at the provider: code.'), []],
-  provider_config: [object().describe('Provider-specific settings, which are not built: must be empty.'), {}],
-  jwks_url: [string().describe('Address of a key set.'), ''],
-  jwks_ca_pem: [string().describe('Certificates to trust for jwks_url; empty trusts the usual ones.'), ''],
-  jwt_validation_pubkeys: [commaList().describe('Public keys (PEM) that sign the tokens.'), []],
-  bound_issuer: [string().describe('Required iss; with oidc_discovery_url by default its issuer.'), ''],
-  default_role: [anyCase(string()).describe('Default role.'), ''],
-  jwt_supported_algs: [
-    commaList().describe('Signature algorithms to accept; empty accepts all that have a public key.'),
-    [],
+  oidc_response_types: [commaList().describe('Response type; only code is supported.'), []],
+  provider_config: [object().describe('Provider-specific settings are not supported: must be empty.'), {}],
+  jwks_url: [string().describe('URL of a JWKS with the signing keys.'), ''],
+  jwks_ca_pem: [string().describe('CA certificates (PEM) to trust for jwks_url. Empty: the system’s CAs.'), ''],
+  jwt_validation_pubkeys: [commaList().describe('Public keys (PEM) that verify the JWTs.'), []],
+  bound_issuer: [
+    string().describe('Required iss claim. Default with oidc_discovery_url: the issuer of the discovery document.'),
+    '',
   ],
+  default_role: [anyCase(string()).describe('Role for logins that name none.'), ''],
+  jwt_supported_algs: [commaList().describe('Allowed signature algorithms. Empty: all with public keys.'), []],
   namespace_in_state: [
     bool().describe(
-      'A namespace parameter of redirect_uri travels in the state, so that one address serves every namespace.',
+      'Put the namespace parameter of the redirect URI into the state, so that one redirect URI works for all namespaces.',
     ),
     true,
   ],
@@ -62,7 +69,7 @@ export function algorithmsOf({ jwt_supported_algs }: JwtConfig): readonly JwtAlg
   return jwt_supported_algs.length > 0 ? (jwt_supported_algs as JwtAlgorithm[]) : jwtAlgorithms;
 }
 
-/** Whether people can sign in by browser: the provider knows us. */
+/** Whether users can sign in with a browser: this service has a client id at the provider. */
 export function signsInByBrowser({ oidc_client_id, oidc_client_secret }: JwtConfig): boolean {
   return Boolean(oidc_client_id && oidc_client_secret);
 }

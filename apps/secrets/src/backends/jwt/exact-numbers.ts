@@ -4,8 +4,8 @@ import { decimalValue, ExactNumber, parseExact } from '@keystead/envelope';
 const mostDigits = 64;
 
 /**
- * A JSON value in which only equal numbers have the same text. A number that a double holds exactly becomes one; other
- * whole numbers keep all their digits. Other fractions stay `ExactNumber`, which equals nothing.
+ * A JSON value in which only equal numbers have the same text. A number becomes a double if that is exact. Other whole
+ * numbers keep all their digits. Other fractions stay `ExactNumber`, which equals no value.
  */
 export function comparable(value: unknown): unknown {
   if (value instanceof ExactNumber) return numberOf(value);
@@ -14,7 +14,7 @@ export function comparable(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, comparable(item)]));
 }
 
-/** Reads claims. Ids with more digits than a double holds stay distinct. */
+/** Parses claims. Ids with more digits than a double can represent stay distinct. */
 export const parseClaims = (text: string): unknown => comparable(parseExact(text));
 
 function numberOf(exact: ExactNumber): number | bigint | ExactNumber {

@@ -94,7 +94,7 @@ describe('login with signed tokens', () => {
       const { published } = issuer;
       issuer.published = [];
       issuer.further = [{ kty: 'oct', k: 'c2VjcmV0' }, { kty: 'RSA', n: 'x' }, 7, null];
-      await configure({ jwks_url: issuer.keysAddress }).expect(400, /no key there can verify a signature/);
+      await configure({ jwks_url: issuer.keysAddress }).expect(400, /it has no key that can verify signatures/);
       // A provider without keys is accepted: it may create its first key with its first token.
       await configure({ oidc_discovery_url: issuer.address }).expect(204);
       Object.assign(issuer, { published, further: [] });

@@ -64,7 +64,7 @@ export class IssuerKeys {
     if (refusal) throw new Refusal('invalid', `error checking ${field}: ${refusal}`);
     // A provider may create its first key with its first token; a key-set address must have keys.
     if (found.usableKeys === 0 && source.kind === 'key-set') {
-      throw new Refusal('invalid', `error checking ${field}: no key there can verify a signature`);
+      throw new Refusal('invalid', `error checking ${field}: it has no key that can verify signatures`);
     }
   }
 

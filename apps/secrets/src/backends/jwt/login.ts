@@ -12,22 +12,22 @@ import { checkParties, leewaysOf } from './claims';
 import { algorithmsOf, findVerifier, type Verifier } from './config';
 import { parseClaims } from './exact-numbers';
 import type { IssuerKeys } from './keys';
+import { identityOf, withErrorPrefix } from './login-identity';
 import type { OidcProvider } from './provider';
 import { findRole, type JwtRole } from './role';
-import { identityOf, withErrorPrefix } from './who';
 
 const LoginInput = z.object({
-  role: anyCase(string()).optional().describe('Name of the role; otherwise default_role of the configuration.'),
-  jwt: secretString().optional().describe('The signed token.'),
+  role: anyCase(string()).optional().describe('Name of the role. Default: default_role of the configuration.'),
+  jwt: secretString().optional().describe('The signed JWT.'),
 });
 
 /** Login with a signed token. Decision 0041. */
 export const loginPath = (keys: IssuerKeys) =>
   path('login', {
-    summary: 'Log in with a signed token.',
+    summary: 'Log in with a signed JWT.',
     auth: 'none',
     write: {
-      summary: 'Verify the token, check the role’s constraints, and issue a token.',
+      summary: 'Verify the JWT, check the role’s constraints, and issue a token.',
       input: LoginInput,
       judges: 'unguessable',
       async run({ input, storage, caller, nowMs, mount }) {
@@ -39,7 +39,7 @@ export const loginPath = (keys: IssuerKeys) =>
         const role = await findRole(storage, roleName);
         if (!role) throw new Refusal('invalid', `role ${JSON.stringify(roleName)} could not be found`);
         if (role.role_type === 'oidc') {
-          throw new Refusal('invalid', 'role with oidc role_type is not allowed: begin at oidc/auth_url');
+          throw new Refusal('invalid', 'role with oidc role_type is not allowed: start the login at oidc/auth_url');
         }
         if (!withinCidrs(caller.address, role.token_bound_cidrs)) throw new Refusal('denied', 'permission denied');
         const claims = await withErrorPrefix('error validating token', () =>
@@ -50,7 +50,7 @@ export const loginPath = (keys: IssuerKeys) =>
     },
   });
 
-/** The login as it would be now. Throws if the role is gone, or the provider has disabled the user. */
+/** Computes the login again. Throws if the role no longer exists, or the provider has disabled the user. */
 export const renewLogin =
   (provider: OidcProvider) =>
   async (stored: StoredLogin, call: BackgroundCall): Promise<Partial<Login>> => {

@@ -264,7 +264,7 @@ describe('sign-in at an OpenID provider', () => {
       await callback({ ...provider.signIn(login.auth_url), iss: provider.address }).expect(200);
       const before = await begin();
       await configure({ oidc_client_id: 'another' }).expect(204);
-      await callback(provider.signIn(before.auth_url)).expect(400, /The configuration changed meanwhile/);
+      await callback(provider.signIn(before.auth_url)).expect(400, /The configuration has changed in the meantime/);
       await configure().expect(204);
     });
 
@@ -306,7 +306,7 @@ describe('sign-in at an OpenID provider', () => {
       ['without an end', { exp: undefined }, 'no expiration time (exp) claim'],
       ['that is long over', { exp: 1_000_000_000, iat: undefined, nbf: undefined }, 'token is expired'],
       ['without a subject', { sub: undefined }, 'invalid subject (sub) claim'],
-      ['with the hash of another access token', { at_hash: 'AAAA' }, 'the access token is another'],
+      ['with the hash of another access token', { at_hash: 'AAAA' }, 'the access token does not match'],
     ])('%s is refused', async (_what, claims, text) => {
       provider.idClaims = claims;
       expect(await refused({ sub: 'ada' })).toContain(text);
@@ -580,7 +580,7 @@ describe('sign-in at an OpenID provider', () => {
       await renew().expect(200);
       expect(await policiesOf(token)).not.toEqual(['ops-policy']);
       for (const [key] of provider.sessions) provider.sessions.set(key, { sub: 'someone', groups: ['ops'] });
-      await renew().expect(400, /for another user/);
+      await renew().expect(400, /returned another user/);
       provider.down = true;
       await secrets.as(other).write('auth/token/renew-self', {}).expect(502);
       provider.down = false;

@@ -12,7 +12,10 @@ export function page(title: string, text: string, status = 200): RawReply {
   return html(title, `<p>${escaped(text)}</p>`, status);
 }
 
-/** Asks people whether they started this login, and shows who did, because an attacker's link looks the same. */
+/**
+ * Asks users whether they started this login, and shows where it was started, because an attacker's link looks the
+ * same.
+ */
 export function confirmPage(pending: PendingLogin, fields: Readonly<Record<string, string>>): RawReply {
   const hidden = Object.entries(fields)
     .filter(([, value]) => value !== '')

@@ -12,7 +12,7 @@ export interface PendingLogin {
   readonly nonce: string;
   /** The PKCE verifier; the browser only sees its digest. */
   readonly verifier: string;
-  /** Chosen by its initiator, and required at the end; empty if none was chosen. */
+  /** Chosen by the client that starts the login, and required to finish it; empty if none was chosen. */
   readonly clientNonce: string;
   /** Issuer and client at the start: after a change of configuration it is no longer valid. */
   readonly provider: string;
@@ -42,7 +42,7 @@ const places = 8192;
  * so a flooding network only drops its own.
  */
 const looks = 8;
-/** Keys of logins of earlier versions begin with their end time; they are removed together with new ones. */
+/** In earlier versions, the keys of logins begin with their expiry time. They are removed together with new ones. */
 const sweptPerNew = 16;
 const stateForm = /^[0-9a-z]{8}\.[0-9A-Za-z]{32}$/;
 
@@ -78,8 +78,8 @@ export async function keep(storage: Storage, pending: PendingLogin, nowMs: numbe
 }
 
 /**
- * Changes a login by its state, one caller at a time: `judge` returns what to store (undefined: nothing) and the
- * caller's result. Undefined if there is no such login.
+ * Changes the login with a given state, one caller at a time. `judge` returns the record to store (undefined: none) and
+ * the caller's result. Undefined if the login does not exist.
  */
 export async function decide<T>(
   storage: Storage,
@@ -102,7 +102,7 @@ export async function decide<T>(
   });
 }
 
-/** Whether the browser that finishes is the one that brought the code by form. */
+/** Whether the browser that finishes the login is the one that sent the code by form. */
 export const isBearer = ({ byForm }: PendingLogin, sent: string): boolean =>
   byForm !== undefined && equalSecrets(byForm.proof, sent);
 
@@ -113,7 +113,7 @@ export function isBeginner({ clientNonce }: PendingLogin, sent: string): boolean
 
 const timeText = (seconds: number): string => seconds.toString(36).padStart(8, '0');
 
-// Read access to the database is not enough to finish a login: the state itself is not stored.
+// The state itself is not stored, so read access to the database is not enough to finish a login.
 const digestOf = (state: string): string => createHash('sha256').update(state).digest('hex');
 
 const placeOf = (state: string): string =>

@@ -11,20 +11,20 @@ import { type OidcProvider, ProviderRefusal } from './provider';
 const waiting = new Set(['authorization_pending', 'slow_down']);
 
 /**
- * `oidc/poll`: returns the token of a login to the client that began it, in the callback modes `device` and `direct`.
+ * `oidc/poll`: returns the token of a login to the client that started it, in the callback modes `device` and `direct`.
  */
 export const pollPath = (provider: OidcProvider) =>
   path('oidc/poll', {
-    summary: 'The result of a login that is finished elsewhere.',
+    summary: 'The result of a login that finishes on another device or page.',
     auth: 'none',
     write: {
       operationId: 'oidc-poll',
       summary:
-        'Ask for the token of a login by device or direct callback; 400 authorization_pending until the login is complete.',
+        'Get the token of a login by device or direct callback. 400 authorization_pending until the login is complete.',
       judges: 'unguessable',
       input: z.object({
-        state: string().optional().describe('The value from the answer that began the login.'),
-        client_nonce: secretString().optional().describe('The nonce of the beginning of the login.'),
+        state: string().optional().describe('The state from the response that started the login.'),
+        client_nonce: secretString().optional().describe('The client_nonce that was sent when the login started.'),
       }),
       async run(call) {
         const { input, storage, nowMs } = call;
@@ -56,7 +56,7 @@ export const pollPath = (provider: OidcProvider) =>
                 await forget();
                 throw new Refusal('invalid', `authorization failed: ${error.code}`);
               });
-            // A device code can be exchanged only once: of two simultaneous callers, only one gets the token.
+            // A device code can be exchanged only once. If two callers poll at the same time, only one gets the token.
             if (!(await forget()))
               throw new Refusal('invalid', 'Keystead login failed. Expired or missing OAuth state.');
             return tokens;

@@ -22,59 +22,61 @@ import { comparable } from './exact-numbers';
 const fields = loginFields({
   role_type: [
     oneOf(['oidc', 'jwt', ''], (roleType) => `invalid 'role_type': ${roleType}`).describe(
-      'jwt: the caller brings a signed token; oidc: people sign in by browser or device. If nothing is said, oidc on mounts of that type and where allowed_redirect_uris is given.',
+      'jwt: the caller sends a signed JWT. oidc: users sign in with a browser or device. Default: oidc on mounts of type oidc and with allowed_redirect_uris, otherwise jwt.',
     ),
     '',
   ],
-  bound_audiences: [commaList().describe('The token must be for one of these.'), []],
-  bound_subject: [string().describe('Required sub.'), ''],
-  bound_claims: [exactObject().describe('Required claims, each with a value or a list of which one must match.'), {}],
+  bound_audiences: [commaList().describe('Audiences; the JWT must be for one of them.'), []],
+  bound_subject: [string().describe('Required sub claim.'), ''],
+  bound_claims: [exactObject().describe('Required claims, each with a value or a list of allowed values.'), {}],
   bound_claims_type: [
     oneOf(['string', 'glob'], (claimsType) => `invalid 'bound_claims_type': ${claimsType}`).describe(
-      'string compares bound_claims exactly; in glob every * matches any text.',
+      'string: values of bound_claims must match exactly. glob: * in them matches any text.',
     ),
     'string',
   ],
-  user_claim: [string().describe('The claim that identifies the caller; it becomes the alias.'), ''],
+  user_claim: [string().describe('The claim that identifies the user; it becomes the name of the alias.'), ''],
   user_claim_json_pointer: [bool().describe('user_claim is a JSON pointer.'), false],
   groups_claim: [
-    string().describe('The claim that lists groups, for external groups; a JSON pointer where it begins with /.'),
+    string().describe(
+      'The claim that lists the user’s groups, for external groups. A JSON pointer if it begins with /.',
+    ),
     '',
   ],
   groups_claim_optional: [
     bool().describe(
-      'Accept tokens without groups_claim, as without groups. By default they are refused, so that a provider that stops sending it is noticed.',
+      'Accept JWTs without groups_claim, as if the user had no groups. By default they are refused, so that you notice when the provider stops sending the claim.',
     ),
     false,
   ],
-  claim_mappings: [keyValues().describe('Claims that become metadata, as claim=key.'), {}],
-  expiration_leeway: [signedDuration().describe('Lifetime of tokens without exp; 0: 150 seconds, -1: none.'), 0],
+  claim_mappings: [keyValues().describe('Claims to copy to the metadata of the token, as claim=key.'), {}],
+  expiration_leeway: [signedDuration().describe('Lifetime of JWTs without exp. 0: 150 seconds. -1: no limit.'), 0],
   not_before_leeway: [
     signedDuration().describe(
-      'How long before exp a token without iat and nbf becomes valid; 0: 150 seconds, -1: none.',
+      'For JWTs without iat and nbf: how long before exp they become valid. 0: 150 seconds. -1: no limit.',
     ),
     0,
   ],
-  clock_skew_leeway: [signedDuration().describe('Tolerated clock difference; 0: 60 seconds, -1: none.'), 0],
+  clock_skew_leeway: [signedDuration().describe('Tolerated clock difference. 0: 60 seconds. -1: none.'), 0],
   allowed_redirect_uris: [
-    commaList().describe('oidc: allowed redirect addresses; the port of http addresses on loopback is free.'),
+    commaList().describe('oidc: allowed redirect URIs. The port of http addresses on loopback may differ.'),
     [],
   ],
   oidc_scopes: [
     commaList().describe(
-      'oidc: scopes to ask for besides openid. With offline_access the provider is asked again at every renewal.',
+      'oidc: scopes to request in addition to openid. With offline_access, each token renewal also refreshes the sign-in at the provider.',
     ),
     [],
   ],
-  max_age: [duration().describe('oidc: maximum age of the sign-in at the provider; 0: no maximum.'), 0],
+  max_age: [duration().describe('oidc: maximum time since the user signed in at the provider. 0: no limit.'), 0],
   callback_mode: [
     oneOf(['client', 'direct', 'device'], (mode) => `invalid 'callback_mode': ${mode}`).describe(
-      'oidc: the browser comes back to the client, or directly to this service (the client polls); or login by device.',
+      'oidc: client: the browser returns to the client. direct: it returns to this service, and the client polls. device: the device flow.',
     ),
     'client',
   ],
-  poll_interval: [int().describe('oidc: seconds between polls; 0: as the provider says, or 5.'), 0],
-  verbose_oidc_logging: [bool().describe('oidc: write the claims of logins to the log at its level debug.'), false],
+  poll_interval: [int().describe('oidc: seconds between polls. 0: the interval of the provider, or 5.'), 0],
+  verbose_oidc_logging: [bool().describe('oidc: log the claims of logins at the level debug.'), false],
 });
 /** A role as stored. */
 export type JwtRole = Omit<z.output<typeof fields.input>, 'role_type'> & { readonly role_type: 'oidc' | 'jwt' };
@@ -109,7 +111,7 @@ export const rolePath = recordPath(
   { find: findRole, delete: roles.delete },
   {
     folds: { name: 'case' },
-    summary: 'A role: which tokens may log in, and the settings of the issued tokens.',
+    summary: 'A role: which JWTs may log in, and the settings of the issued tokens.',
     read: {
       summary: 'Read a role.',
       output: Output,
@@ -117,7 +119,7 @@ export const rolePath = recordPath(
       show: roleData,
     },
     write: {
-      summary: 'Create a role, or change the fields sent.',
+      summary: 'Create a role, or change some of its fields.',
       update: 'merge',
       defaults: fields.defaults,
       input: fields.input,

@@ -18,8 +18,8 @@ const legacy = 'kubernetes.io/serviceaccount';
 const defaultIssuer = 'kubernetes/serviceaccount';
 
 /**
- * Parses a token, and checks what can be checked here: its signature if keys are configured, issuer, times. Throws
- * `denied` without quoting it.
+ * Parses a token and checks its issuer, its times and, if keys are configured, its signature. Throws `denied`; the
+ * message does not quote the token.
  */
 export async function readToken(token: string, config: KubernetesConfig, nowMs: number): Promise<ClaimedAccount> {
   const claims = await claimsOf(token, config);

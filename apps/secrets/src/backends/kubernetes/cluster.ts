@@ -41,12 +41,15 @@ export class Cluster {
     // Without a reviewer the login token is also the credential, so 401 means that it is invalid. With one, 401 rejects the reviewer.
     if (status === 401 && reviewer === undefined) throw denied();
     if (status === 401 || status === 403) {
-      throw new Refusal('upstream', `${who} answered ${status}: token_reviewer_jwt may not ask for token reviews`);
+      throw new Refusal(
+        'upstream',
+        `${who} answered ${status}: token_reviewer_jwt is not allowed to create token reviews`,
+      );
     }
     if (status < 200 || status > 299) throw new Refusal('upstream', `${who} answered ${status} to a token review`);
     const answer = (json as { status?: Review } | undefined)?.status;
     if (typeof answer !== 'object' || answer === null)
-      throw new Refusal('upstream', `${who} answered, but not with a token review`);
+      throw new Refusal('upstream', `the response of ${who} is not a token review`);
     if (answer.authenticated !== true || answer.error) throw denied();
     const good = Array.isArray(answer.audiences) ? answer.audiences : [];
     // A cluster without audience support returns none, and would accept a token for another audience.

@@ -10,23 +10,25 @@ import { parses, refuse } from '../../sdk/refuse';
 import { data, empty, missing } from '../../sdk/reply';
 
 const fields = recordFields({
-  kubernetes_host: [string().optional().describe('Address of the cluster’s API.'), ''],
+  kubernetes_host: [string().optional().describe('URL of the cluster’s API server.'), ''],
   kubernetes_ca_cert: [
-    string().describe('CA certificates (PEM) of the API; if empty, the CA certificates of the service’s own pod.'),
+    string().describe(
+      'CA certificates (PEM) of the API server. If empty: the CA certificates of the service’s own pod.',
+    ),
     '',
   ],
   token_reviewer_jwt: [
     sentTo(secretHeader(), 'kubernetes_host', 'kubernetes_ca_cert').describe(
-      'Token for token reviews; by default the token of the service’s own pod, or the token that logs in. Never shown.',
+      'Token for TokenReview requests. Default: the token of the service’s own pod, or the token that logs in. Never shown.',
     ),
     '',
   ],
   pem_keys: [
-    commaList().describe('Public keys (PEM) that must have signed the tokens; empty leaves that to the cluster.'),
+    commaList().describe('Public keys (PEM) that verify the tokens. Empty: only the cluster verifies them.'),
     [],
   ],
-  issuer: [string().describe('Required iss, if disable_iss_validation is false.'), ''],
-  disable_iss_validation: [bool().describe('Do not check iss: the cluster vouches for its tokens.'), true],
+  issuer: [string().describe('Required iss claim, if disable_iss_validation is false.'), ''],
+  disable_iss_validation: [bool().describe('Do not check the iss claim: the cluster verifies its tokens.'), true],
   disable_local_ca_jwt: [bool().describe('Do not use the certificates and token of the service’s own pod.'), false],
 });
 /** The stored settings for calls to the cluster. */
@@ -39,7 +41,7 @@ export const configPath = path('config', {
   summary: 'The cluster that reviews the tokens, and how to call it.',
   stored: ({ storage }) => config.find(storage),
   read: {
-    summary: 'Read the configuration, without the token in it.',
+    summary: 'Read the configuration. The token is not shown.',
     output: fields.output.omit({ token_reviewer_jwt: true }).extend({ token_reviewer_jwt_set: z.boolean() }),
     async run({ storage }) {
       const stored = await config.find(storage);
@@ -49,7 +51,7 @@ export const configPath = path('config', {
     },
   },
   write: {
-    summary: 'Configure the method; replaces everything.',
+    summary: 'Configure the method. Replaces the whole configuration.',
     update: 'replace',
     defaults: fields.defaults,
     input: fields.input,
@@ -61,7 +63,7 @@ export const configPath = path('config', {
       }
       if (leavesInTheClear(host)) warn('kubernetes_host is not https: tokens are sent in the clear');
       if (input.disable_local_ca_jwt && ca === '') {
-        refuse('kubernetes_ca_cert must be given when disable_local_ca_jwt is true');
+        refuse('kubernetes_ca_cert is required when disable_local_ca_jwt is true');
       }
       if (ca !== '' && !parses(() => new X509Certificate(ca))) {
         warn('kubernetes_ca_cert is not an x509 PEM certificate: the cluster cannot be reached with it');

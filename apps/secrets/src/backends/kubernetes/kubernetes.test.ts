@@ -62,7 +62,7 @@ describe('login with a service account', () => {
     [{ kubernetes_host: 'https://a:b@c' }, 'kubernetes_host must be an https address'],
     [{ token_reviewer_jwt: 'pasted\n' }, 'token_reviewer_jwt'],
     [{ pem_keys: 'x' }, 'number 1 of pem_keys is not a public key'],
-    [{ kubernetes_ca_cert: '', disable_local_ca_jwt: true }, 'kubernetes_ca_cert must be given'],
+    [{ kubernetes_ca_cert: '', disable_local_ca_jwt: true }, 'kubernetes_ca_cert is required'],
   ])('refuses the configuration %j', async (fields, text) => {
     const { body } = await configure(fields).expect(400);
     expect(body.errors[0]).toContain(text);
@@ -235,7 +235,7 @@ describe('login with a service account', () => {
     ['talks nonsense', [201, 'x']],
   ])('says 502 while the cluster %s', async (_what, answer) => {
     cluster.instead = answer;
-    await login(cluster.token(web)).expect(502, /the cluster answered/);
+    await login(cluster.token(web)).expect(502, /the cluster answered|response of the cluster/);
   });
 
   it('trusts only the configured certificates', async () => {

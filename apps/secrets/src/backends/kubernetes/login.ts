@@ -22,7 +22,7 @@ export const loginPath = (cluster: Cluster) =>
       summary: 'Have the cluster review the token, check the role’s constraints, and issue a token.',
       input: z.object({
         role: anyCase(string()).optional().describe('Name of the role.'),
-        jwt: secretString().optional().describe('Token of the service account.'),
+        jwt: secretString().optional().describe('JWT of the service account.'),
       }),
       judges: 'unguessable',
       async run({ input, storage, caller, nowMs }) {

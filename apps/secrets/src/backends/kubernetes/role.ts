@@ -11,16 +11,18 @@ import { namespaceSelector } from './selector';
 const sources = ['serviceaccount_uid', 'serviceaccount_name', ''] as const;
 
 const fields = loginFields({
-  bound_service_account_names: [commaList().describe('Accounts that may log in; * matches any text.'), []],
+  bound_service_account_names: [commaList().describe('Service accounts that may log in; * matches any text.'), []],
   bound_service_account_namespaces: [
-    commaList().describe('Namespaces of the cluster that they may be in; * matches any text.'),
+    commaList().describe('Kubernetes namespaces of these service accounts; * matches any text.'),
     [],
   ],
   bound_service_account_namespace_selector: [
-    document(string()).describe('Or labels of the namespace, as JSON or YAML: {"matchLabels": {"team": "a"}}.'),
+    document(string()).describe(
+      'Also allows namespaces with these labels, as JSON or YAML: {"matchLabels": {"team": "a"}}.',
+    ),
     '',
   ],
-  audience: [string().describe('The audience that the token must have; empty accepts any.'), ''],
+  audience: [string().describe('Required audience of the token. Empty: any.'), ''],
   alias_name_source: [
     oneOf(sources, (source) => `unrecognized alias_name_source ${source}`).describe(
       'Name of the alias: serviceaccount_uid, or serviceaccount_name as <namespace>/<name>.',
@@ -60,7 +62,7 @@ export const rolePath = recordPath('role/:name', roles, {
     }),
   },
   write: {
-    summary: 'Create a role, or change the fields sent.',
+    summary: 'Create a role, or change some of its fields.',
     update: 'merge',
     defaults: fields.defaults,
     input: fields.input,

@@ -9,9 +9,9 @@ import { data, empty } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 
 const fields = recordFields({
-  max_versions: [int().describe('Number of versions per secret; 0: ten.'), 0],
-  cas_required: [bool().describe('Writes must name the current version.'), false],
-  delete_version_after: [signedDuration().describe('Time after which versions are deleted; 0: never.'), 0],
+  max_versions: [int().describe('Number of versions to keep per secret. 0: ten.'), 0],
+  cas_required: [bool().describe('Writes must include cas.'), false],
+  delete_version_after: [signedDuration().describe('Time after which versions are deleted. 0: never.'), 0],
 });
 /** The mount's defaults for its secrets. */
 export type KvConfig = typeof fields.defaults;

@@ -33,12 +33,12 @@ const version = field({ type: 'integer' }, (sent): number | Failure => {
   return Number.isSafeInteger(number) ? number : new Failure(notNumber, true);
 });
 const WriteInput = z.object({
-  data: anything().optional().describe('The pairs of the new version.'),
+  data: anything().optional().describe('The key-value pairs of the new version.'),
   options: nested('options', z.object({ cas: version.optional() }))
     .optional()
-    .describe('`cas`: the required current version; 0: the secret must not exist.'),
+    .describe('`cas`: write only if this is the current version. 0: write only if the secret does not exist.'),
 });
-const ReadInput = z.object({ version: int().optional().describe('The version to read; the newest when left out.') });
+const ReadInput = z.object({ version: int().optional().describe('The version to read. Default: the newest.') });
 
 const versionOutput = z.looseObject({
   created_time: z.string(),
@@ -50,7 +50,7 @@ const versionOutput = z.looseObject({
 
 /** The values of secrets: read, write a new version, patch, and soft-delete. */
 export const dataPath = path('data/:path*', {
-  summary: 'The value of a secret, version by version.',
+  summary: 'The versions of a secret.',
   paramDocs: { path: 'Where the secret lies.' },
   exists: async ({ storage, params }) => (await findKey(storage, params.path)) !== undefined,
   read: {
@@ -70,7 +70,7 @@ export const dataPath = path('data/:path*', {
     run: (call) => writeVersion(call, (data) => data),
   },
   patch: {
-    summary: 'Write a new version with changes to the newest one.',
+    summary: 'Patch the newest version of a secret; creates a new version.',
     operationId: 'patch',
     responses: { 404: 'There is no such secret; for a deleted newest version the body holds its metadata.' },
     input: WriteInput,
@@ -86,13 +86,13 @@ export const dataPath = path('data/:path*', {
 });
 
 const VersionsInput = z.object({
-  versions: intList('versions must be version numbers').optional().describe('Numbers of versions.'),
+  versions: intList('versions must be version numbers').optional().describe('Version numbers.'),
 });
 
 /** Deleting, undeleting and destroying versions by number. */
 export const versionPaths = [
   path('delete/:path*', {
-    summary: 'Deletes versions so that they can come back.',
+    summary: 'Deletes versions; they can be undeleted.',
     write: operation<SecretParams, typeof VersionsInput>({
       summary: 'Delete versions of a secret.',
       operationId: 'delete-versions',
@@ -106,7 +106,7 @@ export const versionPaths = [
     }),
   }),
   path('undelete/:path*', {
-    summary: 'Brings deleted versions back.',
+    summary: 'Undeletes versions.',
     write: operation<SecretParams, typeof VersionsInput>({
       summary: 'Undelete versions of a secret.',
       operationId: 'undelete-versions',
@@ -201,7 +201,7 @@ async function newestValue(storage: Storage, path: string, key: KeyMetadata | un
   return key && facts && readable(facts, nowMs) ? storage.get(valueKey(path, key.currentVersion)) : undefined;
 }
 
-/** JSON merge patch: null removes, objects merge, everything else replaces. */
+/** JSON merge patch: null removes a value, objects are merged, and everything else is replaced. */
 function patched(patch: Record<string, unknown>, before: string | undefined): unknown {
   return merge(parseExact(before ?? '{}'), patch);
 }

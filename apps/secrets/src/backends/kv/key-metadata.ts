@@ -28,7 +28,7 @@ export interface KeyMetadata {
   /** 0: the mount's setting. */
   readonly maxVersions: number;
   readonly casRequired: boolean;
-  /** Seconds; 0: the mount's setting, negative: never. */
+  /** In seconds. 0: the mount's setting. Negative: never. */
   readonly deleteAfterSeconds: number;
   readonly customMetadata: Readonly<Record<string, string>> | null;
 }
@@ -139,7 +139,7 @@ export function withNextVersion(
   const version = key.currentVersion + 1;
   const after = key.deleteAfterSeconds || config.delete_version_after;
   const deletedAtMs = after > 0 ? nowMs + after * 1000 : 0;
-  // The written version is kept, even if an old setting says 0.
+  // At least the written version is kept, even if an old setting is 0.
   const keep = [key.maxVersions, config.max_versions].find((most) => most > 0) ?? defaultMaxVersions;
   // Such names are in ascending order.
   const numbers = Object.keys(key.versions);

@@ -5,7 +5,7 @@ import { isObject } from '../../sdk/coerce';
 import { durationText } from '../../sdk/duration';
 import { EndingInput, endingOf } from '../../sdk/ending';
 import { bool, int, object, signedDuration } from '../../sdk/fields';
-import { merged } from '../../sdk/merged';
+import { merged } from '../../sdk/merge-fields';
 import { PageInput, pageOf } from '../../sdk/paging';
 import { path } from '../../sdk/path';
 import { data, empty, keys, missing, notFoundWith } from '../../sdk/reply';
@@ -26,10 +26,12 @@ import {
 } from './key-metadata';
 
 const Metadata = z.object({
-  max_versions: int().optional().describe('Number of versions of this secret; 0: as the mount says.'),
-  cas_required: bool().optional().describe('Writes must name the current version.'),
+  max_versions: int().optional().describe('Number of versions to keep. 0: the setting of the mount.'),
+  cas_required: bool().optional().describe('Writes must include cas.'),
   delete_version_after: signedDuration().optional().describe('Time after which versions are deleted.'),
-  custom_metadata: object().optional().describe('Key-value pairs shown with every read; null removes one on patch.'),
+  custom_metadata: object()
+    .optional()
+    .describe('Key-value pairs shown with every read. null removes a key when patching.'),
 });
 type Metadata = z.output<typeof Metadata>;
 
@@ -51,7 +53,7 @@ export const metadataPath = path('metadata/:path*', {
           created_by: z
             .object({ display_name: z.string(), entity_id: z.string() })
             .nullable()
-            .describe('Who wrote the version; null if that is not known.'),
+            .describe('Who wrote the version; null if unknown.'),
         }),
       ),
     }),
@@ -90,7 +92,7 @@ export const metadataPath = path('metadata/:path*', {
     },
   },
   patch: {
-    summary: 'Change some metadata of a secret.',
+    summary: 'Patch the metadata of a secret.',
     operationId: 'patch-metadata',
     input: Metadata,
     async run({ storage, params, input, nowMs, fields }) {
@@ -107,7 +109,7 @@ export const metadataPath = path('metadata/:path*', {
     },
   },
   delete: {
-    summary: 'Remove a secret with all its versions. Removing nothing succeeds.',
+    summary: 'Delete a secret with all its versions. Also succeeds if it does not exist.',
     operationId: 'delete-metadata-and-all-versions',
     stepUp: true,
     async run({ storage, params }) {
@@ -130,7 +132,7 @@ export const detailedMetadataPath = path('detailed-metadata/:path*', {
   summary: 'The secrets below a folder, with their metadata.',
   paramDocs: { path: 'The folder.' },
   list: {
-    summary: 'List the secrets below a folder with their metadata; folders end in / and have none.',
+    summary: 'List the secrets below a folder with their metadata. Folders end in / and have no metadata.',
     operationId: 'list-detailed-metadata',
     output: DetailedKeys,
     input: PageInput,
@@ -169,13 +171,13 @@ async function detailed(storage: Storage, folder: string, names: readonly string
 }
 
 const SubkeysInput = z.object({
-  version: int().optional().describe('The version to read; the newest when left out.'),
-  depth: int().optional().describe('Levels to show; 0 shows all.'),
+  version: int().optional().describe('The version to read. Default: the newest.'),
+  depth: int().optional().describe('Number of levels to show. 0 shows all.'),
 });
 
 /** The shape of a secret without its values. */
 export const subkeysPath = path('subkeys/:path*', {
-  summary: 'The structure of a secret, without its values.',
+  summary: 'The keys of a secret, without its values.',
   read: {
     summary: 'Read the keys of a secret.',
     operationId: 'read-subkeys',

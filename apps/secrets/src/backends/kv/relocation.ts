@@ -27,14 +27,14 @@ import {
 const most = { secrets: 200, versions: 2000, bytes: 32 * 1024 * 1024 };
 
 const MoveInput = z.object({
-  from: string().optional().describe('The secret; or, with a slash at its end, the folder with everything below it.'),
+  from: string().optional().describe('The secret. Or, with a slash at the end, a folder with everything below it.'),
   to: string().optional().describe('The new path. For a folder, it also ends with a slash; / is the whole engine.'),
-  overwrite: bool().optional().describe('Replace existing secrets; by default the request is refused.'),
+  overwrite: bool().optional().describe('Replace existing secrets. By default the request is refused if one exists.'),
 });
 const CopyInput = MoveInput.extend({
   all_versions: bool()
     .optional()
-    .describe('Copy versions and metadata as well; by default only the newest value, as a new version.'),
+    .describe('Also copy versions and metadata. By default only the newest value is copied, as a new version.'),
 });
 const output = z.object({ secrets: z.array(z.object({ from: z.string(), to: z.string() })) });
 const auditClear = ['from', 'to', 'overwrite', 'all_versions', 'secrets'];
@@ -107,10 +107,10 @@ async function plan({ storage, requireRight }: Call, wish: Wish): Promise<readon
   const to = placeOf(wish.to, 'to');
   const isFolder = from === '' || from.endsWith('/');
   if (isFolder !== (to === '' || to.endsWith('/'))) {
-    throw invalid('to', 'from and to must both be secrets, or both be folders and end with a slash');
+    throw invalid('to', 'from and to must both be secrets, or both be folders that end with a slash');
   }
   if (!isFolder && from !== to) return [{ from, to }];
-  if (to.startsWith(from)) throw invalid('to', 'to must not be from, nor be below it');
+  if (to.startsWith(from)) throw invalid('to', 'to must not be the same as from or below it');
   requireRight({ operation: 'list', path: `metadata/${from}` });
   const names = await scanKeys(storage, from, { limit: most.secrets + 1 });
   if (names.length === 0) throw new Refusal('missing', `there is no secret below ${wish.from}`);
@@ -134,15 +134,12 @@ function placeOf(text: string | undefined, field: 'from' | 'to'): string {
   if (text === undefined || text === '') throw invalid(field, `${field} is missing`);
   const place = text.replace(/^\//, '');
   if (pathProblem(place) !== undefined) {
-    throw invalid(
-      field,
-      `${field} must be a path without empty segments, dot segments and characters that cannot be seen`,
-    );
+    throw invalid(field, `${field} must be a path without empty segments, dot segments and invisible characters`);
   }
   return place;
 }
 
-/** Checked even if there is no secret, so that the answer does not reveal whether there is one. */
+/** Checked even if the secret does not exist, so that the response does not reveal this. */
 function requireSource({ requireRight }: Call, from: string, { whole, moves }: Wish): void {
   requireRight({ operation: 'read', path: `data/${from}` });
   if (whole) requireRight({ operation: 'read', path: `metadata/${from}` });
@@ -180,7 +177,7 @@ async function carry(
   const operation = before ? 'update' : 'create';
   for (const text of values.size === 0 ? ['{}'] : values.values()) {
     budget.bytes -= text.length;
-    if (budget.bytes < 0) throw invalid('from', 'the secrets have more than 32 MiB: move or copy fewer at once');
+    if (budget.bytes < 0) throw invalid('from', 'the secrets are larger than 32 MiB: move or copy fewer at once');
     const fields = call.caller.root ? undefined : { data: parseExact(text) };
     requireRight({ operation, path: `data/${to}`, fields });
   }

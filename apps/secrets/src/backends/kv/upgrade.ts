@@ -6,7 +6,7 @@ import { configOf } from './config';
 import { changeKey, findKey, newKey, putKey, valueKey, versionedKey, withNextVersion } from './key-metadata';
 
 const wait = operation({
-  summary: 'Say that it is not the time.',
+  summary: 'Answer that the mount is being upgraded.',
   run() {
     throw new Refusal(
       'unavailable',
@@ -19,7 +19,7 @@ const wait = operation({
 export const kvUpgrading = backend({
   type: 'kv',
   kind: 'secret',
-  summary: 'key/value secret storage that is getting versions',
+  summary: 'key/value secret storage, being upgraded to versions',
   paths: [
     path(':path*', { summary: 'Waits.', read: wait, list: wait, scan: wait, write: wait, patch: wait, delete: wait }),
   ],

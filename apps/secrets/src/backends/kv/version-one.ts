@@ -17,7 +17,7 @@ export const kvOne = backend({
       paramDocs: { path: 'Where the pairs lie.' },
       exists: async ({ storage, params }) => (await storage.get(params.path)) !== undefined,
       read: {
-        summary: 'Read the pairs at a path.',
+        summary: 'Read the key-value pairs at a path.',
         output: z.looseObject({}),
         operationId: 'read',
         async run({ storage, params, mount }) {
@@ -29,7 +29,7 @@ export const kvOne = backend({
         },
       },
       list: {
-        summary: 'List the names below a folder; folders end in /.',
+        summary: 'List the keys below a folder; folders end in /.',
         output: z.object({ keys: z.array(z.string()) }),
         operationId: 'list',
         input: PageInput,
@@ -43,7 +43,7 @@ export const kvOne = backend({
         run: async ({ storage, params, input }) => keys(await storage.scan(params.path, pageOf(input))),
       },
       write: {
-        summary: 'Store pairs at a path.',
+        summary: 'Store key-value pairs at a path.',
         operationId: 'write',
         freeform: true,
         run(call) {
@@ -54,7 +54,7 @@ export const kvOne = backend({
         },
       },
       delete: {
-        summary: 'Delete the pairs at a path. Deleting an absent path succeeds.',
+        summary: 'Delete the key-value pairs at a path. Also succeeds if there are none.',
         operationId: 'delete',
         run({ storage, params }) {
           requirePath(params.path);

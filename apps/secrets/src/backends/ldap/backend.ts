@@ -10,7 +10,7 @@ export const ldap = (directory: Directory): Backend =>
     type: 'ldap',
     outside: true,
     kind: 'auth',
-    summary: 'Logs in people of an LDAP directory.',
+    summary: 'Logs in users of an LDAP directory.',
     paths: [configPath, ...userPaths, ...groupPaths, loginPath(directory)],
     renewLogin: renewLogin(directory),
   });

@@ -28,45 +28,50 @@ const version = (name: string) => oneOf(versions, () => `invalid '${name}'`);
 const shownFields = recordFields({
   url: [
     anyCase(string()).describe(
-      'Addresses of the directory, ldap:// or ldaps://, separated by commas; tried in this order.',
+      'URLs of the directory servers, ldap:// or ldaps://, separated by commas. They are tried in this order.',
     ),
     'ldap://127.0.0.1',
   ],
-  binddn: [string().describe('Name to search with; empty searches anonymously.'), ''],
-  userdn: [string().describe('Base DN of people.'), ''],
-  userattr: [string().describe('Attribute with the user name.'), 'cn'],
+  binddn: [string().describe('DN for the bind before searches. Empty: anonymous searches.'), ''],
+  userdn: [string().describe('Base DN of users.'), ''],
+  userattr: [string().describe('Attribute that contains the user name.'), 'cn'],
   userfilter: [
-    document(string()).describe('Filter that finds a person; {{.UserAttr}} and {{.Username}} are filled in, escaped.'),
+    document(string()).describe(
+      'Filter that finds a user. {{.UserAttr}} and {{.Username}} are replaced by escaped values.',
+    ),
     '({{.UserAttr}}={{.Username}})',
   ],
-  upndomain: [string().describe('People bind as <name>@<domain>.'), ''],
-  groupdn: [string().describe('Base DN of groups; empty searches for none.'), ''],
+  upndomain: [string().describe('Domain for user principal names: users bind as <name>@<domain>.'), ''],
+  groupdn: [string().describe('Base DN of groups. Empty: groups are not searched.'), ''],
   groupfilter: [
-    document(string()).describe('Filter that finds their groups, with {{.UserDN}} and {{.Username}}.'),
+    document(string()).describe('Filter that finds a user’s groups, with {{.UserDN}} and {{.Username}}.'),
     '(|(memberUid={{.Username}})(member={{.UserDN}})(uniqueMember={{.UserDN}}))',
   ],
-  groupattr: [string().describe('Attribute with the name of the group.'), 'cn'],
-  discoverdn: [bool().describe('Allow anonymous searches for people.'), false],
-  deny_null_bind: [bool().describe('Refuse empty passwords, which directories take for an anonymous bind.'), true],
+  groupattr: [string().describe('Attribute that contains the name of a group.'), 'cn'],
+  discoverdn: [bool().describe('Search for users anonymously.'), false],
+  deny_null_bind: [bool().describe('Refuse empty passwords, which directories treat as an anonymous bind.'), true],
   anonymous_group_search: [bool().describe('Search for groups anonymously.'), false],
   use_token_groups: [bool().describe('Use the group memberships that the directory computes (tokenGroups).'), false],
-  username_as_alias: [bool().describe('The alias is the typed name, not the name in the directory.'), false],
-  case_sensitive_names: [bool().describe('Names of people and groups are case-sensitive.'), false],
+  username_as_alias: [
+    bool().describe('Name the alias after the user name at login, not after the user name in the directory.'),
+    false,
+  ],
+  case_sensitive_names: [bool().describe('Names of users and groups are case-sensitive.'), false],
   dereference_aliases: [
     oneOf(['never', 'finding', 'searching', 'always'], () => "invalid 'dereference_aliases'").describe(
-      'Whether aliases of the directory are followed.',
+      'When aliases of the directory are dereferenced.',
     ),
     'never',
   ],
-  max_page_size: [int().describe('Results per page of a search; 0 or less: all at once.'), 0],
+  max_page_size: [int().describe('Results per page of a search. 0 or less: no paging.'), 0],
   starttls: [bool().describe('Use StartTLS on connections to ldap://.'), false],
-  insecure_tls: [bool().describe('Trust any certificate of the directory.'), false],
-  certificate: [string().describe('Certificates (PEM) to trust; empty trusts the usual ones.'), ''],
+  insecure_tls: [bool().describe('Do not verify the certificate of the directory.'), false],
+  certificate: [string().describe('CA certificates (PEM) to trust. Empty: the system’s CAs.'), ''],
   client_tls_cert: [string().describe('Client certificate (PEM).'), ''],
   tls_min_version: [version('tls_min_version').describe('Minimum TLS version.'), 'tls12'],
   tls_max_version: [version('tls_max_version').describe('Maximum TLS version.'), 'tls12'],
-  connection_timeout: [duration().describe('How long to wait for a connection.'), 30],
-  request_timeout: [duration().describe('How long to wait for an answer.'), 90],
+  connection_timeout: [duration().describe('Timeout for connecting.'), 30],
+  request_timeout: [duration().describe('Timeout for a response.'), 90],
 });
 const secretFields = recordFields({
   bindpass: [
@@ -95,11 +100,11 @@ export type DirectoryConfig = LdapConfig & { readonly generation: string };
 
 /** The settings for the directory. */
 export const configPath = path('config', {
-  summary: 'The directory, how people are found in it, and the settings of their tokens.',
+  summary: 'The directory, how users are found in it, and the settings of their tokens.',
   stored: ({ storage }) => config.find(storage),
   read: {
     operationId: 'read-auth-configuration',
-    summary: 'Read the configuration, without the secrets in it; the defaults if there is none.',
+    summary: 'Read the configuration, or the defaults if there is none. Secrets are not shown.',
     output: z.object({ ...shownFields.output.shape, ...tokenParamsOutput.shape }),
     async run({ storage, warn }) {
       const { bindpass: _password, client_tls_key: _key, ...publicFields } = (await config.find(storage)) ?? defaults;
@@ -110,7 +115,7 @@ export const configPath = path('config', {
   },
   write: {
     operationId: 'configure-auth',
-    summary: 'Configure the method, or change the fields sent.',
+    summary: 'Configure the method, or change some of its fields.',
     update: 'merge',
     defaults,
     input: Config,

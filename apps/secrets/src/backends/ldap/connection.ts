@@ -17,8 +17,8 @@ const longestAnswerBytes = 8 * 1024 * 1024;
 const versionOf = (name: string): SecureVersion => `TLSv1${name === 'tls10' ? '' : `.${name.at(-1)}`}` as SecureVersion;
 
 /**
- * One connection to a directory, which connects only once. The client library would reconnect by itself: anonymously,
- * and after StartTLS in clear text, so the next bind would send a password in clear text.
+ * A connection to a directory that connects only once. The client library would reconnect automatically, but
+ * anonymously and, after StartTLS, in clear text. The next bind would then send a password in clear text.
  */
 export class DirectoryConnection {
   readonly bornMs = performance.now();
@@ -81,8 +81,8 @@ export class DirectoryConnection {
   }
 
   /**
-   * Runs an operation; fails as soon as the connection is lost, because the client would wait for an answer. One at a
-   * time.
+   * Runs one operation at a time. Fails as soon as the connection is lost, because the client library would keep
+   * waiting for a response.
    */
   run<T>(ask: (client: Client) => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
@@ -93,7 +93,7 @@ export class DirectoryConnection {
     });
   }
 
-  /** Sets whether it keeps the process alive. */
+  /** Sets whether the connection keeps the process alive. */
   keepsProcessAlive(process: boolean): void {
     if (process) this.socket?.ref();
     else this.socket?.unref();

@@ -32,7 +32,7 @@ export class Directory {
 
   constructor(private readonly clock: { now(): number }) {}
 
-  /** The person, if the password is right; undefined if it is wrong or the user is unknown. Throws `upstream`. */
+  /** The user, if the password is correct; undefined if it is wrong or the user is unknown. Throws `upstream`. */
   logIn(config: DirectoryConfig, username: string, password: string): Promise<Person | undefined> {
     return this.with(config, async (client) => {
       const found = await findPerson(client, config, username);
@@ -41,7 +41,7 @@ export class Directory {
     });
   }
 
-  /** The current entry of a person, without their password; undefined if there is none. */
+  /** The current entry of a user, found without the password; undefined if there is none. */
   lookUp(config: DirectoryConfig, username: string): Promise<Person | undefined> {
     return this.with(config, async (client) => {
       const found = await findPerson(client, config, username);
@@ -55,7 +55,7 @@ export class Directory {
       try {
         return await this.at(url, config, ask);
       } catch (error) {
-        // Any answer counts; another directory is only tried if one does not answer.
+        // Any response is used. Another directory is tried only if one does not answer.
         if (!(error instanceof Unreachable)) throw error;
         failure = error;
       }
@@ -109,7 +109,7 @@ export class Directory {
         return one;
       } catch (error) {
         await one.close();
-        // A lost connection says nothing about the directory; a refusal does.
+        // A lost connection does not show that the directory is unavailable; a refusal does.
         if (error instanceof ResultCodeError && !transient.has(error.code)) throw error;
       }
     }
@@ -176,7 +176,7 @@ interface FoundUser {
 const searches = ({ discoverdn, binddn, bindpass }: LdapConfig): boolean =>
   discoverdn || (binddn !== '' && bindpass !== '');
 
-/** Whether people can be searched without their password. */
+/** Whether users can be searched without their password. */
 export const canLookUp = (config: LdapConfig): boolean => config.binddn !== '' && config.bindpass !== '';
 
 async function findPerson(client: Client, config: LdapConfig, username: string): Promise<FoundUser | undefined> {
@@ -190,7 +190,7 @@ async function findPerson(client: Client, config: LdapConfig, username: string):
     Username: upndomain ? filterText(`${username}@${upndomain}`) : filterText(username),
   });
   const entries = await search(client, config, userdn, { filter, attributes: [userattr], sizeLimit: 2 });
-  // Two people of one name: ambiguous.
+  // Two users with the same name: ambiguous.
   const [entry, ...more] = entries;
   if (!entry || more.length > 0) return undefined;
   return { bindName: entry.dn, dn: entry.dn, alias: textsOf(entry, userattr)[0] ?? entry.dn };
@@ -206,14 +206,16 @@ async function binds(client: Client, name: string, password: string): Promise<bo
     return true;
   } catch (error) {
     if (error instanceof InvalidCredentialsError) return false;
-    // Other refusals of a bind: no such entry, not allowed, locked. Only "busy" and similar codes say nothing about the
+    // Other refusals of a bind: no such entry, not allowed, locked. Only "busy" and similar codes do not concern the
     // person.
     if (error instanceof ResultCodeError && !transient.has(error.code)) return false;
     throw error;
   }
 }
 
-/** Result codes of a directory that cannot answer now: operations error, time, busy, unavailable, looping, other. */
+/**
+ * Result codes of a directory that cannot answer at present: operations error, time, busy, unavailable, looping, other.
+ */
 const transient = new Set([1, 3, 51, 52, 54, 80]);
 
 async function personOf(
@@ -233,8 +235,8 @@ async function personOf(
 }
 
 /**
- * The typed name, as an alias. A directory that ignores accents and width accepts many spellings of a name. Then the
- * stored name is used, because otherwise each spelling would be another person.
+ * The typed name, as an alias. A directory that ignores accents and width accepts many spellings of a name. In this
+ * case the stored name is used, because otherwise each spelling would be a different user.
  */
 function typedAlias(username: string, onRecord: string): string {
   const isOneSpelling = username.toLowerCase() === onRecord.toLowerCase();

@@ -10,7 +10,7 @@ export function filterText(text: string): string {
 }
 
 /**
- * A name as directories compare it: without case, accents, width, blanks and invisible characters. Two people may have
+ * A name as directories compare it: without case, accents, width, blanks and invisible characters. Two users may have
  * the same name in this form, so it is used only to count wrong passwords.
  */
 export const foldedName = (name: string): string =>

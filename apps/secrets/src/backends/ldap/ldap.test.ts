@@ -384,7 +384,7 @@ describe('login by a directory', () => {
     await renew().expect(502);
     directory.failure = undefined;
     directory.entries = directory.entries.filter(({ dn }) => !dn.startsWith('uid=ada'));
-    await renew().expect(400, /does not know this person any more/);
+    await renew().expect(400, /no longer exists in the directory/);
   });
 
   it('takes ten thousand groups', async () => {

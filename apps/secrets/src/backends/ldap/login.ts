@@ -20,7 +20,7 @@ export const loginPath = (directory: Directory) =>
     summary: 'Logs in a user of the directory.',
     auth: 'none',
     write: {
-      summary: 'Log in with the password of the directory.',
+      summary: 'Log in with the user’s password in the directory.',
       input: z.object({ password: secretString().optional().describe('The password.') }),
       judges: 'password',
       async run(call) {
@@ -56,9 +56,9 @@ export const loginPath = (directory: Directory) =>
   });
 
 /**
- * Renews a login under the current configuration. If the directory can be searched, it is searched again: a person who
- * is gone is refused, and groups are updated. Throws if the policies have changed, and `upstream` if the directory is
- * unavailable.
+ * Renews a login under the current configuration. If the directory can be searched, it is searched again: users who no
+ * longer exist are refused, and groups are updated. Throws if the policies have changed, and `upstream` if the
+ * directory is unavailable.
  */
 export const renewLogin =
   (directory: Directory) =>
@@ -72,7 +72,7 @@ export const renewLogin =
     // Logins of an earlier version have no groups.
     if (!canSearch && !stored.groups) return tokenOf(config, before);
     const person = canSearch ? await directory.lookUp(config, username) : { groups: stored.groups! };
-    if (!person) throw new Refusal('invalid', 'the directory does not know this person any more');
+    if (!person) throw new Refusal('invalid', 'this user no longer exists in the directory');
     const { groups, policies } = await rightsOf(storage, config, username, person);
     if (JSON.stringify(before) !== JSON.stringify([...policies].sort())) {
       throw new Refusal('invalid', 'policies have changed, not renewing');

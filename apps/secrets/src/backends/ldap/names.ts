@@ -5,29 +5,29 @@ import { namesPath, recordPath } from '../../sdk/records';
 import { empty } from '../../sdk/reply';
 
 const policies = anyCase(commaList()).describe('Policies of the user, or of the members of the group.');
-const groups = commaList().describe('Groups in addition to those of the directory.');
+const groups = commaList().describe('Groups of the user, in addition to those in the directory.');
 
 const User = z.object({ groups, policies });
 const Group = z.object({ policies });
-/** The local settings of a person; `name` is as first written. */
+/** The local settings of a user; `name` has the case of the first write. */
 export const users = collection('user/', User.extend({ name: z.string() }));
 /** The local settings of a group. */
 const groupsHere = collection('group/', Group.extend({ name: z.string() }));
 
 /** People by name, ignoring case. */
 export const userPaths = [
-  namesPath('users', users, { summary: 'People with groups or policies here.', list: 'List the names.' }),
+  namesPath('users', users, { summary: 'Users with local groups or policies.', list: 'List the names.' }),
   recordPath('users/:name', users, {
     folds: { name: 'case' },
     params: { name: 'segment' },
-    summary: 'Groups and policies of a user, in addition to the directory’s.',
+    summary: 'Local groups and policies of a user, in addition to those from the directory.',
     read: {
-      summary: 'Read the groups and policies of a user.',
+      summary: 'Read the local groups and policies of a user.',
       output: z.object({ groups: z.string(), policies: z.array(z.string()) }),
       show: (user) => ({ groups: user.groups.join(','), policies: user.policies }),
     },
     write: {
-      summary: 'Set the groups and policies of a user; replaces both.',
+      summary: 'Replace the local groups and policies of a user.',
       update: 'replace',
       defaults: { groups: [], policies: [] },
       input: User,
@@ -36,13 +36,13 @@ export const userPaths = [
         return empty;
       },
     },
-    delete: 'Delete the groups and policies of a user, who can still log in.',
+    delete: 'Delete the local groups and policies of a user. The user can still log in.',
   }),
 ];
 
-/** Groups by name, in the same way. */
+/** The same for groups, by name. */
 export const groupPaths = [
-  namesPath('groups', groupsHere, { summary: 'Groups that have policies here.', list: 'List the names.' }),
+  namesPath('groups', groupsHere, { summary: 'Groups with policies.', list: 'List the names.' }),
   recordPath('groups/:name', groupsHere, {
     folds: { name: 'case' },
     params: { name: 'segment' },
@@ -62,6 +62,6 @@ export const groupPaths = [
         return empty;
       },
     },
-    delete: 'Forget the policies of a group.',
+    delete: 'Remove the policies of a group.',
   }),
 ];

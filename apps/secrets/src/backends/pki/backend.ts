@@ -26,7 +26,7 @@ export const pki = (validations: Validations) =>
     type: 'pki',
     kind: 'secret',
     expiring: 'certificates',
-    summary: 'Issues and revokes certificates, with CAs whose keys stay here.',
+    summary: 'Issues and revokes certificates, with CAs whose keys stay in the service.',
     paths: [
       ...rootPaths,
       ...intermediatePaths,

@@ -12,7 +12,7 @@ import type { UrlSet } from './url-set';
 export const usages = ['crl-signing', 'issuing-certificates', 'ocsp-signing', 'read-only'] as const;
 export type Usage = (typeof usages)[number];
 
-/** A CA certificate; fields shown in responses have the same names there. */
+/** A CA certificate. Fields shown in responses have the same names as there. */
 export interface Issuer extends UrlSet {
   readonly issuer_id: string;
   readonly issuer_name: string;
@@ -61,7 +61,7 @@ const mostIssuers = 500;
 /** The issuers and keys of the mount. */
 export const findCa = async (storage: Storage): Promise<Ca> => (await storage.read(entry, parse)) ?? noCa;
 
-/** Changes the issuers and keys, one change at a time; `change` may run more than once. */
+/** Changes the issuers and keys, one change at a time. `change` may run more than once. */
 export function changeCa(storage: Storage, change: (ca: Ca, tx: Storage) => Ca | Promise<Ca>): Promise<Ca> {
   return storage.transaction(entry, async (tx) => {
     const before = await findCa(tx);
@@ -132,7 +132,10 @@ const parseMoment = JSON.parse as (text: string) => { readonly revokedAtMs: numb
 const revokedKey = ({ certificate }: Issuer): string =>
   `revoked-issuer/${createHash('sha256').update(certificate).digest('base64url')}`;
 
-/** Revokes an issuer, so that it cannot issue. Recorded separately, so that it is still revoked if it is deleted and imported again. */
+/**
+ * Revokes an issuer, so that it cannot issue. Recorded separately, so that it is still revoked if it is deleted and
+ * imported again.
+ */
 export function revokedIssuer(tx: Storage, issuer: Issuer, revokedAtMs: number): Issuer {
   tx.put(revokedKey(issuer), JSON.stringify({ revokedAtMs }));
   return { ...issuer, revokedAtMs, usage: issuer.usage.filter((one) => one !== 'issuing-certificates') };
@@ -169,7 +172,7 @@ export function issuerRef(ca: Ca, ref: string): Issuer | undefined {
     : Object.values(ca.issuers).find(({ issuer_name }) => ref !== '' && issuer_name === ref);
 }
 
-/** As issuerRef, but throws `invalid` if there is none. */
+/** Like issuerRef, but throws `invalid` if there is none. */
 export function requireIssuer(ca: Ca, ref: string): Issuer {
   return issuerRef(ca, ref) ?? refuse(noIssuer(ref));
 }
@@ -186,7 +189,7 @@ export function keyRef(ca: Ca, ref: string): CaKey | undefined {
     : Object.values(ca.keys).find(({ key_name }) => ref !== '' && key_name === ref);
 }
 
-/** As keyRef, but throws `invalid` if there is none. */
+/** Like keyRef, but throws `invalid` if there is none. */
 export function requireKey(ca: Ca, ref: string): CaKey {
   const found = keyRef(ca, ref);
   if (found) return found;

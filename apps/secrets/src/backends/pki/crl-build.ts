@@ -28,7 +28,10 @@ const parse = JSON.parse as (text: string) => CrlState;
 
 const signers = new WeakMap<Ca, ReadonlyMap<string, Issuer>>();
 
-/** The issuer that signs the CRLs of each CA: one with the usage and a key. Cached until the issuers change. */
+/**
+ * The issuer that signs the CRLs of each CA. It must have a key and the usage for signing CRLs. Cached until the
+ * issuers change.
+ */
 function listSigners(ca: Ca): ReadonlyMap<string, Issuer> {
   let found = signers.get(ca);
   if (!found) {
@@ -41,7 +44,7 @@ function listSigners(ca: Ca): ReadonlyMap<string, Issuer> {
   return found;
 }
 
-/** The key and algorithm with which an issuer signs CRLs and OCSP responses. */
+/** The key and algorithm that an issuer uses to sign CRLs and OCSP responses. */
 export async function revocationSigner(storage: Storage, issuer: Issuer): Promise<Signer> {
   const key = await privateKey(storage, issuer.key_id);
   const { revocation_signature_algorithm: name } = issuer;
@@ -152,7 +155,7 @@ export async function makeFirstLists(storage: Storage, nowMs: number): Promise<v
   }
 }
 
-/** Builds the CRLs that are due. Every node checks; the first to store a CRL wins. */
+/** Builds the CRLs that are due. Every node checks, and the first node that stores a CRL wins. */
 export async function makeDueLists({ storage, nowMs }: BackgroundCall): Promise<void> {
   const ca = await findCa(storage);
   if (Object.keys(ca.issuers).length === 0) return;

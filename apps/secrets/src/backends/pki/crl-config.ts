@@ -8,28 +8,28 @@ import { keptDuration, secondsOf } from './kept-duration';
 
 /** Settings of CRLs and OCSP responses. Durations are returned as they were sent. */
 export const crlFields = recordFields({
-  expiry: [keptDuration('given expiry could not be decoded').describe('How long a list is valid.'), '72h'],
-  disable: [bool().describe('Serve empty lists.'), false],
+  expiry: [keptDuration('given expiry could not be decoded').describe('How long a CRL is valid.'), '72h'],
+  disable: [bool().describe('Serve empty CRLs.'), false],
   ocsp_disable: [bool().describe('Disable the OCSP responder.'), false],
   ocsp_expiry: [
     keptDuration('given ocsp_expiry could not be decoded').describe(
-      'How long an OCSP response is valid; 0: only at this moment.',
+      'How long an OCSP response is valid. 0: only at the time of the response.',
     ),
     '12h',
   ],
-  auto_rebuild: [bool().describe('Rebuild lists on a schedule, not with every revocation.'), false],
+  auto_rebuild: [bool().describe('Rebuild CRLs on a schedule, not at every revocation.'), false],
   auto_rebuild_grace_period: [
     keptDuration('given auto_rebuild_grace_period could not be decoded').describe(
-      'How long before the end of a list the next one is built.',
+      'How long before the expiry of a CRL the next one is built.',
     ),
     '12h',
   ],
-  enable_delta: [bool().describe('Build delta lists between complete ones.'), false],
+  enable_delta: [bool().describe('Build delta CRLs between complete CRLs.'), false],
   delta_rebuild_interval: [
-    keptDuration('given delta_rebuild_interval could not be decoded').describe('How often a delta list is built.'),
+    keptDuration('given delta_rebuild_interval could not be decoded').describe('How often delta CRLs are built.'),
     '15m',
   ],
-  allow_expired_cert_revocation: [bool().describe('Allow revocation of expired certificates.'), false],
+  allow_expired_cert_revocation: [bool().describe('Allow expired certificates to be revoked.'), false],
 });
 
 /** The stored settings. */

@@ -15,7 +15,7 @@ const forms = {
 } as const;
 type Form = keyof typeof forms;
 
-/** Answers the CRL of an issuer, or of the default issuer if none is named. */
+/** Returns the CRL of an issuer, or of the default issuer if the request names none. */
 async function showCrl(
   { storage }: Pick<Call, 'storage'>,
   ref: string | undefined,
@@ -44,7 +44,7 @@ const kinds = [
 
 const reading = (kind: CrlKind, form: Form) =>
   operation<{ readonly ref?: string }>({
-    summary: kind === 'complete' ? 'Read the list of revoked certificates.' : 'Read what was added to the list.',
+    summary: kind === 'complete' ? 'Read the CRL.' : 'Read the delta CRL.',
     judges: 'nothing',
     mayBeEmpty: true,
     ...forms[form],
@@ -109,7 +109,7 @@ const listPaths = kinds.flatMap(([suffix, kind]) => {
 
 const rotating = (kind: CrlKind) =>
   operation({
-    summary: kind === 'complete' ? 'Make the complete lists now.' : 'Make the lists of what was added now.',
+    summary: kind === 'complete' ? 'Build the complete CRLs now.' : 'Build the delta CRLs now.',
     output: doneOutput,
     async run({ storage, nowMs, warn }) {
       if (kind === 'delta' && !(await findCrlConfig(storage)).enable_delta) {
@@ -128,26 +128,26 @@ const changesLists = (before: CrlConfig, after: CrlConfig): boolean =>
 export const crlPaths = [
   ...listPaths,
   path('crl/rotate', {
-    summary: 'Builds the lists of revoked certificates.',
+    summary: 'Builds the CRLs.',
     read: { ...rotating('complete'), operationId: 'rotate-crl' },
     write: { ...rotating('complete'), operationId: 'rotate-crl-by-write' },
   }),
   path('crl/rotate-delta', {
-    summary: 'Builds the delta lists.',
+    summary: 'Builds the delta CRLs.',
     read: { ...rotating('delta'), operationId: 'rotate-delta-crl' },
     write: { ...rotating('delta'), operationId: 'rotate-delta-crl-by-write' },
   }),
   path('config/crl', {
-    summary: 'Settings of the lists of revoked certificates.',
+    summary: 'The CRL configuration.',
     stored: ({ storage }) => crlConfig.find(storage),
     read: {
-      summary: 'Read the settings of the lists of revoked certificates.',
+      summary: 'Read the CRL configuration.',
       operationId: 'read-crl-configuration',
       output: crlFields.output,
       run: async ({ storage }) => data(await findCrlConfig(storage)),
     },
     write: {
-      summary: 'Set the settings of the lists of revoked certificates.',
+      summary: 'Change the CRL configuration.',
       operationId: 'configure-crl',
       update: 'merge',
       once: true,

@@ -27,7 +27,7 @@ export interface CrlContent {
   readonly baseNumber?: number;
   readonly thisUpdateMs: number;
   readonly nextUpdateMs: number;
-  /** In pages: each is encoded in a separate turn of the event loop. */
+  /** Entries are encoded in pages, each in a separate turn of the event loop. */
   readonly revoked: AsyncIterable<readonly Revoked[]>;
   readonly extensions?: readonly Extension[];
 }
@@ -68,7 +68,7 @@ async function encodedEntries(pages: CrlContent['revoked']): Promise<Buffer[]> {
 /** A serial number of 40 bytes, a time of 15, and the heads of both and of the entry. */
 const longestEntry = 64;
 
-/** Written into one buffer: a buffer for each of a million entries and its elements would fill the memory. */
+/** All entries are written into one buffer, because separate buffers for a million entries would fill the memory. */
 function encodedPage(page: readonly Revoked[]): Buffer {
   const into = Buffer.allocUnsafe(page.length * longestEntry);
   const times = new Map<number, Buffer>();
@@ -86,7 +86,7 @@ function encodedPage(page: readonly Revoked[]): Buffer {
   return Buffer.from(into.subarray(0, at));
 }
 
-/** A sequence with this content, which stays in its parts. */
+/** An ASN.1 sequence with this content. The parts are not copied. */
 const inSequence = (parts: readonly Buffer[]): Buffer[] => [
   head(
     tags.sequence,

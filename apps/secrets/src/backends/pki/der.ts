@@ -27,7 +27,7 @@ export const tags = {
   fourth: 0xa3,
 } as const;
 
-/** What an ASN.1 element begins with: its tag, and the length of its content. */
+/** The header of an ASN.1 element: its tag and the length of its content. */
 export function head(tag: number, length: number): Buffer {
   if (length < 0x80) return Buffer.of(tag, length);
   const hex = length.toString(16);

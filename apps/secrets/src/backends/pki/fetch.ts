@@ -79,7 +79,7 @@ const open = { auth: 'none' } as const;
 const rawAnswer = { auth: 'none', responseFormat: 'raw' } as const;
 const rawCertificate = (isPem: boolean) =>
   operation<{ readonly serial: string }>({
-    summary: 'Read a certificate, or with the serial number ca that of the default issuer, without an envelope.',
+    summary: 'Read a certificate without an envelope. The serial number ca is the default issuer.',
     judges: 'nothing',
     ...(isPem ? pemFile : oneCertificate),
     async run(call) {
@@ -180,7 +180,7 @@ export const fetchPaths = [
     },
   }),
   path('cert/:serial', {
-    summary: 'A certificate, by its serial number.',
+    summary: 'A certificate by serial number.',
     ...open,
     params: { serial: 'segment' },
     read: {
@@ -284,7 +284,7 @@ export const fetchPaths = [
         const page = pageOf(input);
         const limit = Math.min(page.limit ?? mostDetailed, mostDetailed);
         const serials = await listCertificates(storage, { ...page, limit });
-        if (serials.length === mostDetailed) warn(`there may be more: request those after ${serials.at(-1)}`);
+        if (serials.length === mostDetailed) warn(`there may be more: continue with after=${serials.at(-1)}`);
         const certificates = await findCertificates(storage, serials);
         const found = serials.filter((serial) => certificates.has(serial));
         return keys(found, Object.fromEntries(found.map((serial) => [serial, details(certificates.get(serial)!)])));

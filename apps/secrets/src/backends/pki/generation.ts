@@ -24,15 +24,21 @@ export const subjectFields = {
 
 /** Signature fields of requests, for RSA issuers. */
 export const signatureFields = {
-  signature_bits: int().optional().describe('Size of the hash for RSA signatures; 0: the default of the key.'),
-  use_pss: bool().optional().describe('RSA keys sign with PSS.'),
-  not_before_duration: duration().optional().describe('How long before now it becomes valid; 30 seconds by default.'),
+  signature_bits: int().optional().describe('Hash size of RSA signatures. 0: the default of the key.'),
+  use_pss: bool().optional().describe('Use PSS for RSA signatures.'),
+  not_before_duration: duration()
+    .optional()
+    .describe('How long before now the certificate becomes valid; 30 seconds by default.'),
 };
 
 /** Constraints on the CAs below. */
 export const authorityFields = {
-  max_path_length: int().optional().describe('Maximum number of CAs below it; -1: no limit.'),
-  permitted_dns_domains: commaList().optional().describe('Domains that certificates below it may have.'),
+  max_path_length: int()
+    .optional()
+    .describe('Maximum path length: the number of intermediate CAs below this one. -1: no limit.'),
+  permitted_dns_domains: commaList()
+    .optional()
+    .describe('DNS domains that certificates below this CA may have (name constraints).'),
 };
 
 /** Fields of a request for a new CA. */
@@ -45,9 +51,11 @@ export const generationFields = {
   key_type: announced(string(), { default: 'rsa', enum: ['rsa', 'ec', 'ed25519'] })
     .optional()
     .describe('Type of the key.'),
-  key_bits: int().optional().describe('Size of the key; 0: the default of the type.'),
+  key_bits: int().optional().describe('Size of the key. 0: the default of the type.'),
   key_name: string().optional().describe('Name of the new key.'),
-  key_ref: string().optional().describe('The key to use with the kind existing; the default key unless set.'),
+  key_ref: string()
+    .optional()
+    .describe('With the kind existing: reference of the key to use. Default: the default key.'),
 };
 
 export const issuerNameField = { issuer_name: string().optional().describe('Name of the new issuer.') };
@@ -116,7 +124,7 @@ export async function authorityKey(storage: Storage, kind: string, asked: AskedK
   if (!kinds.includes(kind)) {
     refuse('the "exported" path parameter must be "internal", "existing", exported" or "kms"');
   }
-  if (kind === 'kms') refuse('kms: keys of outside systems are not supported');
+  if (kind === 'kms') refuse('kms: keys in external systems are not supported');
   formatOf(asked);
   const ca = await findCa(storage);
   const name = checkedName(asked.key_name ?? '', 'key');

@@ -42,7 +42,7 @@ function broughtIn(ca: Ca, item: Readonly<Record<string, unknown>>, at: number, 
   };
 }
 
-/** Stores a certificate, or the revocation of a stored one; returns whether anything changed. */
+/** Stores a certificate, or the revocation of a stored certificate. Returns whether anything has changed. */
 async function keep(storage: Storage, { serial, ...brought }: Brought, at: number): Promise<boolean> {
   let isNew = false;
   await changeCertificate(storage, serial, (found, tx) => {
@@ -61,9 +61,9 @@ async function keep(storage: Storage, { serial, ...brought }: Brought, at: numbe
 
 /** Imports certificates that issuers of this mount signed elsewhere. */
 export const importCertificatesPath = path('certs/import', {
-  summary: 'Certificates that issuers of this mount signed elsewhere.',
+  summary: 'Imports certificates that issuers of this mount signed elsewhere.',
   write: {
-    summary: 'Store certificates of the issuers of this mount, also revoked ones, as if they were issued here.',
+    summary: 'Store certificates, also revoked ones, that issuers of this mount signed elsewhere.',
     operationId: 'import-certificates',
     stepUp: true,
     largeBody: true,

@@ -15,10 +15,10 @@ import { authorityAbove } from './signing';
 import { findCertificate, keepCertificate } from './stored-certificate';
 import { mountHasUrls } from './urls';
 
-const bundle = secretString().optional().describe('Certificates and keys in PEM.');
+const bundle = secretString().optional().describe('PEM bundle of certificates and private keys.');
 const BundleInput = z.object({
   pem_bundle: bundle,
-  certificate: string().optional().describe('Certificates in PEM.'),
+  certificate: string().optional().describe('PEM bundle of certificates.'),
 });
 
 const ids = z.array(z.string()).nullable();
@@ -68,7 +68,7 @@ const passedOver = ['CRL', 'X509 CRL', 'EC PARAMS', 'EC PARAMETERS'];
 
 const importing = (keysAllowed: boolean) =>
   operation<Readonly<Record<never, string>>, typeof BundleInput>({
-    summary: 'Import CA certificates, and keys if the path accepts them.',
+    summary: 'Import CA certificates, and private keys if the path accepts them.',
     stepUp: true,
     input: BundleInput,
     output: importOutput,
@@ -179,11 +179,11 @@ export const importPaths = [
     write: { ...importing(false), operationId: 'issuers-import-cert' },
   }),
   path('issuers/import/bundle', {
-    summary: 'Imports CA certificates and keys.',
+    summary: 'Imports CA certificates and private keys.',
     write: { ...importing(true), operationId: 'issuers-import-bundle' },
   }),
   path('config/ca', {
-    summary: 'Imports CA certificates and keys.',
+    summary: 'Imports CA certificates and private keys.',
     write: { ...importing(true), operationId: 'configure-ca' },
   }),
   path('intermediate/set-signed', {
@@ -195,12 +195,12 @@ export const importPaths = [
     },
   }),
   path('keys/import', {
-    summary: 'Imports a key.',
+    summary: 'Imports a private key.',
     write: {
-      summary: 'Import a private key; issuers that lack it use it from now on.',
+      summary: 'Import a private key. Issuers whose key was missing can then sign with it.',
       operationId: 'import-key',
       stepUp: true,
-      input: z.object({ pem_bundle: bundle, key_name: string().optional().describe('Its name.') }),
+      input: z.object({ pem_bundle: bundle, key_name: string().optional().describe('Name of the issuer.') }),
       output: z.object({ key_id: z.string(), key_name: z.string(), key_type: z.string() }),
       async run({ input, storage, nowMs, warn }) {
         const blocks = blocksOf(input.pem_bundle ?? '').filter(({ label }) => !passedOver.includes(label));

@@ -46,7 +46,7 @@ import { validityFor } from './validity';
 
 const GenerateInput = z.object({
   ...generationFields,
-  add_basic_constraints: bool().optional().describe('Add the CA extension to the request.'),
+  add_basic_constraints: bool().optional().describe('Add the basic constraints of a CA to the request.'),
 });
 
 const generating = operation<{ readonly exported: string }, typeof GenerateInput>({
@@ -101,9 +101,9 @@ const SignInput = z.object({
   ...signatureFields,
   ...authorityFields,
   ...formatFields,
-  use_csr_values: bool().optional().describe('Use the subject, names and extensions of the request.'),
-  key_usage: commaList().optional().describe('What the key may be used for; CertSign and CRLSign by default.'),
-  skid: string().optional().describe('Subject key id in hexadecimal, to reissue the certificate of a CA.'),
+  use_csr_values: bool().optional().describe('Use the subject, alternative names and extensions of the request.'),
+  key_usage: commaList().optional().describe('Key usages; CertSign and CRLSign by default.'),
+  skid: string().optional().describe('Subject key ID in hexadecimal, to reissue a CA certificate.'),
 });
 
 function askedKeyId(text: string | undefined): Buffer | undefined {
@@ -114,7 +114,7 @@ function askedKeyId(text: string | undefined): Buffer | undefined {
     : refuse('cannot parse requested SKID value as hex: it holds other characters');
 }
 
-/** Path length of the new CA; undefined for no limit. Throws `invalid` if it exceeds what the issuer allows. */
+/** Path length of the new CA; undefined for no limit. Throws `invalid` if it exceeds the limit of the issuer. */
 function pathLengthBelow({ pathLength: own }: ReadCertificate, asked: number | undefined): number | undefined {
   if (own === 0) {
     refuse('signing certificate has a max path length of zero, and cannot issue further CA certificates');
@@ -269,15 +269,15 @@ function requireSameType(given: ReadCertificate, { certificate }: ReadyIssuer): 
 /** Intermediate CAs. */
 export const intermediatePaths = [
   path('intermediate/generate/:exported', {
-    summary: 'Creates the certificate request of an intermediate CA.',
+    summary: 'Creates the CSR of an intermediate CA.',
     write: { ...generating, operationId: 'generate-intermediate' },
   }),
   path('issuers/generate/intermediate/:exported', {
-    summary: 'Creates the certificate request of an intermediate CA.',
+    summary: 'Creates the CSR of an intermediate CA.',
     write: { ...generating, operationId: 'issuers-generate-intermediate' },
   }),
   path('intermediate/cross-sign', {
-    summary: 'Creates a certificate request with an existing key.',
+    summary: 'Creates a CSR with an existing key.',
     write: {
       ...generating,
       summary: 'Create a certificate request (CSR) with an existing key.',
@@ -290,7 +290,7 @@ export const intermediatePaths = [
     write: { ...signing, operationId: 'root-sign-intermediate' },
   }),
   path('issuer/:ref/sign-intermediate', {
-    summary: 'Signs intermediate CAs with one issuer.',
+    summary: 'Signs intermediate CAs with a given issuer.',
     write: { ...signing, operationId: 'issuer-sign-intermediate' },
   }),
   path('root/sign-self-issued', {
@@ -299,7 +299,7 @@ export const intermediatePaths = [
     write: { ...signingSelfIssued, operationId: 'root-sign-self-issued' },
   }),
   path('issuer/:ref/sign-self-issued', {
-    summary: 'Signs self-issued certificates of other CAs with one issuer.',
+    summary: 'Signs self-issued certificates of other CAs with a given issuer.',
     sudo: true,
     write: { ...signingSelfIssued, operationId: 'issuer-sign-self-issued' },
   }),

@@ -7,14 +7,14 @@ const formats = ['pem', 'der', 'pem_bundle'];
 export const formatFields = {
   format: announced(string(), { default: 'pem', enum: formats })
     .optional()
-    .describe('pem, der (in base64), or pem_bundle: key, certificate and chain in one text.'),
+    .describe('pem, der (in base64), or pem_bundle: private key, certificate and chain in one string.'),
 };
 
 /** Format of the private key in the response. */
 export const keyFormatFields = {
   private_key_format: announced(string(), { default: 'der', enum: ['', 'der', 'pem', 'pkcs8'] })
     .optional()
-    .describe('pkcs8, or the usual form for the type of the key.'),
+    .describe('pkcs8, or der: the usual format of the key type.'),
 };
 
 /** The requested format. Throws `invalid` if it is unknown. */
@@ -26,28 +26,30 @@ export function formatOf({ format = 'pem' }: { readonly format?: string }): stri
 
 /** Name and lifetime fields of a request. */
 export const nameFields = {
-  common_name: string().optional().describe('The common name; it is an alternative name as well.'),
-  alt_names: commaList().optional().describe('Alternative names: hosts and mail addresses.'),
+  common_name: string().optional().describe('The common name. It is also added to the alternative names.'),
+  alt_names: commaList().optional().describe('Subject alternative names: DNS names and email addresses.'),
   ip_sans: commaList().optional().describe('Addresses.'),
   uri_sans: commaList().optional().describe('URIs.'),
-  other_sans: commaList().optional().describe('Other names: OID;UTF8:TEXT.'),
-  serial_number: string().optional().describe('Serial number in the subject, not that of the certificate.'),
-  exclude_cn_from_sans: bool().optional().describe('Do not add the common name to the alternative names.'),
-  ttl: duration().optional().describe('How long it is valid.'),
-  not_after: string().optional().describe('End of its validity, in RFC 3339, instead of ttl.'),
-  not_before: string().optional().describe('Start of its validity, in RFC 3339.'),
+  other_sans: commaList().optional().describe('Other subject alternative names: OID;UTF8:TEXT.'),
+  serial_number: string()
+    .optional()
+    .describe('Serial number in the subject, not the serial number of the certificate.'),
+  exclude_cn_from_sans: bool().optional().describe('Do not add the common name to the subject alternative names.'),
+  ttl: duration().optional().describe('Lifetime of the certificate.'),
+  not_after: string().optional().describe('Expiry of the certificate in RFC 3339, instead of ttl.'),
+  not_before: string().optional().describe('Time from which the certificate is valid, in RFC 3339.'),
 };
 
 /** Further fields for leaf certificates. */
 export const leafFields = {
-  user_ids: commaList().optional().describe('User ids in the subject.'),
-  remove_roots_from_chain: bool().optional().describe('Leave root certificates out of the chain.'),
+  user_ids: commaList().optional().describe('User IDs in the subject.'),
+  remove_roots_from_chain: bool().optional().describe('Leave root certificates out of the CA chain.'),
 };
 
 /** Key fields, for roles that allow any key. */
 export const openKeyFields = {
   key_type: announced(string(), { enum: ['rsa', 'ec', 'ed25519'] })
     .optional()
-    .describe('Type of the key, for roles with the type any.'),
-  key_bits: int().optional().describe('Size of the key, for roles with the type any.'),
+    .describe('Type of the key, for roles with key_type any.'),
+  key_bits: int().optional().describe('Size of the key, for roles with key_type any.'),
 };

@@ -32,14 +32,14 @@ const IssueInput = z.object({ ...nameFields, ...leafFields, ...openKeyFields, ..
 export const csrField = { csr: string().optional().describe('The certificate request (CSR), in PEM.') };
 const SignInput = z.object({ ...csrField, ...nameFields, ...leafFields, ...formatFields });
 const VerbatimInput = SignInput.extend({
-  key_usage: commaList().optional().describe('What the key may be used for.'),
+  key_usage: commaList().optional().describe('Key usages.'),
   ext_key_usage: commaList().optional().describe('Purposes.'),
-  ext_key_usage_oids: commaList().optional().describe('Purposes, by object identifier.'),
-  signature_bits: int().optional().describe('Size of the hash for signatures of RSA issuers.'),
-  use_pss: bool().optional().describe('RSA issuers sign with PSS.'),
+  ext_key_usage_oids: commaList().optional().describe('Extended key usages, as OIDs.'),
+  signature_bits: int().optional().describe('Hash size of signatures by RSA issuers.'),
+  use_pss: bool().optional().describe('Use PSS for signatures by RSA issuers.'),
   basic_constraints_valid_for_non_ca: bool()
     .optional()
-    .describe('Say that the certificate is of no authority; by default what the role says.'),
+    .describe('Mark the certificate as not a CA in its basic constraints. Default: the role’s setting.'),
 });
 
 const signedOutput = z.object({
@@ -135,7 +135,7 @@ export async function allowedIssue(call: RoleCall<z.output<typeof IssueInput>>):
 }
 
 const issuing = operation<RoleParams, typeof IssueInput>({
-  summary: 'Create a key and a certificate.',
+  summary: 'Generate a private key and issue a certificate.',
   input: IssueInput,
   output: issuedOutput,
   async run(call) {
@@ -182,7 +182,7 @@ export async function allowedSign(
 }
 
 const signing = operation<RoleParams, typeof SignInput>({
-  summary: 'Sign a request for a certificate as far as the role allows.',
+  summary: 'Sign a CSR within the limits of the role.',
   input: SignInput,
   output: signedOutput,
   async run(call) {
@@ -213,12 +213,12 @@ const ownExtensions: readonly string[] = [
   id_ce_freshestCRL,
 ];
 
-/** CSR extensions that are copied: all but `ownExtensions`. */
+/** CSR extensions that are copied: all except `ownExtensions`. */
 export const takenOver = ({ extensions }: ReadRequest): readonly Extension[] =>
   extensions.filter(({ extnID }) => !ownExtensions.includes(extnID));
 
 const signingVerbatim = operation<{ readonly role?: string; readonly ref?: string }, typeof VerbatimInput>({
-  summary: 'Sign a certificate request unchanged, with all of its names.',
+  summary: 'Sign a CSR unchanged, with all of its names.',
   input: VerbatimInput,
   output: signedOutput,
   async run(call) {
@@ -251,35 +251,35 @@ const signingVerbatim = operation<{ readonly role?: string; readonly ref?: strin
 /** Issues certificates for generated keys and for CSRs. */
 export const issuePaths = [
   path('issue/:role', {
-    summary: 'Issues certificates with keys, by a role.',
+    summary: 'Issues certificates with private keys.',
     write: { ...issuing, operationId: 'issue-with-role' },
   }),
   path('issuer/:ref/issue/:role', {
-    summary: 'Issues certificates with keys, by a role and one issuer.',
+    summary: 'Issues certificates with private keys, with a given issuer.',
     write: { ...issuing, operationId: 'issuer-issue-with-role' },
   }),
   path('sign/:role', {
-    summary: 'Signs certificate requests, by a role.',
+    summary: 'Signs CSRs within the limits of a role.',
     write: { ...signing, operationId: 'sign-with-role' },
   }),
   path('issuer/:ref/sign/:role', {
-    summary: 'Signs certificate requests, by a role and one issuer.',
+    summary: 'Signs CSRs within the limits of a role, with a given issuer.',
     write: { ...signing, operationId: 'issuer-sign-with-role' },
   }),
   path('sign-verbatim', {
-    summary: 'Signs certificate requests as they are.',
+    summary: 'Signs CSRs unchanged.',
     write: { ...signingVerbatim, operationId: 'sign-verbatim' },
   }),
   path('sign-verbatim/:role', {
-    summary: 'Signs certificate requests unchanged, with the lifetimes of a role.',
+    summary: 'Signs CSRs unchanged, with the lifetimes of a role.',
     write: { ...signingVerbatim, operationId: 'sign-verbatim-with-role' },
   }),
   path('issuer/:ref/sign-verbatim', {
-    summary: 'Signs certificate requests unchanged, with one issuer.',
+    summary: 'Signs CSRs unchanged, with a given issuer.',
     write: { ...signingVerbatim, operationId: 'issuer-sign-verbatim' },
   }),
   path('issuer/:ref/sign-verbatim/:role', {
-    summary: 'Signs certificate requests unchanged, with one issuer and the lifetimes of a role.',
+    summary: 'Signs CSRs unchanged, with a given issuer and the lifetimes of a role.',
     write: { ...signingVerbatim, operationId: 'issuer-sign-verbatim-with-role' },
   }),
 ];

@@ -72,22 +72,26 @@ const behaviors = ['err', 'truncate', 'permit'];
 const urlField = (name: keyof typeof urlRows) => urlRows[name][0].optional();
 
 const IssuerInput = z.object({
-  issuer_name: string().optional().describe('Its name.'),
+  issuer_name: string().optional().describe('Name of the issuer.'),
   manual_chain: commaList()
     .optional()
-    .describe('References of its chain, beginning with itself; if empty, the chain is found.'),
+    .describe(
+      'References of the issuers in its chain, beginning with itself. Empty: the chain is built automatically.',
+    ),
   leaf_not_after_behavior: announced(string(), { default: 'err', enum: behaviors })
     .optional()
-    .describe('Certificates that would outlive it: refused (err), shortened (truncate), or issued (permit).'),
-  usage: commaList().optional().describe('What it may be used for.'),
+    .describe(
+      'For certificates that would outlive the issuer. err: refuse them. truncate: shorten them. permit: issue them.',
+    ),
+  usage: commaList().optional().describe('What the issuer may be used for.'),
   revocation_signature_algorithm: string()
     .optional()
-    .describe('Signature algorithm of its lists; by default that of its key.'),
+    .describe('Signature algorithm of its CRLs. Default: that of its key.'),
   issuing_certificates: urlField('issuing_certificates'),
   crl_distribution_points: urlField('crl_distribution_points'),
   delta_crl_distribution_points: urlField('delta_crl_distribution_points'),
   ocsp_servers: urlField('ocsp_servers'),
-  enable_aia_url_templating: bool().optional().describe('Fill in templates in its addresses.'),
+  enable_aia_url_templating: bool().optional().describe('Replace templates in its URLs.'),
 });
 type IssuerInput = z.output<typeof IssuerInput>;
 
@@ -180,7 +184,7 @@ export const issuerPaths = [
     summary: 'The issuers of this mount.',
     auth: 'none',
     list: {
-      summary: 'List the ids of the issuers.',
+      summary: 'List the IDs of the issuers.',
       operationId: 'list-issuers',
       judges: 'nothing',
       output: z.object({ keys: z.array(z.string()), key_info: z.record(z.string(), z.unknown()) }),
@@ -200,7 +204,7 @@ export const issuerPaths = [
     },
   }),
   path('issuer/:ref', {
-    summary: 'An issuer by its id or name, or the default issuer.',
+    summary: 'An issuer by ID or name, or the default issuer.',
     read: {
       summary: 'Read an issuer.',
       operationId: 'read-issuer',
@@ -211,7 +215,7 @@ export const issuerPaths = [
       },
     },
     write: {
-      summary: 'Change an issuer; omitted fields get their defaults.',
+      summary: 'Change an issuer. Omitted fields are reset to their defaults.',
       operationId: 'write-issuer',
       input: IssuerInput,
       output: issuerOutput,
@@ -222,14 +226,14 @@ export const issuerPaths = [
       },
     },
     patch: {
-      summary: 'Change fields of an issuer; omitted fields keep their values.',
+      summary: 'Change some fields of an issuer; omitted fields keep their values.',
       operationId: 'patch-issuer',
       input: IssuerInput,
       output: issuerOutput,
       run: (call) => changeIssuer(call, call.params.ref, call.input),
     },
     delete: {
-      summary: 'Delete an issuer; its key stays.',
+      summary: 'Delete an issuer. Its key is kept.',
       operationId: 'delete-issuer',
       stepUp: true,
       async run({ params, storage, warn }) {
@@ -265,7 +269,7 @@ export const issuerPaths = [
       operationId: 'configure-issuers',
       input: z.object({
         default: string().optional().describe('Reference of the issuer.'),
-        default_follows_latest_issuer: bool().optional().describe('Make each new issuer with a key the default.'),
+        default_follows_latest_issuer: bool().optional().describe('Make each new issuer that has a key the default.'),
       }),
       output: z.object({ default: z.string(), default_follows_latest_issuer: z.boolean() }),
       run: ({ input, storage }) => setDefault(storage, input.default, input.default_follows_latest_issuer),
@@ -276,7 +280,7 @@ export const issuerPaths = [
     write: {
       summary: 'Make another issuer the default.',
       operationId: 'replace-root',
-      input: z.object({ default: string().optional().describe('Reference of the issuer; by default next.') }),
+      input: z.object({ default: string().optional().describe('Reference of the issuer; next by default.') }),
       output: z.object({ default: z.string(), default_follows_latest_issuer: z.boolean() }),
       run: ({ input, storage }) => setDefault(storage, input.default ?? 'next', undefined),
     },

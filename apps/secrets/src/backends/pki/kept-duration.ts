@@ -2,7 +2,7 @@ import { Failure, toText } from '../../sdk/coerce';
 import { parseDuration } from '../../sdk/duration';
 import { field } from '../../sdk/fields';
 
-/** A duration stored and returned as it was sent; error messages begin with `problem`. */
+/** A duration that is stored and returned as sent. Error messages begin with `problem`. */
 export const keptDuration = (problem: string) =>
   field({ type: 'string' }, (value) => {
     const text = toText(value);

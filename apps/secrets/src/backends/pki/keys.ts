@@ -15,7 +15,7 @@ export const keyPaths = [
   path('keys', {
     summary: 'The keys of this mount.',
     list: {
-      summary: 'List the ids of the keys.',
+      summary: 'List the IDs of the keys.',
       operationId: 'list-keys',
       output: z.object({ keys: z.array(z.string()), key_info: z.record(z.string(), z.unknown()) }),
       async run({ storage }) {
@@ -29,22 +29,22 @@ export const keyPaths = [
     },
   }),
   path('keys/generate/:kind', {
-    summary: 'Creates a key.',
+    summary: 'Generates a key.',
     write: {
-      summary: 'Create a key for an issuer; internal keys never leave the service.',
+      summary: 'Generate a key for issuers. Internal keys cannot be exported.',
       operationId: 'generate-key',
       stepUp: true,
       input: z.object({
-        key_name: string().optional().describe('Its name.'),
+        key_name: string().optional().describe('Name of the key.'),
         key_type: announced(string(), { default: 'rsa', enum: ['rsa', 'ec', 'ed25519'] })
           .optional()
-          .describe('Its type.'),
-        key_bits: int().optional().describe('Its size; 0: the default of the type.'),
+          .describe('Type of the key.'),
+        key_bits: int().optional().describe('Size of the key. 0: the default of the type.'),
       }),
       output: keyOutput.extend({ private_key: z.string().optional() }),
       async run({ input, params, storage }) {
         const { kind } = params;
-        if (kind === 'kms') refuse('kms: keys of outside systems are not supported');
+        if (kind === 'kms') refuse('kms: keys in external systems are not supported');
         if (kind !== 'internal' && kind !== 'exported') refuse(`unknown export type: ${kind}`);
         const name = checkedName(input.key_name ?? '', 'key');
         if (name !== '' && keyRef(await findCa(storage), name)) refuse('key name already in use');
@@ -65,9 +65,9 @@ export const keyPaths = [
     },
   }),
   path('key/:ref', {
-    summary: 'A key by its id or name, or the default key.',
+    summary: 'A key by ID or name, or the default key.',
     read: {
-      summary: 'Read a key, without its private half.',
+      summary: 'Read a key. The private key is not shown.',
       operationId: 'read-key',
       output: keyOutput.extend({ subject_key_id: z.string() }),
       async run({ params, storage }) {
@@ -81,7 +81,7 @@ export const keyPaths = [
     write: {
       summary: 'Rename a key.',
       operationId: 'write-key',
-      input: z.object({ key_name: string().optional().describe('Its name.') }),
+      input: z.object({ key_name: string().optional().describe('Name of the key.') }),
       output: keyOutput,
       async run({ input, params, storage, warn }) {
         const name = checkedName(input.key_name ?? '', 'key');
@@ -98,7 +98,7 @@ export const keyPaths = [
       },
     },
     delete: {
-      summary: 'Delete a key permanently; refused while an issuer uses it.',
+      summary: 'Delete a key permanently. Refused while an issuer uses it.',
       operationId: 'delete-key',
       stepUp: true,
       async run({ params, storage, warn }) {

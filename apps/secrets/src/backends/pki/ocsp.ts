@@ -42,7 +42,8 @@ interface DirectedRequest extends OcspQuestions {
   readonly form: string | undefined;
 }
 
-// Parsing takes longer than everything else. Any change of the issuers replaces their object, on every node.
+// Cached, because parsing takes longer than everything else. Any change of the issuers replaces their object on every
+// node.
 const readRequests = new WeakMap<Ca, LRUCache<string, DirectedRequest>>();
 const mostRead = 1000;
 const longestRead = 512;
@@ -129,7 +130,7 @@ export const ocspPaths = [
       judges: 'nothing',
       wholeBody: { field: 'request', media: 'application/ocsp-request' },
       ...answered,
-      input: z.object({ request: string().optional().describe('The body: a request in DER.') }),
+      input: z.object({ request: string().optional().describe('The body: an OCSP request in DER.') }),
       run: (call) => reply(call, call.input.request ?? ''),
     },
   }),

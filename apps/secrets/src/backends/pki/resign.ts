@@ -22,13 +22,13 @@ import { authorityKeyOf, keyFor, requireUsage } from './signing';
 import { requireTime } from './time';
 
 const listFields = {
-  crl_number: int().optional().describe('Number of the list.'),
+  crl_number: int().optional().describe('Number of the CRL.'),
   delta_crl_base_number: int()
     .optional()
-    .describe('Number of the complete list of a delta list; -1, the default: this is a complete list.'),
+    .describe('For a delta CRL: the number of its base CRL. -1, the default: a complete CRL.'),
   next_update: keptDuration('invalid value for next_update')
     .optional()
-    .describe('How long it is valid; 72h by default.'),
+    .describe('How long the CRL is valid; 72h by default.'),
   format: announced(string(), { default: 'pem', enum: ['pem', 'der'] })
     .optional()
     .describe('pem, or der in base64.'),
@@ -96,7 +96,7 @@ function parsed(der: Buffer, at: number): CertificateList {
   try {
     return AsnConvert.parse(der, CertificateList);
   } catch {
-    return refuse(`crls: item ${at} is not a list of revoked certificates`);
+    return refuse(`crls: item ${at} is not a CRL`);
   }
 }
 
@@ -127,11 +127,11 @@ const output = z.object({ crl: z.string() });
 /** Signs CRLs of the caller's content; they are not stored. */
 export const resignPaths = [
   path('issuer/:ref/resign-crls', {
-    summary: 'Combines lists of an issuer.',
+    summary: 'Combines CRLs of an issuer.',
     write: {
       summary: 'Combine several CRLs of an issuer into one CRL and sign it.',
       operationId: 'issuer-resign-crls',
-      input: z.object({ ...listFields, crls: stringList().optional().describe('The lists, in PEM.') }),
+      input: z.object({ ...listFields, crls: stringList().optional().describe('The CRLs, in PEM.') }),
       output,
       async run(call) {
         const issuer = await signerOfLists(call.storage, call.params.ref);
@@ -148,15 +148,15 @@ export const resignPaths = [
     },
   }),
   path('issuer/:ref/sign-revocation-list', {
-    summary: 'Signs lists with the requested certificates.',
+    summary: 'Signs a CRL with given revoked certificates.',
     sudo: true,
     write: {
-      summary: 'Sign a list of these certificates.',
+      summary: 'Sign a CRL that contains the given certificates.',
       operationId: 'issuer-sign-revocation-list',
       input: z.object({
         ...listFields,
         revoked_certs: objectList().optional().describe('Objects with serial_number and revocation_time.'),
-        extensions: objectList().optional().describe('Objects with id, critical and value, which is DER in base64.'),
+        extensions: objectList().optional().describe('Objects with id, critical, and value (DER in base64).'),
       }),
       output,
       async run(call) {

@@ -45,7 +45,7 @@ export function noteListed(storage: Storage, authority: string, listed: readonly
   return listed.slice(pageSize);
 }
 
-/** Long lists in pages; yields to other requests after each. */
+/** Reads long lists in pages and lets other requests run after each page. */
 export async function* inPages<T>(items: readonly T[]): AsyncGenerator<T[]> {
   for (let at = 0; at < items.length; at += pageSize) {
     yield items.slice(at, at + pageSize);

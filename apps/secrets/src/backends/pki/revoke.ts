@@ -25,8 +25,8 @@ interface RevokedMoment {
 }
 
 /**
- * Revokes a stored certificate: first its record, then the CRLs of its CA. A certificate already revoked stays as
- * it is.
+ * Revokes a stored certificate: first its record, then the CRLs of its CA. A certificate that is already revoked is not
+ * changed.
  */
 export async function revokeKept(storage: Storage, nowMs: number, serial: string): Promise<RevokedMoment> {
   const { allow_expired_cert_revocation: allowExpired } = await findCrlConfig(storage);
@@ -168,7 +168,7 @@ export const revokePaths = [
   path('revoke', {
     summary: 'Revokes certificates.',
     write: {
-      summary: 'Revoke a certificate, by its serial number or its text.',
+      summary: 'Revoke a certificate by serial number or PEM.',
       operationId: 'revoke',
       input: z.object(which),
       output: revokedOutput,
@@ -176,11 +176,14 @@ export const revokePaths = [
     },
   }),
   path('revoke-with-key', {
-    summary: 'Revokes certificates, with proof of their private key.',
+    summary: 'Revokes certificates with their private key.',
     write: {
-      summary: 'Revoke a certificate with its private key.',
+      summary: 'Revoke a certificate with its private key as proof.',
       operationId: 'revoke-with-key',
-      input: z.object({ ...which, private_key: secretString().optional().describe('Its private key in PEM.') }),
+      input: z.object({
+        ...which,
+        private_key: secretString().optional().describe('The private key of the certificate, in PEM.'),
+      }),
       output: revokedOutput,
       run: (call) => revoke(call, call.input, requireKey(call.input.private_key ?? '')),
     },
@@ -188,7 +191,8 @@ export const revokePaths = [
   path('issuer/:ref/revoke', {
     summary: 'Revokes an issuer.',
     write: {
-      summary: 'Revoke an issuer: it can no longer issue, and is on the lists of its issuer.',
+      summary:
+        'Revoke an issuer. It can no longer issue certificates, and the CRL of the issuer that signed it lists it.',
       operationId: 'revoke-issuer',
       stepUp: true,
       output: issuerOutput,
@@ -229,9 +233,9 @@ export const revokePaths = [
     },
   }),
   path('certs/revoked', {
-    summary: 'The certificates that are revoked.',
+    summary: 'The revoked certificates.',
     list: {
-      summary: 'List the serial numbers of the certificates that are revoked.',
+      summary: 'List the serial numbers of the revoked certificates.',
       operationId: 'list-revoked-certs',
       input: PageInput,
       output: z.object({ keys: z.array(z.string()) }),

@@ -31,7 +31,7 @@ async function keepRole(call: Pick<Call, 'storage'> & { warn(text: string): void
 export const rolePaths = [
   namesPath('roles', roles, { summary: 'The roles of this mount.', list: 'List the names of the roles.' }),
   path('roles/:name', {
-    summary: 'A role: what may be requested.',
+    summary: 'A role: which certificates may be requested.',
     stored: ({ params, storage }) => roles.find(storage, params.name),
     read: {
       summary: 'Read a role.',
@@ -43,7 +43,7 @@ export const rolePaths = [
       },
     },
     write: {
-      summary: 'Write a role; omitted fields get their defaults.',
+      summary: 'Write a role. Omitted fields are reset to their defaults.',
       operationId: 'write-role',
       update: 'replace',
       defaults: roleFields.defaults,
@@ -52,7 +52,7 @@ export const rolePaths = [
       run: (call) => keepRole(call, call.params.name, call.input),
     },
     patch: {
-      summary: 'Change fields of a role; omitted fields keep their values.',
+      summary: 'Change some fields of a role; omitted fields keep their values.',
       operationId: 'patch-role',
       update: 'merge',
       defaults: roleFields.defaults,
@@ -61,7 +61,7 @@ export const rolePaths = [
       run: async (call) => (call.stored === undefined ? missing : keepRole(call, call.params.name, call.input)),
     },
     delete: {
-      summary: 'Delete a role; its certificates stay valid.',
+      summary: 'Delete a role. Its certificates stay valid.',
       operationId: 'delete-role',
       run({ params, storage }) {
         roles.delete(storage, params.name);

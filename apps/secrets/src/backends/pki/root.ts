@@ -132,16 +132,16 @@ export const rootPaths = [
     write: { ...generating, operationId: 'issuers-generate-root' },
   }),
   path('root/rotate/:exported', {
-    summary: 'Creates the successor of the present root CA.',
+    summary: 'Creates a successor to the current root CA.',
     write: {
       ...generating,
-      summary: 'Create a root CA with the name next, if that is free.',
+      summary: 'Create a root CA named next, if that name is free.',
       operationId: 'rotate-root',
       run: (call) => generateRoot(call, 'next'),
     },
   }),
   path('root', {
-    summary: 'All issuers and keys.',
+    summary: 'All issuers and keys of the mount.',
     sudo: true,
     delete: {
       summary: 'Permanently delete all issuers and keys.',

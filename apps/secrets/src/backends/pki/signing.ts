@@ -57,7 +57,7 @@ export async function keyFor(storage: Storage, issuer: Issuer) {
   return privateKey(storage, issuer.key_id);
 }
 
-/** The authority key identifier: that of the CA certificate, or else computed from its key. */
+/** The authority key identifier: taken from the CA certificate, otherwise computed from its key. */
 export const authorityKeyOf = ({ subjectKeyId, publicKey }: ReadCertificate): Buffer =>
   subjectKeyId.length > 0 ? subjectKeyId : keyIdOf(publicDer(publicKey));
 

@@ -18,7 +18,7 @@ const parse = JSON.parse as (text: string) => StoredCertificate;
 export const findCertificate = (storage: Storage, serial: string): Promise<StoredCertificate | undefined> =>
   storage.read(prefix + serial, parse);
 
-/** Stores a certificate. Serial numbers are random, so there is no other with the same. */
+/** Stores a certificate. Serial numbers are random and therefore unique. */
 export function keepCertificate(storage: Storage, serial: string, certificate: StoredCertificate): void {
   storage.put(prefix + serial, JSON.stringify(certificate));
   storage.put(endEntry(certificate.notAfterMs, serial), 'true');

@@ -8,7 +8,10 @@ export type CrlKind = 'complete' | 'delta';
 /** A CRL as stored: with its DER, or in parts below `folder`. */
 type StoredCrl = { readonly der: string } | { readonly folder: string; readonly parts: number; readonly bytes: number };
 
-/** Whole lines of PEM and whole groups of base64. Too long to be cached: parts would evict everything else. */
+/**
+ * The size of a part: whole PEM lines and whole base64 groups. Parts are not cached, because they would evict
+ * everything else.
+ */
 const partBytes = 48 * 16_384;
 
 const key = (authority: string, kind: CrlKind) => `crl-list/${authority}/${kind}`;
@@ -37,7 +40,7 @@ export async function findCrl(storage: Storage, authority: string, kind: CrlKind
     async *parts() {
       for (let n = 0; n < stored.parts; n++) {
         const part = await storage.get(`${stored.folder}${n}`);
-        if (part === undefined) throw new Error(`part ${n} of a list of revoked certificates is gone`);
+        if (part === undefined) throw new Error(`part ${n} of a CRL is missing`);
         yield Buffer.from(part, 'base64');
       }
     },
@@ -62,7 +65,7 @@ export async function putCrl(
     tx.put(key(authority, kind), JSON.stringify({ der: Buffer.concat(der).toString('base64') } satisfies StoredCrl));
     return replaced;
   }
-  // The CRL number is not unique: several nodes may build the same CRL, of which one is stored.
+  // The CRL number is not unique: several nodes may build the same CRL, but only one is stored.
   const folder = `crl-part/${authority}/${kind}/${number} ${randomUUID()}/`;
   let parts = 0;
   for (const part of evenParts(der)) {
@@ -76,7 +79,9 @@ export async function putCrl(
 /** Deletes a CRL. */
 export const deleteCrl = (tx: Storage, authority: string, kind: CrlKind): void => tx.delete(key(authority, kind));
 
-/** Deletes the parts of CRLs before this number, but not of the one just replaced, which may still be read. */
+/**
+ * Deletes the parts of CRLs before this number, except the CRL that was just replaced, because it may still be read.
+ */
 export async function forgetOldParts(
   storage: Storage,
   authority: string,

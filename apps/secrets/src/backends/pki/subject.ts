@@ -56,7 +56,7 @@ function attribute(type: string, text: string) {
   };
 }
 
-/** A relative distinguished name of several attributes, in DER order; none for no values. */
+/** A relative distinguished name with several attributes, in DER order; empty if there are no values. */
 function relative(type: string, texts: readonly string[]) {
   if (texts.length === 0) return [];
   const attributes = [...new Set(texts)].map((text) => attribute(type, text));

@@ -74,7 +74,7 @@ export async function cancelTidy(storage: Storage): Promise<boolean> {
 
 const stepMs = 3000;
 
-/** Continues a running tidy for a while, or starts one that auto-tidy has due. */
+/** Continues a running tidy operation for a while, or starts one if auto-tidy is due. */
 export async function goOnTidying({ storage, nowMs }: BackgroundCall): Promise<void> {
   const state = await findTidy(storage);
   if (!isUnderWay(state)) {
@@ -88,7 +88,7 @@ export async function goOnTidying({ storage, nowMs }: BackgroundCall): Promise<v
   while (performance.now() < until && (await tidyPage(storage, nowMs)));
 }
 
-/** Tidies one page; false if there is nothing more to do now. */
+/** Tidies one page. Returns false if there is nothing left to do at present. */
 async function tidyPage(storage: Storage, nowMs: number): Promise<boolean> {
   const { before, after } = await changeTidy(storage, async (state, tx) => {
     if (!state || !isUnderWay(state) || state.pausedUntilMs > nowMs) return state;

@@ -7,22 +7,37 @@ import { keptDuration, secondsOf } from './kept-duration';
 const daySeconds = 24 * 3600;
 
 const rows = {
-  tidy_cert_store: [bool().describe('Remove certificates that have expired and are not revoked.'), false],
-  tidy_revoked_certs: [bool().describe('Remove revoked certificates that have expired, from lists as well.'), false],
-  tidy_invalid_certs: [bool().describe('Has no effect: all that is kept can be read.'), false],
+  tidy_cert_store: [bool().describe('Remove stored certificates that have expired and are not revoked.'), false],
+  tidy_revoked_certs: [bool().describe('Remove expired revoked certificates, also from CRLs.'), false],
+  tidy_invalid_certs: [bool().describe('Has no effect: all stored values can be read.'), false],
   tidy_revoked_cert_issuer_associations: [
-    bool().describe('Find the issuers of revoked certificates that were imported before them.'),
+    bool().describe('For certificates revoked before their issuers were imported: find these issuers.'),
     false,
   ],
-  tidy_expired_issuers: [bool().describe('Remove issuers that have expired, except the default one.'), false],
-  tidy_move_legacy_ca_bundle: [bool().describe('Has no effect: issuers have always been kept as they are now.'), false],
-  tidy_acme: [bool().describe('Remove ACME orders whose certificate has expired, and accounts without orders.'), false],
-  safety_buffer: [duration().describe('How long certificates must have been expired.'), 3 * daySeconds],
-  revoked_safety_buffer: [duration().describe('The same for revoked certificates.'), 3 * daySeconds],
-  issuer_safety_buffer: [duration().describe('The same for issuers.'), 365 * daySeconds],
-  acme_account_safety_buffer: [duration().describe('How old accounts without orders must be.'), 30 * daySeconds],
-  pause_duration: [keptDuration('Error parsing pause_duration').describe('How long to wait after each page.'), '0s'],
-  page_size: [int().describe('How many certificates are checked in one step.'), 1000],
+  tidy_expired_issuers: [bool().describe('Remove expired issuers, except the default issuer.'), false],
+  tidy_move_legacy_ca_bundle: [
+    bool().describe('Has no effect: issuers have always been stored in the current format.'),
+    false,
+  ],
+  tidy_acme: [
+    bool().describe('Remove ACME orders whose certificates have expired, and accounts without orders.'),
+    false,
+  ],
+  safety_buffer: [duration().describe('How long after their expiry certificates are removed.'), 3 * daySeconds],
+  revoked_safety_buffer: [
+    duration().describe('How long after their expiry revoked certificates are removed.'),
+    3 * daySeconds,
+  ],
+  issuer_safety_buffer: [duration().describe('How long after their expiry issuers are removed.'), 365 * daySeconds],
+  acme_account_safety_buffer: [
+    duration().describe('Minimum age of ACME accounts without orders before they are removed.'),
+    30 * daySeconds,
+  ],
+  pause_duration: [
+    keptDuration('Error parsing pause_duration').describe('Pause after each page of certificates.'),
+    '0s',
+  ],
+  page_size: [int().describe('Number of certificates per page.'), 1000],
 } as const;
 
 /** Selects what to remove. */
@@ -30,8 +45,11 @@ export const tidyFields = recordFields(rows);
 
 /** The selection with the schedule. */
 export const autoTidyFields = recordFields({
-  enabled: [bool().describe('Tidy automatically.'), false],
-  interval_duration: [duration().describe('How long after the end of one run the next begins.'), daySeconds / 2],
+  enabled: [bool().describe('Enable automatic tidying.'), false],
+  interval_duration: [
+    duration().describe('Time between the end of a tidy operation and the next one.'),
+    daySeconds / 2,
+  ],
   ...rows,
 });
 

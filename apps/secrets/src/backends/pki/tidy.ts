@@ -66,9 +66,9 @@ const noWork = (asked: string) =>
 /** Tidy and auto-tidy. */
 export const tidyPaths = [
   path('tidy', {
-    summary: 'Removes certificates that have expired.',
+    summary: 'Tidies: removes expired certificates.',
     write: {
-      summary: 'Start removing expired certificates.',
+      summary: 'Start a tidy operation.',
       operationId: 'tidy',
       status: 202,
       input: tidyFields.input.partial(),
@@ -77,25 +77,25 @@ export const tidyPaths = [
         checkPlan(plan);
         if (!hasWork(plan)) warn(noWork('Manual tidy requested'));
         else if (await startTidy(storage, nowMs, plan)) {
-          warn('Tidy operation successfully started. tidy-status says how far it has come.');
+          warn('Tidy operation successfully started. tidy-status shows its progress.');
         } else warn('Tidy operation already in progress.');
         return data(null);
       },
     },
   }),
   path('tidy-status', {
-    summary: 'The progress of removal.',
+    summary: 'The status of the tidy operation.',
     read: {
-      summary: 'Read the progress of removal.',
+      summary: 'Read the status of the tidy operation.',
       operationId: 'tidy-status',
       output: statusOutput,
       run: async ({ storage, mount }) => data(show(await findTidy(storage), mount.uuid)),
     },
   }),
   path('tidy-cancel', {
-    summary: 'Cancels the removal.',
+    summary: 'Cancels the tidy operation.',
     write: {
-      summary: 'Cancel the removal after the current page.',
+      summary: 'Cancel the tidy operation after the current page.',
       operationId: 'tidy-cancel',
       output: statusOutput,
       async run({ storage, mount, warn }) {
@@ -108,16 +108,16 @@ export const tidyPaths = [
     },
   }),
   path('config/auto-tidy', {
-    summary: 'The settings of automatic removal.',
+    summary: 'The configuration of automatic tidying.',
     stored: ({ storage }) => autoTidy.find(storage),
     read: {
-      summary: 'Read the settings of automatic removal.',
+      summary: 'Read the configuration of automatic tidying.',
       operationId: 'read-auto-tidy-configuration',
       output: autoTidyFields.output,
       run: async ({ storage }) => data((await autoTidy.find(storage)) ?? autoTidyFields.defaults),
     },
     write: {
-      summary: 'Set the settings of automatic removal.',
+      summary: 'Change the configuration of automatic tidying.',
       operationId: 'configure-auto-tidy',
       update: 'merge',
       defaults: autoTidyFields.defaults,

@@ -11,10 +11,10 @@ export interface UrlSet {
 
 /** URL fields in requests and responses. */
 export const urlRows = {
-  issuing_certificates: [commaList().describe('Addresses of the issuer’s certificate.'), [] as string[]],
-  crl_distribution_points: [commaList().describe('Addresses of its list of revoked certificates.'), [] as string[]],
-  delta_crl_distribution_points: [commaList().describe('Addresses of its delta list.'), [] as string[]],
-  ocsp_servers: [commaList().describe('Its OCSP responders.'), [] as string[]],
+  issuing_certificates: [commaList().describe('URLs of the issuer’s certificate.'), [] as string[]],
+  crl_distribution_points: [commaList().describe('URLs of the issuer’s CRL.'), [] as string[]],
+  delta_crl_distribution_points: [commaList().describe('URLs of the issuer’s delta CRL.'), [] as string[]],
+  ocsp_servers: [commaList().describe('URLs of the issuer’s OCSP responders.'), [] as string[]],
 } as const;
 
 const urlNames = Object.keys(urlRows) as (keyof UrlSet)[];

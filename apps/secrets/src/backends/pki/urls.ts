@@ -10,22 +10,22 @@ import { checkUrls, filledUrls, hasUrls, noUrls, type UrlSet, urlRows } from './
 
 const urlFields = recordFields({
   ...urlRows,
-  enable_templating: [bool().describe('Fill in {{cluster_path}}, {{cluster_aia_path}} and {{issuer_id}}.'), false],
+  enable_templating: [bool().describe('Replace {{cluster_path}}, {{cluster_aia_path}} and {{issuer_id}}.'), false],
 });
 const mountUrls = single('config/urls', urlFields.input);
 
 /** URLs of the mount, for issuers without their own. */
 export const urlsPath = path('config/urls', {
-  summary: 'Addresses that certificates name.',
+  summary: 'URLs in certificates: issuer, CRL and OCSP.',
   stored: ({ storage }) => mountUrls.find(storage),
   read: {
-    summary: 'Read the addresses that certificates name.',
+    summary: 'Read the URLs in certificates.',
     operationId: 'read-urls-configuration',
     output: urlFields.output,
     run: async ({ storage }) => data((await mountUrls.find(storage)) ?? urlFields.defaults),
   },
   write: {
-    summary: 'Set the addresses that certificates name.',
+    summary: 'Set the URLs in certificates.',
     operationId: 'configure-urls',
     update: 'merge',
     defaults: urlFields.defaults,
@@ -42,23 +42,23 @@ export const urlsPath = path('config/urls', {
 });
 
 const clusterFields = recordFields({
-  path: [string().describe('Address of this mount, for templates.'), ''],
-  aia_path: [string().describe('Address of this mount for certificates and lists, which may be without TLS.'), ''],
+  path: [string().describe('URL of this mount, for templates.'), ''],
+  aia_path: [string().describe('URL of this mount for certificates and CRLs; may use http.'), ''],
 });
 const cluster = single('config/cluster', clusterFields.input);
 
 /** External URLs of the mount. */
 export const clusterPath = path('config/cluster', {
-  summary: 'Addresses of this mount.',
+  summary: 'The URL of this mount.',
   stored: ({ storage }) => cluster.find(storage),
   read: {
-    summary: 'Read the addresses of this mount.',
+    summary: 'Read the URL of this mount.',
     operationId: 'read-cluster-configuration',
     output: clusterFields.output,
     run: async ({ storage }) => data((await cluster.find(storage)) ?? clusterFields.defaults),
   },
   write: {
-    summary: 'Set the addresses of this mount.',
+    summary: 'Set the URL of this mount.',
     operationId: 'configure-cluster',
     update: 'merge',
     defaults: clusterFields.defaults,
@@ -104,7 +104,7 @@ export async function warnOfTemplates(
   warn(`issuance may fail: ${urls}\n\nConsider setting the cluster-local address if it is not already set.`);
 }
 
-/** The URLs of an issuer, or else of the mount; an error message if templates cannot be filled in. */
+/** The URLs of an issuer, otherwise those of the mount; an error message if templates cannot be replaced. */
 async function urlsOf(storage: Storage, issuer: Issuer): Promise<UrlSet | string> {
   const isOwn = hasUrls(issuer);
   const ofMount = isOwn ? undefined : await mountUrls.find(storage);
@@ -112,7 +112,7 @@ async function urlsOf(storage: Storage, issuer: Issuer): Promise<UrlSet | string
   return filled(storage, ofMount ?? issuer, templates, issuer.issuer_id);
 }
 
-/** URLs of an issuer's delta CRLs; none if templates cannot be filled in. */
+/** URLs of an issuer's delta CRLs; empty if templates cannot be replaced. */
 export async function addressesOfDelta(storage: Storage, issuer: Issuer): Promise<readonly string[]> {
   const urls = await urlsOf(storage, issuer);
   return typeof urls === 'string' ? [] : urls.delta_crl_distribution_points;
@@ -125,7 +125,9 @@ export async function urlsFor(storage: Storage, issuer: Issuer): Promise<UrlSet>
   return refuse(`error fetching CA certificate: unable to fetch AIA URL information: ${urls}`);
 }
 
-/** URLs for a new root: those of the mount, except templates with the issuer id, which does not exist yet. */
+/**
+ * URLs for a new root: those of the mount without templates that contain the issuer id, because it does not exist yet.
+ */
 export async function urlsForRoot(storage: Storage): Promise<UrlSet> {
   const { enable_templating: templates, ...said } = (await mountUrls.find(storage)) ?? urlFields.defaults;
   const urls = await filled(storage, said, templates, '');

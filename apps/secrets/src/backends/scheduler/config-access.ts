@@ -13,20 +13,25 @@ const fields = recordFields({
   address: [string().describe('Address of the scheduler, as protocol://host:port.'), ''],
   token: [
     sentTo(secretHeader(), 'address', 'ca_cert').describe(
-      'Management token of the scheduler; by default SCHEDULER_TOKEN, if the address is that of SCHEDULER_ADDR.',
+      'Management token of the scheduler. Default: SCHEDULER_TOKEN, if address is the same as SCHEDULER_ADDR.',
     ),
     '',
   ],
-  max_token_name_length: [int().describe('Longest token name in bytes; 0 takes what the scheduler version allows.'), 0],
+  max_token_name_length: [
+    int().describe('Maximum length of token names in bytes. 0: the limit of the scheduler’s version.'),
+    0,
+  ],
   ca_cert: [string().describe('CA certificate (PEM) of the scheduler.'), ''],
   client_cert: [string().describe('Client certificate (PEM) for the scheduler; needs client_key.'), ''],
   client_key: [notRedirectable(secretString()).describe('PEM key of client_cert.'), ''],
 });
 const AccessInput = fields.input.extend({
-  verify: notKept(bool()).optional().describe('Check address, TLS and token against the scheduler before storing.'),
+  verify: notKept(bool())
+    .optional()
+    .describe('Test address, TLS and token with the scheduler before storing the configuration.'),
   bootstrap: notKept(bool())
     .optional()
-    .describe('Create and store the first management token of a scheduler that has none.'),
+    .describe('Bootstrap ACLs: create and store the first management token of a scheduler that has none.'),
 });
 const access = configuration('config/access', fields.input);
 
@@ -66,7 +71,7 @@ export const accessPath = (scheduler: Scheduler) =>
     spec: 'Job-scheduler engine',
     stored: ({ storage }) => access.find(storage),
     read: {
-      summary: 'Read the access configuration, without token and key.',
+      summary: 'Read the configuration. Token and key are not shown.',
       async run({ storage }) {
         const stored = await access.find(storage);
         if (!stored) return missing;
@@ -75,7 +80,7 @@ export const accessPath = (scheduler: Scheduler) =>
       },
     },
     write: {
-      summary: 'Configure the access; omitted fields keep their values.',
+      summary: 'Configure access; omitted fields keep their values.',
       update: 'merge',
       once: true,
       defaults: fields.defaults,
@@ -108,12 +113,15 @@ export const accessPath = (scheduler: Scheduler) =>
     },
   });
 
-/** Asks the scheduler for our token's type; throws a refusal with the problem: address, TLS, or the token's type. */
+/**
+ * Asks the scheduler for the type of our token. Throws a refusal with the problem: the address, TLS, or the token's
+ * type.
+ */
 async function verifyAccess(scheduler: Scheduler, reach: SchedulerAccess) {
   const client = scheduler.client(reach);
   const type = await client.ownTokenType().catch(rethrow);
   if (type !== 'management') {
-    throw new Refusal('invalid', `token is not a management token: the scheduler calls it ${type || 'unknown'}`);
+    throw new Refusal('invalid', `token is not a management token: its type is ${type || 'unknown'}`);
   }
   const version = await client.version().catch(() => '');
   return { address: reach.address, tls: reach.address.startsWith('https:'), token_type: type, version };
@@ -124,7 +132,7 @@ function rethrow(error: unknown): never {
 }
 
 function requireAddress<T extends { address: string }>(reach: T): T {
-  if (!reach.address) throw new Refusal('invalid', 'address is needed: give it here or in SCHEDULER_ADDR');
+  if (!reach.address) throw new Refusal('invalid', 'address is required: set it here or in SCHEDULER_ADDR');
   return reach;
 }
 
@@ -145,7 +153,7 @@ function checkCertificates(config: { ca_cert: string; client_cert: string; clien
   if (!config.client_key) return;
   attempt('client_key', 'a PEM private key', () => createPrivateKey(config.client_key));
   if (!new X509Certificate(config.client_cert).checkPrivateKey(createPrivateKey(config.client_key))) {
-    throw new Refusal('invalid', 'client_key is not the key of client_cert');
+    throw new Refusal('invalid', 'client_key does not belong to client_cert');
   }
 }
 

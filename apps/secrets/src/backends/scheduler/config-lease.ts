@@ -7,8 +7,8 @@ import { data, empty, missing } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 
 const Lease = z.object({
-  ttl: duration().describe('Lifetime of credentials before they must be renewed; 0 takes the mount default.'),
-  max_ttl: duration().describe('Longest lifetime renewals can reach; 0 takes the mount maximum.'),
+  ttl: duration().describe('Lifetime of credentials before they must be renewed. 0: the default of the mount.'),
+  max_ttl: duration().describe('Maximum lifetime of credentials with renewals. 0: the maximum of the mount.'),
 });
 const lease = single('config/lease', Lease);
 
@@ -19,7 +19,7 @@ export async function leaseTimes(storage: Storage): Promise<z.output<typeof Leas
 
 /** Lifetimes of the credentials. Spec: Job-scheduler engine (Lease configuration). */
 export const leasePath = path('config/lease', {
-  summary: 'Lifetimes of the credentials that this engine issues.',
+  summary: 'Lifetimes of the credentials issued by this engine.',
   spec: 'Job-scheduler engine',
   read: {
     summary: 'Read the lifetimes, in seconds.',
@@ -30,7 +30,7 @@ export const leasePath = path('config/lease', {
     },
   },
   write: {
-    summary: 'Set both lifetimes; an omitted one becomes 0.',
+    summary: 'Set both lifetimes. An omitted one becomes 0.',
     update: 'replace',
     defaults: { ttl: 0, max_ttl: 0 },
     input: Lease,
@@ -43,7 +43,7 @@ export const leasePath = path('config/lease', {
     },
   },
   delete: {
-    summary: 'Reset to the lifetimes of the mount.',
+    summary: 'Reset the lifetimes to those of the mount.',
     run({ storage }) {
       lease.delete(storage);
       return empty;

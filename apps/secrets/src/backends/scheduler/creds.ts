@@ -13,10 +13,10 @@ import { tokenName } from './token-name';
 /** Tokens created on demand. Spec: Job-scheduler engine (Credentials result). */
 export const credsPath = (scheduler: Scheduler) =>
   path('creds/:name', {
-    summary: 'Scheduler tokens from a role.',
+    summary: 'Scheduler tokens, created from a role.',
     spec: 'Job-scheduler engine',
     read: {
-      summary: 'Create a token; it ends with its lease.',
+      summary: 'Create a token. It is deleted when its lease ends.',
       output: z.object({ accessor_id: z.string(), secret_id: z.string() }),
       async run({ params, storage, caller, nowMs, warn }) {
         const role = await roles.require(storage, params.name, `role "${params.name}" not found`);
@@ -25,18 +25,18 @@ export const credsPath = (scheduler: Scheduler) =>
           scheduler.missingPolicies(access, role.policies),
           scheduler.nameLimit(access),
         ]);
-        if (absent === undefined) warn('the policies of the role could not be checked in the scheduler');
+        if (absent === undefined) warn('the scheduler could not be asked whether the policies of the role exist');
         else if (absent.length > 0) {
           throw new Refusal(
             'invalid',
-            `role "${params.name}" names policies the scheduler does not have: ${absent.join(', ')}`,
+            `role "${params.name}" names policies that do not exist in the scheduler: ${absent.join(', ')}`,
           );
         }
         await scheduler.turn();
         const name = tokenName(params.name, caller.displayName, nowMs, limit);
         const times = await leaseTimes(storage);
         const client = scheduler.client(access);
-        // Check first, so that no intent is recorded for nothing.
+        // Check first, to avoid recording an unnecessary intent.
         client.checkCircuit();
         const token = await withIntent(storage, { kind: 'token', undo: { name } }, () =>
           client.createToken({ name, type: role.type, policies: role.policies, global: role.global }).catch((error) => {

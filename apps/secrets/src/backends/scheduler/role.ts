@@ -8,11 +8,11 @@ import { empty } from '../../sdk/reply';
 import { leaseTimes } from './config-lease';
 
 const fields = recordFields({
-  policies: [commaList().describe('Scheduler policies given to each token; they must already exist there.'), []],
-  global: [bool().describe('Replicate the token to every region of the scheduler.'), false],
+  policies: [commaList().describe('Policies of each token; they must already exist in the scheduler.'), []],
+  global: [bool().describe('Create global tokens, which the scheduler replicates to all regions.'), false],
   type: [
     oneOf(['client', 'management'], () => 'type must be "client" or "management"').describe(
-      'Type of scheduler token; every write without it resets it to client.',
+      'Type of the tokens. A write without this field resets it to client.',
     ),
     'client',
   ],
@@ -30,7 +30,7 @@ export const roleListPath = namesPath('role', roles, {
 
 /** One role. Spec: Job-scheduler engine (Role). */
 export const rolePath = recordPath('role/:name', roles, {
-  summary: 'A role: the scheduler tokens that it issues.',
+  summary: 'A role: which scheduler tokens are issued.',
   spec: 'Job-scheduler engine',
   read: {
     summary: 'Read a role.',
@@ -46,7 +46,7 @@ export const rolePath = recordPath('role/:name', roles, {
     },
   },
   write: {
-    summary: 'Create a role, or change the fields sent.',
+    summary: 'Create a role, or change some of its fields.',
     update: 'merge',
     defaults: fields.defaults,
     resets: ['type'],

@@ -44,13 +44,13 @@ const attempts = 3;
 const longestPauseMs = 5_000;
 /** How long not to call a scheduler that throttles us without saying for how long. */
 const throttledRestMs = 10_000;
-/** The maximum length of an error text: some proxies answer with whole pages. */
+/** The maximum length of an error message, because some proxies respond with whole pages. */
 const longestText = 500;
 const retryableStatuses = new Set([408, 429, 500, 502, 503, 504]);
 /** The statuses of a proxy without its scheduler. */
 const proxyStatuses = new Set([502, 503, 504]);
 
-/** What a client of one scheduler gets; all clients of that scheduler share its circuit. */
+/** The dependencies of a scheduler client. All clients of a scheduler share its circuit. */
 export interface SchedulerDeps {
   readonly timeoutMs: number;
   /** Before the second attempt; doubles. */
@@ -135,7 +135,7 @@ export class SchedulerClient {
     return ownToken?.AccessorID === 'anonymous' ? 'anonymous' : (ownToken?.Type ?? '');
   }
 
-  /** Version of the server, such as `1.9.3`; needs the right to read its agent. */
+  /** The version of the server, such as `1.9.3`. The token must be allowed to read its agent. */
   async version(): Promise<string> {
     const request = { name: 'version', method: 'GET', path: '/v1/agent/self' };
     const self = await this.json<{ config?: { Version?: { Version?: string } | string } }>(request);
@@ -270,7 +270,7 @@ function reasonOf(error: unknown): string {
   return name === 'TimeoutError' || name === 'AbortError' ? 'no answer in time' : (code ?? message);
 }
 
-/** True if the scheduler says that what should be deleted does not exist; before 0.12 it said so with 500. */
+/** True if the object to delete does not exist in the scheduler. Versions before 0.12 answer 500 in this case. */
 function isGone(error: SchedulerRefused): boolean {
   const refused = error.status === 400 || error.status === 500;
   return error.status === 404 || (refused && error.text.includes('Cannot delete nonexistent tokens'));
@@ -279,7 +279,7 @@ function isGone(error: SchedulerRefused): boolean {
 const shortened = ({ message }: SchedulerRefused): string =>
   message.length > longestText ? `${message.slice(0, longestText)}…` : message;
 
-/** The refusal for the caller of a failed call: a rejected request is their fault (400), anything else is not (502). */
+/** The refusal for a failed call: 400 if the scheduler rejected the request, otherwise 502. */
 export function schedulerRefusal(error: unknown): unknown {
   if (!(error instanceof SchedulerRefused)) return error;
   const text = shortened(error);

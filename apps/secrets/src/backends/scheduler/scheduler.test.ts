@@ -53,7 +53,7 @@ describe('scheduler engine', () => {
       [{ address: 'ftp://x:1', token: 't' }, 'address must have the form'],
       [{ client_cert: 'x' }, 'Both client cert and client key must be provided'],
       [{ client_key: 'x' }, 'Both client cert and client key must be provided'],
-      [{ client_cert: testCertificate.cert, client_key: otherKey }, 'client_key is not the key of client_cert'],
+      [{ client_cert: testCertificate.cert, client_key: otherKey }, 'client_key does not belong to client_cert'],
       [{ token: 'pasted\n' }, 'for field "token"'],
       [{ token: 'pas\u200bted' }, 'not allowed in headers'],
       [{ ca_cert: 'no pem', token: 't' }, 'ca_cert is not an x509 PEM certificate'],

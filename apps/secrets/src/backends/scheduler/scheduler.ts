@@ -15,7 +15,7 @@ import { nameLimitOf } from './token-name';
 interface SchedulerFacts {
   policies?: ReadonlySet<string>;
   nameLimit?: number;
-  /** The pending request: callers with the same question share its answer. */
+  /** The pending request: callers that send the same request share its response. */
   asksPolicies?: Promise<ReadonlySet<string> | undefined>;
   asksVersion?: Promise<number>;
 }
@@ -69,7 +69,10 @@ export class Scheduler {
     this.reached.clear();
   }
 
-  /** The longest token name in bytes: as configured, or by the version, which is queried once. */
+  /**
+   * The maximum length of token names in bytes: the configured value, or the limit of the version, which is queried
+   * once.
+   */
   async nameLimit(access: SchedulerAccess & { nameLimit: number }): Promise<number> {
     if (access.nameLimit > 0) return access.nameLimit;
     const facts = this.about(access);

@@ -9,7 +9,7 @@ import { zeroAddressPath } from './zero-address';
 export const ssh = backend({
   type: 'ssh',
   kind: 'secret',
-  summary: 'Signs SSH certificates of users and hosts, and makes one-time passwords for hosts.',
+  summary: 'Signs SSH certificates of users and hosts, and creates one-time passwords for hosts.',
   paths: [...issuerPaths, ...rolePaths, ...signPaths, ...otpPaths, zeroAddressPath],
   secrets: { secret_otp_type: otpSecret },
 });

@@ -57,8 +57,8 @@ export const signingKey = async (storage: Storage, id: string): Promise<KeyObjec
   (await findKept(storage, keyEntry(id))) ?? refuse(`ssh issuer id '${id}' does not exist`);
 
 /**
- * Adds an issuer, which becomes the default if requested or if it is the first. If the key exists already, it stays
- * unchanged and `existed` is true.
+ * Adds an issuer. It becomes the default if requested or if it is the first. If the key already exists, nothing is
+ * changed and `existed` is true.
  */
 export async function addIssuer(
   storage: Storage,

@@ -20,18 +20,18 @@ import { lineOf, publicLine, readPublicKey } from './public-key';
 import { countReferences } from './role';
 
 const NewIssuer = z.object({
-  generate_signing_key: bool().optional().describe('Generate the key here; the default if none is sent.'),
+  generate_signing_key: bool().optional().describe('Generate the key in the service. Default if no key is sent.'),
   key_type: string()
     .optional()
     .describe('Type of a generated key: ssh-rsa (or rsa), ec, ecdsa-sha2-nistp256, -384 or -521, ssh-ed25519.'),
-  key_bits: int().optional().describe('Its size; by default 4096 for rsa, 256 for ec.'),
+  key_bits: int().optional().describe('Size of a generated key. Default: 4096 for rsa, 256 for ec.'),
   private_key: notRedirectable(secretString())
     .optional()
     .describe('A private key to import, in PEM or OpenSSH format.'),
-  public_key: string().optional().describe('Its public key in OpenSSH format.'),
+  public_key: string().optional().describe('Public key of private_key, in OpenSSH format.'),
 });
 const FurtherIssuer = NewIssuer.extend({
-  set_default: bool().optional().describe('Make it the default issuer.'),
+  set_default: bool().optional().describe('Make the new issuer the default issuer.'),
 });
 const issuerOutput = z.object({ issuer_id: z.string(), issuer_name: z.string(), public_key: z.string() });
 
@@ -52,7 +52,7 @@ async function askedKey(asked: z.output<typeof NewIssuer>) {
   }
   const { type, blob } = readPublicKey(line, 'could not parse public_key provided value');
   const key = readPrivateKey(own);
-  if (publicLine(key) !== lineOf(type, blob)) refuse('public_key is not the public half of private_key');
+  if (publicLine(key) !== lineOf(type, blob)) refuse('public_key does not belong to private_key');
   return key;
 }
 
@@ -84,7 +84,7 @@ const defaultOutput = z.object({ default: z.string() });
 /** Create, list, read, change and delete issuers. */
 export const issuerPaths = [
   path('config/ca', {
-    summary: 'The default issuer, whose public key hosts and clients trust.',
+    summary: 'The default issuer. Hosts and clients trust its public key.',
     read: {
       summary: 'Read the default issuer.',
       operationId: 'read-default-ca',
@@ -92,7 +92,7 @@ export const issuerPaths = [
       run: async ({ storage }) => data({ ...requireIssuer(await findCa(storage), 'default') }),
     },
     write: {
-      summary: 'Create or import an issuer, which becomes the default; the previous one remains under its id.',
+      summary: 'Create or import an issuer and make it the default. The previous one keeps its ID.',
       operationId: 'configure-default-ca',
       stepUp: true,
       input: NewIssuer,
@@ -116,18 +116,18 @@ export const issuerPaths = [
     },
   }),
   path('issuers/import', {
-    summary: 'Further issuers.',
+    summary: 'Additional issuers.',
     write: {
       summary: 'Create or import an additional issuer.',
       operationId: 'submit-issuer',
       stepUp: true,
-      input: FurtherIssuer.extend({ issuer_name: string().optional().describe('Its name.') }),
+      input: FurtherIssuer.extend({ issuer_name: string().optional().describe('Name of the issuer.') }),
       output: issuerOutput,
       run: (call) => keepAsked(call, call.input, call.input.issuer_name, call.input.set_default ?? false),
     },
   }),
   path('issuers/import/:issuer_name', {
-    summary: 'A further issuer with a name.',
+    summary: 'An additional issuer with a name.',
     write: {
       summary: 'Create or import an additional issuer with this name.',
       operationId: 'submit-named-issuer',
@@ -140,7 +140,7 @@ export const issuerPaths = [
   path('issuers', {
     summary: 'The issuers of this mount.',
     list: {
-      summary: 'List the ids of the issuers.',
+      summary: 'List the IDs of the issuers.',
       operationId: 'list-issuers',
       output: z.object({ keys: z.array(z.string()), key_info: z.record(z.string(), z.unknown()) }),
       async run({ storage }) {
@@ -155,7 +155,7 @@ export const issuerPaths = [
     },
   }),
   path('issuer/:issuer_ref', {
-    summary: 'An issuer by its id or name, or the default issuer.',
+    summary: 'An issuer by ID or name, or the default issuer.',
     paramDocs: { issuer_ref: 'Id or name of the issuer, or default.' },
     read: {
       summary: 'Read an issuer.',
@@ -166,7 +166,9 @@ export const issuerPaths = [
     write: {
       summary: 'Rename an issuer, or remove its name.',
       operationId: 'update-issuer',
-      input: z.object({ issuer_name: string().optional().describe('Its name; empty if it is left out.') }),
+      input: z.object({
+        issuer_name: string().optional().describe('Name of the issuer. If omitted, the name is removed.'),
+      }),
       output: issuerOutput,
       async run(call) {
         const { input, params, storage } = call;
@@ -207,7 +209,7 @@ export const issuerPaths = [
     },
   }),
   path('config/issuers', {
-    summary: 'Which issuer is the default.',
+    summary: 'The default issuer.',
     read: {
       summary: 'Read which issuer is the default.',
       operationId: 'read-issuers-configuration',
@@ -217,7 +219,7 @@ export const issuerPaths = [
     write: {
       summary: 'Make another issuer the default.',
       operationId: 'write-issuers-configuration',
-      input: z.object({ default: string().optional().describe('Id or name of the issuer.') }),
+      input: z.object({ default: string().optional().describe('ID or name of the issuer.') }),
       output: defaultOutput,
       async run({ input, storage, warn }) {
         const ref = folded(input.default ?? 'default');
@@ -249,7 +251,7 @@ export const issuerPaths = [
     auth: 'none',
     responseFormat: 'raw',
     read: {
-      summary: 'Read the public key of an issuer, as a line.',
+      summary: 'Read the public key of an issuer, in OpenSSH format.',
       operationId: 'read-issuer-public-key',
       ...plain,
       judges: 'nothing',
@@ -262,7 +264,7 @@ export const issuerPaths = [
     auth: 'none',
     responseFormat: 'raw',
     read: {
-      summary: 'Read the public key of the default issuer, as a line.',
+      summary: 'Read the public key of the default issuer, in OpenSSH format.',
       operationId: 'read-public-key',
       ...plain,
       judges: 'nothing',
@@ -270,11 +272,11 @@ export const issuerPaths = [
     },
   }),
   path('public_keys', {
-    summary: 'The public keys of all issuers, for hosts, which should trust old and new ones during a change.',
+    summary: 'The public keys of all issuers. Hosts should trust both old and new ones during a change.',
     auth: 'none',
     responseFormat: 'raw',
     read: {
-      summary: 'Read the public keys of all issuers, one per line, the default issuer first.',
+      summary: 'Read the public keys of all issuers, one per line, beginning with the default issuer.',
       operationId: 'read-public-keys',
       ...plain,
       judges: 'nothing',

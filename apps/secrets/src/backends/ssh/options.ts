@@ -13,7 +13,7 @@ function checked(options: OptionValues, what: string): OptionValues {
 
 const named = (names: readonly string[]): string => `[${[...names].sort().join(' ')}]`;
 
-/** The requested critical options, or else those of the role. Throws `invalid` if one is not allowed. */
+/** The requested critical options, otherwise those of the role. Throws `invalid` if one is not allowed. */
 export function criticalOptionsOf(role: SshRole, asked: OptionValues): OptionValues {
   if (Object.keys(asked).length === 0) return role.default_critical_options;
   const allowed = listed(role.allowed_critical_options);
@@ -22,7 +22,7 @@ export function criticalOptionsOf(role: SshRole, asked: OptionValues): OptionVal
   return checked(asked, 'critical_options');
 }
 
-/** The requested extensions, or else those of the role for user certificates. */
+/** The requested extensions, otherwise (for user certificates) those of the role. */
 export function extensionsOf(
   call: Pick<Call, 'filled' | 'warn'>,
   role: SshRole,

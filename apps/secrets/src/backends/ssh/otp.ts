@@ -58,11 +58,11 @@ export const otpPaths = [
     params: { role: 'name-at' },
     paramDocs: { role: 'Name of the role.' },
     write: {
-      summary: 'Create a one-time password for a host; it ends with its lease, or when it is used.',
+      summary: 'Create a one-time password for a host. It is valid until it is used or its lease ends.',
       operationId: 'generate-credentials',
       input: z.object({
-        ip: string().optional().describe('Address of the host.'),
-        username: string().optional().describe('User on the host; by default the role’s.'),
+        ip: string().optional().describe('IP address of the host.'),
+        username: string().optional().describe('User on the host. Default: the role’s default_user.'),
       }),
       output: z.object({ ip: z.string(), key: z.string(), key_type: z.string(), port: z.int(), username: z.string() }),
       async run({ input, params, storage }) {
@@ -87,14 +87,16 @@ export const otpPaths = [
     },
   }),
   path('verify', {
-    summary: 'Verifies one-time passwords, for the helper on a host.',
+    summary: 'Verifies one-time passwords. Called by the helper on a host.',
     auth: 'none',
     write: {
-      summary: 'Verify a one-time password, which ends it, and return its user and address.',
+      summary: 'Verify a one-time password and return its user and IP address. The password cannot be used again.',
       operationId: 'verify-otp',
       judges: 'unguessable',
       input: z.object({
-        otp: secretString().optional().describe('The password; verify-echo-request asks whether the service is there.'),
+        otp: secretString()
+          .optional()
+          .describe('The one-time password. verify-echo-request only tests whether the service answers.'),
       }),
       output: z.object({
         ip: z.string().optional(),
@@ -117,11 +119,11 @@ export const otpPaths = [
     },
   }),
   path('lookup', {
-    summary: 'Roles for a host.',
+    summary: 'The one-time password roles for a host.',
     write: {
-      summary: 'List the roles whose one-time passwords are for a host.',
+      summary: 'List the roles that can create one-time passwords for a host.',
       operationId: 'list-roles-by-ip',
-      input: z.object({ ip: string().optional().describe('Address of the host.') }),
+      input: z.object({ ip: string().optional().describe('IP address of the host.') }),
       output: z.object({ roles: z.array(z.string()).nullable() }),
       async run({ input, storage }) {
         const ip = requireAddress(input.ip ?? '');

@@ -11,7 +11,7 @@ const blank = /[^\S ]/u;
 
 /** Refuses a string with invisible characters. */
 export function checkVisible(text: string, what: string): void {
-  if (hidden.test(text)) refuse(`${what} holds a control character or another one that cannot be seen`);
+  if (hidden.test(text)) refuse(`${what} contains a control character or another invisible character`);
 }
 
 /** The principals of a certificate. Throws `invalid` if there are none, or the role does not allow one. */
@@ -59,6 +59,6 @@ function filledNames(call: Filling, role: SshRole, word: string): string[] {
   if (filled === undefined) return [];
   if (filled === word || role.allow_commas_in_identity_templates) return listed(filled);
   return filled.includes(',')
-    ? refuse(`template '${word}' could not be rendered -> its value holds a comma`)
+    ? refuse(`template '${word}' could not be rendered -> its value contains a comma`)
     : [filled];
 }

@@ -29,7 +29,7 @@ export const rolePaths = [
     },
   }),
   path('roles/:role', {
-    summary: 'A role: what may be requested.',
+    summary: 'A role: which certificates or one-time passwords may be requested.',
     params: { role: 'name-at' },
     read: {
       summary: 'Read a role.',
@@ -41,7 +41,7 @@ export const rolePaths = [
       },
     },
     write: {
-      summary: 'Write a role; omitted fields get their defaults.',
+      summary: 'Write a role. Omitted fields are reset to their defaults.',
       operationId: 'write-role',
       update: 'replace',
       defaults: roleFields.defaults,
@@ -52,7 +52,7 @@ export const rolePaths = [
       },
     },
     delete: {
-      summary: 'Delete a role; its certificates stay valid.',
+      summary: 'Delete a role. Its certificates stay valid.',
       operationId: 'delete-role',
       async run({ params, storage }) {
         await forgetZeroAddress(storage, params.role);

@@ -15,12 +15,14 @@ import { lineOf, publicLine, readPublicKey, type SshPublicKey } from './public-k
 import { roles, type SshRole } from './role';
 
 const Asked = z.object({
-  ttl: duration().optional().describe('Lifetime of the certificate; by default the role’s or the mount’s.'),
-  valid_principals: string().optional().describe('Names of users or hosts that it is for, separated by commas.'),
+  ttl: duration().optional().describe('Lifetime of the certificate. Default: the role’s or the mount’s.'),
+  valid_principals: string()
+    .optional()
+    .describe('Names of the users or hosts that the certificate is valid for, separated by commas.'),
   cert_type: announced(string(), { enum: ['user', 'host'], default: 'user' })
     .optional()
-    .describe('Whether it is for a user or a host.'),
-  key_id: string().optional().describe('Its key id, which servers log; only if the role allows it.'),
+    .describe('user or host certificate.'),
+  key_id: string().optional().describe('Key ID of the certificate, which SSH servers log. Only if the role allows it.'),
   critical_options: keyValues().optional().describe('Critical options, instead of those of the role.'),
   extensions: keyValues().optional().describe('Extensions, instead of those of the role.'),
 });
@@ -107,7 +109,7 @@ export const signPaths = [
     write: {
       summary: 'Sign a public key.',
       operationId: 'sign-certificate',
-      input: Asked.extend({ public_key: string().optional().describe('The key, as a line of OpenSSH.') }),
+      input: Asked.extend({ public_key: string().optional().describe('The public key, in OpenSSH format.') }),
       output: certificateOutput,
       async run(call) {
         const { input, params, storage } = call;
@@ -120,16 +122,16 @@ export const signPaths = [
     },
   }),
   path('issue/:role', {
-    summary: 'Issues keys with certificates.',
+    summary: 'Generates keys with certificates.',
     ...roleParameter,
     write: {
-      summary: 'Create a key and sign it. The private key is shown once.',
+      summary: 'Generate a key pair and sign it. The private key is shown once.',
       operationId: 'issue-certificate',
       input: Asked.extend({
         key_type: announced(string(), { enum: ['rsa', 'ed25519', 'ec'], default: 'rsa' })
           .optional()
-          .describe('Type of the key.'),
-        key_bits: int().optional().describe('Its size; by default 4096 for rsa, 256 for ec.'),
+          .describe('Type of the generated key.'),
+        key_bits: int().optional().describe('Size of the generated key. Default: 4096 for rsa, 256 for ec.'),
       }),
       output: certificateOutput.extend({ private_key: z.string(), private_key_type: z.string() }),
       async run(call) {

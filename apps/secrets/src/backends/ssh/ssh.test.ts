@@ -218,7 +218,7 @@ describe('the engine ssh', () => {
         { key_id: text },
       ]) {
         expect(await refusedToSign(all, asked)).toMatch(
-          /holds a control character or another one|is not a valid value/,
+          /contains a control character or another invisible|is not a valid value/,
         );
       }
     });
@@ -355,7 +355,7 @@ describe('the engine ssh', () => {
       const weak = generateKeyPairSync('rsa', { modulusLength: 1024 });
       expect(createPrivateKey(own).asymmetricKeyType).toBe('ed25519');
       for (const [body, text] of [
-        [{ private_key: own, public_key: lines.p256 }, 'public_key is not the public half of private_key'],
+        [{ private_key: own, public_key: lines.p256 }, 'public_key does not belong to private_key'],
         [{ private_key: own }, /^only one of public_key and private_key set/],
         [{ generate_signing_key: false }, 'missing public_key'],
         [{ generate_signing_key: true, private_key: own }, /^public_key and private_key must not be set/],

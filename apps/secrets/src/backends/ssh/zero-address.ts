@@ -10,7 +10,7 @@ import { roles } from './role';
 const fields = z.object({
   roles: commaList()
     .optional()
-    .describe('Roles whose one-time passwords are for any host, even outside their networks.'),
+    .describe('Roles that may create one-time passwords for any IP address, regardless of their CIDR blocks.'),
 });
 const entry = 'config/zeroaddress';
 const settings = single(entry, fields);
@@ -30,9 +30,9 @@ export async function forgetZeroAddress(storage: Storage, name: string): Promise
 
 /** Reads, writes and clears the list of roles that allow any address. */
 export const zeroAddressPath = path(entry, {
-  summary: 'Roles whose one-time passwords are for any host.',
+  summary: 'Roles that can create one-time passwords for any host.',
   read: {
-    summary: 'Read which roles are for any host.',
+    summary: 'Read the roles for any host.',
     operationId: 'read-zero-address-configuration',
     output: z.object({ roles: z.array(z.string()) }),
     async run({ storage }) {
@@ -41,7 +41,7 @@ export const zeroAddressPath = path(entry, {
     },
   },
   write: {
-    summary: 'Set which roles are for any host.',
+    summary: 'Set the roles for any host.',
     operationId: 'configure-zero-address',
     input: fields,
     async run({ input, storage }) {

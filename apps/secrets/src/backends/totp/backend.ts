@@ -25,7 +25,7 @@ const keyPath = path('keys/:name', {
   summary: 'A TOTP key.',
   params: { name: 'name-at' },
   read: {
-    summary: 'Read the settings of a key, without the key.',
+    summary: 'Read the settings of a key. The key is not shown.',
     operationId: 'read-key',
     output: keyFields.output.pick({ account_name: true, algorithm: true, digits: true, issuer: true, period: true }),
     async run({ params, storage }) {
@@ -36,7 +36,7 @@ const keyPath = path('keys/:name', {
     },
   },
   write: {
-    summary: 'Generate or store a key; replaces an existing one.',
+    summary: 'Generate or import a key. Replaces an existing key.',
     operationId: 'create-key',
     stepUp: true,
     update: 'replace',
@@ -69,7 +69,7 @@ const codePath = path('code/:name', {
   summary: 'Codes of a key.',
   params: { name: 'name-at' },
   read: {
-    summary: 'Generate the current code, as an authenticator does.',
+    summary: 'Generate the current code, as an authenticator app does.',
     operationId: 'generate-code',
     output: z.object({ code: z.string(), generated: z.int(), expire_time: z.int(), period: z.string() }),
     async run({ params, storage, nowMs }) {
@@ -84,7 +84,7 @@ const codePath = path('code/:name', {
     },
   },
   write: {
-    summary: 'Check a code. A valid code is accepted only once.',
+    summary: 'Validate a code. A valid code is accepted only once.',
     description: 'Five wrong codes in a row lock the key for a while: sys/locked-users lists its name.',
     operationId: 'validate-code',
     judges: 'password',
@@ -108,6 +108,6 @@ const codePath = path('code/:name', {
 export const totp = backend({
   type: 'totp',
   kind: 'secret',
-  summary: 'Generates one-time codes from keys, and checks those of authenticators.',
+  summary: 'Generates TOTP codes from keys, and validates codes from authenticator apps.',
   paths: [keyListPath, keyPath, codePath],
 });

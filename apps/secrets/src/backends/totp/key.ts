@@ -2,7 +2,7 @@ import { type Algorithm, type CodeScheme, fromBase32, matchCounter } from '@keys
 import { refuse } from '../../sdk/refuse';
 import type { Storage } from '../../sdk/storage';
 
-/** A key with its code settings; fields shown in responses have the same names there. */
+/** A key with its code settings. Fields shown in responses have the same names as there. */
 export interface TotpKey {
   /** Base32. */
   readonly key: string;
@@ -33,11 +33,11 @@ export const listKeys = (storage: Storage, page: Parameters<Storage['list']>[1])
 export const findKey = (storage: Storage, name: string): Promise<TotpKey | undefined> =>
   storage.read(prefix + name, parseKey);
 
-/** As findKey, but throws `invalid` if there is none. */
+/** Like findKey, but throws `invalid` if there is none. */
 export const requireKey = async (storage: Storage, name: string): Promise<TotpKey> =>
   (await findKey(storage, name)) ?? refuse(`unknown key: ${name}`);
 
-/** Stores a key. Used codes stay used, as it may be the same key again. */
+/** Stores a key. Used codes stay used, because it may be the same key again. */
 export const putKey = (storage: Storage, name: string, key: TotpKey): void =>
   storage.put(prefix + name, JSON.stringify(key));
 
@@ -59,7 +59,10 @@ export const schemeOf = ({ key, algorithm, digits, period }: TotpKey): CodeSchem
 export const readAhead = (storage: Storage, name: string): void =>
   void storage.read(spentAt(name), parseSpent).catch(() => undefined);
 
-/** Validates a code and marks it as used on all nodes. Undefined if it is wrong; throws `invalid` if it was already used. */
+/**
+ * Validates a code and marks it as used on all nodes. Undefined if it is wrong; throws `invalid` if it was already
+ * used.
+ */
 export async function spendCode(
   storage: Storage,
   name: string,

@@ -13,25 +13,32 @@ const mostKeyBytes = 1024;
 
 /** The fields of a new key. */
 export const keyFields = recordFields({
-  generate: [bool().describe('Generate the key here, for an authenticator elsewhere; otherwise send it.'), false],
-  exported: [bool().describe('Show the URL and the QR code of a generated key, once.'), true],
+  generate: [
+    bool().describe(
+      'Generate the key in the service, for an authenticator app. Otherwise the request must contain the key.',
+    ),
+    false,
+  ],
+  exported: [bool().describe('Return the URL and the QR code of a generated key once.'), true],
   key_size: [
     announced(int(), { minimum: 1, maximum: mostKeyBytes }).describe('Length of a generated key in bytes.'),
     20,
   ],
   key: [notRedirectable(secretString()).describe('The key, in base32.'), ''],
-  url: [secretString().describe('The key and its settings as an otpauth URL, instead of the other fields.'), ''],
-  issuer: [string().describe('Issuer of the key; required for a generated one.'), ''],
-  account_name: [string().describe('Account of the key; required for a generated one.'), ''],
+  url: [secretString().describe('The key and its settings as an otpauth URL. It replaces the other fields.'), ''],
+  issuer: [string().describe('Name of the issuer; required for a generated key.'), ''],
+  account_name: [string().describe('Account name; required for a generated key.'), ''],
   period: [duration().describe('How long a code is valid.'), 30],
   algorithm: [announced(string(), { enum: algorithms }).describe('The hash algorithm of codes.'), 'SHA1'],
   digits: [announced(int(), { enum: [6, 8] }).describe('Number of digits of a code.'), 6],
   skew: [
-    announced(int(), { enum: [0, 1] }).describe('Number of periods before and after now whose codes are also valid.'),
+    announced(int(), { enum: [0, 1] }).describe(
+      'Number of periods before and after the current one whose codes are also accepted.',
+    ),
     1,
   ],
   qr_size: [
-    announced(int(), { minimum: 0, maximum: edges.most }).describe('Width of the QR code in pixels; 0: none.'),
+    announced(int(), { minimum: 0, maximum: edges.most }).describe('Width of the QR code in pixels. 0: no QR code.'),
     200,
   ],
 });

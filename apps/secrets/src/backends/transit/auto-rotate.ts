@@ -2,7 +2,7 @@ import type { BackgroundCall } from '../../sdk/call';
 import { changeKey, due, dueAt, findKey, rotated, type TransitKey } from './key';
 import { makeVersion } from './material';
 
-/** Rotates the keys that are due. Every node checks; the first to store a new version wins. */
+/** Rotates the keys that are due. Every node checks, and the first node that stores a new version wins. */
 export async function rotateWhenDue({ storage, nowMs }: BackgroundCall): Promise<void> {
   const { names } = await due.list(storage, nowMs);
   for (const name of names) {

@@ -16,7 +16,7 @@ import { signPaths } from './sign';
 export const transit = backend({
   type: 'transit',
   kind: 'secret',
-  summary: 'Encrypts, signs and verifies for applications, with keys that stay in the service.',
+  summary: 'Encrypts, signs and verifies for applications. Keys stay in the service.',
   paths: [
     keyListPath,
     keyPath,

@@ -9,9 +9,10 @@ import { changeKey, requireKey } from './key';
 
 /** Backs up a key as plaintext. */
 export const backupPath = path('backup/:name', {
-  summary: 'Backs up a key, in the clear.',
+  summary: 'Backs up a key in plaintext.',
   read: {
-    summary: 'Read a key with all of its versions and secrets, to restore it elsewhere; its settings must allow it.',
+    summary:
+      'Read a key with all versions and settings in plaintext, to restore it elsewhere. The key must allow this.',
     operationId: 'back-up-key',
     stepUp: true,
     output: z.object({ backup: z.string() }),
@@ -30,14 +31,14 @@ export const backupPath = path('backup/:name', {
 });
 
 const RestoreInput = z.object({
-  backup: secretString().optional().describe('The answer of a backup.'),
-  force: announced(bool(), { default: false }).optional().describe('Replace a key of this name.'),
+  backup: secretString().optional().describe('The response of a backup.'),
+  force: announced(bool(), { default: false }).optional().describe('Replace an existing key with this name.'),
 });
 
 const nameRule = /^\w(([\w.-]+)?\w)?$/;
 
 const restoreOperation = operation<{ readonly name?: string }, typeof RestoreInput>({
-  summary: 'Restore a key from a backup, under its name or another.',
+  summary: 'Restore a key from a backup, under its own name or another.',
   stepUp: true,
   largeBody: true,
   input: RestoreInput,

@@ -23,7 +23,7 @@ export function decodeBase64(text: string): Buffer {
   return Buffer.from(plain, 'base64');
 }
 
-/** As decodeBase64, but refuses with `problem`, which may include the reason. */
+/** Like decodeBase64, but refuses with `problem`, which may include the reason. */
 export function decodeField(text: string, problem: string | ((reason: string) => string)): Buffer {
   try {
     return decodeBase64(text);

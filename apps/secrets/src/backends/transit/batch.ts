@@ -34,7 +34,7 @@ export const batch = () =>
     { several: true },
   )
     .optional()
-    .describe('Items of a batch; the fields of single requests are then ignored.');
+    .describe('Items of a batch. The fields for single requests are then ignored.');
 
 const unread = 'failed to parse batch input: ';
 const longestProblems = 10;
@@ -68,7 +68,7 @@ function goKind(value: unknown): string {
 /** Status for a batch in which some items failed. */
 export const partialFailureCode = int()
   .optional()
-  .describe('Status of the answer if some items of a batch fail and others succeed; 400 by default.');
+  .describe('HTTP status of the response if some items fail and others succeed; 400 by default.');
 
 /** Response statuses of batches. */
 export const partialFailureResponses = {
@@ -107,8 +107,8 @@ export function itemsOf(
 }
 
 /**
- * Processes the items in order. A batch answers with the result or error of each, and adds `failed` to items with
- * errors; if the request is a single item that fails, it is refused.
+ * Processes the items in order. A batch returns the result or error of each item, and adds `failed` to items with
+ * errors. A request that is a single item is refused if it fails.
  */
 export async function workOn(
   several: readonly object[] | undefined,

@@ -14,7 +14,7 @@ const ByokInput = z.object({ hash: hashFunction });
 type ByokParams = { readonly destination: string; readonly source: string; readonly version?: string };
 
 const byokOperation = operation<ByokParams, typeof ByokInput>({
-  summary: 'Export versions of a key that may leave the service, wrapped with an RSA key of this service.',
+  summary: 'Export versions of an exportable key, wrapped with an RSA key of this mount.',
   stepUp: true,
   input: ByokInput,
   output: z.object({ name: z.string(), type: z.string(), keys: z.record(z.string(), z.string()) }),
@@ -55,11 +55,11 @@ function wrapped(wrappingKey: KeyObject, oaepHash: string, key: Buffer): string 
 /** Export keys wrapped for import into another service. */
 export const byokPaths = [
   path('byok-export/:destination/:source', {
-    summary: 'Exports a key wrapped with another.',
+    summary: 'Exports a key, wrapped with another key.',
     read: { ...byokOperation, operationId: 'byok-key' },
   }),
   path('byok-export/:destination/:source/:version', {
-    summary: 'Exports one version of a key wrapped with another.',
+    summary: 'Exports one version of a key, wrapped with another key.',
     params: { version: 'segment' },
     read: { ...byokOperation, operationId: 'byok-key-version' },
   }),

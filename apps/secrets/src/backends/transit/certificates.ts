@@ -14,7 +14,7 @@ import { changeKey, requireKey, type TransitKey, usable } from './key';
 import { signs } from './key-type';
 import { materialOf } from './material';
 
-const version = int().optional().describe('Version of the key; the newest by default.');
+const version = int().optional().describe('Version of the key. Default: the newest.');
 
 function requirePair(key: TransitKey): TransitKey {
   if (!signs(usable(key).type)) refuse(`key type '${key.type}' does not support signing`);
@@ -31,13 +31,13 @@ const absent = (name: string) => `key with provided name '${name}' not found`;
 
 /** Creates a certificate signing request (CSR). */
 export const csrPath = path('keys/:name/csr', {
-  summary: 'Certificate signing requests of a key.',
+  summary: 'The CSR of a key.',
   write: {
     summary: 'Create or sign a certificate signing request (CSR) with a key.',
     operationId: 'get-key-csr',
     input: z.object({
       version,
-      csr: string().optional().describe('PEM of a request whose subject and attributes are copied.'),
+      csr: string().optional().describe('CSR (PEM) whose subject and attributes are copied.'),
     }),
     output: z.object({ name: z.string(), type: z.string(), csr: z.string() }),
     async run({ input, params, storage }) {
@@ -66,13 +66,15 @@ function readTemplate(text: string): Template {
 
 /** Stores a certificate chain with a key. */
 export const certificatePath = path('keys/:name/set-certificate', {
-  summary: 'The certificates of a key.',
+  summary: 'The certificate chain of a key.',
   write: {
-    summary: 'Store a certificate chain with a version of a key; replaces an earlier one.',
+    summary: 'Store a certificate chain for a version of a key. Replaces an earlier chain.',
     operationId: 'set-key-certificate',
     input: z.object({
       version,
-      certificate_chain: string().optional().describe('PEM of the certificates, that of the key first.'),
+      certificate_chain: string()
+        .optional()
+        .describe('PEM bundle of the certificate chain, beginning with the certificate of the key.'),
     }),
     output: z.object({ name: z.string(), type: z.string(), certificate_chain: z.string() }),
     async run({ input, params, storage }) {

@@ -8,7 +8,7 @@ import { data } from '../../sdk/reply';
 import type { Storage } from '../../sdk/storage';
 
 const keyFields = recordFields({
-  disable_upsert: [bool().describe('Encrypting with an unknown key is refused instead of creating the key.'), false],
+  disable_upsert: [bool().describe('Refuse to encrypt with an unknown key, instead of creating the key.'), false],
 });
 const keyConfig = single('config/keys', keyFields.input);
 
@@ -43,7 +43,7 @@ const leastCached = 10;
 const cacheFields = recordFields({
   size: [
     int().describe(
-      'Stored and shown for clients that set it, without effect: each node limits its own cache. 0 means no limit.',
+      'Accepted and shown for compatibility, without effect: each node limits its own cache. 0 means no limit.',
     ),
     0,
   ],
@@ -52,7 +52,7 @@ const cacheConfig = single('config/cache', cacheFields.input);
 
 /** For older clients. Each node limits its own cache. */
 export const cacheConfigPath = path('cache-config', {
-  summary: 'The size of the key cache, stored for clients.',
+  summary: 'The size of the key cache.',
   stored: ({ storage }) => cacheConfig.find(storage),
   read: {
     summary: 'Read the size of the key cache.',
@@ -61,7 +61,7 @@ export const cacheConfigPath = path('cache-config', {
     run: async ({ storage }) => data((await cacheConfig.find(storage)) ?? cacheFields.defaults),
   },
   write: {
-    summary: 'Set the size of the key cache.',
+    summary: 'Set the size of the key cache. Has no effect.',
     operationId: 'configure-cache',
     update: 'replace',
     defaults: cacheFields.defaults,

@@ -14,19 +14,23 @@ const algorithm = 'ecdh';
 
 /** Derives a key by key agreement (ECDH). */
 export const deriveKeyPath = path('derive-key/:name', {
-  summary: 'Derives keys that two parties share.',
+  summary: 'Derives a shared key (ECDH).',
   write: {
-    summary: 'Derive a key from a key pair of this service and the public key of another party (ECDH).',
+    summary: 'Derive a shared key from a key pair of this service and another party’s public key (ECDH).',
     operationId: 'derive-key',
     stepUp: true,
     input: z.object({
       key_derivation_algorithm: announced(string(), { default: algorithm, enum: [algorithm] })
         .optional()
         .describe('The key agreement algorithm.'),
-      peer_public_key: string().optional().describe('PEM of the public key of the other party.'),
-      base_key_name: string().optional().describe('The key pair of this service: of type ecdsa.'),
-      base_key_version: announced(int(), { default: 0 }).optional().describe('Its version; the newest by default.'),
-      derived_key_type: announced(string(), { default: 'aes256-gcm96' }).optional().describe('Type of the new key.'),
+      peer_public_key: string().optional().describe('Public key (PEM) of the other party.'),
+      base_key_name: string().optional().describe('Name of the key pair of this service; must be of an ecdsa type.'),
+      base_key_version: announced(int(), { default: 0 })
+        .optional()
+        .describe('Version of the key pair. Default: the newest.'),
+      derived_key_type: announced(string(), { default: 'aes256-gcm96' })
+        .optional()
+        .describe('Type of the derived key.'),
     }),
     async run({ input, params, storage, nowMs }) {
       const { key_derivation_algorithm = algorithm, peer_public_key, base_key_version = 0 } = input;

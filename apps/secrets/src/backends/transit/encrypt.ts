@@ -23,11 +23,11 @@ import { isKeyType, kindOf } from './key-type';
 import { createKey, plainKey } from './make-key';
 
 const notFound = 'encryption key not found';
-const context = string().optional().describe('Base64: context of a derived key; required for derived keys.');
+const context = string().optional().describe('Context for key derivation, in base64. Required for derived keys.');
 const associated = string()
   .optional()
-  .describe('Base64: associated data, authenticated with the text and required again to decrypt it.');
-const version = announced(int(), { default: 0 }).optional().describe('Version of the key; the newest by default.');
+  .describe('Associated data, in base64. It is authenticated with the plaintext and required again for decryption.');
+const version = announced(int(), { default: 0 }).optional().describe('Version of the key. Default: the newest.');
 const ciphertextOutput = z.object({
   ciphertext: z.string().optional(),
   key_version: z.int().optional(),
@@ -35,26 +35,28 @@ const ciphertextOutput = z.object({
 });
 
 const EncryptInput = z.object({
-  plaintext: secretString().optional().describe('Base64 of the text to encrypt.'),
+  plaintext: secretString().optional().describe('Plaintext, in base64.'),
   context,
   associated_data: associated,
   key_version: version,
   type: announced(string(), { default: 'aes256-gcm96' })
     .optional()
-    .describe('Type of the key that is created if it does not exist.'),
+    .describe('Type of the key, if it does not exist and is created.'),
   convergent_encryption: announced(bool(), { default: false })
     .optional()
-    .describe('Create a convergent key: the same text with the same context gives the same ciphertext.'),
+    .describe(
+      'Create a key with convergent encryption: the same plaintext with the same context gives the same ciphertext.',
+    ),
   batch_input: batch(),
   partial_failure_response_code: partialFailureCode,
 });
 
 /** Encrypts; creates the key if it is missing and the caller may create it. */
 export const encryptPath = path('encrypt/:name', {
-  summary: 'Encrypts with a key of this service.',
+  summary: 'Encrypts with a key.',
   exists: async ({ params, storage }) => (await findKey(storage, params.name)) !== undefined,
   write: {
-    summary: 'Encrypt a plaintext or a batch of plaintexts; creates the key if it does not exist.',
+    summary: 'Encrypt a plaintext or a batch of plaintexts. Creates the key if it does not exist.',
     operationId: 'encrypt',
     responses: partialFailureResponses,
     largeBody: true,
@@ -117,7 +119,7 @@ const bytesOf = (key: TransitKey, item: Item, at: number) =>
   decrypt(key, item.ciphertext || refuse('missing ciphertext to decrypt'), boundOf(key, item, `[${at}].`));
 
 export const decryptPath = path('decrypt/:name', {
-  summary: 'Decrypts what a key of this service has encrypted.',
+  summary: 'Decrypts with a key.',
   write: {
     summary: 'Decrypt a ciphertext or a batch of ciphertexts.',
     operationId: 'decrypt',
@@ -152,9 +154,9 @@ const RewrapInput = z.object({
 
 /** Re-encrypts with a newer version, without returning the plaintext. */
 export const rewrapPath = path('rewrap/:name', {
-  summary: 'Encrypts ciphertexts again with the newest version of their key.',
+  summary: 'Re-encrypts ciphertexts with the newest version of their key.',
   write: {
-    summary: 'Encrypt a ciphertext, or a batch of them, with another version of its key.',
+    summary: 'Re-encrypt a ciphertext or a batch of ciphertexts, with the newest version of the key by default.',
     operationId: 'rewrap',
     largeBody: true,
     input: RewrapInput,
@@ -183,7 +185,7 @@ const keyBytes = new Map([
 const DatakeyInput = z.object({
   bits: announced(int(), { default: 256, enum: [...keyBytes.keys()] })
     .optional()
-    .describe('Length of the new key.'),
+    .describe('Length of the data key in bits.'),
   context,
   associated_data: associated,
   key_version: version,
@@ -192,12 +194,12 @@ const DatakeyInput = z.object({
 /** Generate data keys, encrypted with a transit key. */
 export const datakeyPaths = (['plaintext', 'wrapped'] as const).map((form) =>
   path(`datakey/${form}/:name`, {
-    summary: 'Creates data keys, for use elsewhere.',
+    summary: 'Generates data keys for use outside the service.',
     write: {
       summary:
         form === 'plaintext'
-          ? 'Make a data key; answers it in the clear, and encrypted.'
-          : 'Make a data key; answers it encrypted only.',
+          ? 'Generate a data key. Returns it in plaintext and encrypted.'
+          : 'Generate a data key. Returns it only encrypted.',
       operationId: `generate-data-key-${form}`,
       input: DatakeyInput,
       output: z.object({ ciphertext: z.string(), key_version: z.int(), plaintext: z.string().optional() }),

@@ -19,13 +19,13 @@ const includes = <T extends string>(all: readonly T[], text: string): text is T 
 const ExportInput = z.object({
   format: announced(string(), { default: '', enum: [...formats] })
     .optional()
-    .describe('der and pem: key pairs as PKCS#8; by default the usual form of the type.'),
+    .describe('der and pem: key pairs as PKCS#8. Default: the usual format of the key type.'),
 });
 
 type ExportParams = { readonly kind: string; readonly name: string; readonly version?: string };
 
 const exportOperation = operation<ExportParams, typeof ExportInput>({
-  summary: 'Export versions of a key that may leave the service, or public keys of any.',
+  summary: 'Export versions of an exportable key, or public keys of any key pair.',
   stepUp: true,
   input: ExportInput,
   output: z.object({ name: z.string(), type: z.string(), keys: z.record(z.string(), z.string()) }),

@@ -12,18 +12,18 @@ import { inputBytes } from './sign';
 
 const algorithm = announced(string(), { default: 'sha2-256', enum: [...hashes.keys()] })
   .optional()
-  .describe('The hash function.');
-const input = string().optional().describe('Base64 of the input.');
+  .describe('Hash algorithm.');
+const input = string().optional().describe('Input, in base64.');
 
 const HmacInput = z.object({
   input,
   algorithm,
-  key_version: announced(int(), { default: 0 }).optional().describe('Version of the key; the newest by default.'),
+  key_version: announced(int(), { default: 0 }).optional().describe('Version of the key. Default: the newest.'),
   batch_input: batch(),
 });
 
 const hmacOperation = operation<{ readonly name: string; readonly urlalgorithm?: string }, typeof HmacInput>({
-  summary: 'Hash an input, or a batch of inputs, with a key.',
+  summary: 'Generate the HMAC of an input or a batch of inputs.',
   largeBody: true,
   input: HmacInput,
   output: z.object({ hmac: z.string().optional(), batch_results: z.array(z.looseObject({})).optional() }),
@@ -50,7 +50,7 @@ const HashInput = z.object({
   algorithm,
   format: announced(string(), { default: 'hex', enum: ['hex', 'base64'] })
     .optional()
-    .describe('Form of the answer.'),
+    .describe('Encoding of the response.'),
 });
 
 const hashOperation = operation<{ readonly urlalgorithm?: string }, typeof HashInput>({
@@ -75,17 +75,19 @@ const sources = ['platform', 'seal', 'all'];
 const mostRandomBytes = 128 * 1024;
 
 const RandomInput = z.object({
-  bytes: announced(int(), { default: 32, minimum: 1, maximum: mostRandomBytes }).optional().describe('How many.'),
+  bytes: announced(int(), { default: 32, minimum: 1, maximum: mostRandomBytes })
+    .optional()
+    .describe('Number of bytes.'),
   format: announced(string(), { default: 'base64', enum: ['hex', 'base64'] })
     .optional()
-    .describe('Form of the answer.'),
+    .describe('Encoding of the response.'),
   source: announced(string(), { default: 'platform', enum: sources })
     .optional()
-    .describe('Accepted for clients that send it: all sources are the random generator of the platform.'),
+    .describe('platform, seal or all; all three use the platform’s random generator.'),
 });
 
 const randomOperation = operation<{ readonly source?: string; readonly urlbytes?: string }, typeof RandomInput>({
-  summary: 'Make random bytes.',
+  summary: 'Generate random bytes.',
   input: RandomInput,
   output: z.object({ random_bytes: z.string() }),
   run({ input: sent, params }) {
@@ -106,31 +108,31 @@ const number = /^(?:0|[1-9]\d{0,8})$/;
 /** Hashes, HMACs and random bytes. */
 export const hashPaths = [
   path('hmac/:name', {
-    summary: 'Hashes with a key of this service.',
+    summary: 'Generates HMACs with a key.',
     write: { ...hmacOperation, operationId: 'generate-hmac' },
   }),
   path('hmac/:name/:urlalgorithm', {
-    summary: 'Hashes with a key of this service and the function that the path names.',
+    summary: 'Generates HMACs with a key and the hash algorithm in the path.',
     write: { ...hmacOperation, operationId: 'generate-hmac-with-algorithm' },
   }),
   path('hash', { summary: 'Hashes without a key.', write: { ...hashOperation, operationId: 'hash' } }),
   path('hash/:urlalgorithm', {
-    summary: 'Hashes with the function that the path names.',
+    summary: 'Hashes with the hash algorithm in the path.',
     write: { ...hashOperation, operationId: 'hash-with-algorithm' },
   }),
-  path('random', { summary: 'Makes random bytes.', write: { ...randomOperation, operationId: 'generate-random' } }),
+  path('random', { summary: 'Generates random bytes.', write: { ...randomOperation, operationId: 'generate-random' } }),
   path('random/:urlbytes', {
-    summary: 'Makes the number of random bytes in the path.',
+    summary: 'Generates the number of random bytes in the path.',
     params: { urlbytes: number },
     write: { ...randomOperation, operationId: 'generate-random-with-bytes' },
   }),
   path('random/:source/:urlbytes', {
-    summary: 'Makes random bytes of a source that the path names.',
+    summary: 'Generates random bytes from the source in the path.',
     params: { urlbytes: number },
     write: { ...randomOperation, operationId: 'generate-random-with-source-and-bytes' },
   }),
   path('random/:source', {
-    summary: 'Makes random bytes of a source that the path names.',
+    summary: 'Generates random bytes from the source in the path.',
     params: { source: /^[a-zA-Z]\w*$/ },
     write: { ...randomOperation, operationId: 'generate-random-with-source' },
   }),

@@ -32,9 +32,9 @@ const sizeOf = ({ key }: KeyVersion): number => Buffer.from(key!, 'base64').leng
 
 /** Reads the public wrapping key. */
 export const wrappingKeyPath = path('wrapping_key', {
-  summary: 'The public key that wraps keys for import.',
+  summary: 'The wrapping key for imports.',
   read: {
-    summary: 'Read the public key that wraps keys; it stays the same.',
+    summary: 'Read the public key that wraps keys for import. It never changes.',
     operationId: 'read-wrapping-key',
     output: z.object({ public_key: z.string() }),
     async run({ storage, nowMs }) {
@@ -48,30 +48,30 @@ const broughtFields = {
   ciphertext: secretString()
     .optional()
     .describe(
-      'Base64: an AES key, encrypted with the wrapping key by RSA-OAEP, and the key, wrapped with that AES key.',
+      'In base64: an AES key encrypted with the wrapping key (RSA-OAEP), followed by the key to import, wrapped with that AES key.',
     ),
-  public_key: string().optional().describe('PEM of a public key, for keys that only verify or encrypt.'),
+  public_key: string().optional().describe('Public key (PEM), to import a key that can only verify or encrypt.'),
   hash_function: hashFunction,
 };
 
 /** Imports a key. */
 export const importPath = path('keys/:name/import', {
-  summary: 'Imports keys from elsewhere.',
+  summary: 'Imports keys.',
   write: {
     summary: 'Import a key under a new name.',
     operationId: 'import-key',
     stepUp: true,
     input: z.object({
       ...broughtFields,
-      type: announced(string(), { default: 'aes256-gcm96' })
+      type: announced(string(), { default: 'aes256-gcm96' }).optional().describe('Type of the key.'),
+      allow_rotation: bool().optional().describe('Allow the service to rotate the key.'),
+      derived: bool().optional().describe('Derive a separate key from the context of each request.'),
+      convergent_encryption: bool()
         .optional()
-        .describe('What the key is for and how it works.'),
-      allow_rotation: bool().optional().describe('This service may add versions to the key.'),
-      derived: bool().optional().describe('Derive a key from the context of each request.'),
-      convergent_encryption: bool().optional().describe('Refused: imported keys cannot be convergent.'),
-      exportable: bool().optional().describe('The key may be exported; cannot be undone.'),
-      allow_plaintext_backup: bool().optional().describe('The key may be backed up in clear; cannot be undone.'),
-      auto_rotate_period: duration().optional().describe('Time after which the key is rotated; 0 for never.'),
+        .describe('Must be false: imported keys cannot use convergent encryption.'),
+      exportable: bool().optional().describe('Allow the key to be exported; cannot be undone.'),
+      allow_plaintext_backup: bool().optional().describe('Allow a plaintext backup of the key; cannot be undone.'),
+      auto_rotate_period: duration().optional().describe('Time after which the key is rotated. 0: never.'),
     }),
     async run({ input, params, storage, nowMs }) {
       const { type = 'aes256-gcm96', allow_rotation = false, auto_rotate_period = 0, ...asked } = input;
@@ -103,21 +103,21 @@ const existing =
 async function bring(storage: Storage, key: TransitKey, brought: Brought, nowMs: number): Promise<KeyVersion> {
   const { privateKey } = await wrappingPair(storage, nowMs);
   const read = readImported(key.type, brought, privateKey!);
-  if (key.derived && !read.key) refuse('a derived key needs its private part');
+  if (key.derived && !read.key) refuse('a derived key needs its private key');
   const hmacKey = kindOf(key.type).family === 'hmac' ? read.key! : randomBytes(32).toString('base64');
   return { ...read, hmacKey, createdAtMs: nowMs };
 }
 
 /** Imports another version of a key, or the private key of a version. */
 export const importVersionPath = path('keys/:name/import_version', {
-  summary: 'Imports new versions of imported keys.',
+  summary: 'Imports versions of imported keys.',
   write: {
-    summary: 'Import a version of an imported key, or the private key of a version.',
+    summary: 'Import a new version of an imported key, or the private key of an existing version.',
     operationId: 'import-key-version',
     stepUp: true,
     input: z.object({
       ...broughtFields,
-      version: int().optional().describe('The version that this private key belongs to; a new version by default.'),
+      version: int().optional().describe('Version to which this private key belongs. Default: a new version.'),
     }),
     async run({ input, params, storage, nowMs }) {
       const absent = `no key found with name ${params.name}; to import a new key, use the import/ endpoint`;

@@ -61,7 +61,7 @@ const hashNames = ['SHA1', 'SHA224', 'SHA256', 'SHA384', 'SHA512'];
 /** The field that names the hash of RSA-OAEP. */
 export const hashFunction = announced(string(), { default: 'SHA256', enum: hashNames })
   .optional()
-  .describe('Hash of RSA-OAEP.');
+  .describe('Hash algorithm of RSA-OAEP.');
 
 /** The hash of RSA-OAEP as the crypto library names it. */
 export function oaepHash(name: string): string {
@@ -73,8 +73,8 @@ export const wrapCipher = 'id-aes256-wrap-pad';
 export const wrapStart = Buffer.from('a65959a6', 'hex');
 
 /**
- * Unwraps a key. All faults give the same message: different ones would
- * let callers guess parts of the key.
+ * Unwraps a key. All failures have the same message, because different messages would let callers guess parts of the
+ * key.
  */
 function unwrap(text: string, hashName: string, wrappingKey: KeyObject): Buffer {
   const hash = oaepHash(hashName);
@@ -86,7 +86,7 @@ function unwrap(text: string, hashName: string, wrappingKey: KeyObject): Buffer 
     const decipher = createDecipheriv(wrapCipher, key, wrapStart);
     return Buffer.concat([decipher.update(bytes.subarray(wrappedBytes)), decipher.final()]);
   } catch {
-    return refuse('the wrapped key cannot be decrypted: it must be wrapped as the wrapping_key endpoint says');
+    return refuse('the wrapped key cannot be decrypted: wrap it with the key from the wrapping_key endpoint');
   }
 }
 

@@ -20,7 +20,7 @@ interface KeyMoment {
   readonly version: number;
 }
 
-/** A key with all versions; fields of requests and responses have the same names there. */
+/** A key with all versions. Fields of requests and responses have the same names as there. */
 export interface TransitKey {
   readonly type: KeyType;
   readonly derived: boolean;
@@ -56,7 +56,7 @@ export const findKey = (storage: Storage, name: string): Promise<TransitKey | un
 export const listKeys = (storage: Storage, page: Parameters<Storage['list']>[1]): Promise<string[]> =>
   storage.list(prefix, page);
 
-/** As findKey, but throws `invalid` if the key is missing (with `text`) or soft-deleted. */
+/** Like findKey, but throws `invalid` if the key is missing (with `text`) or soft-deleted. */
 export async function requireKey(storage: Storage, name: string, text: string): Promise<TransitKey> {
   return usable((await findKey(storage, name)) ?? refuse(text));
 }

@@ -36,31 +36,30 @@ export const keyListPath = path('keys', {
 });
 
 const createFields = recordFields({
-  type: [
-    announced(string(), { enum: Object.keys(keyTypes) }).describe('What the key is for and how it works.'),
-    'aes256-gcm96',
-  ],
-  derived: [bool().describe('Derive a key from the context of each request.'), false],
+  type: [announced(string(), { enum: Object.keys(keyTypes) }).describe('Type of the key.'), 'aes256-gcm96'],
+  derived: [bool().describe('Derive a separate key from the context of each request.'), false],
   convergent_encryption: [
-    bool().describe('The same text with the same context encrypts to the same ciphertext; needs derived.'),
+    bool().describe(
+      'Use convergent encryption: the same plaintext with the same context gives the same ciphertext. Needs derived.',
+    ),
     false,
   ],
-  exportable: [bool().describe('The key may be exported; cannot be undone.'), false],
-  allow_plaintext_backup: [bool().describe('The key may be backed up in clear; cannot be undone.'), false],
-  auto_rotate_period: [duration().describe('Time after which the key is rotated; 0 for never.'), 0],
-  key_size: [int().describe('Bytes of a key of type hmac.'), 0],
+  exportable: [bool().describe('Allow the key to be exported; cannot be undone.'), false],
+  allow_plaintext_backup: [bool().describe('Allow a plaintext backup of the key; cannot be undone.'), false],
+  auto_rotate_period: [duration().describe('Time after which the key is rotated. 0: never.'), 0],
+  key_size: [int().describe('Length in bytes of a key of type hmac.'), 0],
 });
 
 /** Creates, reads and deletes a key. */
 export const keyPath = path('keys/:name', {
-  summary: 'A key, its versions and its rules.',
+  summary: 'A key: its versions and configuration.',
   read: {
-    summary: 'Read a key, without its secrets.',
+    summary: 'Read a key. Private and symmetric keys are not shown.',
     operationId: 'read-key',
     input: z.object({
       context: string()
         .optional()
-        .describe('Base64: context whose public key is shown, for derived keys of type ed25519.'),
+        .describe('Context in base64, to show the public key derived from it. Only for derived ed25519 keys.'),
     }),
     output: keyOutput,
     async run({ input, params, storage }) {
@@ -71,7 +70,7 @@ export const keyPath = path('keys/:name', {
     },
   },
   write: {
-    summary: 'Create a key; an existing one is not changed.',
+    summary: 'Create a key. Does not change an existing key.',
     operationId: 'create-key',
     update: 'replace',
     defaults: createFields.defaults,
@@ -90,7 +89,7 @@ export const keyPath = path('keys/:name', {
     },
   },
   delete: {
-    summary: 'Delete a key permanently; what it encrypted is lost. Its settings must allow it.',
+    summary: 'Delete a key permanently. Its ciphertexts can no longer be decrypted. The key must allow deletion.',
     operationId: 'delete-key',
     stepUp: true,
     async run({ params, storage }) {
@@ -105,19 +104,19 @@ export const keyPath = path('keys/:name', {
 });
 
 const ConfigInput = z.object({
-  min_decryption_version: int().optional().describe('The oldest version that still decrypts and verifies.'),
-  min_encryption_version: int().optional().describe('The oldest version that may encrypt; 0: the newest by default.'),
-  deletion_allowed: bool().optional().describe('The key may be deleted.'),
-  exportable: bool().optional().describe('The key may be exported; cannot be undone.'),
-  allow_plaintext_backup: bool().optional().describe('The key may be backed up in clear; cannot be undone.'),
-  auto_rotate_period: duration().optional().describe('Time after which the key is rotated; 0 for never.'),
+  min_decryption_version: int().optional().describe('Oldest version that can decrypt and verify.'),
+  min_encryption_version: int().optional().describe('Oldest version that can encrypt and sign. 0: the newest version.'),
+  deletion_allowed: bool().optional().describe('Allow the key to be deleted.'),
+  exportable: bool().optional().describe('Allow the key to be exported; cannot be undone.'),
+  allow_plaintext_backup: bool().optional().describe('Allow a plaintext backup of the key; cannot be undone.'),
+  auto_rotate_period: duration().optional().describe('Time after which the key is rotated. 0: never.'),
 });
 
 /** Changes the configuration of a key. */
 export const keyConfigurationPath = path('keys/:name/config', {
-  summary: 'The rules of a key.',
+  summary: 'The configuration of a key.',
   write: {
-    summary: 'Change the rules of a key; omitted fields keep their values.',
+    summary: 'Change the configuration of a key; omitted fields keep their values.',
     operationId: 'configure-key',
     stepUp: true,
     input: ConfigInput,
@@ -169,9 +168,9 @@ function withRules(key: TransitKey, asked: z.output<typeof ConfigInput>): Transi
 
 /** Rotates a key. */
 export const rotatePath = path('keys/:name/rotate', {
-  summary: 'New versions of a key.',
+  summary: 'Rotates a key.',
   write: {
-    summary: 'Add a version to a key, which encrypts and signs from now on.',
+    summary: 'Rotate a key: add a version that encrypts and signs from now on.',
     operationId: 'rotate-key',
     output: keyOutput,
     async run({ params, storage, nowMs }) {
@@ -197,10 +196,10 @@ function requireRotatable(name: string, key: TransitKey): TransitKey {
 export const trimPath = path('keys/:name/trim', {
   summary: 'Removes old versions of a key.',
   write: {
-    summary: 'Permanently remove the versions before a given version.',
+    summary: 'Permanently remove all versions before a given version.',
     operationId: 'trim-key',
     stepUp: true,
-    input: z.object({ min_available_version: int().optional().describe('The oldest version that is kept.') }),
+    input: z.object({ min_available_version: int().optional().describe('Oldest version that is not removed.') }),
     output: keyOutput,
     async run({ input, params, storage }) {
       const least = input.min_available_version;

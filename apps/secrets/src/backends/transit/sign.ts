@@ -15,28 +15,28 @@ import { checkUnhashed, parseScheme, signInput, verifyInput } from './signature'
 const hashNames = [...hashes.keys(), 'none'];
 
 const schemeFields = {
-  input: string().optional().describe('Base64 of the input.'),
-  context: string().optional().describe('Base64: context of a derived key; required for derived keys.'),
+  input: string().optional().describe('Input, in base64.'),
+  context: string().optional().describe('Context for key derivation, in base64. Required for derived keys.'),
   hash_algorithm: announced(string(), { default: 'sha2-256', enum: hashNames })
     .optional()
-    .describe('Hash algorithm; keys of type ed25519 have their own.'),
+    .describe('Hash algorithm. Keys of type ed25519 do not use it.'),
   algorithm: olderName(string(), 'hash_algorithm'),
-  prehashed: announced(bool(), { default: false }).optional().describe('The input is a digest already.'),
+  prehashed: announced(bool(), { default: false }).optional().describe('The input is already hashed.'),
   signature_algorithm: announced(string(), { default: 'pss', enum: ['pss', 'pkcs1v15'] })
     .optional()
-    .describe('Padding of signatures with RSA keys.'),
+    .describe('Signature algorithm of RSA keys.'),
   marshaling_algorithm: announced(string(), { default: 'asn1', enum: ['asn1', 'jws'] })
     .optional()
-    .describe('Form of signatures: asn1 as in certificates, jws as in signed tokens.'),
+    .describe('Format of signatures: asn1 (DER), or jws as in JWTs.'),
   salt_length: announced(string(), { default: 'auto' })
     .optional()
     .describe(
-      'Salt length of RSA signatures with pss: auto for the maximum, hash for the length of the hash, or a number of bytes.',
+      'Salt length of RSA-PSS signatures: auto for the maximum, hash for the length of the hash, or a number of bytes.',
     ),
 };
 const SignInput = z.object({
   ...schemeFields,
-  key_version: announced(int(), { default: 0 }).optional().describe('Version of the key; the newest by default.'),
+  key_version: announced(int(), { default: 0 }).optional().describe('Version of the key. Default: the newest.'),
   batch_input: batch(),
 });
 const VerifyInput = z.object({
@@ -145,19 +145,19 @@ async function hmacVerifier(storage: Storage, params: SignParams, input: z.outpu
 /** Sign and verify. */
 export const signPaths = [
   path('sign/:name', {
-    summary: 'Signs with a key of this service.',
+    summary: 'Signs with a key.',
     write: { ...signOperation, operationId: 'sign' },
   }),
   path('sign/:name/:hash', {
-    summary: 'Signs with a key of this service and the hash that the path names.',
+    summary: 'Signs with a key and the hash algorithm in the path.',
     write: { ...signOperation, operationId: 'sign-with-algorithm' },
   }),
   path('verify/:name', {
-    summary: 'Verifies what a key of this service signed.',
+    summary: 'Verifies signatures and HMACs of a key.',
     write: { ...verifyOperation, operationId: 'verify' },
   }),
   path('verify/:name/:hash', {
-    summary: 'Verifies what a key of this service signed with the hash that the path names.',
+    summary: 'Verifies signatures and HMACs of a key, with the hash algorithm in the path.',
     write: { ...verifyOperation, operationId: 'verify-with-algorithm' },
   }),
 ];

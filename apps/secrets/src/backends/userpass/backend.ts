@@ -10,7 +10,7 @@ export const userpass = (publicUrl: string | undefined): Backend => {
   return backend({
     type: 'userpass',
     kind: 'auth',
-    summary: 'Logs users in with a name and a password, or with a passkey.',
+    summary: 'Logs users in with a user name and password, or with a passkey.',
     paths: [...userPaths(passwords), loginPath(passwords), ...passkeyPaths(passwords, publicUrl, loginOf)],
     renewLogin,
   });

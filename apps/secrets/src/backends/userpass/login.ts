@@ -50,10 +50,10 @@ export function loginOf({ caller, mount }: Pick<Call, 'caller' | 'mount'>, usern
   });
 }
 
-/** The login as it would be now. Throws if the user was deleted or has other policies than the token. */
+/** The current result of a login. Throws if the user was deleted or has other policies than the token. */
 export async function renewLogin({ internal }: StoredLogin, { storage }: BackgroundCall): Promise<Partial<Login>> {
   const user = await users.find(storage, String(internal.username));
-  if (!user) throw new Refusal('invalid', 'user does not exist any more');
+  if (!user) throw new Refusal('invalid', 'user no longer exists');
   const before = [...((internal.policies as string[] | undefined) ?? [])].sort();
   if (JSON.stringify(before) !== JSON.stringify([...user.token_policies].sort())) {
     throw new Refusal('invalid', 'policies have changed, not renewing');

@@ -110,7 +110,7 @@ describe('passkeys of users', () => {
     const refused = await enter(key);
     expect([refused.status, refused.body.errors]).toEqual([
       403,
-      ['too many wrong passwords have locked this user: wait, or ask to be unlocked'],
+      ['this user is locked after too many wrong passwords: wait, or ask an administrator to unlock the user'],
     ]);
     const { accessor } = (await secrets.root.read('sys/auth').expect(200)).body.data['userpass/'];
     await secrets.root.write(`sys/locked-users/${accessor}/unlock/${name}`).expect(204);
@@ -153,14 +153,14 @@ describe('passkeys of users', () => {
     expect((await other.as.write(`${mount}/passkey/register`, fields)).status).toBe(400);
     expect((await as.write(`${mount}/passkey/register`, fields)).status).toBe(200);
     expect((await as.write(`${mount}/passkey/register`, fields)).body.errors).toEqual([
-      'credential is registered already',
+      'credential is already registered',
     ]);
   });
 
   it.each([
     [{ name: ' ' }, 'name must have 1 to 100 characters'],
     [{ name: 'x'.repeat(101) }, 'name must have 1 to 100 characters'],
-    [{ credential: {} }, 'credential is not that of a new passkey'],
+    [{ credential: {} }, 'credential is not the response for a new passkey'],
   ])('refuse %j', async (more, message) => {
     const { as } = await person();
     expect((await register(as, undefined, more)).body.errors).toEqual([message]);
@@ -258,7 +258,7 @@ describe('passkeys of users', () => {
     await secrets.anonymous.write('auth/empty/passkey/login', { credential }).expect(400, unknown);
     await secrets.anonymous
       .write('auth/empty/passkey/login', { credential: { id: 'x' } })
-      .expect(400, { errors: ['credential is not that of a passkey'] });
+      .expect(400, { errors: ['credential is not a passkey response'] });
   });
 });
 
@@ -325,6 +325,6 @@ describe('passkeys of a service without an address', () => {
     await secrets.root.write('sys/auth/userpass', { type: 'userpass' }).expect(204);
     await secrets.anonymous
       .write('auth/userpass/passkey/login/begin')
-      .expect(400, { errors: ['passkeys need the address of the service: set SECRETS_PUBLIC_URL'] });
+      .expect(400, { errors: ['passkeys need the public URL of the service: set SECRETS_PUBLIC_URL'] });
   });
 });

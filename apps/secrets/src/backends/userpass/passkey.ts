@@ -25,7 +25,7 @@ const challengeKey = single('passkeys/challenge-key', z.object({ key: z.string()
 
 const nonce = string()
   .optional()
-  .describe('Text that the same client sends at both steps, so that no other client can finish its login.');
+  .describe('Random string that the client sends in both steps, so that no other client can finish its login.');
 const credential = object()
   .optional()
   .describe('What `navigator.credentials` returned, as JSON (`PublicKeyCredential.toJSON`).');
@@ -49,7 +49,7 @@ export function passkeyPaths(
     keyIfNone = newKey,
   ): Promise<PasskeyParts> => {
     if (publicUrl === undefined) {
-      throw new Refusal('invalid', 'passkeys need the address of the service: set SECRETS_PUBLIC_URL');
+      throw new Refusal('invalid', 'passkeys need the public URL of the service: set SECRETS_PUBLIC_URL');
     }
     const { key } = (await challengeKey.find(storage)) ?? (await keyIfNone(storage));
     return { publicUrl, mac: (text) => createHmac('sha256', key).update(text).digest(), now: () => nowMs };
@@ -82,7 +82,7 @@ export function passkeyPaths(
       write: {
         operationId: 'begin-passkey-registration',
         summary:
-          'Return the options for `navigator.credentials.create`, with a token of your own login at this method.',
+          'Return the options for `navigator.credentials.create`. Send a token from your own login with this method.',
         output: optionsOutput,
         judges: 'nothing',
         async run(call) {
@@ -99,7 +99,7 @@ export function passkeyPaths(
       ...own,
       write: {
         operationId: 'register-passkey',
-        summary: 'Store a new passkey for the user whose token and password are sent.',
+        summary: 'Store a new passkey for your own user. Needs your token and password.',
         input: z.object({
           name: string().optional().describe('Name of the passkey, at most 100 characters.'),
           password: secretString().optional().describe("The user's password."),
@@ -114,14 +114,14 @@ export function passkeyPaths(
           const name = (input.name ?? '').trim();
           if (name === '' || name.length > 100) throw wrong('name', 'must have 1 to 100 characters');
           const answer = NewPasskeyAnswer.safeParse(input.credential);
-          if (!answer.success) throw wrong('credential', 'is not that of a new passkey');
+          if (!answer.success) throw wrong('credential', 'is not the response for a new passkey');
           const isRight = await call.guess(username, async () => {
             const user = await users.find(storage, username);
             return (await passwords.matches(password, user?.passwordHash)) || undefined;
           });
           if (!isRight) throw new Refusal('invalid', 'invalid username or password');
           const verified = await verifyNew(await partsOf(call), binding, answer.data);
-          if (!verified) throw wrong('credential', 'answers no challenge for this user, or an old one');
+          if (!verified) throw wrong('credential', 'does not belong to a current challenge for this user');
           const id = randomUUID();
           const { publicKey, ...rest } = verified;
           const passkey = { ...rest, id, name, publicKey: toBase64(publicKey), createdAtMs: nowMs };
@@ -129,7 +129,7 @@ export function passkeyPaths(
             const stored = await storedOf(tx, username);
             if (stored.length >= mostPasskeys) throw tooMany();
             const holder = holderOf(passkey.credentialId);
-            if (await holders.find(tx, holder)) throw wrong('credential', 'is registered already');
+            if (await holders.find(tx, holder)) throw wrong('credential', 'is already registered');
             holders.put(tx, holder, { username });
             passkeysOf.put(tx, username, [...stored, passkey]);
           });
@@ -161,13 +161,16 @@ export function passkeyPaths(
         judges: 'unguessable',
         async run(call) {
           const answer = PasskeyAnswer.safeParse(call.input.credential);
-          if (!answer.success) throw wrong('credential', 'is not that of a passkey');
+          if (!answer.success) throw wrong('credential', 'is not a passkey response');
           const binding = loginBinding(call.input.client_nonce);
           const username = await holderOfAnswer(call, await partsOf(call), binding, answer.data);
           const user = username === undefined ? undefined : await users.find(call.storage, username);
           if (username === undefined || !user) throw new Refusal('invalid', 'this passkey is not registered here');
           if (await call.isLocked(username)) {
-            throw new Refusal('denied', 'too many wrong passwords have locked this user: wait, or ask to be unlocked');
+            throw new Refusal(
+              'denied',
+              'this user is locked after too many wrong passwords: wait, or ask an administrator to unlock the user',
+            );
           }
           const reply = loginOf(call, username, user);
           return { ...reply, login: { ...reply.login, withPasskey: true } };
@@ -175,22 +178,22 @@ export function passkeyPaths(
       },
     }),
     path('passkeys', {
-      summary: "The calling user's own passkeys.",
+      summary: 'The caller’s own passkeys.',
       ...own,
       list: {
         operationId: 'list-own-passkeys',
-        summary: 'List the passkeys of the user whose token is sent.',
+        summary: 'List the caller’s own passkeys.',
         output: listOutput,
         judges: 'nothing',
         run: async (call) => listOf(call.storage, (await ownLogin(call)).username),
       },
     }),
     path('passkeys/:id', {
-      summary: "One of the calling user's own passkeys.",
+      summary: 'One of the caller’s own passkeys.',
       ...own,
       delete: {
         operationId: 'delete-own-passkey',
-        summary: 'Delete a passkey of the user whose token is sent. Also succeeds if it does not exist.',
+        summary: 'Delete one of the caller’s own passkeys. Also succeeds if it does not exist.',
         stepUp: true,
         judges: 'nothing',
         run: async (call) => remove(call.storage, (await ownLogin(call)).username, call.params.id),
@@ -271,13 +274,13 @@ async function storedOf(storage: Storage, username: string): Promise<readonly Us
   return (await passkeysOf.find(storage, username)) ?? [];
 }
 
-/** The id by which authenticators know a user: a second passkey of the user on the same device replaces the first. */
+/** The user id for authenticators. A second passkey of a user on the same device replaces the first. */
 const handleOf = (mountUuid: string, username: string): Buffer =>
   createHash('sha256')
     .update(JSON.stringify([mountUuid, username]))
     .digest();
 
-/** A temporary key that is not stored: before the first registration no answer can be valid. */
+/** A temporary key that is not stored, because no response can be valid before the first registration. */
 const newKey = async (_storage: Storage) => ({ key: randomBytes(32).toString('base64') });
 
 const keepNewKey = (storage: Storage) =>

@@ -21,8 +21,8 @@ const hashBytes = 32;
 const deriveKey = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
 
 /**
- * Hashes and checks passwords. Only a few run at once: each takes a thread that audit writes and other file operations
- * also need.
+ * Hashes and checks passwords. Only a few run at the same time, because each takes a thread that audit writes and other
+ * file operations also need.
  */
 export class Passwords {
   private readonly turns = new WorkTurns({ atOnce: 2, waiting: 512 }, 'logins');
@@ -40,7 +40,7 @@ export class Passwords {
     };
   }
 
-  /** Whether a password matches the stored one. Without a stored one it takes as long and returns false. */
+  /** Whether a password matches the stored one. Without a stored password, takes just as long and returns false. */
   async matches(password: string, stored: PasswordHash | undefined): Promise<boolean> {
     const against = stored ?? { cost, blockSize, parallelization, salt: '', hash: '' };
     const hash = await this.derive(password, Buffer.from(against.salt, 'base64'), against);

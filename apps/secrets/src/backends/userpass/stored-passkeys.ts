@@ -26,8 +26,8 @@ export const holders = collection('passkeys/holder/', z.object({ username: z.str
 export const holderOf = (credentialId: string): string => createHash('sha256').update(credentialId).digest('hex');
 
 /**
- * Decides about a user and their new passkeys, one node at a time: a passkey registered at one node while its user is
- * deleted at another must not go to a later user with the same name.
+ * Changes a user and their new passkeys on one node at a time. Otherwise a passkey registered on one node while its
+ * user is deleted on another could belong to a later user with the same name.
  */
 export const inTurnOf = <T>(storage: Storage, username: string, run: (tx: Storage) => Promise<T>): Promise<T> =>
   storage.transaction(`user/${username}`, run, true);

@@ -14,7 +14,7 @@ const fields = loginFields<Record<never, never>>({});
 const UserInput = fields.input.extend({
   password: notRedirectable(secretString())
     .optional()
-    .describe('Required for a new user. An existing one keeps the password if none is sent.'),
+    .describe('Required for a new user. If omitted, an existing user keeps the password.'),
 });
 const maxPasswordLength = 1_024;
 
@@ -54,7 +54,7 @@ export function userPaths(passwords: Passwords): Path[] {
         },
       },
       write: {
-        summary: 'Create a user, or change the fields sent.',
+        summary: 'Create a user, or change some fields of one.',
         stepUp: true,
         input: UserInput,
         update: 'merge',
@@ -89,7 +89,7 @@ export function userPaths(passwords: Passwords): Path[] {
       ...usernameParam,
       write: {
         operationId: 'reset-password',
-        summary: 'Change the password of a user; ends a lock after wrong passwords.',
+        summary: 'Change the password of a user. Also unlocks a user who was locked after wrong passwords.',
         stepUp: true,
         input: z.object({ password: secretString().optional().describe('The new password.') }),
         async run(call) {

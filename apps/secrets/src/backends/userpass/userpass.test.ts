@@ -207,7 +207,7 @@ describe('userpass', () => {
     await secrets.root.write('auth/userpass/users/gus', { token_policies: 'a,b' }).expect(204);
     await token.write('auth/token/renew-self').expect(400, /policies have changed, not renewing/);
     await secrets.root.delete('auth/userpass/users/gus').expect(204);
-    await token.write('auth/token/renew-self').expect(400, /user does not exist any more/);
+    await token.write('auth/token/renew-self').expect(400, /user no longer exists/);
   }, 120_000);
 
   it('stores passwords only as salted hashes inside encrypted values', async () => {

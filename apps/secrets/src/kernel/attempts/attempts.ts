@@ -15,7 +15,7 @@ export interface GuessRule {
   readonly forgetSeconds: number;
 }
 
-/** Whose secret is guessed: the kind separates equal names of different places. */
+/** The subject whose secret is guessed. The kind separates equal names from different places. */
 export interface Guessed {
   readonly kind: 'password' | 'one-time code';
   readonly subject: string;
@@ -65,8 +65,8 @@ const together = {
 
 /**
  * The limit on guesses, for the whole service. Each guess is counted in the database before it is checked. So no more
- * guesses are checked than allowed, however many arrive at once on all nodes. A lock ends only when its time is over:
- * no later failure, and no success of a guess that was already running, ends it earlier.
+ * guesses are checked than allowed, however many arrive at once on all nodes. A lock ends only when its time is over.
+ * Later failures, or the success of a guess that was already running, do not end it earlier.
  */
 export class Attempts {
   /** Locks that started on this node, and those that an administrator ended there. */
@@ -80,12 +80,12 @@ export class Attempts {
   }
 
   /**
-   * Counts a guess and checks it; undefined if it is wrong, or must not be checked. One for which the check fails does
-   * not count. Guesses at one secret are checked one after another on this node. If many correct guesses arrive at
-   * once, for example when all instances of an application start, none of them reaches the limit because of the others.
+   * Counts a guess and checks it; undefined if it is wrong or must not be checked. If the check itself fails, the guess
+   * does not count. On this node, guesses at one secret are checked one after another. If many correct guesses arrive at
+   * the same time, for example when all instances of an application start, they do not push each other over the limit.
    *
-   * After a right guess, the next one waits until earlier failures are forgotten, but its caller does not, unless the
-   * guess started a lock: that is ended first.
+   * The caller of a right guess does not wait until earlier failures are forgotten, unless the guess started a lock, which
+   * ends first. The next guess does wait.
    */
   check<T>(guessed: Guessed, rule: GuessRule, judge: () => Promise<T | undefined>): Promise<T | undefined> {
     return new Promise((resolve, reject) => {
@@ -148,7 +148,7 @@ export class Attempts {
     );
   }
 
-  /** The secret was right: earlier failures are forgotten, but not a lock that another guess started. */
+  /** The secret was correct: earlier failures are forgotten, but a lock that another guess started remains. */
   async succeed(attempt: TakenAttempt): Promise<void> {
     await this.succeedTogether(attempt);
   }
@@ -173,7 +173,10 @@ export class Attempts {
     );
   }
 
-  /** Uncounts a guess that was neither right nor wrong, for example a correct factor next to a wrong factor. */
+  /**
+   * Removes a guess that was neither right nor wrong from the count, for example a correct factor next to a wrong
+   * factor.
+   */
   async giveBack({ key, locksUntilMs }: TakenAttempt): Promise<void> {
     await this.storage.database.query(GIVE_BACK, [key, locksUntilMs]);
   }
@@ -187,7 +190,7 @@ export class Attempts {
     this.log(guessed, {}, 'a locked user was unlocked');
   }
 
-  /** The user is named by a keyed hash, the same in all lines; `sys/locked-users` shows the name. */
+  /** Log lines contain a keyed hash of the user name. `sys/locked-users` shows the name. */
   private log(guessed: Guessed, fields: object, message: string): void {
     const [mount] = guessed.subject.split('/', 1);
     const user = this.keyOf(guessed).toString('hex').slice(0, 16);

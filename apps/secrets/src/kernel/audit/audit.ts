@@ -38,9 +38,9 @@ export interface AuditedRequest {
   readonly wrapTtlSeconds: number;
   readonly caller?: AuditCaller;
   readonly clear?: ClearFields;
-  /** Names that stay in the clear in the mount's requests and answers. */
+  /** Fields of the mount's requests and responses that are not hashed. */
   readonly named?: { readonly request: ReadonlySet<string>; readonly response: ReadonlySet<string> };
-  /** The keys of the answer come from the caller. */
+  /** The keys of the response come from the caller. */
   readonly hidesKeys?: boolean;
   /** Headers that are audited, as sent. */
   readonly headers?: SentHeaders;
@@ -50,7 +50,7 @@ export interface AuditedRequest {
   accessorHash?: string;
 }
 
-/** An answer. Strings are JSON; the token and accessor of `auth` are hashed like everything else. */
+/** A response. Strings contain JSON. The token and accessor in `auth` are hashed like everything else. */
 export interface AuditedResponse {
   readonly status: number;
   readonly data?: object | null;
@@ -62,18 +62,20 @@ export interface AuditedResponse {
   readonly warnings?: readonly string[];
 }
 
-/** Why a request was refused, and by which rule. */
+/** Why a request was refused, and the rule that refused it. */
 export interface AuditedError {
   readonly message: string;
   readonly rule?: unknown;
 }
 
-/** The space for the fields of a request in each of its lines: the size of the request, within these bounds. */
+/** The maximum size of a request's fields in each audit line: the size of the request, within these bounds. */
 const leastRoom = 2 * 1024;
 const mostRoom = 64 * 1024;
 /** The space for the fields of an answer. */
 const answerRoom = 16 * 1024;
-/** Above this size, a body is hashed over several turns of the event loop, and an answer as a whole. */
+/**
+ * Above this size, a request body is hashed over several turns of the event loop, and a response is hashed as a whole.
+ */
 const muchBytes = 256 * 1024;
 const longText = 64 * 1024;
 
@@ -87,7 +89,7 @@ export class Audit {
   private key: KeyObject | undefined;
   private readonly callerTexts = new WeakMap<AuditCaller, string>();
   private readonly hashes = new Remembered(4096, 256);
-  /** Hashed values of whole answers: small secrets that are read again and again. */
+  /** A cache of the hashes of whole responses, for small secrets that are read repeatedly. */
   private readonly answers = new Remembered(2048, 1024);
   private timeMs = 0;
   private timeText = '';
@@ -99,12 +101,12 @@ export class Audit {
     this.devices = new DeviceSet(log);
   }
 
-  /** False if no lines are written: then none need to be prepared. */
+  /** False if no lines are written, so that none are prepared. */
   get active(): boolean {
     return !this.devices.empty;
   }
 
-  /** The keyed hash of a string as in the lines; to find a known value in a log. */
+  /** The keyed hash of a string as in audit lines, for finding a known value in the log. */
   readonly hash = (text: string): string => {
     this.key ??= this.derivedKey();
     return keyedHash(this.key, text);
@@ -148,7 +150,10 @@ export class Audit {
     return `"time":"${this.time()}","type":"${type}"${r.text}${problem}`;
   }
 
-  /** Builds a request's part of its lines once: immediately, or over several turns of the event loop if it is large. */
+  /**
+   * Builds the request part of the audit lines once: immediately, or over several turns of the event loop for a large
+   * request.
+   */
   prepare(r: AuditedRequest): Promise<void> | undefined {
     if (r.text !== undefined) return undefined;
     if (r.sent.bytes > muchBytes) return this.prepareMuch(r);

@@ -20,7 +20,7 @@ export interface Carrier {
    * arrived.
    */
   send(lines: readonly string[]): Promise<void>;
-  /** Ends the connection; the next `send` makes another. */
+  /** Closes the connection. The next `send` opens a new one. */
   close(): void;
 }
 
@@ -28,10 +28,10 @@ export interface Carrier {
 const mostLines = 1000;
 /** A datagram over IPv4 has 65,507 bytes. */
 const datagramBytes = 65_507;
-/** The status means that the body cannot be read or is too large: the next one may be accepted. */
+/** This status means that the receiver cannot read the body or that it is too large. It may accept the next one. */
 const lineStatuses = new Set([400, 413, 415, 422]);
 
-/** `reach` says which addresses may be called; undefined for a receiver from the configuration. */
+/** `reach` contains the allowed addresses; undefined for a receiver from the configuration. */
 export function carrierTo(receiver: AuditReceiver, reach: Reach | undefined): Carrier {
   if (receiver.type === 'http') return new HttpCarrier(receiver, reach);
   const frame = receiver.type === 'syslog' ? syslogFrame(receiver) : (line: string) => line;
@@ -121,7 +121,7 @@ class StreamCarrier implements Carrier {
   }
 }
 
-/** Waits for a step of a connection, which is destroyed if that fails or takes too long. */
+/** Waits for a step of a connection. Destroys the connection if the step fails or takes too long. */
 async function within(end: AbortSignal, socket: Socket, step: (callback: (error?: Error | null) => void) => void) {
   const finished = new AbortController();
   try {
@@ -129,7 +129,7 @@ async function within(end: AbortSignal, socket: Socket, step: (callback: (error?
       const late = () => reject(new Error('no answer in time'));
       if (end.aborted) return late();
       end.addEventListener('abort', late, { once: true, signal: finished.signal });
-      const closed = () => reject(new Error('the receiver ended the connection'));
+      const closed = () => reject(new Error('the receiver closed the connection'));
       socket.once('error', reject).once('close', closed);
       finished.signal.addEventListener('abort', () => socket.off('error', reject).off('close', closed), { once: true });
       step((error) => (error ? reject(error) : resolve()));
@@ -186,7 +186,7 @@ class DatagramCarrier implements Carrier {
         : reach!.lookup(name, { family }, (error, address, of) => found(error, String(address), of ?? family));
     const socket = createSocket({ type: `udp${family}`, ...(reach && { lookup }) });
     socket.unref();
-    // Not `once`: an error without a listener ends the process.
+    // Do not use `once`: a later error without a listener would end the process.
     let connecting: ((error: Error) => void) | undefined;
     socket.on('error', (error) => {
       if (connecting) return connecting(error);

@@ -15,7 +15,7 @@ export interface ChainHead {
 export interface ChainReport {
   readonly rows: number;
   readonly heads: readonly ChainHead[];
-  /** One sentence per broken link, and one if nothing is recorded; empty if the chain is intact. */
+  /** One message per broken link, and one if nothing is recorded; empty if the chain is intact. */
   readonly problems: readonly string[];
   /** Where to continue; undefined at the end. */
   readonly next: ChainHead | undefined;
@@ -151,7 +151,7 @@ export class AuditChain {
     return head;
   }
 
-  /** Whether such a row exists. The previous part, which ended with it, has verified it. */
+  /** Whether this row exists. The previous part of the check ended with it and has verified it. */
   private async matches({ chain, sequence, digest }: ChainHead): Promise<boolean> {
     const { rows } = await this.parts.database.query<Pick<ChainRow, 'digest'>>(
       'SELECT digest FROM audit_record WHERE chain = $1 AND sequence = $2',

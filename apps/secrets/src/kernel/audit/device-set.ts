@@ -15,7 +15,7 @@ const triedEveryMs = 250;
 export class DeviceSet {
   /** Lines that devices failed to write, since the start. */
   failures = 0;
-  /** Whether some device shows accessors of tokens. */
+  /** Whether any device writes the accessors of tokens in the clear. */
   showsAccessors = false;
   /** Lines that no device wrote, since the last written line. */
   private refused = 0;
@@ -54,7 +54,7 @@ export class DeviceSet {
     if (device) await this.end(device);
   }
 
-  /** By path; configured devices hide others with the same path. */
+  /** Devices by path. Configured devices take precedence over others with the same path. */
   list(): AuditDevice[] {
     const devices = new Map([...this.enabled, ...this.configured]);
     return [...devices.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
@@ -70,7 +70,10 @@ export class DeviceSet {
     return [...this.configured.values()];
   }
 
-  /** Writes a line to all; `shown` is the same with accessors, for those that show them. Throws `AuditFailed`. */
+  /**
+   * Writes a line to all devices. `shown` is the line with clear accessors, for devices that show them. Throws
+   * `AuditFailed`.
+   */
   write(line: string, shown = line): Promise<void> {
     const [first] = this.all;
     if (first === undefined || this.all.length > 1) return this.writeAll(this.all, line, shown);
@@ -147,7 +150,7 @@ export class DeviceSet {
   }
 }
 
-/** The failure of a device. Never rejects: a receiver may fail while nothing waits for it. */
+/** The failure of a device. Never rejects, because a receiver may fail while nothing waits for it. */
 async function failureOf(write: () => Promise<void>): Promise<Error | undefined> {
   try {
     await write();

@@ -15,7 +15,7 @@ export interface AuditDevice {
   readonly type: 'file' | 'stdout' | 'socket' | 'syslog' | 'http';
   readonly description: string;
   readonly options: Readonly<Record<string, string>>;
-  /** Given when it was enabled, and only shown; every node writes to every device. */
+  /** The value from the request that enabled the device. It is only shown; every node writes to every device. */
   readonly local: boolean;
   /** Its lines show accessors of tokens in the clear. */
   readonly showsAccessors: boolean;

@@ -40,12 +40,12 @@ interface StoredAny {
   readonly showsAccessors: boolean;
 }
 
-/** One whose lines go to a receiver. */
+/** An enabled device whose lines go to a receiver. */
 export interface StoredReceiver extends StoredAny {
   readonly receiver: AuditReceiver;
 }
 
-/** One whose lines go to a file; its options are without the path. */
+/** A device that writes to a file. Its options do not contain the path. */
 export interface StoredFile extends StoredAny {
   /** The name of its file, in the directory of each node. */
   readonly file: string;
@@ -55,7 +55,7 @@ export interface StoredFile extends StoredAny {
   readonly mode: number;
 }
 
-/** A device enabled by API, on this node; it fails if this node lacks what it needs. */
+/** A device that was enabled with the API, on this node. It fails if this node's settings do not allow it. */
 export function openDevice(path: string, stored: StoredDevice, node: NodeParts): AuditDevice {
   if (!('receiver' in stored)) return new EnabledFile(path, stored, node);
   const { receiver } = stored;
@@ -74,7 +74,9 @@ function usableCarrier(receiver: AuditReceiver, { receivers, folder }: NodeParts
 
 function unusable(type: string): Carrier {
   const refuse = async () => {
-    throw new Error(`it was enabled by API, and the settings of this node do not allow ${type}: ${RECEIVERS_SETTING}`);
+    throw new Error(
+      `it was enabled with the API, and the settings of this node do not allow ${type}: ${RECEIVERS_SETTING}`,
+    );
   };
   return { most: 1, send: refuse, close() {} };
 }

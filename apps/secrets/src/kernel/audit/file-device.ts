@@ -12,7 +12,7 @@ export interface FileSettings extends WriterLimits {
   readonly description?: string;
   /** Require a regular file with no other name: no link, no pipe. */
   readonly plain?: boolean;
-  /** Permissions of the file, whether new or not; 0 leaves them unchanged. */
+  /** Permissions of the file, also if it already exists; 0 leaves them unchanged. */
   readonly mode?: number;
   /** Begins every line. */
   readonly prefix?: string;

@@ -89,7 +89,7 @@ function lengthOf(value: unknown, isClear: boolean, most: number): number {
   return length;
 }
 
-/** How tokens of this service, Vault and OpenBao begin; such a string is never a name. */
+/** The prefixes of tokens of this service, Vault and OpenBao. A string with such a prefix is never a name. */
 const likeToken = /^(?:hv)?[sbr]\.[\w-]{20,}/;
 
 function hashedMember(key: string, value: unknown, rules: LeafRules): string {
@@ -97,7 +97,7 @@ function hashedMember(key: string, value: unknown, rules: LeafRules): string {
   // The details of a list; the names themselves are hashed in `keys`.
   const below = key === 'key_info' ? { ...rules, hidesKeys: true } : rules;
   const isHidden = rules.hidesKeys || likeToken.test(key);
-  // Below the hidden keys there are fields again.
+  // Only the names in the list are hidden, not the names of their details.
   const inside = rules.hidesKeys ? { ...rules, hidesKeys: false } : below;
   return `${isHidden ? `"${rules.hash(key)}"` : JSON.stringify(key)}:${hashedText(value, inside)}`;
 }

@@ -15,10 +15,11 @@ class LineBatch {
 
 /** Limits of a writer; all have defaults. */
 export interface WriterLimits {
-  /** A write that takes longer has failed; 5 s. */
+  /** A write that takes longer has failed. 5 s. */
   readonly patienceMs?: number;
   /**
-   * How many characters may wait; 32 MiB. Above this, lines are refused at once; long lines already above half of it.
+   * The maximum number of waiting characters, 32 MiB. Above this limit, lines are refused immediately; long lines are
+   * refused above half of it.
    */
   readonly waitingBytes?: number;
   /** Flush lines to the disk. */
@@ -43,8 +44,8 @@ export class LineWriter {
   /** The last write did not end a line. */
   torn = false;
   /**
-   * The sink is a regular file: a write only fills the page cache, and one system call for all lines of a turn of the
-   * event loop costs a fraction of a trip through the thread pool.
+   * The sink is a regular file: a write only fills the page cache. One system call for all lines of a turn of the event
+   * loop is much cheaper than the thread pool.
    */
   direct = false;
 

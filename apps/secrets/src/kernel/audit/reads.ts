@@ -110,7 +110,7 @@ export class ReadTrail {
     const { background, clock } = this.parts.storage;
     const nowMs = clock.now();
     const hour = Math.floor(nowMs / hourMs);
-    // Fields that the operation does not know would only make rows.
+    // Unknown fields are ignored, because they would only create more rows.
     let version = '';
     for (const name in fields) if (declared?.has(name)) version += `\n${name}=${fields[name]}`;
     // The strings of many distinct reads would take much memory, and one may be a token.
@@ -141,7 +141,7 @@ export class ReadTrail {
     if (this.waiting.size === hasMany) background.wake('audit-reads');
   }
 
-  /** Writes the waiting reads, after a write that is under way. Also called before the process ends. */
+  /** Writes the waiting reads, after a write in progress. Also called before the process ends. */
   write(): Promise<void> {
     const write = this.lastWrite.then(() => this.writeWaiting());
     this.lastWrite = write.catch(() => undefined);
@@ -153,7 +153,7 @@ export class ReadTrail {
     if (noted.size === 0) return;
     this.waiting = new Map();
     this.waitingLength = 0;
-    // In one order, so that nodes do not wait for each other's rows in a circle.
+    // In a fixed order, so that nodes cannot deadlock on each other's rows.
     const left = [...noted].sort(([, a], [, b]) => a.id.compare(b.id));
     try {
       while (left.length > 0) {

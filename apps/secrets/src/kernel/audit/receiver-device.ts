@@ -23,7 +23,7 @@ export interface ReceiverDeviceParts {
   readonly timeoutMs: number;
   readonly description: string;
   readonly local: boolean;
-  /** As they are shown: nothing secret. */
+  /** The options as shown, without secrets. */
   readonly options: Readonly<Record<string, string>>;
   readonly showsAccessors: boolean;
   readonly prefix: string;
@@ -33,10 +33,10 @@ export interface ReceiverDeviceParts {
 }
 
 /**
- * Sends lines to a receiver, in order and in batches. A line is written once the receiver has confirmed it (http), or
- * this machine has sent it (socket, syslog). Unsent lines wait, up to a limit, and are sent again once the receiver
- * recovers. Dropped lines are counted, and a line of type `gap` reports their number to the receiver. A caller waits
- * for at most twice the timeout of the receiver, and does not wait if the receiver is known to be unavailable.
+ * Sends lines to a receiver, in order and in batches. A line is treated as written when the receiver has confirmed it
+ * (http), or this machine has sent it (socket, syslog). Unsent lines wait, up to a limit, and are sent again once the
+ * receiver recovers. Dropped lines are counted, and a line of type `gap` reports their number to the receiver. A caller
+ * waits for at most twice the timeout of the receiver, and does not wait if the receiver is known to be unavailable.
  */
 export class ReceiverDevice implements AuditDevice {
   readonly type: AuditReceiver['type'];
@@ -102,7 +102,7 @@ export class ReceiverDevice implements AuditDevice {
     if (remaining.length > 0) {
       this.parts.log.warn(
         { device: this.path, lines: remaining.length },
-        `audit device ${this.path}: lines were left behind`,
+        `audit device ${this.path}: some lines were not sent`,
       );
     }
     for (const { waiter } of remaining) waiter?.failed(new DeviceFailed(this.path, 'is closed'));
@@ -156,13 +156,13 @@ export class ReceiverDevice implements AuditDevice {
     this.remove(batch.length);
     if (this.oneByOne > 0) this.oneByOne -= batch.length;
     for (const { waiter } of batch) waiter?.done();
-    if (this.backlog.away) this.parts.log.warn({ device: this.path }, `audit device ${this.path} takes lines again`);
+    if (this.backlog.away) this.parts.log.warn({ device: this.path }, `audit device ${this.path} accepts lines again`);
     this.backlog.away = false;
     this.restMs = 0;
     this.letGoOfLate();
   }
 
-  /** The next lines to send; they stay in the queue until they are sent. */
+  /** The next lines to send. They remain in the queue until they have been sent. */
   private take(): readonly WaitingLine[] {
     const most = this.oneByOne > 0 ? 1 : this.parts.carrier.most;
     let chars = 0;
@@ -212,7 +212,7 @@ export class ReceiverDevice implements AuditDevice {
     line.waiter = undefined;
   }
 
-  /** Callers that have waited too long continue; their lines stay in the queue. */
+  /** Callers that have waited too long continue. Their lines remain in the queue. */
   private letGoOfLate(): void {
     const since = performance.now() - this.parts.timeoutMs;
     for (const line of this.queue) {

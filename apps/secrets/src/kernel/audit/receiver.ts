@@ -33,18 +33,18 @@ const facilities = [
 /** The syslog socket of this machine. */
 export const LOCAL_SYSLOG = '/dev/log';
 
-/** The number of a facility such as `AUTH`; undefined if there is none of that name. */
+/** The number of a syslog facility such as `AUTH`; undefined if the name is unknown. */
 export function facilityOf(name: string): number | undefined {
   const at = facilities.indexOf(name.toUpperCase());
   return name === '' || at < 0 ? undefined : at;
 }
 
-/** Whether a string may name a program in syslog lines (RFC 5424: APP-NAME). */
+/** Whether a string is a valid program name in syslog lines (RFC 5424: APP-NAME). */
 export function isTag(text: string): boolean {
   return /^[\x21-\x7e]{1,48}$/.test(text);
 }
 
-/** Reads `host:port`, `[::1]:port`; undefined for anything else. */
+/** Parses `host:port` or `[::1]:port`; undefined for anything else. */
 export function parseHostPort(text: string): { host: string; port: number } | undefined {
   const [, six, name, digits] = /^(?:\[([0-9a-fA-F:.]+)\]|([\w.-]+)):(\d{1,5})$/.exec(text) ?? [];
   const host = six ?? name;
@@ -52,7 +52,7 @@ export function parseHostPort(text: string): { host: string; port: number } | un
   return host === undefined || port < 1 || port > 65_535 ? undefined : { host, port };
 }
 
-/** Reads `udp://host:port`, `tcp://…`, `tls://…` or `unix:///path`; undefined for anything else. */
+/** Parses `udp://host:port`, `tcp://…`, `tls://…` or `unix:///path`; undefined for anything else. */
 export function parseEndpoint(text: string): Endpoint | undefined {
   const path = /^unix:\/\/(\/[\x21-\x7e]{1,100})$/.exec(text)?.[1];
   if (path !== undefined) return { network: 'unix', host: path, port: 0 };
@@ -69,7 +69,7 @@ export function socketAt(text: string): AuditReceiver | undefined {
   return endpoint && { type: 'socket', ...endpoint, timeoutMs };
 }
 
-/** The same for a syslog daemon: `?facility=LOCAL0&tag=name` may follow. */
+/** The same for a syslog daemon, optionally followed by `?facility=LOCAL0&tag=name`. */
 export function syslogAt(text: string): AuditReceiver | undefined {
   const [at = '', query] = text.split('?', 2);
   const endpoint = parseEndpoint(at);

@@ -25,8 +25,8 @@ export interface StoredAuditParts extends NodeParts {
 }
 
 /**
- * Devices and audited headers that were set by API. One row for each, for all nodes. On a node that cannot write to a
- * device (its file cannot be opened, or auditing by API is off), the device exists but fails.
+ * Devices and audited headers that were set with the API, one row each, for all nodes. On a node that cannot write to a
+ * device (its file cannot be opened, or auditing with the API is off), the device exists but fails.
  */
 export class StoredAudit {
   private readonly table: WholeTable;
@@ -37,7 +37,7 @@ export class StoredAudit {
     this.table = new WholeTable(parts.storage.changes, 'audit', () => this.read());
   }
 
-  /** Reads everything again if it may have changed; call once per request before its lines are written. */
+  /** Reloads everything if it may have changed. Call this once per request before its lines are written. */
   refresh(): Promise<void> | undefined {
     return this.table.refresh();
   }
@@ -81,7 +81,7 @@ export class StoredAudit {
     await this.tryOut(path, device);
     await this.change(async (tx) => {
       const { devices } = await readAll(tx.prisma, this.parts.storage);
-      if (devices.size >= mostDevices) throw new Refusal('invalid', `there are ${mostDevices} audit devices already`);
+      if (devices.size >= mostDevices) throw new Refusal('invalid', `there are already ${mostDevices} audit devices`);
       requireFree(path, device, devices);
       await this.store(tx, rowOf(path, device), device);
     });
@@ -99,7 +99,7 @@ export class StoredAudit {
     await this.change(async (tx) => {
       const { headers } = await readAll(tx.prisma, this.parts.storage);
       if (!headers.has(name) && headers.size >= mostHeaders) {
-        throw new Refusal('invalid', `${mostHeaders} headers are audited already`);
+        throw new Refusal('invalid', `${mostHeaders} headers are already audited`);
       }
       await this.store(tx, headerPrefix + name, rule);
     });

@@ -32,7 +32,7 @@ interface Sealed {
 /** 256 bits that only the browser has. */
 const idBytes = 32;
 const idPattern = /^[A-Za-z0-9_-]{43}$/;
-/** The least time between two recorded uses. */
+/** The shortest time between two recorded uses. */
 const noteMs = 15_000;
 /** A token that expires earlier is renewed to this TTL. */
 const renewBelowMs = 30 * 60_000;
@@ -43,8 +43,8 @@ const tidiedAtOnce = 200;
 
 /**
  * Sessions of the console: the browser has a random id, the database its keyed hash and the token, sealed. Nothing is
- * cached, so if one node ends a session, it has ended on all nodes. A session ends with its token, and the token with
- * its session.
+ * cached, so a session that one node ends has ended on all nodes. A session ends with its token, and the token with its
+ * session.
  */
 export class ConsoleSessions {
   constructor(private readonly parts: Parts) {
@@ -94,8 +94,8 @@ export class ConsoleSessions {
   }
 
   /**
-   * The live session of an id; undefined if there is none or its token has ended. `use` restarts its idle time, and
-   * renews a token that would expire soon.
+   * Finds an active session by id; undefined if there is none or its token has expired. `use` restarts the idle time,
+   * and renews a token that would expire soon.
    */
   async find(id: string, { use }: { readonly use: boolean }): Promise<ConsoleSession | undefined> {
     if (!idPattern.test(id)) return undefined;
@@ -149,7 +149,7 @@ export class ConsoleSessions {
     });
     for (const { hash, tokenHash } of due) {
       const record = await tokens.findByHash(Buffer.from(tokenHash));
-      // First the token, because a crash in between then leaves a session, which is tidied later.
+      // Ends the token first: a crash in between leaves only a session, which is removed later.
       if (record) await leases.endToken(record);
       await prisma.consoleSession.deleteMany({ where: { hash } });
     }

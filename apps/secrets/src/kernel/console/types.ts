@@ -1,6 +1,6 @@
 import type { TokenRecord } from '../tokens/types';
 
-/** How a person signed in at the console: enough to ask for the same credentials again. */
+/** How a user signed in at the console, in enough detail to ask for the same credentials again. */
 export type SignedInBy =
   | { readonly method: 'token' /** Hex of the keyed hash of what was pasted. */; readonly pasted: string }
   | {
@@ -29,7 +29,7 @@ export interface ConsoleSession {
   readonly idleEndsAtMs: number;
   /** When it ends even if it is used. */
   readonly expiresAtMs: number;
-  /** Until when the step-up of its holder is valid; in the past if there is none. */
+  /** The time until which the step-up is valid; in the past if there is none. */
   readonly stepUpUntilMs: number;
 }
 

@@ -37,7 +37,7 @@ export const entityNotice = (id: string): Notice => ({ topic: 'entity', key: id 
 export class Entities {
   constructor(private readonly needs: IdentityNeeds) {}
 
-  /** Creates or changes an entity; `created` says which. */
+  /** Creates or changes an entity. `created` is true if it is new. */
   async write(namespaceId: string, ref: EntityRef, write: EntityWrite): Promise<{ entity: Entity; created: boolean }> {
     const fields = {
       ...write,
@@ -63,7 +63,7 @@ export class Entities {
       return await inTurn();
     } catch (error) {
       if (!isTaken(error, nameIndex)) throw error;
-      // The new name is taken; or another entity got this name in between, and is the one to change.
+      // The new name is taken, or an entity with this name was created in the meantime and is the one to change.
       if (ref.id !== undefined) throw new Refusal('conflict', 'entity name is already in use');
       return inTurn();
     }

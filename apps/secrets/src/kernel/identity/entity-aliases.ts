@@ -111,7 +111,7 @@ export class EntityAliases {
     return mapInSlices(rows, (row) => toEntityAlias(this.needs.barrier, row));
   }
 
-  /** Removes an alias; the entity stays. */
+  /** Removes an alias. The entity is kept. */
   async delete(namespaceId: string, id: string): Promise<void> {
     if (!isId(id)) return;
     await this.needs.committer.transaction(

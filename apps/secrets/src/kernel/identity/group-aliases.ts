@@ -20,7 +20,7 @@ export interface GroupAliasWrite {
 const perGroup = 'group_alias_group_id_key';
 
 /**
- * Group aliases: at most one per group, one name per mount, both unique indexes.
+ * Group aliases. A group has at most one, and a name is unique within a mount; unique indexes enforce both.
  * Spec: Group alias.
  */
 export class GroupAliases {

@@ -55,7 +55,7 @@ export class Groups {
       throw new Refusal('malformed', `invalid group type ${JSON.stringify(fields.type)}`);
     }
     const run = async (tx: Tx) => {
-      // Two writes that each create no cycle could create one together, so writes take turns.
+      // Two writes without a cycle could create one together, so writes take turns.
       if (fields.memberGroupIds) await lockMembers(tx, namespaceId);
       const before = await this.lock(tx, namespaceId, ref);
       if (!before && ref.id !== undefined) throw new Refusal('malformed', 'invalid group ID');
@@ -72,7 +72,7 @@ export class Groups {
       return await inTurn();
     } catch (error) {
       if (!isTaken(error, nameIndex)) throw error;
-      // The new name is taken; or another group got this name in between, and is the one to change.
+      // The new name is taken, or a group with this name was created in the meantime and is the one to change.
       if (ref.id !== undefined) throw new Refusal('conflict', 'group name is already in use');
       return inTurn();
     }

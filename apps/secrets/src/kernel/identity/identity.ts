@@ -9,7 +9,7 @@ import { type Merge, mergeEntities } from './merge';
 import type { IdentityNeeds, IdentityView, Metadata } from './types';
 import { IdentityViews } from './views';
 
-/** Everything the service knows about who its callers are. */
+/** Everything that the service knows about the identity of its callers. */
 export class Identity {
   readonly entities: Entities;
   readonly entityAliases: EntityAliases;

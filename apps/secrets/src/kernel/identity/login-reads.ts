@@ -3,7 +3,7 @@ import { aliasNameHash, type EntityAliasRow, toEntityAlias } from './rows';
 import { KNOWN_LOGINS } from './statements';
 import type { EntityAlias, IdentityNeeds } from './types';
 
-/** What a login is looked up by; `groupNames` is absent if the auth method has no groups. */
+/** The keys for looking up a login. `groupNames` is absent if the auth method has no groups. */
 export interface LoginQuestion {
   readonly mountId: string;
   readonly aliasName: string;

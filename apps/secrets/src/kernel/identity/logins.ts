@@ -116,7 +116,7 @@ export class Logins {
     const { namespaceId, mount, aliasName, metadata } = login;
     checkName('alias', aliasName);
     const run = async (tx: Tx) => {
-      // Two first logins happened at the same time, and the other one created the entity.
+      // Two first logins happened at the same time, and the other login created the entity.
       const newAlias = await this.aliases.findByName(mount.uuid, aliasName, tx.prisma);
       if (newAlias) return newAlias;
       const entity = await this.entities.insert(tx, namespaceId, {});

@@ -4,7 +4,7 @@ import type { Tx } from '../storage/types';
 /** Long listings are read this many rows at a time, so that other requests run between two pages. */
 const AT_ONCE = 1000;
 
-/** Reads rows page by page, each after the last row of the previous one, until the end or the requested number. */
+/** Reads rows in pages, each after the last row of the previous page, until the end or the requested number. */
 export async function readInPages<Row>(
   limit: number | undefined,
   read: (last: Row | undefined, take: number) => Promise<Row[]>,

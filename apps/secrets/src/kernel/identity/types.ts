@@ -28,7 +28,7 @@ export interface EntityAlias {
   /** From the auth method, at the last login. */
   readonly metadata: Metadata | null;
   readonly customMetadata: Metadata | null;
-  /** Group names from the auth method, at the last login; absent if it gave none. */
+  /** Group names from the auth method at the last login; absent if it has no groups. */
   readonly groupNames?: readonly string[];
   readonly local: boolean;
   /** Entities this alias belonged to before they were merged. */
@@ -92,7 +92,7 @@ export interface IdentityView extends Identified {
   readonly namespaceId: string;
   readonly name: string;
   readonly disabled: boolean;
-  /** Names in the entity's own namespace, sorted: what `identity_policies` shows. */
+  /** Policy names in the entity's own namespace, sorted, as shown in `identity_policies`. */
   readonly ownPolicies: readonly string[];
   readonly groupIds: ReadonlySet<string>;
 }

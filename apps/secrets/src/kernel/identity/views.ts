@@ -11,7 +11,7 @@ interface Loaded {
 
 /**
  * A cache of what requests need to know about entities: policies of the entity and of all its groups, direct or not. A
- * view is a new object whenever anything in it has changed, on any node, so it can key derived data.
+ * view is a new object whenever anything in it has changed, on any node, so it can be the key of derived data.
  */
 export class IdentityViews {
   private readonly cache: CoherentCache<Loaded>;

@@ -13,7 +13,7 @@ const QUICK_MS = 250;
 /** A node spends at most 1/n of its time on counting. */
 const SHARE = 20;
 
-/** Row counts for charts. Counting millions takes a while: then the result is used for twenty times as long. */
+/** Row counts for charts. If counting takes long, the result is reused for twenty times as long. */
 export class RowCounts<Counts> {
   private last: Promise<Counts> | undefined;
   private goodUntilMs = Number.NEGATIVE_INFINITY;

@@ -9,7 +9,7 @@ interface QueuedDeletion {
 
 const MOST = 500;
 
-/** Deletes ended leases, all waiting ones in one statement. */
+/** Deletes ended leases in batches: one statement deletes all that are waiting. */
 export class LeaseDeletions {
   private waiting: QueuedDeletion[] = [];
   private running = false;

@@ -38,9 +38,9 @@ const ABANDON_INTENTS: Statement = {
 };
 
 /**
- * Undoes what calls started in other systems but never finished. It does this at once if the call failed or its node is
- * dead, and again when no outside system can still be working on the call. An intent that is being undone can no longer
- * be settled.
+ * Undoes what calls started in other systems but never finished. It does this immediately if the call failed or its
+ * node is dead, and again when no outside system can still be working on the call. An intent that is being undone can
+ * no longer be settled.
  */
 export class IntentSweep {
   private readonly running = new Map<string, number>();
@@ -50,7 +50,7 @@ export class IntentSweep {
     private readonly hosts: LeaseHosts,
   ) {}
 
-  /** Starts to undo due intents; true if more are waiting. */
+  /** Starts to undo due intents. Returns true if more are waiting. */
   async run(): Promise<boolean> {
     const { database, clock, changes } = this.storage;
     const busy = [...this.running].filter(([, count]) => count >= AT_ONCE).map(([mountId]) => mountId);
@@ -61,7 +61,7 @@ export class IntentSweep {
     return rows.length === CLAIMED_AT_ONCE;
   }
 
-  /** Makes the intents of an ended call due now. */
+  /** Makes the intents of a finished call due immediately. */
   async abandon(ids: readonly string[]): Promise<void> {
     await this.storage.database.query(ABANDON_INTENTS, [ids, this.storage.clock.now()]);
   }
@@ -70,7 +70,7 @@ export class IntentSweep {
     const count = (by: number) => this.running.set(row.mount_id, (this.running.get(row.mount_id) ?? 0) + by);
     count(1);
     // If an intent cannot be postponed either, it stays claimed by this node until the claim ends.
-    await this.undo(row).catch((error) => this.storage.log?.warn({ err: error }, 'an intent could not be put off'));
+    await this.undo(row).catch((error) => this.storage.log?.warn({ err: error }, 'an intent could not be postponed'));
     count(-1);
     if (this.running.get(row.mount_id) === 0) this.running.delete(row.mount_id);
   }

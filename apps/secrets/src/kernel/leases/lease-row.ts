@@ -62,7 +62,7 @@ export function sealLease(barrier: Barrier, lease: LeaseRecord): Buffer {
   return barrier.sealJson(sealed, cell(lease.hash));
 }
 
-/** An error text, truncated and sealed: those of outside systems may contain names or secrets. */
+/** An error message, truncated and sealed, because messages of outside systems may contain names or secrets. */
 export function sealFailure(barrier: Barrier, hash: Buffer, text: string): Buffer {
   return barrier.seal(Buffer.from(text.slice(0, MAX_FAILURE)), failureCell(hash));
 }

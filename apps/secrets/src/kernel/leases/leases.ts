@@ -45,7 +45,9 @@ const LIST_PAGE = 1000;
 /** The state of a bulk revocation when the caller stopped waiting. */
 export interface BulkOutcome {
   readonly jobId: string;
-  /** Leases and tokens that must still be ended, with everything that these tokens created; none means done. */
+  /**
+   * The number of leases and tokens that must still be revoked, with everything that these tokens created; 0 when done.
+   */
   readonly left: number;
   readonly failed: number;
   /** A failed lease, and why. */
@@ -172,21 +174,21 @@ export class Leases {
     return { id, ttlSeconds: Math.floor((expiresAtMs - now) / 1000), warnings };
   }
 
-  /** Revokes at once a secret that could not be registered or returned; if that fails, its intent does it later. */
+  /** Immediately revokes a secret that could not be registered or returned. If this fails, its intent does it later. */
   async abandonSecret(mount: LiveMount, secret: SecretReply): Promise<void> {
     await this.revocation
       .outside({ mountId: mount.uuid, type: secret.type, internal: secret.internal })
       .catch((error) => this.storage.log?.warn({ err: error }, 'a secret that was not returned could not be revoked'));
   }
 
-  /** Lets the sweep undo what a call started in an outside system and did not finish. */
+  /** Lets the sweep undo what a call started in an outside system but did not finish. */
   async abandonIntents(intents: readonly string[]): Promise<void> {
     if (intents.length === 0) return;
     try {
       await this.intents.abandon(intents);
       this.storage.background.wake(INTENTS);
     } catch (error) {
-      this.storage.log?.warn({ err: error }, 'intents of a failed call are undone late');
+      this.storage.log?.warn({ err: error }, 'the intents of a failed call are undone later');
     }
   }
 
@@ -253,8 +255,8 @@ export class Leases {
   }
 
   /**
-   * Ends one lease, or the token of an id from a listing; an unknown id is not an error. With `queued` the sweep
-   * revokes it; otherwise a failure is thrown as `invalid` and the lease stays.
+   * Revokes one lease, or the token with an id from a listing. An unknown id is not an error. With `queued`, the sweep
+   * revokes it. Otherwise a failure is thrown as `invalid`, and the lease remains.
    */
   async revoke(namespaceId: string, id: string, { queued = false } = {}): Promise<void> {
     const token = this.tokenOf(id);
@@ -279,8 +281,8 @@ export class Leases {
   }
 
   /**
-   * Ends every lease and token under a prefix of whole segments: `db` means everything below `db/`, never `db2/`. The
-   * work is a job, so it continues after a crash, on any node; the caller waits for it at most `waitMs`. `forced` drops
+   * Revokes every lease and token under a prefix of whole segments: `db` means everything below `db/`, never `db2/`.
+   * The work is a job, so any node continues it after a crash. The caller waits at most `waitMs`. `forced` deletes
    * leases even if the outside system refuses.
    */
   async revokePrefix(

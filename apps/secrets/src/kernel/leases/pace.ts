@@ -36,7 +36,7 @@ export class RevocationPace {
     return true;
   }
 
-  /** The system asks for a pause of `wantedMs`. Simultaneous answers to several calls cause only one pause. */
+  /** The system needs a pause of `wantedMs`. Simultaneous responses to several calls cause only one pause. */
   rest(wantedMs: number, nowMs: number): void {
     if (this.restsUntil(nowMs)) return;
     this.begunMs = nowMs;

@@ -20,7 +20,7 @@ export class PrivateTidy {
     storage.jobs.define<TidyState>(KIND, (state) => this.step(state));
   }
 
-  /** Starts, unless it is under way; returns the id of the job. */
+  /** Starts the job unless it is already running. Returns its id. */
   async start(): Promise<string> {
     const running = await this.storage.jobs.newest(KIND, '');
     if (running?.running) return running.id;

@@ -31,7 +31,7 @@ const RENEW_LEASES: Statement = {
      WHERE lease.hash = held.hash RETURNING lease.hash`,
 };
 
-/** Two, so that the database is busy while the answer to one is on its way. */
+/** Two, so that the database is busy while the response to one is in transit. */
 const IN_FLIGHT = 2;
 
 /** Writes a new end; false if the row no longer exists. Simultaneous renewals share a statement and a commit. */
@@ -45,7 +45,7 @@ export const prolongLeases = (storage: StorageKernel): Prolong => prolong(storag
 function prolong(storage: StorageKernel, statement: Statement, noticesOf: (hash: Buffer) => Notice[]): Prolong {
   const write = gather<Prolonged, true>(
     async (all) => {
-      // A statement can change each row only once, so only the last renewal of a row is written.
+      // A statement can change each row only once, so it contains only the last renewal of each row.
       const rows = [...new Map(all.map((one) => [one.hash.toString('latin1'), one])).values()];
       const values = [
         rows.map(({ hash }) => hash),

@@ -5,8 +5,8 @@ import type { StorageKernel } from '../storage/storage';
 const OLD_CALLS_MS = 35_000;
 
 /**
- * Ends the rests of leases whose revocation failed, so that they are due. This happens for the leases of an unreachable
- * system once it answers a call of any node, and for all leases of a mount whose configuration was written.
+ * Ends the pauses of leases whose revocation failed, so that they are due. This happens when an unreachable system
+ * answers a call of any node, and when the configuration of a mount is written.
  */
 export class Rests {
   /** The start times of the calls that systems answered. */
@@ -15,7 +15,7 @@ export class Rests {
 
   constructor(private readonly storage: StorageKernel) {}
 
-  /** The system behind a mount answered a call that started at that time; rests that began later continue. */
+  /** The system behind a mount answered a call that started at this time. Pauses that began later continue. */
   noteAnswer(mountId: string, askedMs: number): void {
     this.answering.set(mountId, Math.max(askedMs, this.answering.get(mountId) ?? 0));
   }
@@ -26,7 +26,7 @@ export class Rests {
     setTimeout(() => this.reconfigured.add(mountId), OLD_CALLS_MS).unref();
   }
 
-  /** Makes resting leases due for the mounts noted since the last time; returns how many. */
+  /** Makes paused leases of the recorded mounts due. Returns their number. */
   async run(): Promise<number> {
     const answering = [...this.answering];
     const reconfigured = [...this.reconfigured];
@@ -46,7 +46,7 @@ export class Rests {
     }
   }
 
-  /** Makes resting leases under a prefix due. */
+  /** Makes paused leases under a prefix due. */
   async endUnder(namespaceId: string, prefix: string, end: string | null): Promise<void> {
     const { clock, database } = this.storage;
     await database.query(END_RESTS_UNDER_PREFIX, [namespaceId, prefix, end, clock.now()]);

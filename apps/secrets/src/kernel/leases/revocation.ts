@@ -67,8 +67,8 @@ export class Revocation {
   }
 
   /**
-   * The same for a lease that this node has claimed: a failure is recorded, and may be retried later. If the outside
-   * system does not answer, the lease rests without counting a failure. Throws only if nothing can be recorded.
+   * The same for a lease that this node has claimed. A failure is recorded and may be retried later. If the outside
+   * system does not answer, the lease pauses and no failure is counted. Throws only if nothing can be recorded.
    */
   async endClaimed(lease: LeaseRecord, pace: RevocationPace): Promise<void> {
     try {

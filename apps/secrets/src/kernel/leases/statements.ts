@@ -22,13 +22,13 @@ export const GIVE_BACK: Statement = {
   text: 'UPDATE lease SET state = $2, due_at_ms = $3, claimed_by = NULL WHERE hash = $1',
 };
 
-/** Makes one lease due at once. */
+/** Makes one lease due immediately. */
 export const HASTEN: Statement = {
   name: 'lease-hasten',
   text: 'UPDATE lease SET state = 1, due_at_ms = $2, claimed_by = NULL WHERE hash = $1',
 };
 
-/** Makes leases of ended tokens due at once, some at a time. */
+/** Makes leases of ended tokens due immediately, a limited number at a time. */
 export const HASTEN_OF_TOKENS: Statement = {
   name: 'lease-hasten-tokens',
   text: `UPDATE lease SET state = 1, due_at_ms = $2 WHERE hash IN (
@@ -36,8 +36,8 @@ export const HASTEN_OF_TOKENS: Statement = {
 };
 
 /**
- * Makes leases under a prefix due at once, some at a time. $1 namespace, $2 prefix, $3 its end or null, $4 now, $5
- * forced, $6 how many. Already marked leases are only included to be forced.
+ * Makes leases under a prefix due immediately, a limited number at a time. $1 namespace, $2 prefix, $3 its end or null,
+ * $4 now, $5 forced, $6 how many. Already marked leases are only included to be forced.
  */
 export const HASTEN_PREFIX: Statement = {
   name: 'lease-hasten-prefix',

@@ -21,7 +21,10 @@ interface Lane {
   drained: boolean;
 }
 
-/** Revokes due leases on every node: claimed in batches, mount by mount, skipping those of other nodes. */
+/**
+ * Revokes due leases on every node. Leases are claimed in batches, mount by mount, except those that other nodes have
+ * claimed.
+ */
 export class LeaseSweep {
   private readonly lanes = new Map<string, Lane>();
   /** The pace of every mount whose system has ever had problems. */
@@ -47,7 +50,7 @@ export class LeaseSweep {
     for (const lane of this.lanes.values()) lane.queue.length = 0;
   }
 
-  /** A call that started at `askedMs` succeeded; false if the system has asked for a rest since. */
+  /** A call that started at `askedMs` succeeded. Returns false if the system has needed a pause since then. */
   noteAnswer(mountId: string, askedMs: number): boolean {
     return this.paces.get(mountId)?.succeeded(askedMs) ?? true;
   }
@@ -62,7 +65,7 @@ export class LeaseSweep {
     this.paces.clear();
   }
 
-  /** Looks for mounts with due leases and starts on them. */
+  /** Finds mounts with due leases and starts to revoke them. */
   async run(): Promise<undefined> {
     await this.freeClaims();
     const { rows } = await this.storage.database.query<{ mount_id: string }>(DUE_MOUNTS, [this.storage.clock.now()]);
@@ -163,7 +166,7 @@ export class LeaseSweep {
     void this.putBack(lane.queue.splice(0));
   }
 
-  /** Leases that stay claimed when this node ends are due again when another node notices that it is gone. */
+  /** Leases that are still claimed when this node ends become due again when another node notices this. */
   private async putBack(leases: readonly LeaseRecord[]): Promise<void> {
     while (!this.stopped && !this.storage.barrier.sealed) {
       try {

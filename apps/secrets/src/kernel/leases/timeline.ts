@@ -27,7 +27,7 @@ export interface TimelinePlace {
   readonly hash: string;
 }
 
-/** A lease and when it is next due: its end, or the next attempt to revoke it. */
+/** A lease and the time at which it is next due: its expiry, or the next attempt to revoke it. */
 export interface DueLease {
   readonly lease: LeaseRecord;
   readonly dueAtMs: number;
@@ -71,7 +71,10 @@ const MEANT = `namespace_id = $2 AND due_at_ms >= $6::bigint AND (due_at_ms, has
          AND path >= $3 AND ($4::text IS NULL OR path < $4)
          AND (NOT $5::boolean OR attempts > 0 OR state = 2 OR away_since_ms IS NOT NULL)`;
 
-/** $1 mounts, $2 namespace, $3 prefix, $4 its end or null, $5 whether failing ones only, $6 and $7 after which, $8 how many. */
+/**
+ * $1 mounts, $2 namespace, $3 prefix, $4 its end or null, $5 whether failing ones only, $6 and $7 after which, $8 how
+ * many.
+ */
 const TIMELINE: Statement = {
   name: 'lease-timeline',
   text: `SELECT l.* FROM unnest($1::uuid[]) AS m (id) CROSS JOIN LATERAL (
@@ -81,7 +84,7 @@ const TIMELINE: Statement = {
    ORDER BY l.due_at_ms, l.hash LIMIT $8`,
 };
 
-/** The same, and $9 the token, by which its few leases are found in all mounts. */
+/** The same, and $9 the token, to find its few leases in all mounts. */
 const TIMELINE_OF_TOKEN: Statement = {
   name: 'lease-timeline-of-token',
   text: `SELECT ${LEASE_COLUMNS}, due_at_ms FROM lease

@@ -29,7 +29,7 @@ export class TokenEndings {
     if (rows.length > 0) await this.end(hash);
   }
 
-  /** Ends one token and makes its children orphans. Returns false when there is no such token. */
+  /** Revokes one token and makes its children orphans. Returns false if it does not exist. */
   async endAlone(hash: Buffer): Promise<boolean> {
     if ((await this.mark([hash])).length === 0) return false;
     await this.storage.fault('token:marked');
@@ -54,7 +54,7 @@ export class TokenEndings {
     return due.length === CHUNK;
   }
 
-  /** Marks tokens created under a path prefix, some at a time; they are swept like expired ones. */
+  /** Marks tokens created under a path prefix, a limited number at a time. The sweep removes them like expired ones. */
   async hastenPrefix(namespaceId: string, prefix: string, end: string | null): Promise<number> {
     const marked = await this.storage.committer.transaction(
       async (tx) =>
@@ -66,7 +66,7 @@ export class TokenEndings {
     return marked.length;
   }
 
-  /** From now on the tokens are refused everywhere; returns those that exist. */
+  /** Marks tokens so that they are refused everywhere. Returns those that exist. */
   private mark(hashes: readonly Buffer[]): Promise<Buffer[]> {
     return this.storage.committer.transaction(async (tx) => {
       const due = this.storage.clock.now() + CLAIM_MS;
@@ -164,7 +164,7 @@ interface PrivateEntry {
   readonly path: string;
 }
 
-/** A few are named individually; for many, the whole cache is dropped. */
+/** A few tokens are named individually; for many, the whole cache is dropped. */
 const NAMED = 300;
 function privateNotices(entries: readonly PrivateEntry[]): Notice[] {
   if (entries.length > NAMED)

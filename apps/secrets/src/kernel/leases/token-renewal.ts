@@ -73,7 +73,7 @@ export class TokenRenewal {
     return { record: renewed, ttlSeconds, warnings, groupAliases: login.groupAliases };
   }
 
-  /** The login as it would be now. The role may have changed, or may forbid it. */
+  /** The current result of a login. The role may have changed, or may forbid it. */
   async loginNow(mount: LiveMount, { internal, ...login }: WaitingLogin): Promise<Partial<Login>> {
     const { renewLogin } = mount.backend;
     if (!renewLogin || internal === undefined) return {};

@@ -2,7 +2,7 @@ import type { BackgroundCall } from '../../sdk/call';
 import type { Lifetime, LifetimeTerms } from '../../sdk/lifetime';
 import type { LiveMount } from '../mounts/mount';
 
-/** A secret with an end, decrypted. Times are epoch milliseconds, durations whole seconds. */
+/** The record of a lease, decrypted. Times are epoch milliseconds, durations whole seconds. */
 export interface LeaseRecord {
   readonly hash: Buffer;
   /** The whole id, as clients see it. */
@@ -35,7 +35,7 @@ export interface LeaseRecord {
 
 export type LeaseState = 'live' | 'ending' | 'irrevocable';
 
-/** What leases need from the rest of the service; provided by `service.ts`. */
+/** The dependencies of leases, provided by `service.ts`. */
 export interface LeaseHosts {
   /** The mount that created a secret; undefined if it no longer exists. */
   findMount(mountId: string): LiveMount | undefined;

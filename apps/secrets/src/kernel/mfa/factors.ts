@@ -28,8 +28,8 @@ export interface CorrectFactor {
 const incorrect: WrongFactor = { ok: false, reason: 'MFA credentials not supplied or incorrect' };
 
 /**
- * Passcodes are checked one by one and used up together. Each is counted before it is checked. If an answer as a whole
- * is not enough, no code is used up, and no attempt is counted against the correct factors.
+ * Passcodes are checked one by one and used up together. Each attempt is counted before the check. If the passcodes
+ * together are not sufficient, none is used up, and no attempt is counted against the correct factors.
  */
 export class Factors {
   constructor(
@@ -94,13 +94,13 @@ export class Factors {
       spend: async (tx) =>
         (await this.secrets.insert(tx, method.id, entityId, secret, recoveryCodes, counter))
           ? undefined
-          : 'the entity has got another secret meanwhile',
+          : 'the secret of the entity was replaced in the meantime',
     };
   }
 
   /**
-   * Uses up all of these correct factors, or none. Returns the reason if one has been used in the meantime. `also` runs
-   * in the same transaction, and its errors are thrown.
+   * Uses up all of these correct factors, or none. Returns the reason if one of them was used in the meantime. `also`
+   * runs in the same transaction, and its errors are thrown.
    */
   async settle(factors: readonly CorrectFactor[], also?: (tx: Tx) => Promise<void>): Promise<string | undefined> {
     try {

@@ -47,8 +47,9 @@ export class MfaLogins {
   ) {}
 
   /**
-   * Asks for the second factors of a login: undefined if none are needed or those in the request are right; otherwise
-   * what must be proven, and the login waits. Throws `denied` if factors were sent but are not enough.
+   * Checks the second factors of a login. Undefined if none are required or those in the request are correct. Otherwise
+   * returns the required factors, and the login waits. Throws `denied` if the factors in the request are not
+   * sufficient.
    */
   async demand(login: MfaLogin, sentPasscodes: readonly string[]): Promise<MfaRequirement | undefined> {
     const matching = await this.enforcements.matching(login);
@@ -157,8 +158,8 @@ export class MfaLogins {
   }
 
   /**
-   * Uses up the passcodes if one method of every enforcement is proven, and runs `also` in the same transaction.
-   * Otherwise throws `denied` and uses up nothing; if a factor is missing, nothing is even checked.
+   * If one method of every enforcement is proven, uses up the passcodes and runs `also` in the same transaction.
+   * Otherwise throws `denied` and uses up nothing. If a factor is missing, checks nothing.
    */
   private async satisfyAll(
     enforcements: readonly Enforcement[],
@@ -171,7 +172,7 @@ export class MfaLogins {
       methodIds.every((id) => !methods.has(id) || passcodeFor(methods.get(id)!, passcodes) === undefined),
     );
     if (missing) throw unsanitary(methods, [missing]);
-    // A method in several enforcements is checked once, because its code is valid once.
+    // A method in several enforcements is checked once, because its code is accepted only once.
     const verdicts = new Map<string, CorrectFactor | WrongFactor>();
     const right = () => [...verdicts.values()].filter((factor) => factor.ok);
     for (const { name, methodIds } of enforcements) {
@@ -195,7 +196,7 @@ export class MfaLogins {
     if (used !== undefined) throw unsatisfied(enforcements[0]!.name, [used], [...verdicts.keys()]);
   }
 
-  /** The enforcements of a waiting login that still exist; if all are gone, it must start again. */
+  /** The enforcements of a waiting login that still exist. If there are none left, the login must start again. */
   private async stillThere(pending: PendingLogin): Promise<Enforcement[]> {
     const all = await this.enforcements.byIds(pending.enforcementIds);
     if (all.length === 0) throw new Refusal('malformed', 'invalid request ID');
@@ -236,7 +237,7 @@ function withoutPrefix(passcode: string): string {
 export function passcodesOf(sentPasscodes: readonly string[]): Passcodes {
   const passcodes = new Map<string, string>();
   for (const sent of sentPasscodes) {
-    // The last colon, because names may hold some and passcodes none.
+    // The last colon, because names may contain colons but passcodes cannot.
     const colon = sent.lastIndexOf(':');
     if (colon > 0) passcodes.set(sent.slice(0, colon).trim(), withoutPrefix(sent.slice(colon + 1)));
   }

@@ -25,7 +25,7 @@ const methodDefaults = Object.fromEntries(
 
 /** A narrower picture cannot be scanned. */
 const narrowestPicture = 64;
-/** It appears twice in the address in the QR code, which holds at most 2,953 characters. */
+/** It appears twice in the URL in the QR code, which can contain at most 2,953 characters. */
 const longestIssuer = 1_024;
 
 /** A method's unchecked fields. */

@@ -37,7 +37,7 @@ export class Methods {
     return this.naming(() => this.needs.committer.inTurn(turn, run, [mfaNotice]));
   }
 
-  /** Changes a method of this very namespace; fields left out keep their value. False if there is none. */
+  /** Changes a method of exactly this namespace; omitted fields keep their values. Returns false if there is none. */
   async update(namespaceId: string, id: string, name: string | undefined, config: UncheckedConfig): Promise<boolean> {
     if (!isId(id)) return false;
     const run = (tx: Tx) => this.change(tx, namespaceId, id, name, config);
@@ -82,8 +82,8 @@ export class Methods {
   }
 
   /**
-   * Deletes a method with its secrets; an absent method is not an error. False for a method that is visible here but
-   * belongs to a namespace above. Throws `conflict` while an enforcement uses it.
+   * Deletes a method and its secrets. An absent method is not an error. Returns false for a method that is visible here
+   * but belongs to a parent namespace. Throws `conflict` while an enforcement uses it.
    */
   async delete(namespaceId: string, id: string): Promise<boolean> {
     if (!isId(id)) return true;

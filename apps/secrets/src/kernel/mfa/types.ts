@@ -14,7 +14,7 @@ export interface MethodConfig {
   /** Number of periods before and after the current one whose codes are valid. */
   readonly skew: 0 | 1;
   readonly maxValidationAttempts: number;
-  /** Our addition: a person without a secret may create one during a login that requires it. */
+  /** Our addition: a user without a secret can create one during a login that requires it. */
   readonly selfEnrolment: boolean;
   /** Our addition: single-use codes issued with a new secret; 0 for none. */
   readonly recoveryCodes: number;
@@ -31,7 +31,7 @@ export interface MfaMethod extends MethodConfig {
   readonly type: 'totp';
 }
 
-/** Which logins need which methods; one method of an enforcement is enough, every enforcement must be met. */
+/** Which logins require which methods. Each enforcement must be met, by any one of its methods. */
 export interface Enforcement {
   readonly id: string;
   readonly namespaceId: string;

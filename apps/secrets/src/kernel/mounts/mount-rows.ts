@@ -63,7 +63,7 @@ function openMount(barrier: Barrier, row: MountRow): Mount {
   };
 }
 
-/** Adds a mount; false if its path is taken. */
+/** Adds a mount. Returns false if its path is taken. */
 export async function insertMount(tx: Tx, barrier: Barrier, mount: Mount): Promise<boolean> {
   const { uuid: id, namespaceId, kind, path, type, accessor, local, createdAtMs } = mount;
   const sealed = barrier.sealJson(sealedPart(mount), cell(id));

@@ -3,7 +3,7 @@ import type { MountView } from '../../sdk/call';
 import type { UserLockout } from './lockout';
 import type { PathTree } from './path-tree';
 
-/** What an operator can tune. 0 means the system's default. */
+/** The settings that an operator can tune. 0 means the system's default. */
 export interface MountConfig {
   readonly defaultLeaseTtlSeconds: number;
   readonly maxLeaseTtlSeconds: number;
@@ -34,7 +34,7 @@ export interface Mount {
   readonly config: MountConfig;
   readonly options: Readonly<Record<string, string>> | null;
   readonly createdAtMs: number;
-  /** Being removed: it no longer answers, but its path is not free yet. */
+  /** The mount is being removed: it no longer answers, but its path is not free yet. */
   readonly tainted: boolean;
 }
 

@@ -63,7 +63,7 @@ export class Mounts {
     this.table = new WholeTable(parts.changes, 'mount', () => this.read());
   }
 
-  /** Reads the table again if it may have changed; call once per request before `resolve`. */
+  /** Reloads the mount table if it may have changed. Call this once per request before `resolve`. */
   refresh(): Promise<void> | undefined {
     return this.table.refresh();
   }
@@ -149,12 +149,12 @@ export class Mounts {
     set.notices.push({ topic: 'mount', key: '*' });
   }
 
-  /** The same inside the caller's transaction; the caller notifies the other nodes. */
+  /** The same inside the caller's transaction. The caller must notify the other nodes. */
   async createAll(tx: Tx, namespaceId: string, specs: readonly NewMount[]): Promise<void> {
     for (const spec of specs) await insertMount(tx, this.parts.barrier, this.prepare(namespaceId, spec));
   }
 
-  /** Changes the tunable settings, based on their state in its turn. False if the mount is gone. */
+  /** Changes the tunable settings, based on their state in its turn. False if the mount no longer exists. */
   tune(
     { uuid }: LiveMount,
     change: (now: Mount) => Partial<Pick<Mount, 'description' | 'config' | 'options'>>,
@@ -163,8 +163,8 @@ export class Mounts {
   }
 
   /**
-   * Changes a mount together with what is stored below it, in one commit. Does nothing and returns false if `change`
-   * returns undefined for the mount's state at that time.
+   * Changes a mount and its stored entries in one commit. If `change` returns undefined for the current state of the
+   * mount, does nothing and returns false.
    */
   async tuneWith(
     { uuid }: LiveMount,
@@ -190,7 +190,7 @@ export class Mounts {
     return true;
   }
 
-  /** From now on the mount does not answer; its path stays reserved. */
+  /** Marks a mount so that it no longer answers. Its path stays reserved. */
   taint({ uuid }: LiveMount): Promise<boolean> {
     return this.update(`mount/${uuid}`, uuid, () => ({ tainted: true }));
   }
@@ -284,7 +284,7 @@ export class Mounts {
     this.version += 1;
   }
 
-  /** A mount whose type is unknown to this release stays stored, but does not answer. */
+  /** A mount whose type is unknown to this release remains stored, but does not answer. */
   private enliven(mount: Mount): LiveMount | undefined {
     const before = this.byUuid.get(mount.uuid);
     const backend = this.parts.catalog.find(mount.type, mount.kind, mount.options);

@@ -18,7 +18,7 @@ export interface Matched {
 interface Rest {
   readonly name: string;
   readonly rule: ParamRule;
-  /** What must follow the captured part, with its leading slash; empty if nothing. */
+  /** The text that must follow the captured part, with a leading slash; empty if there is none. */
   readonly suffix: string;
   readonly path: Path;
 }

@@ -34,7 +34,7 @@ export class Router {
     return found && { mount: found, path: path.slice(restAt) };
   }
 
-  /** A mount above, at or below a path, so that nothing else can be mounted there. */
+  /** Finds a mount above, at or below a path, which prevents another mount there. */
   conflict(namespaceId: string, path: string): LiveMount | undefined {
     const above = this.resolve(namespaceId, path);
     if (above) return above.mount;

@@ -85,7 +85,7 @@ export class Namespaces {
     this.table = new WholeTable(parts.changes, 'namespace', () => this.read());
   }
 
-  /** Reads the tree again if it may have changed; call once per request before `resolve`. */
+  /** Reloads the tree if it may have changed. Call this once per request before `resolve`. */
   refresh(): Promise<void> | undefined {
     return this.table.refresh();
   }
@@ -123,7 +123,7 @@ export class Namespaces {
     return line;
   }
 
-  /** Whether a namespace is another one or below it; false if either is gone. */
+  /** Whether a namespace is the same as another one or below it; false if one of them no longer exists. */
   within(outer: string, inner: string): boolean {
     if (outer === inner) return this.byUuid.has(outer);
     const above = this.byUuid.get(outer);
@@ -206,7 +206,7 @@ export class Namespaces {
     return there;
   }
 
-  /** Changes the custom metadata, based on its state in its turn; undefined if the namespace is gone. */
+  /** Changes the custom metadata, one change at a time; undefined if the namespace no longer exists. */
   async annotate(
     { uuid }: Namespace,
     change: (now: Readonly<Record<string, string>>) => Record<string, string>,
@@ -342,7 +342,7 @@ async function lock(tx: Tx, id: string): Promise<NamespaceRow | null> {
 
 const cell = (row: string) => ({ table: 'namespace', row, column: 'sealed' });
 
-/** `root`, empty and missing are the root namespace; all others end with one slash and begin with none. */
+/** `root`, empty and missing mean the root namespace. All others have a trailing slash and no leading slash. */
 function normalise(path: string): string {
   const unslashed = withoutOuterSlashes(path);
   return unslashed === '' || unslashed === 'root' ? '' : `${unslashed}/`;

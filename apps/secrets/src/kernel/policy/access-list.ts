@@ -92,7 +92,7 @@ export class RuleAccess implements AccessList {
   }
 }
 
-/** A grant is the same for every request, so each is created once. */
+/** A grant is the same for every request, so each is created only once. */
 function granted(rule: PatternRule, operation: Operation): Decision {
   let decision = rule.grants[operation];
   if (!decision) {
@@ -139,7 +139,7 @@ function judge(rule: PatternRule, question: Question): Objection | undefined {
   return judgeParameters(rule, question);
 }
 
-/** No limit and `0` mean the longest page; a required `limit` must be given. */
+/** No limit and `0` mean the longest page. A required `limit` must be sent. */
 function judgePage(rule: PatternRule, parameters: Question['parameters']): Objection | undefined {
   const limit = parameters?.limit;
   if (limit === undefined) return rule.requiredParameters.includes('limit') ? 'required-parameter' : undefined;

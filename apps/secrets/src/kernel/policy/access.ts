@@ -35,7 +35,7 @@ export interface AccessNeeds {
   readonly policies: PolicyStore;
   readonly notices: Pick<ChangeNotices, 'fresh'>;
   readonly clock: Clock;
-  /** `''` for the root namespace, otherwise with a trailing slash; undefined for a namespace that is gone. */
+  /** `''` for the root namespace, otherwise with a trailing slash; undefined for a namespace that no longer exists. */
   namespacePath(id: string): string | undefined;
 }
 
@@ -64,7 +64,8 @@ const maxLists = 50_000;
  * Compiled access lists of callers: token policies ∪ entity policies ∪ group policies, as they are now.
  *
  * A list is valid as long as none of its policies has changed and the identity is the same object. So no list has to be
- * invalidated: an outdated list is not found. The part that is the same for all callers is compiled once and shared.
+ * invalidated, because an outdated list is never found. The part that is the same for all callers is compiled once and
+ * shared.
  */
 export class Access {
   /** Keys of `lists`, so that dropped lists can be collected. */
@@ -114,7 +115,7 @@ export class Access {
   private async groundworkOf(key: string, names: readonly PolicyNames[]): Promise<DerivedGroundwork> {
     const cached = this.groundworks.get(key);
     if (cached && this.isCurrent(cached)) return cached;
-    // Read before the policies: a change in between makes the result outdated at once.
+    // Read before the policies, so that a change in between makes the result outdated.
     const { epoch } = this.needs.policies;
     const groundwork = await prepare(await this.load(names), this.needs.clock.now());
     const derived = { epoch, names, validUntilMs: groundwork.validUntilMs, groundwork };
@@ -167,7 +168,7 @@ function tooManyRules(): Refusal {
   );
 }
 
-/** In an expiring policy, every rule expires by then. */
+/** If a policy expires, all its rules expire no later than the policy. */
 function expiring(policy: NamedPolicy['policy'], atMs: number): NamedPolicy['policy'] {
   const rules = policy.rules.map((rule) => ({ ...rule, expiresAtMs: Math.min(rule.expiresAtMs ?? atMs, atMs) }));
   return { ...policy, rules };

@@ -5,7 +5,7 @@ import { RuleLayer } from './rule-layer';
 import { fillTemplate, isTemplated } from './template';
 import type { AccessList, NamedPolicy, PathRule, Subject } from './types';
 
-/** A block on its way into a rule, with its policy. */
+/** A block that is being compiled into a rule, with its policy. */
 interface Block {
   readonly rule: PathRule;
   readonly from: NamedPolicy;

@@ -12,8 +12,8 @@ const mostSteps = 16;
 const longestText = 4096;
 
 /**
- * Compiles a list filter: text with `{{ .path }}` and `{{ .key }}`, each optionally piped through `replace "from" "to"` or
- * `trim_suffix "x"`. Undefined when the text is not such a template.
+ * Compiles a list filter: text with `{{ .path }}` and `{{ .key }}`, each optionally piped through `replace "from" "to"`
+ * or `trim_suffix "x"`. Undefined if the text is not a valid template.
  */
 export function parseListFilter(template: string): ListFilter | undefined {
   if (template.length > longestTemplate) return undefined;

@@ -1,8 +1,8 @@
 import type { ParameterLists, PolicyValue } from './types';
 
 /**
- * The parameter lists of many blocks, merged one by one in linear time. The given lists are not modified. An empty list
- * means every value, so it replaces the others.
+ * Merges the parameter lists of many blocks, one by one, in linear time. The given lists are not modified. An empty
+ * list means every value, so it replaces the others.
  */
 export class MergedLists {
   private first: ParameterLists | undefined;

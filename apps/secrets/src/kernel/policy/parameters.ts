@@ -17,8 +17,8 @@ export function judgeParameters(
   const { requiredParameters, deniedParameters, allowedParameters } = rule;
   if (requiredParameters.length === 0 && !deniedParameters && !allowedParameters) return undefined;
   const ways = [parameters, ...(reading?.sameAs(parameters) ?? [])];
-  // As the handlers read it: they do not know `TTL`, and null is a value only if it empties a field, or if all fields
-  // are data.
+  // The value as handlers read it. They do not know `TTL`, and null is a value only if it empties a field, or if all
+  // fields are data.
   const isGiven = (way: Parameters, name: string) =>
     Object.hasOwn(way, name) && (way[name] !== null || freeform || reading?.read(name, null)?.several === true);
   const complete = ways.filter((way) =>
@@ -83,7 +83,7 @@ class Judge {
     return this.includesAll(read.elements, allowed);
   }
 
-  /** If there are several values, all must be listed: each separately, or all together as one list. */
+  /** If there are several values, all must be in the list: each separately, or all together as one list. */
   private isAllowed(read: ReadValue, name: string, values: readonly PolicyValue[]): boolean {
     const globs = values.filter(isGlob);
     const lists = values.flatMap((one) => (isGlob(one) ? [] : [this.readListed(name, one)]));

@@ -8,7 +8,7 @@ import { maxPolicyBytes, parsePolicy } from './parse-policy';
 
 fc.configureGlobal(propertySettings);
 
-/** The message with which a policy is refused. */
+/** The message of the refusal of a policy. */
 function refusal(text: string): string {
   try {
     parsePolicy(text);
@@ -183,8 +183,8 @@ describe('policy parser', () => {
       'path "x" { list_scan_response_keys_filter_path = "{{ .nope }}" }',
       'path "x": list_scan_response_keys_filter_path is not a template of .path and .key on line 1',
     ],
-    ['path "x" { comment = "a"\n comment = "b" }', 'path "x": key "comment" given twice on line 2'],
-    ['path "x" "y" { }', 'path "x" has a second label on line 1'],
+    ['path "x" { comment = "a"\n comment = "b" }', 'path "x": key "comment" occurs twice on line 2'],
+    ['path "x" "y" { }', 'path "x" has more than one label on line 1'],
     [
       'path "{{identity" { }',
       'path "{{identity": failed to validate policy templating: unbalanced templating characters',
@@ -204,7 +204,7 @@ describe('policy parser', () => {
     ['{"path":', 'At 1:9: unexpected end of JSON input looking for beginning of value'],
     ['{"path":{} x', `At 1:12: invalid character 'x' in an object`],
     ['{"path":{"x":{"capabilities":[01]}}}', 'At 1:31: invalid number "01"'],
-    ['{"path":1}', 'path must name a pattern on line 1'],
+    ['{"path":1}', 'path must have a label with a pattern on line 1'],
     ['{"path":{"x":1}}', 'path "x": must be an object on line 1'],
     ['{"name":1}', 'name must be a string on line 1'],
   ])('refuses %s', (text, message) => {
@@ -291,8 +291,10 @@ describe('policy parser', () => {
   });
 
   it('refuses text that is not a path, and cuts text that is too long to read', () => {
-    expect(refusal('path = { a b { } }')).toBe('failed to parse policy: path must name one pattern on line 1');
-    expect(refusal('path = 5')).toBe('failed to parse policy: path must name a pattern on line 1');
+    expect(refusal('path = { a b { } }')).toBe(
+      'failed to parse policy: path must have exactly one label with a pattern on line 1',
+    );
+    expect(refusal('path = 5')).toBe('failed to parse policy: path must have a label with a pattern on line 1');
     expect(refusal('[]')).toMatch(/^failed to parse policy: At 1:1: /);
     expect(refusal(`path "${'a'.repeat(128)}" { x = 1 }`)).toContain(`"${'a'.repeat(128)}"`);
     expect(refusal(`path "${'a'.repeat(129)}" { x = 1 }`)).toContain(`"${'a'.repeat(128)}…"`);

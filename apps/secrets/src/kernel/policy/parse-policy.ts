@@ -63,16 +63,18 @@ interface PathBlock {
 function pathBlocks(item: TreeItem): PathBlock[] {
   const [, pattern, ...more] = item.keys;
   if (more.length > 0)
-    throw new PolicyMeaningError(`path ${quoted(pattern!)} has a second label on line ${item.at.line}`);
+    throw new PolicyMeaningError(`path ${quoted(pattern!)} has more than one label on line ${item.at.line}`);
   if (pattern !== undefined) return [{ pattern, line: item.at.line, body: item.value }];
   return blocksUnder(item.value);
 }
 
 function blocksUnder(tree: Tree): PathBlock[] {
   if (tree.kind === 'list') return tree.values.flatMap(blocksUnder);
-  if (tree.kind !== 'object') throw new PolicyMeaningError(`path must name a pattern on line ${tree.at.line}`);
+  if (tree.kind !== 'object')
+    throw new PolicyMeaningError(`path must have a label with a pattern on line ${tree.at.line}`);
   return tree.items.flatMap(({ keys, value, at }) => {
-    if (keys.length > 1) throw new PolicyMeaningError(`path must name one pattern on line ${at.line}`);
+    if (keys.length > 1)
+      throw new PolicyMeaningError(`path must have exactly one label with a pattern on line ${at.line}`);
     const bodies = value.kind === 'list' ? value.values : [value];
     return bodies.map((body) => ({ pattern: keys[0]!, line: at.line, body }));
   });

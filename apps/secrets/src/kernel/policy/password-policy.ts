@@ -63,11 +63,11 @@ function interpret(tree: Tree): PasswordPolicy {
   const rules = tree.items
     .filter(({ keys }) => keys[0] === 'rule')
     .flatMap((item) => rulesOf(item.keys.slice(1), item.value));
-  if (rules.length === 0) throw new PolicyMeaningError('no rule says which characters there are');
+  if (rules.length === 0) throw new PolicyMeaningError('no rule defines the allowed characters');
   if (rules.length > maxRules) throw new PolicyMeaningError(`more than ${maxRules} rules`);
   const leastLength = rules.reduce((sum, { least }) => sum + least, 0);
   if (leastLength > length)
-    throw new PolicyMeaningError(`rules ask for ${leastLength} characters, length for ${length}`);
+    throw new PolicyMeaningError(`the rules require ${leastLength} characters, but length is ${length}`);
   return { length, rules };
 }
 
@@ -88,10 +88,10 @@ function charsetRule(items: readonly TreeItem[], line: number): CharsetRule {
   if (unknown.length > 0) throw invalidKeys('rule: ', unknown);
   const charset = fieldOf(items, 'charset');
   if (charset?.kind !== 'string' || charset.value === '') {
-    throw new PolicyMeaningError(`charset must hold characters on line ${line}`);
+    throw new PolicyMeaningError(`charset must contain characters on line ${line}`);
   }
   if (/\p{C}|(?! )\p{Z}/u.test(charset.value)) {
-    throw new PolicyMeaningError(`charset holds what cannot be printed on line ${line}`);
+    throw new PolicyMeaningError(`charset contains characters that cannot be printed on line ${line}`);
   }
   const least = wholeNumber(items, 'min-chars') ?? 0;
   if (least < 0) throw new PolicyMeaningError(`min-chars must not be negative on line ${line}`);
@@ -108,6 +108,6 @@ function wholeNumber(items: readonly TreeItem[], name: string): number | undefin
 
 function fieldOf(items: readonly TreeItem[], name: string): Tree | undefined {
   const found = items.filter(({ keys }) => keys[0] === name);
-  if (found.length > 1) throw new PolicyMeaningError(`${name} is given twice on line ${found[1]!.at.line}`);
+  if (found.length > 1) throw new PolicyMeaningError(`${name} occurs twice on line ${found[1]!.at.line}`);
   return found[0]?.value;
 }

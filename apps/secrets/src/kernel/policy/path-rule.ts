@@ -110,7 +110,7 @@ class BlockFields {
     for (const item of body.items) {
       const name = item.keys[0]!;
       if (this.items.has(name))
-        throw new PolicyMeaningError(`path ${quoted(key)}: key ${quoted(name)} given twice on line ${item.at.line}`);
+        throw new PolicyMeaningError(`path ${quoted(key)}: key ${quoted(name)} occurs twice on line ${item.at.line}`);
       if (item.value.kind !== 'null') this.items.set(name, item);
     }
   }

@@ -5,7 +5,7 @@ export class PolicyMeaningError extends Error {
   override readonly name = 'PolicyMeaningError';
 }
 
-/** The complaint about unknown keys, in the form that clients expect. */
+/** The message about unknown keys, in the form that clients expect. */
 export function invalidKeys(prefix: string, items: readonly TreeItem[]): PolicyMeaningError {
   const lines = items.map((item) => `\t* ${prefix}invalid key ${quoted(item.keys[0]!)} on line ${item.at.line}`);
   const count = items.length === 1 ? '1 error occurred' : `${items.length} errors occurred`;

@@ -42,7 +42,7 @@ export interface PathRule {
 
 /** A parsed policy. */
 export interface Policy {
-  /** The name inside the text, if any; everywhere else the stored name applies. */
+  /** The name in the policy text, if any. Everywhere else the stored name is used. */
   readonly name?: string;
   readonly rules: readonly PathRule[];
   /** Whether any pattern holds an identity template. */
@@ -83,7 +83,7 @@ export interface Subject {
   }[];
 }
 
-/** What a request wants to do. */
+/** The operation and the parameters of a request. */
 export interface Question {
   /** Namespace path included, no leading slash; a list keeps its trailing slash. */
   readonly path: CanonicalPath;
@@ -92,7 +92,7 @@ export interface Question {
   readonly operation: Operation;
   /** Body or query fields under the names the client sent. */
   readonly parameters?: Readonly<Record<string, unknown>>;
-  /** All of them are data, even null; otherwise null means not given. */
+  /** All parameters are data, even null. Otherwise null means absent. */
   readonly freeform?: boolean;
   /** How the operation parses its parameters: rules check the parsed values. Absent if they are data. */
   readonly reading?: ParameterReading;
@@ -147,7 +147,7 @@ export interface Decision {
   /** The rule that won; absent for root and if nothing matched. */
   readonly rule?: RuleReference;
   readonly objection?: Objection;
-  /** Lists: the page size if the request names none; absent without a limit. */
+  /** For lists: the page size if the request contains none; absent without a limit. */
   readonly paginationLimit?: number;
   /** Lists: see `PathRule.listFilter`. */
   readonly listFilter?: string;
@@ -170,7 +170,7 @@ export interface AccessList {
   readonly rules: readonly RuleReference[];
   /** Number of rules. */
   readonly size: number;
-  /** When the list must be compiled again, because a rule expires; absent if none does. */
+  /** The time at which the list must be compiled again because a rule expires; absent if no rule expires. */
   readonly validUntilMs?: number;
   decide(question: Question): Decision;
   /** Sorted names; `['deny']` if nothing is granted, `['root']` for root. */

@@ -15,7 +15,7 @@ export class Buckets {
 
   constructor(private readonly limit: RateLimit) {}
 
-  /** Takes one request of a client; false if it has none left. */
+  /** Counts one request of a client. Returns false if the limit is reached. */
   take(client: string, nowMs: number): boolean {
     const { rate, intervalSeconds, blockSeconds } = this.limit;
     // Even a slow rate lets a first request through.
@@ -47,7 +47,7 @@ export class Buckets {
     return { limit: Math.floor(capacity), remaining: Math.floor(tokens), resetSeconds: Math.ceil(seconds) };
   }
 
-  /** Whether a request of a client would be allowed; takes nothing. */
+  /** Whether a request of a client would be allowed. Counts nothing. */
   admits(client: string, nowMs: number): boolean {
     const bucket = this.clients.peek(client);
     if (!bucket) return true;

@@ -1,4 +1,4 @@
-/** A limit on a client's requests; each node counts for itself. */
+/** A limit on a client's requests. Each node counts separately. */
 export interface RateLimit {
   readonly kind: 'rate-limit';
   readonly rate: number;
@@ -13,7 +13,7 @@ export interface LeaseCount {
   readonly maxLeases: number;
 }
 
-/** Where a quota applies; each given part makes it narrower. */
+/** The scope of a quota. Each part that is set narrows it. */
 export interface QuotaTarget {
   readonly namespaceId: string;
   /** Whether namespaces below count, too. */

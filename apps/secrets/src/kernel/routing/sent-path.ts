@@ -16,8 +16,8 @@ export const maxPathLength = 4096;
 const noParams: Readonly<Record<string, string>> = {};
 
 /**
- * A path as sent: below `/v1/`, decoded, without dot segments and doubled slashes. Its text is parsed only here; all
- * later steps see its `RouteMatch`, with the canonical path.
+ * A path as sent: below `/v1/`, decoded, without dot segments and doubled slashes. Its text is parsed only here. All
+ * later steps see its `RouteMatch` with the canonical path.
  */
 export class SentPath {
   readonly #text: string;
@@ -38,8 +38,8 @@ export class SentPath {
   }
 
   /**
-   * Like `read`, for a path that is not in its simplest form because it ends in base64: that is rewritten as base64url,
-   * without slashes. Undefined for all others.
+   * Like `read`, for a path that is not canonical because it ends in base64. The base64 is rewritten as base64url
+   * without slashes. Undefined for all other paths.
    */
   static readBase64(text: string, namespaces: Namespaces, mounts: Mounts): SentPath | undefined {
     const simple = new SentPath(simplify(text).join('/'));
@@ -52,7 +52,9 @@ export class SentPath {
     return new SentPath(before + inBase64.replaceAll('/', '_').replaceAll('+', '-'));
   }
 
-  /** Like `read`, for a path in a field: a leading slash is ignored, and detours are followed. Throws `invalid`. */
+  /**
+   * Like `read`, for a path in a field. A leading slash is ignored, and dot segments are resolved. Throws `invalid`.
+   */
   static ofField(text: string, field: string): SentPath {
     try {
       const read = SentPath.read(text.replace(/^\/+/, ''));

@@ -3,7 +3,7 @@ import type { Prisma } from '../../generated/prisma/client';
 import type { StorageKernel } from '../storage/storage';
 import type { Tx } from '../storage/types';
 
-/** The state of a ceremony, in which several people each give a share; at most one of a kind is under way. */
+/** The state of a ceremony, in which several people each enter a share. At most one of each kind is in progress. */
 export type CeremonyKind = 'recovery' | 'barrier' | 'root';
 
 type CeremonyRow = Pick<Prisma.RekeyGetPayload<object>, 'expiresAtMs' | 'sealed'>;
@@ -23,7 +23,7 @@ export class Ceremony<S> {
     return this.open(await this.storage.database.prisma.rekey.findUnique({ where: { kind: this.kind } }));
   }
 
-  /** False if one is under way. */
+  /** False if one is in progress. */
   async begin(state: S): Promise<boolean> {
     const now = this.storage.clock.now();
     const changed = await this.storage.database.prisma.$executeRaw`
@@ -33,7 +33,7 @@ export class Ceremony<S> {
     return changed === 1;
   }
 
-  /** Starts, replacing one that is under way; simultaneous calls run one after the other. */
+  /** Starts a ceremony and replaces one that is in progress. Simultaneous calls run one after the other. */
   async restart(state: S): Promise<void> {
     const { kind } = this;
     const row = { revision: 1, expiresAtMs: this.storage.clock.now() + this.lifetimeMs, sealed: this.seal(state) };

@@ -32,7 +32,7 @@ interface GenerateRootState {
   readonly pgpKey?: string;
   readonly pgpFingerprint: string;
   readonly shares: readonly string[];
-  /** A valid share was given: strangers can no longer end it. */
+  /** A valid share was entered, so strangers can no longer cancel the attempt. */
   readonly proven?: boolean;
 }
 
@@ -44,7 +44,7 @@ const LIFETIME_MS = 3600_000;
  * Generates a root token for people who hold enough shares of the recovery key (or of the unseal key). The token leaves
  * the service only encoded, so the person who enters the last share cannot read it without the others. Callers need no
  * token, so anyone can start an attempt. A share that is not current is refused without effect. A holder of a share can
- * replace an attempt that strangers have started. Only a holder can end an attempt that has a valid share.
+ * replace an attempt that strangers have started. Only a holder can cancel an attempt that has a valid share.
  */
 export class RootGeneration {
   private readonly ceremony: Ceremony<GenerateRootState>;
@@ -69,8 +69,8 @@ export class RootGeneration {
   }
 
   /**
-   * Starts. Without a one-time password or an OpenPGP key, a password is generated and shown once. With a current share
-   * it replaces an attempt under way; the share must still be given. Throws `invalid`.
+   * Starts an attempt. Without a one-time password or an OpenPGP key, a password is generated and shown once. With a
+   * current share, the attempt replaces one in progress; the share must still be entered. Throws `invalid`.
    */
   async start({ otp, pgpKey, key: share }: { otp?: string; pgpKey?: string; key?: string }): Promise<RootAttempt> {
     if (otp && pgpKey) throw new Refusal('invalid', 'only one of otp and pgp_key may be given');
@@ -98,12 +98,12 @@ export class RootGeneration {
       if (!state?.proven) return { state: undefined, result: undefined };
       throw new Refusal(
         'invalid',
-        'a share has been given for this root generation: begin another one with a share to replace it',
+        'a share has already been entered for this root generation: to replace it, start another one with a share',
       );
     });
   }
 
-  /** Takes one share; the last one yields the token. Throws `invalid`, or `limited` for too many calls. */
+  /** Enters one share. The last one returns the token. Throws `invalid`, and `limited` for too many calls. */
   async update(keyText: string, nonce: string): Promise<RootAttempt> {
     const share = parseShare(keyText);
     checkShareLength(share);
@@ -180,7 +180,7 @@ export class RootGeneration {
 }
 
 const unknownShare = (): Refusal =>
-  new Refusal('invalid', 'unseal key verification failed: the share is not one of the present ones');
+  new Refusal('invalid', 'unseal key verification failed: the share is not one of the current shares');
 
 async function encode(token: string, { otp, pgpKey }: GenerateRootState): Promise<string> {
   if (pgpKey) {

@@ -81,7 +81,7 @@ interface RekeyState {
   readonly backup: boolean;
   readonly verify: boolean;
   readonly given: readonly string[];
-  /** While verification is pending: the new key, which is not active yet, and the new shares given back so far. */
+  /** While verification is pending: the new key, which is not active yet, and the new shares entered so far. */
   readonly pending?: {
     readonly nonce: string;
     readonly key: string;
@@ -148,7 +148,7 @@ export class Rekey {
     return (await this.applies()) ? this.status() : statusOf(undefined, 0);
   }
 
-  /** Throws `invalid` for an impossible request, and while one is under way. */
+  /** Throws `invalid` for an impossible request, and while one is in progress. */
   async start(request: RekeyRequest): Promise<RekeyStatus> {
     const { pgpKeys, shares, threshold, backup } = request;
     if (backup && pgpKeys.length === 0) {
@@ -177,7 +177,7 @@ export class Rekey {
     return this.ceremony.cancel();
   }
 
-  /** Takes one share of the current key; the last one yields the new shares. Throws `invalid`. */
+  /** Enters one share of the current key. The last one returns the new shares. Throws `invalid`. */
   async update(keyText: string, nonce: string): Promise<RekeyStatus | RekeyResult> {
     const share = parseShare(keyText);
     checkShareLength(share);
@@ -212,7 +212,7 @@ export class Rekey {
     return verification(state);
   }
 
-  /** Takes one of the new shares; the last one activates them. Throws `invalid`. */
+  /** Enters one of the new shares. The last one activates them. Throws `invalid`. */
   async verify(keyText: string, nonce: string): Promise<VerifyStatus | { nonce: string; complete: true }> {
     const share = parseShare(keyText);
     checkShareLength(share);
@@ -245,7 +245,7 @@ export class Rekey {
     });
   }
 
-  /** Forgets the new shares given back so far; the rekey continues. Throws `invalid` if none is under way. */
+  /** Discards the new shares entered so far. The rekey continues. Throws `invalid` if there is none. */
   async restartVerify(): Promise<VerifyStatus> {
     await this.required();
     return this.ceremony.step(async (state) => {
@@ -255,7 +255,7 @@ export class Rekey {
     });
   }
 
-  /** Whether a share is still valid. Uses up nothing and advances no rekey. Throws `invalid` and `limited`. */
+  /** Whether a share is still valid. Does not advance a rekey. Throws `invalid` and `limited`. */
   async check(keyText: string): Promise<ShareCheck> {
     const { shares, threshold } = await this.record();
     return { valid: await this.marks.recognises(keyText), threshold, shares };

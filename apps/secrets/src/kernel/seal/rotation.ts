@@ -41,7 +41,7 @@ export class Rotation {
     const record = await findSeal(this.storage.database);
     if (!record || !(await this.plan.isDue(record.keyInstalledAtMs))) return;
     if (await this.install(record.keyInstalledAtMs))
-      this.storage.log?.info({}, 'the key was rotated, as its rules say');
+      this.storage.log?.info({}, 'the encryption key was rotated automatically');
   }
 
   async keyStatus(): Promise<KeyStatus> {

@@ -1,6 +1,8 @@
 import type { Tx } from '../storage/types';
 
-/** `auto`: opened by a seal key from file or environment. `shamir`: opened by shares given at every start. */
+/**
+ * `auto`: unsealed by a seal key from a file or the environment. `shamir`: unsealed by shares entered at every start.
+ */
 export type SealType = 'auto' | 'shamir';
 
 /** How the installation is sealed; the one row of its table. */
@@ -73,7 +75,7 @@ export const replaceKeyring = ({ prisma }: Tx, wrapped: Buffer, keyInstalledAtMs
 export const replaceRecovery = ({ prisma }: Tx, verifier: Buffer, shares: number, threshold: number) =>
   prisma.seal.updateMany({ where: ONE, data: { verifier: copyOf(verifier), shares, threshold } });
 
-/** Activates other unseal shares: the same keyring, wrapped with another key. */
+/** Activates new unseal shares: the same keyring, wrapped with another key. */
 export const replaceShares = ({ prisma }: Tx, wrapped: Buffer, shares: number, threshold: number) =>
   prisma.seal.updateMany({
     where: ONE,

@@ -47,7 +47,10 @@ export interface InitRequest {
 
 /** The result of an initialisation: the only time that the shares exist. */
 export interface InitResult<T> {
-  /** Recovery shares of an auto seal, unseal shares of a Shamir seal; encrypted if OpenPGP keys were given. */
+  /**
+   * Recovery shares of an auto seal, or unseal shares of a Shamir seal. Encrypted if the request contained OpenPGP
+   * keys.
+   */
   readonly shares: readonly Buffer[];
   readonly recovery: boolean;
   readonly populated: T;
@@ -63,7 +66,7 @@ const WRONG_SHARES =
 
 /**
  * Whether this node has the keys, and how it gets them. A flag in the database seals all nodes within a second; with an
- * auto seal, a node unseals itself when the flag is gone.
+ * auto seal, a node unseals itself when the flag is cleared.
  */
 export class Seal {
   /** The last state in the database, whether or not this node has followed it yet. */
@@ -106,7 +109,7 @@ export class Seal {
     return this.record !== undefined;
   }
 
-  /** Called each time this node gets its keys; the node is unsealed once the promise resolves. */
+  /** Called each time this node gets its keys. The node is unsealed when the promise resolves. */
   onOpen(opened: () => void | Promise<void>): void {
     this.openings.add(opened);
   }
@@ -143,7 +146,7 @@ export class Seal {
     return this.exclusive(() => this.initialise(request, populate));
   }
 
-  /** Seals every node: this one at once, the others within a second. */
+  /** Seals every node: this one immediately, the others within a second. */
   seal(): Promise<void> {
     return this.exclusive(async () => {
       await this.storage.committer.transaction((tx) => flagSeal(tx, true), [{ topic: 'seal', key: SEALED }]);
@@ -332,7 +335,7 @@ export class Seal {
     } catch (error) {
       if (!(error instanceof WrongSealKey)) throw error;
       await rewrapSeal(this.storage.database, this.storage.barrier.keys.wrap(current), record.keyring);
-      this.options.log?.info({}, 'the keyring is now wrapped under the new seal key; the previous one may be removed');
+      this.options.log?.info({}, 'the keyring is now wrapped with the new seal key; you can remove the previous key');
     }
   }
 

@@ -1,10 +1,10 @@
-/** A table with a sealed column, and how its rows are named in their cells. */
+/** A table with a sealed column, and how a cell identifies its row. */
 export interface SealedColumn {
   readonly table: string;
   readonly column: string;
   /** Primary key columns, in order, with their types. */
   readonly key: readonly (readonly [name: string, type: 'uuid' | 'text' | 'bytea'])[];
-  /** The row's name in its cell, from the key columns. */
+  /** The identifier of a row in its cell, from the key columns. */
   readonly row: (...key: never[]) => string;
 }
 

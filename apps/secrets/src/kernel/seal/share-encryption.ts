@@ -54,8 +54,8 @@ const mostExponentBytes = 8;
 const mostSignatures = 64;
 
 /**
- * Why a key is refused without a check; undefined if the check is fast. A check verifies its owner's signatures, which
- * can take minutes for a key of a few kilobytes, and callers without a token may send keys.
+ * The reason why a key is refused without a check; undefined if the check is fast. A check verifies its owner's
+ * signatures, which can take minutes for a key of a few kilobytes, and callers without a token may send keys.
  */
 function tooCostly(key: PublicKey): string | undefined {
   const parts: (PublicKey | Subkey)[] = [key, ...key.subkeys];

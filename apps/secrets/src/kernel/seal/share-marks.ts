@@ -14,8 +14,8 @@ export const markOf = (share: Uint8Array): string =>
   createHmac('sha256', share).update('keystead key share mark').digest('base64');
 
 /**
- * The marks of the current shares, sealed, so that each holder can check a share without the others. A check uses up
- * nothing and advances no ceremony.
+ * The marks of the current shares, sealed, so that each holder can check a share without the others. A check does not
+ * advance a ceremony.
  */
 export class ShareMarks {
   private readonly allowance = new Allowance();
@@ -56,4 +56,4 @@ export class ShareMarks {
 
 /** A single share of this seal cannot be checked. */
 export const olderShares = (): Refusal =>
-  new Refusal('invalid', 'the present shares are older than this check; rekey to enable it');
+  new Refusal('invalid', 'the current shares were created before this check existed; rekey to enable it');

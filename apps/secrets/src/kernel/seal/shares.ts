@@ -64,7 +64,7 @@ export const verifierOf = (key: Uint8Array): Buffer =>
 /** Whether a key matches a verifier. */
 export const verifies = (key: Uint8Array, verifier: Uint8Array): boolean => sameSecret(verifierOf(key), verifier);
 
-/** Whether a share was already given; takes constant time. */
+/** Whether a share was already entered; takes constant time. */
 export function alreadyGiven(shares: readonly Buffer[], share: Buffer): boolean {
   let found = false;
   for (const other of shares) if (sameSecret(other, share)) found = true;
@@ -80,15 +80,12 @@ export class ShareProgress {
     return this.collected.length;
   }
 
-  /** Identifies the attempt; empty while no share has been given. */
+  /** Identifies the attempt; empty until a share is entered. */
   get nonce(): string {
     return this.attempt;
   }
 
-  /**
-   * Adds a share; the same share twice changes nothing. Returns all shares once there are `threshold`, and forgets
-   * them.
-   */
+  /** Adds a share. Adding it again changes nothing. When there are `threshold` shares, returns all and drops them. */
   add(share: Buffer, threshold: number): Buffer[] | undefined {
     if (alreadyGiven(this.collected, share)) return undefined;
     if (this.collected.length === 0) this.attempt = randomUUID();

@@ -31,8 +31,8 @@ export class Background {
   ) {}
 
   /**
-   * `run` returns true to run again at once, because more is waiting. `byTime`: it handles due items, and does not run
-   * while the time is not known.
+   * `run` returns true to run again immediately, because more is waiting. `byTime`: the task handles due items, and
+   * does not run while the time is unknown.
    */
   every(
     name: string,

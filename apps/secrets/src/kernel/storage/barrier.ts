@@ -2,7 +2,7 @@ import type { Cell, Keyring } from '@keystead/keyring';
 import { Refusal } from '@keystead/refusal';
 import type { Barrier } from './types';
 
-/** The barrier of one process: holds the keyring while the service is unsealed, and nothing while it is sealed. */
+/** The barrier of one process. It contains the keyring only while the service is unsealed. */
 export class KeyringBarrier implements Barrier {
   private keyring: Keyring | undefined;
   /** Values sealed under the newest key, even if the same keys were read again since. */
@@ -39,7 +39,7 @@ export class KeyringBarrier implements Barrier {
     return this.keys.seal(plain, at);
   }
 
-  /** True for a value sealed under a key newer than this node's; `open` checks everything else. */
+  /** True for a value sealed with a key that is newer than this node's. `open` checks everything else. */
   isNewer(sealed: Buffer): boolean {
     return this.keyring !== undefined && sealed.length > 5 && sealed.readUInt32BE(1) > this.keyring.version;
   }

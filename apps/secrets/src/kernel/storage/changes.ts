@@ -19,7 +19,7 @@ import type { ChangeNotices, Notice, Tx } from './types';
 
 export interface ChangesOptions {
   readonly database: Database;
-  /** Opens the connection for notices and heartbeats; nothing else uses it, and its queries have timeouts. */
+  /** Opens the connection for notices and heartbeats. Nothing else uses it, and its queries have timeouts. */
   readonly connect: () => pg.Client;
   readonly address: string;
   /** Never LISTEN: behind transaction poolers. */
@@ -170,7 +170,7 @@ export class NodeChanges extends Listeners implements ChangeNotices {
    */
   catchUp(): Promise<void> {
     if (!this.mustTell) return Promise.resolve();
-    // A round trip under way may have started before the change.
+    // A round trip in progress may have started before the change.
     this.nextAsking ??= (this.pendingQuestion ?? Promise.resolve()).then(() => {
       this.nextAsking = undefined;
       const question = this.ask().finally(() => {
@@ -327,7 +327,7 @@ export class NodeChanges extends Listeners implements ChangeNotices {
       });
   }
 
-  /** Queries work but notifications never arrive, because of a pooler: then poll for changes instead. */
+  /** Queries work, but notifications never arrive because of a pooler. Poll for changes instead. */
   private countUnheard(): void {
     this.unheard++;
     // The listening connection may be silently dead: try a new one first.

@@ -43,7 +43,8 @@ interface QueuedSet {
 }
 
 /**
- * Two, so that the database is busy while the answer to one is on its way. More would make batches smaller, not faster.
+ * Two, so that the database is busy while the response to one is in transit. More would make batches smaller, not
+ * faster.
  */
 const IN_FLIGHT = 2;
 const MAX_SETS = 64;
@@ -70,7 +71,7 @@ export class GroupCommitter implements Committer {
     this.auditChain = chain;
   }
 
-  /** Waiting sets and sets under way; for the metrics. */
+  /** The number of waiting and active write sets, for metrics. */
   get pending(): number {
     return this.batches.pending;
   }
@@ -137,7 +138,7 @@ export class GroupCommitter implements Committer {
       else if (batch[0]!.lane === 'entries') await this.writeEntries(batch);
       else await this.writeMixed(batch);
     } catch (error) {
-      // After a lost connection it is unknown whether the write was committed: report that, do not write twice.
+      // After a lost connection it is unknown whether the write was committed. Report this, and do not write again.
       if (isLost(error) || batch.length === 1) for (const waiting of batch) waiting.fail(error);
       else if (error instanceof PreconditionFailed) await this.writeOthers(batch, error);
       else await Promise.all(batch.map((waiting) => this.single(waiting)));
@@ -241,7 +242,7 @@ export class GroupCommitter implements Committer {
     await this.options.fault('commit:after');
     const isMade = ({ set }: QueuedSet) => inserted.has(set.tokens[0]!.hash.toString('latin1'));
     resumeInSlices(batch.filter(isMade), (waiting) => waiting.resolve());
-    // Set by set, so that each learns whether its parent no longer exists or its id is taken.
+    // Written set by set, so that each set gets its own error if its parent no longer exists or its id is taken.
     await Promise.all(batch.filter((waiting) => !isMade(waiting)).map((waiting) => this.single(waiting)));
   }
 

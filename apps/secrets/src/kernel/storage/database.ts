@@ -20,7 +20,7 @@ const OUT_OF_RANGE = '22003';
 /** A statement that exceeded the time limit, most likely because it waited for others. */
 const TOO_LONG = '57014';
 const AGAIN = new Set(['40001', '40P01']);
-/** How long a transaction is retried; after that its callers will soon give up. */
+/** How long a transaction is retried. After this time its callers give up soon. */
 const PATIENCE_MS = 30_000;
 const LONGEST_PAUSE_MS = 200;
 
@@ -80,7 +80,7 @@ export class Database {
         return await this.once(run, watched);
       } catch (error) {
         if (error instanceof SealedUnderNewer) {
-          // Outside the transaction: reading them takes a connection, too.
+          // Outside the transaction, because reading them also takes a connection.
           await this.newerKeys?.read();
           watched = undefined;
           continue;

@@ -18,7 +18,7 @@ export interface EntriesOptions {
 
 const ALL = 1_000_000_000;
 
-/** Entries of the database, cached decrypted; see `CoherentCache` for why no outdated answer stays. */
+/** Entries of the database, cached in decrypted form. See `CoherentCache` for why no outdated value remains. */
 export class DatabaseEntries implements EntryStore {
   /** Simultaneous reads share a statement. */
   private readonly row = gather<EntryKey, EntryRow>((keys) => this.rows(keys), {
@@ -173,7 +173,7 @@ export const cacheKey = (key: EntryKey): string => `${key.mountId}/${key.path}`;
 /** The cell of an entry's value; binds it to its row. */
 export const entryCell = (key: EntryKey): Cell => ({ table: 'entry', row: cacheKey(key), column: 'sealed' });
 
-/** The first text after all those with a prefix; null if there is no such text. */
+/** The first string after all strings with a prefix; null if there is none. */
 export function prefixEnd(prefix: string): string | null {
   for (let end = prefix.length; end > 0; end--) {
     const code = prefix.charCodeAt(end - 1);
@@ -254,5 +254,7 @@ async function listNames(database: Tx, folder: Folder, page: ListPage = {}): Pro
   return names;
 }
 
-/** Where a listing continues after a name: after the content of a folder, or right after an entry. */
+/**
+ * The position at which a listing continues after a name: after the content of a folder, or directly after an entry.
+ */
 const behind = (name: string): string => (name.endsWith('/') ? `${name.slice(0, -1)}0` : `${name}\u0001`);

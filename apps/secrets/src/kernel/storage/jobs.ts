@@ -9,7 +9,7 @@ export interface JobStep<S> {
   /** How many items this step has processed. */
   readonly advanced: number;
   readonly finished: boolean;
-  /** When the next step is due; any node may do it. */
+  /** The time at which the next step is due. Any node may execute it. */
   readonly waitMs?: number;
   /** The total number of items, once known. */
   readonly total?: number;
@@ -99,7 +99,7 @@ export class Jobs {
 
   constructor(private readonly options: JobsOptions) {}
 
-  /** Registers the runner of a kind of job; every node must know all kinds. */
+  /** Registers the runner for a kind of job. Every node must register all kinds. */
   define<S>(kind: string, step: RunStep<S>): void {
     this.kinds.set(kind, step as RunStep<unknown>);
   }
@@ -136,7 +136,7 @@ export class Jobs {
     return rows[0] && facts(rows[0]);
   }
 
-  /** Continues one due job; true if there may be more to do. */
+  /** Continues one due job. Returns true if there may be more to do. */
   async runDue(): Promise<boolean> {
     const { database, clock } = this.options;
     const { rows } = await database.query<JobRow>(CLAIM, [clock.now(), [...this.kinds.keys()]]);
@@ -156,7 +156,10 @@ export class Jobs {
     return id;
   }
 
-  /** Runs steps, each recorded before the next, until the job ends or its turn is over; true if it has ended. */
+  /**
+   * Runs steps until the job ends or its turn is over. Each step is recorded before the next one. Returns true if the
+   * job has ended.
+   */
   private async run(row: JobRow, forMs: number): Promise<boolean> {
     const { database, barrier, clock, fault, log } = this.options;
     const end = performance.now() + forMs;

@@ -14,7 +14,7 @@ export type Message =
   /** The notices were too long, so they are in the change table. */
   | { readonly kind: 'see'; readonly node: string; readonly change: string };
 
-/** Notices as text: a line each, topic and key. */
+/** Notices as text, one per line, with topic and key. */
 export function noticeLines(notices: readonly Notice[]): string {
   const lines = new Set<string>();
   for (const { topic, key } of notices) lines.add(`${topic}:${key}`);
@@ -35,7 +35,7 @@ export const beatPayload = (node: string, askedMs: number): string => `${node} b
 export const noticesPayload = (node: string, lines: string): string => `${node} notices\n${lines}`;
 export const seePayload = (node: string, change: string): string => `${node} see ${change}`;
 
-/** Reads a payload; undefined for other messages than ours. */
+/** Reads a payload; undefined for messages of other senders. */
 export function parsePayload(payload: string): Message | undefined {
   const node = payload.slice(0, 36);
   const rest = payload.slice(37);

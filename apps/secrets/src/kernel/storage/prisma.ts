@@ -8,7 +8,7 @@ export type Send = (statement: pg.QueryConfig) => Promise<pg.QueryResult>;
 /** Prisma's view of a transaction that other code started. */
 export interface PrismaWithin {
   readonly prisma: Prisma.TransactionClient;
-  /** Lets Prisma forget the transaction; nothing is sent. */
+  /** Makes Prisma drop the transaction without sending anything. */
   end(): Promise<void>;
 }
 
@@ -19,13 +19,13 @@ const OURS = Prisma.TransactionIsolationLevel.ReadCommitted;
 
 /**
  * The Prisma client on our own connections: outside transactions its statements go through `send`, inside they use the
- * connection of the running transaction. A transaction that does not use it costs nothing more. Errors of statements
- * are thrown as the driver raised them.
+ * connection of the running transaction. A transaction that does not use it has no extra cost. Errors of statements are
+ * thrown as the driver raised them.
  */
 export class PrismaOnOurs {
   private readonly client: PrismaClient;
   private readonly pool: LentPool;
-  /** Transactions start one after the other: each lends its connection to the one that Prisma opens. */
+  /** Transactions start one after the other, because each lends its connection to the one that Prisma opens. */
   private lastStart: Promise<unknown> = Promise.resolve();
 
   constructor(send: Send) {

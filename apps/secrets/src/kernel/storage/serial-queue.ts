@@ -1,14 +1,14 @@
 import { Refusal } from '@keystead/refusal';
 import { during } from '@keystead/tracing';
 
-/** The longest wait in a queue; after that the client will soon give up. */
+/** The longest wait in a queue. After this time the client gives up soon. */
 const PATIENCE_MS = 60_000;
 
 /** Runs work under one name in order of arrival; other names do not wait. */
 export class SerialQueue {
   private readonly last = new Map<string, Promise<void>>();
 
-  /** Throws `unavailable` if the turn did not come in time; then nothing was done. */
+  /** Throws `unavailable` if the turn does not come in time; nothing has then been done. */
   async stand<T>(name: string, work: () => Promise<T>): Promise<T> {
     const before = this.last.get(name);
     let leave = () => {};

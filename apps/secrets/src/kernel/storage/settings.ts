@@ -3,7 +3,7 @@ import type { Tx } from './types';
 /** The client of the database, with or without a transaction. */
 type DatabaseClient = Tx['prisma'];
 
-/** A setting for all nodes; undefined if there is none. Its type is the writer's. */
+/** A setting for all nodes; undefined if there is none. Its type is defined by the code that writes it. */
 export async function readSetting<T>(client: DatabaseClient, name: string): Promise<T | undefined> {
   const row = await client.setting.findUnique({ where: { name } });
   return (row?.value as T | null | undefined) ?? undefined;

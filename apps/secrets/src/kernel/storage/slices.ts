@@ -1,4 +1,4 @@
-/** How many resume at once; others are answered before the next. */
+/** How many callers resume at the same time. Other requests are handled before the next ones. */
 const PER_TURN = 32;
 
 /**

@@ -28,8 +28,8 @@ const LOOK = {
 const LOOK_MS = 1000;
 
 /**
- * The changes of a node that reads from a standby, which sends no notices. The node forgets everything at every poll.
- * So cached answers were read after the last poll, and are never older than the allowed lag of the standby.
+ * The changes of a node that reads from a standby, which sends no notices. The node clears its caches at every poll. So
+ * cached values were read after the last poll, and are never older than the allowed lag of the standby.
  */
 export class StandbyChanges extends Listeners implements NodeNotices {
   readonly id = randomUUID();

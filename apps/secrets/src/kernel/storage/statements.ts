@@ -1,9 +1,9 @@
 import type { Statement } from './database';
 
 // Writes of one batch share a statement per table; arrays are unnested side by side. Rows are ordered by key, so that
-// two batches never wait for each other in a circle.
+// two batches never deadlock.
 
-/** Locks tokens that must stay live until the commit; tokens that are being revoked are not returned. */
+/** Locks tokens that must stay valid until the commit. Tokens that are being revoked are not returned. */
 export const LOCK_TOKENS: Statement = {
   name: 'token-lock',
   text: 'SELECT hash FROM token WHERE hash = ANY($1::bytea[]) AND state = 0 ORDER BY hash FOR KEY SHARE',
@@ -84,7 +84,7 @@ const removal = (mounts: string, paths: string, required: string, now: string) =
           AND (entry.expires_at_ms IS NULL OR entry.expires_at_ms > ${now}))
   RETURNING entry.mount_id, entry.path, entry.revision, d.required`;
 
-/** Writes entries of which some require something. */
+/** Writes entries, some of which require something. */
 export const WRITE_ENTRIES: Statement = {
   name: 'entry-write',
   text: `WITH ${CHECKED} SELECT mount_id, path, revision FROM written`,
@@ -241,7 +241,10 @@ export const LIST_DEEP: Statement = {
       AND (expires_at_ms IS NULL OR expires_at_ms > $6) ORDER BY path LIMIT $5`,
 };
 
-/** $1 hashes, $2 accessor hashes, $3 parents, $4 namespaces, $5 mounts, $6 entities, $7 paths, $8 uses, $9 created, $10 expires, $11 sealed, $12 all parents. */
+/**
+ * $1 hashes, $2 accessor hashes, $3 parents, $4 namespaces, $5 mounts, $6 entities, $7 paths, $8 uses, $9 created, $10
+ * expires, $11 sealed, $12 all parents.
+ */
 export const INSERT_TOKENS: Statement = {
   name: 'token-insert',
   text: `WITH live AS (
@@ -288,6 +291,6 @@ export const INSERT_INTENTS: Statement = {
 
 export const SETTLE_INTENTS: Statement = {
   name: 'intent-settle',
-  // An intent that a sweep has begun to undo is treated as removed.
+  // An intent that a sweep has started to undo is treated as removed.
   text: 'DELETE FROM intent WHERE id = ANY($1::uuid[]) AND attempts = 0',
 };

@@ -63,7 +63,7 @@ export class StorageKernel {
   readonly fault: Fault;
   readonly log: StorageOptions['log'];
   private readonly time: DatabaseClock | undefined;
-  /** Set by `kernel/seal`: reads the wrapped keyring again, and returns whether it had changed. */
+  /** Set by `kernel/seal`. Reloads the wrapped keyring, and returns whether it has changed. */
   reloadKeys: () => Promise<boolean> = async () => false;
 
   constructor(options: StorageOptions) {
@@ -146,7 +146,7 @@ export class StorageKernel {
     this.background.every('tidy', 60_000, () => this.tidy(), { byTime: true });
   }
 
-  /** Why nothing may expire on this node now; undefined if it may. */
+  /** The reason why nothing may expire on this node at present; undefined if things may expire. */
   get clockTrouble(): string | undefined {
     return this.time?.trouble;
   }
@@ -181,7 +181,7 @@ export class StorageKernel {
   }
 }
 
-/** Longer than most transactions of others that may still see a deleted row. */
+/** Longer than most transactions of other connections, which may still see a deleted row. */
 const LOOK_MS = 100;
 const SWEPT_AT_ONCE = 1000;
 const SWEEP_EXPIRED = {

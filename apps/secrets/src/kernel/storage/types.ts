@@ -13,7 +13,7 @@ export interface Clock {
 /**
  * Encrypts values at rest and makes keyed hashes. Every method throws `sealed` while the service is sealed.
  *
- * A cell names the place of a value: swapping two sealed values makes both unreadable.
+ * A cell identifies the location of a value, so two sealed values that are swapped become unreadable.
  */
 export interface Barrier {
   readonly sealed: boolean;
@@ -33,10 +33,10 @@ export interface EntryKey {
   readonly path: string;
 }
 
-/** What a parser made of a value. */
+/** The result of parsing a value. */
 export interface ParsedValue {
   readonly parse: unknown;
-  /** Frozen: every reader gets the same. */
+  /** Frozen, because all readers get the same object. */
   readonly parsed: unknown;
 }
 
@@ -57,7 +57,7 @@ export type Precondition = 'absent' | 'present' | { readonly revision: number };
 /** Writes one entry, whole. */
 export interface EntryPut extends EntryKey {
   readonly value: Uint8Array;
-  /** What a reader will make of the value, if the writer knows. */
+  /** The parsed value, if the writer already has it. */
   readonly memo?: ParsedValue;
   readonly expiresAtMs?: number;
   readonly require?: Precondition;
@@ -96,7 +96,7 @@ export interface Notice {
   readonly key: string;
 }
 
-/** A row for the token table, sealed already; made by `kernel/tokens`. */
+/** A row of the token table, already sealed, created by `kernel/tokens`. */
 export interface TokenRow {
   readonly hash: Buffer;
   readonly accessorHash: Buffer;
@@ -112,7 +112,7 @@ export interface TokenRow {
   readonly sealed: Buffer;
 }
 
-/** A row for the lease table, sealed already; made by `kernel/leases`. */
+/** A row of the lease table, already sealed, created by `kernel/leases`. */
 export interface LeaseRow {
   readonly hash: Buffer;
   readonly namespaceId: string;
@@ -129,7 +129,7 @@ export interface LeaseRow {
   readonly quotaIds: readonly string[];
 }
 
-/** Something about to be created in another system; `undo` says how to remove it. */
+/** Something that is about to be created in another system. `undo` describes how to remove it. */
 export interface IntentRow {
   readonly id: string;
   readonly mountId: string;
@@ -152,7 +152,7 @@ export interface WriteSet {
   readonly tokens: TokenRow[];
   readonly leases: LeaseRow[];
   readonly intents: IntentRow[];
-  /** Ids of intents that are now done; if one is already gone, the set fails, because the intent was undone. */
+  /** Ids of intents that are now settled. If one no longer exists, the set fails, because the intent was undone. */
   readonly settled: string[];
   /** Intents that this call recorded separately; those not settled when it ends are released. */
   readonly opened: string[];
@@ -177,12 +177,12 @@ export interface Tx {
   ): Promise<pg.QueryResult<R>>;
 }
 
-/** Commits a set. Resolves after the commit; by then this node's caches are right, other nodes follow within 1 s. */
+/** Commits a set. Resolves after the commit. Then this node's caches are up to date; other nodes follow within 1 s. */
 export interface Committer {
   commit(set: WriteSet): Promise<void>;
   /**
-   * Runs `decide` in a transaction and commits what it writes. Only one node at a time decides under a name, and each
-   * gets its turn. `decide` runs again after a serialization failure.
+   * Runs `decide` in a transaction and commits what it writes. Only one node at a time decides under a name, and all
+   * nodes take turns. `decide` runs again after a serialization failure.
    */
   decide(name: string, decide: (tx: Tx) => Promise<WriteSet>): Promise<void>;
   /** Within a transaction: waits for the turn of a name, and holds it until the end of the transaction. */
@@ -227,19 +227,19 @@ export interface EntryStore extends EntryReader {
   within(tx: Tx): EntryReader;
 }
 
-/** Tells caches what changed, on this node or another. */
+/** Tells caches what has changed, on this node or another. */
 export interface ChangeNotices {
   /** Called for every notice of the topic; `*` asks to forget all. Also called with `*` after missed notices. */
   listen(topic: Topic, forget: (key: string) => void): void;
   /** False while this node may have missed changes of other nodes: then cached permissions must be read again. */
   readonly fresh: boolean;
-  /** True if other nodes may make changes, which this one learns a moment later. */
+  /** True if other nodes may make changes, which this node notices slightly later. */
   readonly mustTell: boolean;
   /** Resolves when all notices of earlier commits have arrived, or this node is not fresh. */
   catchUp(): Promise<void>;
 }
 
-/** A cache of answers that storage can give again. */
+/** A cache of values that can be loaded from storage again. */
 export interface Cache<V> {
   /** The cached value, or the loaded one; `undefined` (absent) is cached, too. */
   get(key: string, load: () => Promise<V | undefined>): Promise<V | undefined>;

@@ -80,14 +80,14 @@ export function writesConfig({ puts, deletes, configured }: WriteSet): boolean {
 /** True for sets that need their own transaction. */
 export const needsTransaction = (set: WriteSet): boolean => set.run.length > 0 || set.prefixes.length > 0;
 
-/** Entries did not meet the conditions of their sets; nothing of those sets was written. */
+/** Some entries did not meet the conditions of their sets. Nothing of these sets was written. */
 export class PreconditionFailed extends Error {
   override readonly name = 'PreconditionFailed';
   constructor(
     /** The cache keys of the entries. */
     readonly keys: ReadonlySet<string>,
   ) {
-    super('an entry changed meanwhile');
+    super('an entry has changed in the meantime');
   }
 }
 

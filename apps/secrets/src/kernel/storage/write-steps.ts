@@ -16,7 +16,7 @@ import type {
 } from './types';
 import { PreconditionFailed } from './write-set';
 
-/** Turns the audit lines of a batch into rows of the chained table; made by `kernel/audit`. */
+/** Turns the audit lines of a batch into rows of the chained table. Provided by `kernel/audit`. */
 export type AuditChain = (tx: Tx, lines: readonly string[]) => Promise<void>;
 
 /** What committing sets needs. */
@@ -173,7 +173,7 @@ function requiredCode({ require }: { readonly require?: Precondition }): number 
 
 const valuesOf = ({ mounts, paths, sealed, expiries }: PutColumns) => [mounts, paths, sealed, expiries];
 
-/** Writes entries; those of dead tokens are not returned. */
+/** Writes entries. Entries of tokens that have ended are not returned. */
 export async function putRows(tx: Pick<Tx, 'query'>, columns: PutColumns): Promise<WrittenRow[]> {
   const { authorities } = columns;
   const values = valuesOf(columns);
@@ -251,7 +251,9 @@ function authoritiesOf(sets: readonly WriteSet[]): Buffer[] {
   return [...all.values()];
 }
 
-/** Locks tokens until the commit, so that they stay live; throws `denied` if one is gone or being revoked. */
+/**
+ * Locks tokens until the commit, so that they stay valid. Throws `denied` if one no longer exists or is being revoked.
+ */
 async function lockTokens(tx: Queryable, hashes: readonly Buffer[]): Promise<void> {
   const { rows } = await tx.query(sql.LOCK_TOKENS, [hashes]);
   if (rows.length < hashes.length) throw new Refusal('denied', 'permission denied');
@@ -260,7 +262,10 @@ async function lockTokens(tx: Queryable, hashes: readonly Buffer[]): Promise<voi
 // In the database, paths of tokens and leases end in a slash, so that they sort, list and match prefixes like the ids
 // that begin with them.
 
-/** Inserts tokens and returns which (latin1 of the hash); the others have a dead parent or a taken id. */
+/**
+ * Inserts tokens and returns the hashes (latin1) of the inserted ones. The others have a parent that has ended, or an
+ * id that is taken.
+ */
 export async function insertTokens(tx: Queryable, tokens: readonly TokenRow[]): Promise<Set<string>> {
   const parents = new Map<string, Buffer>();
   for (const { parentHash } of tokens) if (parentHash) parents.set(parentHash.toString('latin1'), parentHash);
@@ -336,7 +341,7 @@ export async function insertIntents(
   ]);
 }
 
-/** Removes settled intents; throws if one is gone, because then its work has been undone. */
+/** Removes settled intents. Throws if one no longer exists, because its work has then been undone. */
 async function settleIntents(tx: Queryable, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   const { rowCount } = await tx.query(sql.SETTLE_INTENTS, [ids]);

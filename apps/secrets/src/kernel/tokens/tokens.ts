@@ -55,8 +55,8 @@ const PAGE = 1000;
 export class StoredTokens implements Tokens {
   private readonly cache: CoherentCache<TokenRecord>;
   /**
-   * A cache of the keyed hashes, because computing one costs more. Its keys are plain hashes, because a token itself
-   * would stay here after its revocation.
+   * A cache of keyed hashes, which are expensive to compute. Its keys are plain hashes, because a token itself would
+   * remain here after its revocation.
    */
   private readonly keys: LRUCache<string, string>;
 
@@ -157,7 +157,7 @@ export class StoredTokens implements Tokens {
       wrapping: spec.wrapping,
     };
     if (spec.type === 'batch') {
-      // A batch token is not stored, but its parent must be live, here and at each use.
+      // A batch token is not stored, but its parent must be valid, here and at each use.
       if (spec.parent) set.authorities.push(spec.parent.hash);
       const token = writeBatchToken(barrier, base);
       return { token, record: this.identified(token, base) };

@@ -40,9 +40,9 @@ export interface TokenRecord {
   readonly explicitMaxTtlSeconds: number;
   readonly periodSeconds: number;
   readonly renewable: boolean;
-  /** As given at creation; 0 is unlimited. */
+  /** The value from the creation; 0 is unlimited. */
   readonly numUses: number;
-  /** Undefined for unlimited; -1 when the last use has been taken: the token cannot be used any more. */
+  /** Undefined for unlimited; -1 when the last use has been taken: the token can no longer be used. */
   readonly usesLeft?: number;
   readonly boundCidrs: readonly string[];
   readonly orphan: boolean;
@@ -119,6 +119,9 @@ export interface Tokens {
     each: (token: TokenRecord) => T,
     page?: { after?: string; limit?: number },
   ): Promise<T[]>;
-  /** Tokens of a namespace that were created by another token, for a day or longer, and expire in a range of time, earliest first. */
+  /**
+   * Tokens of a namespace that were created by another token, for a day or longer, and expire in a range of time,
+   * earliest first.
+   */
   listExpiring(namespaceId: string, range: { fromMs: number; untilMs: number; limit: number }): Promise<TokenRecord[]>;
 }

@@ -40,7 +40,7 @@ export interface WrapFacts {
   readonly ttlSeconds: number;
 }
 
-/** The only policy of a wrapping token; it cannot be given to other tokens. */
+/** The only policy of a wrapping token. Other tokens cannot have it. */
 const WRAPPING_POLICY = 'response-wrapping';
 
 const PATH = 'response';
@@ -82,7 +82,7 @@ export class Wrapping {
     return { token, accessor: record.accessor, createdAtMs: record.createdAtMs };
   }
 
-  /** Describes the content of a wrapping token; costs no use. Throws `invalid` for anything else. */
+  /** Describes the content of a wrapping token without using it. Throws `invalid` for other tokens. */
   async lookup(namespaceId: string, token: string): Promise<WrapFacts> {
     const { wrapping, createdAtMs } = await this.require(namespaceId, token);
     return { creationPath: wrapping.creationPath, createdAtMs, ttlSeconds: wrapping.ttlSeconds };
@@ -101,7 +101,7 @@ export class Wrapping {
     return envelope;
   }
 
-  /** The same answer under a new token; the old one is invalid. */
+  /** Moves a response to a new token. The old token becomes invalid. */
   async rewrap(namespaceId: string, token: string): Promise<Wrapped & WrapFacts> {
     const record = await this.require(namespaceId, token);
     const namespace = this.hosts.findNamespace(record.namespaceId);

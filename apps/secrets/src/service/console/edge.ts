@@ -6,7 +6,7 @@ import type { Modules } from '../modules';
 import { version } from '../version';
 import { ConsoleSignIn } from './sign-in';
 
-/** The console of this service: its pages, and how people sign in. */
+/** The console of this service: its pages, and how users sign in. */
 export function consoleEdge(modules: Modules, kernel: Kernel, config: Config, log: Logger): ConsoleEdge {
   const { rules } = config.console;
   const signIn = new ConsoleSignIn({
@@ -27,7 +27,7 @@ export function consoleEdge(modules: Modules, kernel: Kernel, config: Config, lo
   });
 }
 
-/** What a page may know before sign-in: only the auth methods that are marked visible. */
+/** The information for a page before sign-in: only the auth methods that are marked visible. */
 async function shownConfig({ seal, mounts, namespaces, storage }: Modules, config: Config) {
   const { initialised, sealed, type } = await seal.status();
   const passwords: object[] = [];
@@ -42,7 +42,7 @@ async function shownConfig({ seal, mounts, namespaces, storage }: Modules, confi
       else if (mount.type === 'userpass' || mount.type === 'ldap') passwords.push(methodInfo);
     }
   }
-  // If none is marked visible, people may know theirs: the field shows the usual path.
+  // If none is marked visible, users may know theirs, so the field shows the usual path.
   if (passwords.length === 0) passwords.push({ method: 'userpass', mount: 'userpass/' });
   return {
     service: 'secrets',

@@ -63,7 +63,7 @@ async function requirePasswordMount(
   await kernel.mounts.refresh();
   const found = await kernel.mounts.seek(namespaceOf(kernel, namespace), mount);
   if (found?.type === method) return;
-  throw new Refusal('invalid', 'there is no sign-in with a password there', [
+  throw new Refusal('invalid', 'this mount has no sign-in with a password', [
     { path: ['mount'], message: `is not a login method of this namespace of type ` },
   ]);
 }
@@ -102,7 +102,7 @@ export async function asIfSent(
   { verb, path, namespace, fields }: PlainRequest,
 ): Promise<Outcome> {
   const sentPath = SentPath.read(path);
-  if (!(sentPath instanceof SentPath)) throw new Refusal('malformed', 'this is not a path');
+  if (!(sentPath instanceof SentPath)) throw new Refusal('malformed', 'must be a path');
   const text = JSON.stringify(fields);
   const request: Request = {
     id: from.requestId,

@@ -38,8 +38,8 @@ export function requireUnlimited({ usesLeft }: TokenRecord): void {
 }
 
 /**
- * The token that a session uses instead of a pasted one: a child with the same rights, which lives for an hour unless
- * it is used, and ends with its parent. A batch token cannot have a child and is used itself. Decision 0103.
+ * The token that a session uses instead of a pasted one: a child with the same policies. It expires after an hour
+ * unless it is used, and ends with its parent. A batch token cannot have a child and is used itself. Decision 0103.
  */
 export function exchange(
   kernel: Kernel,

@@ -49,7 +49,7 @@ const stepUp = z.union([
   z.object({ passkey: PasskeyAnswer, nonce: text.optional() }),
 ]);
 
-/** What a person signs in with. */
+/** The credentials of a sign-in. */
 export type SignIn = z.output<typeof signIn>;
 /** A name and a password. */
 export type PasswordSignIn = Extract<SignIn, { method: 'userpass' | 'ldap' }>;
@@ -80,7 +80,7 @@ function parse<T>(schema: z.ZodType<T>, sent: unknown): T {
         ? 'is too long'
         : path[0] === 'method'
           ? 'must be token, userpass, ldap, oidc or passkey'
-          : 'must be given',
+          : 'is required',
   }));
-  throw new Refusal('invalid', 'this is not a way to sign in', issues);
+  throw new Refusal('invalid', 'unknown sign-in method', issues);
 }

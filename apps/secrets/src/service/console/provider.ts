@@ -84,5 +84,5 @@ async function requireMount(
   await kernel.mounts.refresh();
   const found = await kernel.mounts.seek(namespaceOf(kernel, namespace), mount);
   if (found && types.includes(found.type)) return;
-  throw new Refusal('invalid', 'there is no such sign-in there', [{ path: ['mount'], message: wrong }]);
+  throw new Refusal('invalid', 'this mount has no such sign-in', [{ path: ['mount'], message: wrong }]);
 }

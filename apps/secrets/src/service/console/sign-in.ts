@@ -25,7 +25,7 @@ interface Parts {
   readonly kernel: Kernel;
   readonly sessions: ConsoleSessions;
   readonly rules: ConsoleRules;
-  /** What a page may know before sign-in. */
+  /** The information for a page before sign-in. */
   readonly config: () => Promise<Readonly<Record<string, unknown>>>;
 }
 
@@ -157,7 +157,7 @@ export class ConsoleSignIn {
   private async begin(token: string, byOf: (record: TokenRecord) => SignedInBy): Promise<Made> {
     const { kernel, sessions } = this.parts;
     const record = await kernel.tokens.find(token);
-    if (!record) throw new Refusal('unauthenticated', 'the login ended at once');
+    if (!record) throw new Refusal('unauthenticated', 'the token of the login was revoked immediately');
     try {
       requireUnlimited(record);
       const set = newWriteSet();
@@ -184,7 +184,7 @@ export class ConsoleSignIn {
       throw new Refusal('unauthenticated', 'this session has no password');
     }
     const outcome = await logIn(kernel, { ...by, method: by.method, password: proof.password }, from);
-    // The password was right; the token of that login is not used.
+    // The password was correct. The token of this login is not used.
     const token = 'token' in outcome ? await kernel.tokens.find(outcome.token) : undefined;
     if (token) await this.letGo(token);
   }
@@ -246,7 +246,7 @@ export class ConsoleSignIn {
     });
   }
 
-  /** What the page may see of a session: no secrets. */
+  /** The data of a session for the page, without secrets. */
   private async view({ by, record, idleEndsAtMs, expiresAtMs, stepUpUntilMs }: ConsoleSession): Promise<Json> {
     const { kernel } = this.parts;
     const now = kernel.clock.now();

@@ -30,7 +30,7 @@ export const identity = ({ identity: known, mfa, mounts, namespaces, issuer, pub
   backend({
     type: 'identity',
     kind: 'system',
-    summary: 'Entities, groups, aliases and login MFA; identity tokens and OpenID providers.',
+    summary: 'Entities, groups, aliases, login MFA, identity tokens and OpenID providers.',
     paths: [
       ...entityPaths(known, mounts),
       ...entityAliasPaths(known, mounts),

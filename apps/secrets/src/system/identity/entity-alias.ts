@@ -7,15 +7,15 @@ import { PageInput, pageOf } from '../../sdk/paging';
 import { type Path, path } from '../../sdk/path';
 import { data, empty, keys, missing } from '../../sdk/reply';
 import { aliasOutput, aliasResult, listOutput } from './outputs';
-import { mountFields, mountOf, shownEntityAlias } from './shown';
+import { mountFields, mountOf, shownEntityAlias } from './responses';
 
 const AliasInput = z.object({
   id: id().optional().describe('The alias to change.'),
-  name: string().optional().describe('Name of the entity at the auth mount.'),
-  mount_accessor: string().optional().describe('The auth mount.'),
-  canonical_id: id().optional().describe('The entity; by default a new one is created.'),
+  name: string().optional().describe('Name of the user at the auth mount.'),
+  mount_accessor: string().optional().describe('Accessor of the auth mount.'),
+  canonical_id: id().optional().describe('ID of the entity. By default a new entity is created.'),
   entity_id: olderName(id(), 'canonical_id'),
-  custom_metadata: keyValues().optional().describe('Pairs for templates in policies.'),
+  custom_metadata: keyValues().optional().describe('Metadata: key-value pairs that policy templates can use.'),
 });
 type AliasInput = z.output<typeof AliasInput>;
 
@@ -34,16 +34,16 @@ export function entityAliasPaths({ entityAliases }: Identity, mounts: Mounts): P
     path('entity-alias', {
       summary: 'Creates and changes entity aliases.',
       write: {
-        summary: 'Create an alias, or change the existing one with this id, or this mount and name.',
+        summary: 'Create an alias, or change the one with this ID, or with this mount and name.',
         input: AliasInput,
         output: aliasResult,
         run: (call) => write(call, call.input.id || undefined),
       },
     }),
     path('entity-alias/id', {
-      summary: 'Entity aliases by id.',
+      summary: 'Entity aliases by ID.',
       list: {
-        summary: 'List the ids of the entity aliases.',
+        summary: 'List the IDs of the entity aliases.',
         input: PageInput,
         output: listOutput,
         async run({ input, namespace }) {
@@ -86,7 +86,7 @@ export function entityAliasPaths({ entityAliases }: Identity, mounts: Mounts): P
         run: (call) => write(call, call.params.id),
       },
       delete: {
-        summary: 'Delete an entity alias; the entity stays. Also succeeds if it does not exist.',
+        summary: 'Delete an entity alias. The entity is kept. Also succeeds if the alias does not exist.',
         async run({ params, namespace }) {
           await entityAliases.delete(namespace.uuid, params.id);
           return empty;

@@ -8,25 +8,27 @@ import { PageInput, pageOf } from '../../sdk/paging';
 import { operation, type Path, path } from '../../sdk/path';
 import { data, empty, keys, missing } from '../../sdk/reply';
 import { entityOutput, entityResult, listOutput } from './outputs';
-import { mountFields, shownEntity } from './shown';
+import { mountFields, shownEntity } from './responses';
 
 const EntityInput = z.object({
   id: id().optional().describe('The entity to change.'),
-  name: anyCase(string()).optional().describe('Unique in its namespace, in any case.'),
-  metadata: keyValues().optional().describe('Pairs for templates in policies.'),
-  policies: anyCase(commaList()).optional().describe('Policies of every token of the entity.'),
+  name: anyCase(string()).optional().describe('Name of the entity. Unique in its namespace, ignoring case.'),
+  metadata: keyValues().optional().describe('Metadata: key-value pairs that policy templates can use.'),
+  policies: anyCase(commaList()).optional().describe('Policies that all tokens of the entity have.'),
   disabled: bool().optional().describe('A disabled entity can neither log in nor use its tokens.'),
 });
 type EntityInput = z.output<typeof EntityInput>;
 
 const MergeInput = z.object({
-  from_entity_ids: idList().optional().describe('Entities to merge into the other one.'),
-  to_entity_id: id().optional().describe('The entity that remains.'),
-  force: bool().optional().describe("If both have a secret of one MFA method, keep the target's."),
-  conflicting_alias_ids_to_keep: commaList().optional().describe('Aliases to keep if both have one on a mount.'),
+  from_entity_ids: idList().optional().describe('IDs of the entities to merge into the target.'),
+  to_entity_id: id().optional().describe('ID of the entity that remains.'),
+  force: bool().optional().describe('If both have a secret for the same MFA method, keep that of the target.'),
+  conflicting_alias_ids_to_keep: commaList()
+    .optional()
+    .describe('IDs of the aliases to keep if both entities have an alias on the same mount.'),
 });
 
-/** Entities: people and machines behind their logins. */
+/** Entities: the users and machines behind logins. */
 export function entityPaths(identity: Identity, mounts: Mounts): Path[] {
   const { entities } = identity;
   const write = async (
@@ -40,7 +42,7 @@ export function entityPaths(identity: Identity, mounts: Mounts): Path[] {
   };
   const list = (by: 'id' | 'name') =>
     operation({
-      summary: by === 'id' ? 'List the ids of the entities.' : 'List the names of the entities.',
+      summary: by === 'id' ? 'List the IDs of the entities.' : 'List the names of the entities.',
       input: PageInput,
       output: listOutput,
       async run({ input, namespace }) {
@@ -68,15 +70,15 @@ export function entityPaths(identity: Identity, mounts: Mounts): Path[] {
     path('entity', {
       summary: 'Creates and changes entities.',
       write: {
-        summary: 'Create an entity, or change the existing one with this id or name.',
+        summary: 'Create an entity, or change the one with this ID or name.',
         output: entityResult,
         input: EntityInput,
         run: (call) => write(call, call.input.id ? { id: call.input.id } : { name: call.input.name }),
       },
     }),
-    path('entity/id', { summary: 'Entities by id.', list: list('id') }),
+    path('entity/id', { summary: 'Entities by ID.', list: list('id') }),
     path('entity/id/:id', {
-      summary: 'An entity, by id.',
+      summary: 'An entity by ID.',
       params: { id: 'segment' },
       folds: { id: 'ascii-case' },
       read: {
@@ -93,7 +95,7 @@ export function entityPaths(identity: Identity, mounts: Mounts): Path[] {
         run: (call) => write(call, { id: call.params.id }),
       },
       delete: {
-        summary: 'Delete an entity with its aliases. Also succeeds if it does not exist.',
+        summary: 'Delete an entity and its aliases. Also succeeds if it does not exist.',
         async run({ params, namespace }) {
           await entities.delete(namespace.uuid, [params.id]);
           return empty;
@@ -102,7 +104,7 @@ export function entityPaths(identity: Identity, mounts: Mounts): Path[] {
     }),
     path('entity/name', { summary: 'Entities by name.', list: list('name') }),
     path('entity/name/:name', {
-      summary: 'An entity, by name.',
+      summary: 'An entity by name.',
       params: { name: 'segment' },
       folds: { name: 'ascii-case' },
       read: {
@@ -120,7 +122,7 @@ export function entityPaths(identity: Identity, mounts: Mounts): Path[] {
         run: (call) => write(call as Call<unknown, EntityInput>, { name: call.params.name }, call.written?.shown),
       },
       delete: {
-        summary: 'Delete an entity with its aliases. Also succeeds if it does not exist.',
+        summary: 'Delete an entity and its aliases. Also succeeds if it does not exist.',
         async run({ params, namespace }) {
           await entities.deleteByName(namespace.uuid, params.name);
           return empty;
@@ -131,8 +133,8 @@ export function entityPaths(identity: Identity, mounts: Mounts): Path[] {
       summary: 'Deletes several entities.',
       write: {
         operationId: 'entity-batch-delete',
-        summary: 'Delete entities with their aliases.',
-        input: z.object({ entity_ids: idList().optional().describe('Entities to delete.') }),
+        summary: 'Delete entities and their aliases.',
+        input: z.object({ entity_ids: idList().optional().describe('IDs of the entities to delete.') }),
         async run({ input, namespace }) {
           if (!input.entity_ids?.length) throw new Refusal('invalid', 'missing entity ids to delete');
           await entities.delete(namespace.uuid, input.entity_ids);

@@ -8,13 +8,13 @@ import { PageInput, pageOf } from '../../sdk/paging';
 import { type Path, path } from '../../sdk/path';
 import { data, empty, keys, missing } from '../../sdk/reply';
 import { aliasOutput, aliasResult, listOutput } from './outputs';
-import { mountFields, mountOf, shownGroupAlias } from './shown';
+import { mountFields, mountOf, shownGroupAlias } from './responses';
 
 const AliasInput = z.object({
   id: id().optional().describe('The alias to change.'),
   name: string().optional().describe('Name of the group at the auth mount; entity-<UUID> by default.'),
-  mount_accessor: string().optional().describe('The auth mount; without one no login can match the alias.'),
-  canonical_id: id().optional().describe('The group; by default a new external one is created.'),
+  mount_accessor: string().optional().describe('Accessor of the auth mount. Without it, no login matches the alias.'),
+  canonical_id: id().optional().describe('ID of the group. By default a new external group is created.'),
 });
 type AliasInput = z.output<typeof AliasInput>;
 
@@ -36,17 +36,17 @@ export function groupAliasPaths({ groupAliases }: Identity, mounts: Mounts): Pat
       summary: 'Creates and changes group aliases.',
       spec: 'Group alias',
       write: {
-        summary: 'Create a group alias, or change the existing one with this id.',
+        summary: 'Create a group alias, or change the one with this ID.',
         input: AliasInput,
         output: aliasResult,
         run: (call) => write(call, call.input.id || undefined),
       },
     }),
     path('group-alias/id', {
-      summary: 'Group aliases by id.',
+      summary: 'Group aliases by ID.',
       spec: 'Group alias',
       list: {
-        summary: 'List the ids of the group aliases.',
+        summary: 'List the IDs of the group aliases.',
         input: PageInput,
         output: listOutput,
         async run({ input, namespace }) {
@@ -90,7 +90,7 @@ export function groupAliasPaths({ groupAliases }: Identity, mounts: Mounts): Pat
         run: (call) => write(call, call.params.id),
       },
       delete: {
-        summary: 'Delete a group alias; the group stays. Also succeeds if it does not exist.',
+        summary: 'Delete a group alias. The group is kept. Also succeeds if the alias does not exist.',
         async run({ params, namespace }) {
           await groupAliases.delete(namespace.uuid, params.id);
           return empty;

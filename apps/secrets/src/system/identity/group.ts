@@ -7,16 +7,18 @@ import { PageInput, pageOf } from '../../sdk/paging';
 import { operation, type Path, path } from '../../sdk/path';
 import { data, empty, keys, missing } from '../../sdk/reply';
 import { groupOutput, groupResult, listOutput } from './outputs';
-import { shownGroup } from './shown';
+import { shownGroup } from './responses';
 
 const GroupInput = z.object({
   id: id().optional().describe('The group to change.'),
-  name: anyCase(string()).optional().describe('Unique in its namespace, in any case.'),
-  type: string().optional().describe('internal (the default), or external: members come from logins.'),
-  metadata: keyValues().optional().describe('Pairs for templates in policies.'),
-  policies: anyCase(commaList()).optional().describe('Policies of every member.'),
-  member_entity_ids: idList().optional().describe('Entities in the group.'),
-  member_group_ids: idList().optional().describe('Groups in the group; their members are members as well.'),
+  name: anyCase(string()).optional().describe('Name of the group. Unique in its namespace, ignoring case.'),
+  type: string().optional().describe('internal (the default), or external: logins determine the members.'),
+  metadata: keyValues().optional().describe('Metadata: key-value pairs that policy templates can use.'),
+  policies: anyCase(commaList()).optional().describe('Policies that all members of the group have.'),
+  member_entity_ids: idList().optional().describe('IDs of the entities in the group.'),
+  member_group_ids: idList()
+    .optional()
+    .describe('IDs of the groups in the group. Their members are also members of this group.'),
 });
 type GroupInput = z.output<typeof GroupInput>;
 
@@ -34,7 +36,7 @@ export function groupPaths({ groups }: Identity, mounts: Mounts): Path[] {
   };
   const list = (by: 'id' | 'name') =>
     operation({
-      summary: by === 'id' ? 'List the ids of the groups.' : 'List the names of the groups.',
+      summary: by === 'id' ? 'List the IDs of the groups.' : 'List the names of the groups.',
       input: PageInput,
       output: listOutput,
       async run({ input, namespace }) {
@@ -54,15 +56,15 @@ export function groupPaths({ groups }: Identity, mounts: Mounts): Path[] {
     path('group', {
       summary: 'Creates and changes groups.',
       write: {
-        summary: 'Create a group, or change the existing one with this id or name.',
+        summary: 'Create a group, or change the one with this ID or name.',
         output: groupResult,
         input: GroupInput,
         run: (call) => write(call, call.input.id ? { id: call.input.id } : { name: call.input.name }),
       },
     }),
-    path('group/id', { summary: 'Groups by id.', list: list('id') }),
+    path('group/id', { summary: 'Groups by ID.', list: list('id') }),
     path('group/id/:id', {
-      summary: 'A group, by id.',
+      summary: 'A group by ID.',
       params: { id: 'segment' },
       folds: { id: 'ascii-case' },
       read: {
@@ -88,7 +90,7 @@ export function groupPaths({ groups }: Identity, mounts: Mounts): Path[] {
     }),
     path('group/name', { summary: 'Groups by name.', list: list('name') }),
     path('group/name/:name', {
-      summary: 'A group, by name.',
+      summary: 'A group by name.',
       params: { name: 'segment' },
       folds: { name: 'ascii-case' },
       read: {

@@ -10,11 +10,11 @@ import { enforcementOutput, listOutput } from './outputs';
 const EnforcementInput = z.object({
   mfa_method_ids: idList()
     .optional()
-    .describe('MFA methods; any of them is sufficient. Required for a new enforcement.'),
-  auth_method_accessors: commaList().optional().describe('Auth mounts whose logins it applies to.'),
-  auth_method_types: commaList().optional().describe('Types of auth mounts whose logins it applies to.'),
-  identity_group_ids: idList().optional().describe('Groups whose members it applies to.'),
-  identity_entity_ids: idList().optional().describe('Entities that it applies to.'),
+    .describe('IDs of MFA methods; a login must pass one of them. Required for a new enforcement.'),
+  auth_method_accessors: commaList().optional().describe('Accessors of auth mounts to whose logins it applies.'),
+  auth_method_types: commaList().optional().describe('Types of auth mounts to whose logins it applies.'),
+  identity_group_ids: idList().optional().describe('IDs of groups to whose members it applies.'),
+  identity_entity_ids: idList().optional().describe('IDs of entities to which it applies.'),
 });
 
 /** The second factors that logins need. Spec: TOTP MFA method. */
@@ -49,7 +49,7 @@ export function loginEnforcementPaths({ enforcements }: Mfa, namespaces: Namespa
       },
     }),
     path('mfa/login-enforcement/:name', {
-      summary: 'A login enforcement: which logins need which second factors.',
+      summary: 'A login enforcement: which logins require which MFA methods.',
       read: {
         summary: 'Read a login enforcement.',
         output: enforcementOutput,
@@ -59,7 +59,7 @@ export function loginEnforcementPaths({ enforcements }: Mfa, namespaces: Namespa
         },
       },
       write: {
-        summary: 'Create a login enforcement, or change the fields sent.',
+        summary: 'Create a login enforcement, or change some of its fields.',
         input: EnforcementInput,
         async run({ input, namespace, params }) {
           await enforcements.write(namespace.uuid, params.name, {

@@ -6,14 +6,14 @@ import { id, string } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
 import { data, empty } from '../../sdk/reply';
 import { entityOutput, groupOutput } from './outputs';
-import { shownEntity, shownGroup } from './shown';
+import { shownEntity, shownGroup } from './responses';
 
 const LookupInput = z.object({
-  id: id().optional().describe('The id.'),
-  name: string().optional().describe('The name.'),
-  alias_id: id().optional().describe('The id of an alias.'),
-  alias_name: string().optional().describe('The name of an alias; with alias_mount_accessor.'),
-  alias_mount_accessor: string().optional().describe('The mount of an alias; with alias_name.'),
+  id: id().optional().describe('ID of the entity or group.'),
+  name: string().optional().describe('Name of the entity or group.'),
+  alias_id: id().optional().describe('ID of an alias.'),
+  alias_name: string().optional().describe('Name of an alias. Requires alias_mount_accessor.'),
+  alias_mount_accessor: string().optional().describe('Accessor of the alias’s mount. Requires alias_name.'),
 });
 type LookupInput = z.output<typeof LookupInput>;
 
@@ -24,7 +24,7 @@ export function lookupPaths({ entities, groups, entityAliases, groupAliases }: I
       summary: 'Finds an entity.',
       write: {
         operationId: 'entity-look-up',
-        summary: 'Find an entity by id, name or alias; 204 when there is none.',
+        summary: 'Find an entity by ID, name or alias. 204 if there is none.',
         output: entityOutput,
         input: LookupInput,
         async run({ input, namespace }) {
@@ -46,7 +46,7 @@ export function lookupPaths({ entities, groups, entityAliases, groupAliases }: I
       summary: 'Finds a group.',
       write: {
         operationId: 'group-look-up',
-        summary: 'Find a group by id, name or alias; 204 when there is none.',
+        summary: 'Find a group by ID, name or alias. 204 if there is none.',
         output: groupOutput,
         input: LookupInput,
         async run({ input, namespace }) {

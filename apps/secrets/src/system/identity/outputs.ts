@@ -8,8 +8,8 @@ export const listOutput = z.object({ keys: texts, key_info: z.record(z.string(),
 
 /** The answer to creating an alias. */
 export const aliasResult = z.object({
-  canonical_id: z.string().describe('The entity or group.'),
-  id: z.string().describe('The alias.'),
+  canonical_id: z.string().describe('ID of the entity or group.'),
+  id: z.string().describe('ID of the alias.'),
 });
 
 /** The answer to creating an entity. */

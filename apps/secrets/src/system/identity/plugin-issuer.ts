@@ -8,7 +8,7 @@ import { pluginKeys } from './plugin-keys';
 /** The `iss` of the tokens of a namespace's mounts; undefined if not known. */
 export type IssuerAddress = (namespacePath: string) => string | undefined;
 
-// Verifiers may cache the answers: a key is published a day before it signs.
+// Verifiers may cache the responses, so a key is published a day before it signs.
 const cached = { 'cache-control': 'public, max-age=3600' };
 const jwk = z.object({
   kty: z.string(),
@@ -19,10 +19,10 @@ const jwk = z.object({
   alg: z.string(),
 });
 
-/** What outside systems need to verify the identity tokens of this service: its discovery document and its keys. */
+/** The discovery document and the keys, which outside systems need to verify the identity tokens of this service. */
 export const pluginIssuerPaths = (issuer: IssuerAddress) => [
   path('oidc/plugins/.well-known/openid-configuration', {
-    summary: 'The issuer of the identity tokens of this namespace’s mounts.',
+    summary: 'The issuer of the identity tokens that this namespace’s mounts use.',
     auth: 'none',
     responseFormat: 'raw',
     read: {
@@ -50,11 +50,11 @@ export const pluginIssuerPaths = (issuer: IssuerAddress) => [
     },
   }),
   path('oidc/plugins/.well-known/keys', {
-    summary: 'The public keys of those tokens.',
+    summary: 'The public keys that verify these tokens.',
     auth: 'none',
     responseFormat: 'raw',
     read: {
-      summary: 'Read the key set.',
+      summary: 'Read the public keys (JWKS).',
       operationId: 'oidc-plugins-keys',
       output: z.object({ keys: z.array(jwk) }),
       async run({ storage, namespace, nowMs }) {

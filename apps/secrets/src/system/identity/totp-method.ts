@@ -13,39 +13,39 @@ import { listOutput, methodOutput } from './outputs';
 const MethodInput = z.object({
   method_name: announced(string(), { 'x-shown-as': 'name' })
     .optional()
-    .describe('A name that logins may use instead of the id.'),
+    .describe('A name that logins can use instead of the ID.'),
   issuer: announced(string(), methodRules.issuer)
     .optional()
-    .describe("Name of the key's issuing organisation; required for a new method."),
+    .describe('Issuer that authenticator apps show; required for a new method.'),
   period: announced(duration(), { default: String(methodRules.periodSeconds.default) })
     .optional()
     .describe(`How many seconds a code is valid, at most ${methodRules.periodSeconds.maximum}.`),
-  key_size: announced(int(), methodRules.keySizeBytes).optional().describe('Bytes of a generated key.'),
+  key_size: announced(int(), methodRules.keySizeBytes).optional().describe('Length of a generated key in bytes.'),
   qr_size: announced(int(), methodRules.qrSizePixels)
     .optional()
-    .describe('Width of the QR code in pixels; 0 for none.'),
-  algorithm: announced(string(), methodRules.algorithm).optional().describe('Hash algorithm of codes.'),
-  digits: announced(int(), methodRules.digits).optional().describe('Number of digits of a code.'),
+    .describe('Width of the QR code in pixels. 0: no QR code.'),
+  algorithm: announced(string(), methodRules.algorithm).optional().describe('Hash algorithm of the codes.'),
+  digits: announced(int(), methodRules.digits).optional().describe('Number of digits in a code.'),
   skew: announced(int(), methodRules.skew)
     .optional()
-    .describe('Number of periods before and after the present one whose codes are valid.'),
+    .describe('Number of periods before and after the current one whose codes are also accepted.'),
   max_validation_attempts: announced(int(), methodRules.maxValidationAttempts)
     .optional()
-    .describe('Wrong codes in a row before a lock; 0 for the default.'),
+    .describe('Number of wrong codes in a row that locks the user. 0: the default.'),
   enable_self_enrollment: announced(bool(), methodRules.selfEnrolment)
     .optional()
-    .describe('Let people create their secret during a login that requires it.'),
+    .describe('Allow users to create their secret during a login that requires this method.'),
   recovery_codes: announced(int(), methodRules.recoveryCodes)
     .optional()
     .describe('Number of single-use codes issued with a new secret.'),
   accept_passkeys: announced(bool(), methodRules.acceptsPasskeys)
     .optional()
-    .describe('Let a login with a passkey, which is two factors by itself, do without a code.'),
+    .describe('Accept a login with a passkey without a code. A passkey counts as two factors.'),
 });
 type MethodInput = z.output<typeof MethodInput>;
 const CreateInput = MethodInput.extend({
-  id: id().optional().describe('The method to change.'),
-  method_id: id().optional().describe('The same under another name.'),
+  id: id().optional().describe('ID of the method to change.'),
+  method_id: id().optional().describe('Same as method_id.'),
 });
 
 /** TOTP methods. Spec: TOTP MFA method. */
@@ -64,15 +64,15 @@ export function totpMethodPaths({ methods }: Mfa, namespaces: Namespaces): Path[
   };
   return [
     path('mfa/method', {
-      summary: 'Methods of second factors.',
+      summary: 'MFA methods.',
       spec: 'TOTP MFA',
-      list: { summary: 'List the methods this namespace can use.', output: listOutput, run: listAll },
+      list: { summary: 'List the MFA methods that this namespace can use.', output: listOutput, run: listAll },
     }),
     path('mfa/method/:method_id', {
-      summary: 'A method of second factors, of any type.',
+      summary: 'An MFA method of any type.',
       params: { method_id: 'uuid' },
       read: {
-        summary: 'Read a method.',
+        summary: 'Read an MFA method.',
         output: methodOutput,
         run: ({ namespace, params }) => read(namespace.uuid, params.method_id),
       },
@@ -80,9 +80,13 @@ export function totpMethodPaths({ methods }: Mfa, namespaces: Namespaces): Path[
     path('mfa/method/totp', {
       summary: 'TOTP methods.',
       spec: 'TOTP MFA',
-      list: { summary: 'List the methods of this namespace and those above it.', output: listOutput, run: listAll },
+      list: {
+        summary: 'List the TOTP methods of this namespace and those above it.',
+        output: listOutput,
+        run: listAll,
+      },
       write: {
-        summary: 'Create a method, or change the existing one with this id or name.',
+        summary: 'Create a TOTP method, or change the one with this ID or name.',
         input: CreateInput,
         output: z.object({ method_id: z.string() }),
         async run({ input, namespace }) {
@@ -102,12 +106,12 @@ export function totpMethodPaths({ methods }: Mfa, namespaces: Namespaces): Path[
       spec: 'TOTP MFA',
       params: { method_id: 'uuid' },
       read: {
-        summary: 'Read a method.',
+        summary: 'Read a TOTP method.',
         output: methodOutput,
         run: ({ namespace, params }) => read(namespace.uuid, params.method_id),
       },
       write: {
-        summary: 'Change a method; omitted fields keep their values. Existing secrets do not change.',
+        summary: 'Change a TOTP method; omitted fields keep their values. Existing secrets do not change.',
         input: MethodInput,
         async run({ input, namespace, params }) {
           const done = await methods.update(namespace.uuid, params.method_id, input.method_name, fieldsOf(input));
@@ -115,7 +119,7 @@ export function totpMethodPaths({ methods }: Mfa, namespaces: Namespaces): Path[
         },
       },
       delete: {
-        summary: 'Delete a method and all its secrets; refused while a login enforcement uses it.',
+        summary: 'Delete a TOTP method and all its secrets. Refused while a login enforcement uses it.',
         stepUp: true,
         async run({ namespace, params }) {
           return (await methods.delete(namespace.uuid, params.method_id)) ? empty : missing;
@@ -123,11 +127,11 @@ export function totpMethodPaths({ methods }: Mfa, namespaces: Namespaces): Path[
       },
     }),
     path('mfa/method/:type/:method_id', {
-      summary: 'A method of a type that this service does not have.',
+      summary: 'An MFA method of a type that is not supported.',
       params: { type: /^(duo|okta|pingid)$/, method_id: 'uuid' },
       read: {
         operationId: 'mfa-read-method-of-other-type',
-        summary: 'Answers that there is no such method.',
+        summary: 'Answers that the method does not exist.',
         run({ params }) {
           throw new Refusal('invalid', `failed to find the method ID under MFA type ${params.type}.`);
         },

@@ -8,13 +8,13 @@ import { id } from '../../sdk/fields';
 import { type Path, path } from '../../sdk/path';
 import { data, empty } from '../../sdk/reply';
 
-const methodId = id().optional().describe('The method.');
-const entityId = id().optional().describe('The entity that holds the secret.');
+const methodId = id().optional().describe('ID of the method.');
+const entityId = id().optional().describe('ID of the entity to which the secret belongs.');
 const OwnInput = z.object({ method_id: methodId });
 const AdminInput = z.object({ method_id: methodId, entity_id: entityId });
 const EnrolInput = z.object({
-  mfa_method_id: id().optional().describe('The method.'),
-  mfa_request_id: id().optional().describe('The login that requires the factor.'),
+  mfa_method_id: id().optional().describe('ID of the method.'),
+  mfa_request_id: id().optional().describe('The mfa_request_id of the login that requires this method.'),
 });
 const Result = z.object({
   barcode: z.string().describe('PNG image of the QR code in base64.'),
@@ -42,11 +42,11 @@ export function totpSecretPaths(mfa: Mfa, { views }: Identity): Path[] {
   };
   return [
     path('mfa/method/totp/generate', {
-      summary: "The calling entity's own secret.",
+      summary: 'The TOTP secret of the calling entity.',
       spec: 'TOTP MFA',
       write: {
         operationId: 'mfa-generate-totp-secret',
-        summary: 'Create a secret for the entity of the calling token, unless it has one.',
+        summary: 'Generate a secret for the calling entity, if it has none.',
         stepUp: true,
         input: OwnInput,
         output: Result,
@@ -59,11 +59,11 @@ export function totpSecretPaths(mfa: Mfa, { views }: Identity): Path[] {
       },
     }),
     path('mfa/method/totp/admin-generate', {
-      summary: 'Secrets of entities.',
+      summary: 'TOTP secrets of entities.',
       spec: 'TOTP MFA',
       write: {
         operationId: 'mfa-admin-generate-totp-secret',
-        summary: 'Create a secret for an entity, unless it has one.',
+        summary: 'Generate a secret for an entity, if it has none.',
         stepUp: true,
         input: AdminInput,
         output: Result,
@@ -74,11 +74,11 @@ export function totpSecretPaths(mfa: Mfa, { views }: Identity): Path[] {
       },
     }),
     path('mfa/method/totp/admin-destroy', {
-      summary: 'Removes secrets of entities.',
+      summary: 'Removes TOTP secrets of entities.',
       spec: 'TOTP MFA',
       write: {
         operationId: 'mfa-admin-destroy-totp-secret',
-        summary: 'Destroy the secret of an entity, so that a new one can be created. An absent secret is not an error.',
+        summary: 'Delete the secret of an entity, so that a new one can be generated. Also succeeds if there is none.',
         stepUp: true,
         input: AdminInput,
         async run(call) {
@@ -89,7 +89,7 @@ export function totpSecretPaths(mfa: Mfa, { views }: Identity): Path[] {
       },
     }),
     path('mfa/method/totp/admin-unlock', {
-      summary: 'Ends locks after too many wrong codes.',
+      summary: 'Unlocks entities after too many wrong codes.',
       write: {
         operationId: 'mfa-admin-unlock-totp-secret',
         summary: 'Unlock an entity and reset its count of wrong codes.',
@@ -102,11 +102,12 @@ export function totpSecretPaths(mfa: Mfa, { views }: Identity): Path[] {
       },
     }),
     path('mfa/method/totp/self-enroll', {
-      summary: 'Creates a secret during a login that requires one.',
+      summary: 'Generates a secret during a login that requires one.',
       auth: 'none',
       write: {
         operationId: 'mfa-self-enroll-totp-secret',
-        summary: 'Create a secret, which is stored once one of its codes completes the login. Works once per login.',
+        summary:
+          'Generate a secret. It is stored when the login is completed with one of its codes. Works once per login.',
         input: EnrolInput,
         judges: 'unguessable',
         output: Result,

@@ -4,7 +4,7 @@ import type { TokenRole } from './role';
 
 /** What decides the policies of a new token. */
 export interface PolicyWish {
-  /** The requested policies; empty for none. */
+  /** The requested policies; empty if there are none. */
   readonly requested: readonly string[];
   /** The parent's policies; undefined if they belong to another namespace, where the same names mean other policies. */
   readonly parent: readonly string[] | undefined;

@@ -25,20 +25,22 @@ const lifetimeText = (name: string) =>
   namedDuration({ none: [''], problem: (text) => text, negative: () => `${name} must be positive` });
 
 const Input = z.object({
-  id: secretString().optional().describe('The token itself, instead of a random one; needs sudo.'),
-  policies: anyCase(commaList()).optional().describe('Policies of the token; by default the parent’s.'),
+  id: secretString().optional().describe('ID of the new token; random by default. Needs sudo.'),
+  policies: anyCase(commaList()).optional().describe('Policies of the token. Default: those of the parent.'),
   meta: keyValues().optional().describe('Metadata shown in look-ups and audit lines.'),
-  no_parent: bool().optional().describe('Create an orphan; needs sudo.'),
-  no_default_policy: bool().optional().describe('Leave out the default policy.'),
+  no_parent: bool().optional().describe('Create an orphan token; needs sudo.'),
+  no_default_policy: bool().optional().describe('Do not add the default policy.'),
   renewable: bool().optional().describe('Whether the token can be renewed; true by default.'),
   ttl: lifetimeText('ttl').optional().describe('Initial lifetime.'),
   lease: olderName(lifetimeText('ttl'), 'ttl'),
   type: string().optional().describe('service or batch.'),
   explicit_max_ttl: lifetimeText('explicit_max_ttl').optional().describe('Absolute maximum lifetime.'),
-  display_name: string().optional().describe('Shown in look-ups and audit lines.'),
+  display_name: string().optional().describe('Display name, shown in look-ups and audit lines.'),
   num_uses: int().optional().describe('Number of uses of the token; 0 is unlimited.'),
   period: lifetimeText('period').optional().describe('Make the token periodic; needs sudo.'),
-  entity_alias: anyCase(string()).optional().describe('Entity alias of the token; with a role that allows it.'),
+  entity_alias: anyCase(string())
+    .optional()
+    .describe('Name of the entity alias of the token. The token role must allow it.'),
 });
 type CreateInput = z.output<typeof Input>;
 
@@ -71,11 +73,11 @@ export function createPaths(parts: TokenParts) {
   return [
     path('create', { summary: 'Create a token.', write: plain }),
     path('create-orphan', {
-      summary: 'Create a token without a parent.',
+      summary: 'Create an orphan token.',
       write: { ...spec, summary: 'Create an orphan token.', operationId: 'token-create-orphan', run: create(true) },
     }),
     path('create/:role', {
-      summary: 'Creates a token by a role.',
+      summary: 'Creates a token with a token role.',
       paramDocs: { role: 'Name of the role.' },
       write: { ...spec, operationId: 'token-create-against-role', run: create(false) },
     }),
@@ -131,7 +133,7 @@ async function newToken(
     call.warn(`Policy "${name}" does not exist`);
   }
   if (input.id) {
-    call.warn('A token with an ID of your own is only as hard to guess as that ID.');
+    call.warn('A token with a custom ID is only as hard to guess as the ID.');
   }
   const suffix = role?.path_suffix ? `/${role.path_suffix}` : '';
   return issue({

@@ -17,7 +17,7 @@ export function lookupPaths(parts: TokenParts) {
   const lookup = operation({
     summary: 'Look up a token.',
     operationId: 'token-look-up',
-    input: z.object({ token: secretString().optional().describe('The token; by default the caller’s.') }),
+    input: z.object({ token: secretString().optional().describe('The token. Default: the caller’s.') }),
     output: lookupOutput,
     async run(call) {
       const id = call.input.token || call.sentToken!;
@@ -66,7 +66,7 @@ export function lookupPaths(parts: TokenParts) {
         description:
           'Pages have the order of the whole list. With expires_within only tokens that another token created for a day or longer, with details.',
         input: EndingInput.extend({
-          detailed: bool().optional().describe('With the name, the policies and the end of each token.'),
+          detailed: bool().optional().describe('Include the name, policies and expiry of each token.'),
         }),
         output: z.object({ keys: z.array(z.string()), key_info: z.record(z.string(), z.looseObject({})).optional() }),
         async run({ namespace, input, nowMs }) {

@@ -9,7 +9,7 @@ import { auth, type Reply } from '../../sdk/reply';
 import { requireAccessor } from './lookup';
 import { findNamed, type TokenParts } from './parts';
 
-const increment = duration().optional().describe('Requested lifetime, from now on.');
+const increment = duration().optional().describe('Requested lifetime from now.');
 
 /** Renewing tokens. */
 export function renewPaths(parts: TokenParts) {

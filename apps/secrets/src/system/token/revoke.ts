@@ -57,7 +57,7 @@ export function revokePaths(parts: TokenParts) {
     path('revoke-orphan', {
       summary: 'Revokes a token and keeps its children.',
       write: {
-        summary: 'Revoke a token; its children become orphans.',
+        summary: 'Revoke a token. Its children become orphans.',
         operationId: 'token-revoke-orphan',
         input: tokenInput,
         async run(call) {
@@ -72,7 +72,7 @@ export function revokePaths(parts: TokenParts) {
       },
     }),
     path('tidy', {
-      summary: 'Look for remains of ended tokens.',
+      summary: 'Finds remains of ended tokens.',
       write: {
         summary: 'Tidy the token store in the background.',
         operationId: 'token-tidy',

@@ -11,25 +11,31 @@ import { checkCidrs, checkNumUses, isGiven } from '../../sdk/token-params';
 const types = ['', 'default', 'service', 'batch', 'default-service', 'default-batch'] as const;
 
 const fields = recordFields({
-  allowed_policies: [anyCase(commaList()).describe('Policies tokens of this role may have.'), []],
-  disallowed_policies: [anyCase(commaList()).describe('Policies tokens of this role may not have.'), []],
-  allowed_policies_glob: [anyCase(commaList()).describe('The same as allowed_policies, with * in names.'), []],
-  disallowed_policies_glob: [anyCase(commaList()).describe('The same as disallowed_policies, with * in names.'), []],
+  allowed_policies: [anyCase(commaList()).describe('Policies that tokens of this role may have.'), []],
+  disallowed_policies: [anyCase(commaList()).describe('Policies that tokens of this role must not have.'), []],
+  allowed_policies_glob: [
+    anyCase(commaList()).describe('Same as allowed_policies, but * in a name matches any text.'),
+    [],
+  ],
+  disallowed_policies_glob: [
+    anyCase(commaList()).describe('Same as disallowed_policies, but * in a name matches any text.'),
+    [],
+  ],
   orphan: [bool().describe('Tokens of this role have no parent.'), false],
   renewable: [bool().describe('Whether tokens of this role can be renewed.'), true],
-  path_suffix: [string().describe('Appended to the path of the tokens, so that they can be revoked together.'), ''],
+  path_suffix: [string().describe('Suffix added to the path of the tokens, so that they can be revoked together.'), ''],
   allowed_entity_aliases: [
-    anyCase(commaList()).describe('Entity aliases that a caller may request; * in names allowed.'),
+    anyCase(commaList()).describe('Entity aliases that a request may name; * in a name matches any text.'),
     [],
   ],
   token_type: [
     oneOf(types, (value) => `invalid 'token_type' value ${JSON.stringify(value)}`).describe('Type of tokens.'),
     'default-service',
   ],
-  token_period: [duration().describe('Makes tokens periodic.'), 0],
+  token_period: [duration().describe('Make tokens periodic, with this lifetime at every renewal.'), 0],
   token_explicit_max_ttl: [duration().describe('Absolute maximum lifetime, stored in the token.'), 0],
-  token_bound_cidrs: [commaList().describe('Addresses that may use the token.'), []],
-  token_no_default_policy: [bool().describe('Leave out the default policy.'), false],
+  token_bound_cidrs: [commaList().describe('CIDR blocks from which the tokens can be used.'), []],
+  token_no_default_policy: [bool().describe('Do not add the default policy.'), false],
   token_num_uses: [int().describe('Number of uses of a token; 0 is unlimited.'), 0],
 });
 const Role = fields.input.extend({
@@ -81,7 +87,7 @@ export const rolePaths = [
       },
     },
     write: {
-      summary: 'Create a token role, or change the fields sent.',
+      summary: 'Create a token role, or change some of its fields.',
       operationId: 'token-write-role',
       input: Role,
       update: 'merge',
@@ -102,7 +108,7 @@ export const rolePaths = [
       },
     },
     delete: {
-      summary: 'Delete a token role. Deleting an absent role succeeds.',
+      summary: 'Delete a token role. Also succeeds if it does not exist.',
       operationId: 'token-delete-role',
       run({ storage, params }) {
         roles.delete(storage, params.name);

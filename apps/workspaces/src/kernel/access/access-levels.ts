@@ -10,8 +10,8 @@ import {
 } from './capabilities';
 
 /**
- * Levels of a team's grant on one workspace. `custom` gives what its separate settings specify, never administrator
- * rights.
+ * Access levels of a team on one workspace. `custom` grants what its separate settings specify, never administrator
+ * permissions.
  */
 export const workspaceLevels = ['read', 'plan', 'write', 'admin', 'custom'] as const;
 export type WorkspaceLevel = (typeof workspaceLevels)[number];
@@ -29,7 +29,7 @@ export const workspaceOwner: Mask = workspaceAdmin | maskOf('policies:override')
 /** Everything that an administrator of a project may do, including in its workspaces. */
 export const projectAdmin: Mask = maskOf(...projectCapabilities) | workspaceAdmin;
 
-/** The settings behind each workspace access level; `custom` holds the defaults. */
+/** The settings of each workspace access level. `custom` contains the defaults. */
 export const workspaceLevelSettings = {
   read: level('read', 'read', 'read', 'none', false, false),
   plan: level('plan', 'read', 'read', 'none', false, false),

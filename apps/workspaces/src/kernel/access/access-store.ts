@@ -166,7 +166,7 @@ export class AccessStore {
   }
 }
 
-/** The access to one organization as it is now, not cached; inside a transaction, as that transaction sees it. */
+/** The current access to one organization, not cached. Inside a transaction: as the transaction sees it. */
 export async function readAccess(db: Database, principal: Principal, organizationId: string): Promise<Access> {
   const values = [[organizationId], principal.id, principal.kind];
   const rows = await db.execute<MembershipRow & QueryResultRow>({ ...readStanding, values });

@@ -13,14 +13,14 @@ import {
 } from './organization-rights';
 import type { Principal } from './principal';
 
-/** What permission rules need to know of a workspace. */
+/** The properties of a workspace that permission rules need. */
 export interface WorkspaceTarget {
   readonly id: string;
   readonly projectId: string;
   readonly organizationId: string;
 }
 
-/** What permission rules need to know of a project. */
+/** The properties of a project that permission rules need. */
 export interface ProjectTarget {
   readonly id: string;
   readonly organizationId: string;
@@ -36,7 +36,7 @@ export interface TeamGrants {
   readonly around: ReadonlyMap<string, Mask>;
 }
 
-/** What a team is granted on workspaces and projects, as one mask each. */
+/** The permissions of a team on workspaces and projects, as one mask each. */
 export interface GivenGrants {
   readonly workspaces: readonly { readonly id: string; readonly projectId: string; readonly mask: Mask }[];
   readonly projects: readonly { readonly id: string; readonly mask: Mask }[];
@@ -57,9 +57,9 @@ export interface OrganizationMembership {
   readonly allowsForceDelete: boolean;
   /** People may use it only after signing in, not with API tokens. */
   readonly refusesUserTokens: boolean;
-  /** API tokens of people with a longer lifetime are refused; null: no limit. */
+  /** User API tokens with a longer lifetime are refused; null: no limit. */
   readonly userTokenMaxMs: number | null;
-  /** The organization's limits on sessions, in minutes; null: the installation's. */
+  /** The organization's limits on sessions, in minutes; null: the limits of the installation. */
   readonly sessionTimeoutMinutes: number | null;
   readonly sessionRememberMinutes: number | null;
   /** The addresses from which it may be used, except by site administrators. */
@@ -93,7 +93,7 @@ class SingleMembership {
 }
 
 /**
- * What the caller may do: a snapshot of some organizations, pure and synchronous.
+ * The permissions of the caller: a snapshot of some organizations, pure and synchronous.
  *
  * An organization that was not loaded, or in which the caller is not a member, gives no access.
  */
@@ -132,7 +132,9 @@ export class Access {
     return tooOld || (timeout !== null && restedMs > timeout * 60_000);
   }
 
-  /** Not for agents, which their pools limit, or for runs, which come from the addresses of their workers. */
+  /**
+   * Not for agents, because their pools limit them, or for runs, because they come from the addresses of their workers.
+   */
   private isElsewhere({ onlyFrom }: OrganizationMembership): boolean {
     const { kind, address, siteAdmin } = this.principal;
     if (onlyFrom === undefined || address === undefined || siteAdmin) return false;
@@ -146,8 +148,8 @@ export class Access {
   }
 
   /**
-   * Why the organization refuses a member with this API token: it accepts no tokens of people, or none with such a long
-   * lifetime.
+   * The reason why the organization refuses a member with this API token: it accepts no user API tokens, or none with
+   * such a long lifetime.
    */
   refusedToken(organizationId: string): 'kind' | 'life' | undefined {
     const { kind, session, asked } = this.principal;
@@ -180,7 +182,10 @@ export class Access {
     return this.principal.kind === 'organization' && this.principal.organizationId === organizationId;
   }
 
-  /** May know that the organization exists: its members, its tokens, and site administrators. */
+  /**
+   * Whether the caller may know that the organization exists: members, tokens of the organization, and site
+   * administrators.
+   */
   canTraverse(organizationId: string): boolean {
     return this.principal.siteAdmin || this.memberships.get(organizationId)?.member === true;
   }
@@ -200,7 +205,10 @@ export class Access {
     return this.effective(team.organizationId)?.teamIds.includes(team.id) === true;
   }
 
-  /** Has the right in the organization, through a setting of a team or what that implies; owners have all rights. */
+  /**
+   * Whether the caller has the permission in the organization, directly or through one that implies it. Owners have all
+   * permissions.
+   */
   can(organizationId: string, right: OrganizationRight): boolean {
     return hasRight(this.rights(organizationId), right);
   }
@@ -232,7 +240,10 @@ export class Access {
     return mask & workspaceOwner;
   }
 
-  /** May see the project: by a right, by a grant on it, or by a grant on one of its workspaces. */
+  /**
+   * Whether the caller may see the project: through an organization permission, or access to it or to one of its
+   * workspaces.
+   */
   seesProject(project: ProjectTarget): boolean {
     if (this.hasProject(project, 'project:read')) return true;
     return (this.effective(project.organizationId)?.grants ?? []).some(({ around }) => around.has(project.id));
@@ -270,7 +281,10 @@ export class Access {
     return (mask & ~(this.projectMask(project) | this.workspaceFloor(project.organizationId))) === 0;
   }
 
-  /** Has everything that a team has: its rights in the organization, and its grants on every workspace and project. */
+  /**
+   * Whether the caller has everything that a team has: its organization permissions, and its access to every workspace
+   * and project.
+   */
   holdsAll(organizationId: string, rights: Rights, { workspaces, projects }: GivenGrants): boolean {
     return (
       (rights & ~this.rights(organizationId)) === 0 &&
@@ -280,8 +294,8 @@ export class Access {
   }
 
   /**
-   * Whether the organization lets administrators of a workspace delete it together with its resources. Owners always
-   * may.
+   * Whether the organization allows workspace administrators to delete a workspace that manages resources. Owners
+   * always may.
    */
   mayForceDelete(organizationId: string): boolean {
     return this.isOwner(organizationId) || this.effective(organizationId)?.allowsForceDelete === true;

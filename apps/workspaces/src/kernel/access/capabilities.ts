@@ -1,4 +1,4 @@
-/** The capabilities that a grant can give on a workspace; each name is one bit of a mask. */
+/** The capabilities that a team can have on a workspace. Each name is one bit of a mask. */
 export const workspaceCapabilities = [
   'runs:read',
   'runs:plan',
@@ -16,8 +16,8 @@ export const workspaceCapabilities = [
 ] as const;
 
 /**
- * The capabilities that a grant can give on a project; their bits come after the workspace ones, so that one number
- * holds both.
+ * The capabilities that a team can have on a project. Their bits come after those for workspaces, so that one number
+ * can contain both.
  */
 export const projectCapabilities = [
   'project:read',
@@ -32,7 +32,7 @@ export const projectCapabilities = [
 ] as const;
 
 /**
- * Capabilities that only an explicit setting of a grant gives: no level includes them, and administrators do not have
+ * Capabilities that only an explicit setting grants: no access level includes them, and administrators do not have
  * them. Their bits come after all stored ones.
  */
 const namedCapabilities = ['policies:override'] as const;
@@ -41,7 +41,7 @@ export type WorkspaceCapability = (typeof workspaceCapabilities)[number] | (type
 export type ProjectCapability = (typeof projectCapabilities)[number];
 export type Capability = WorkspaceCapability | ProjectCapability;
 
-/** A set of capabilities, one bit each; it fits 32 bits, so a union is one OR. */
+/** A set of capabilities, one bit each. It fits into 32 bits, so a union is one OR. */
 export type Mask = number;
 
 const everyCapability: readonly Capability[] = [...workspaceCapabilities, ...projectCapabilities, ...namedCapabilities];
@@ -115,7 +115,7 @@ export const projectWorkspaceDials = {
 /** The mask of one value of a setting. An unknown value is a fault: inputs are checked before. */
 export function dialMask(dial: Dial, value: string | boolean): Mask {
   const index = dial.values.indexOf(value);
-  if (index < 0) throw new Error(`no such value: ${String(value)}`);
+  if (index < 0) throw new Error(`unknown value: ${String(value)}`);
   return dial.adds.slice(0, index + 1).reduce((mask, names) => mask | maskOf(...names), 0);
 }
 

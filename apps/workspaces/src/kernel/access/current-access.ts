@@ -15,7 +15,7 @@ const kinds = { users: 'user', teams: 'team', organizations: 'organization' } as
 const holderKinds: readonly string[] = [...Object.values(kinds), 'run'];
 const kindOf: ReadonlyMap<string, PrincipalKind> = new Map(Object.entries(kinds));
 
-/** Kinds of callers for whom links are made. */
+/** Kinds of callers that links are created for. */
 export const isHolderKind = (kind: string): kind is PrincipalKind => holderKinds.includes(kind);
 
 interface HolderRow {
@@ -56,8 +56,8 @@ SELECT k.key, coalesce(j.run_id, j.phase_id), o.id, false, false
 };
 
 /**
- * An earlier caller with their current state; undefined if they are suspended or no longer exist. An organization is
- * valid only while it has its token, a run only while its job is under way.
+ * An earlier caller in their current state; undefined if they are suspended or no longer exist. An organization is
+ * valid only while it has a token, and a run only while its job is in progress.
  */
 export async function findHolder(db: Database, { kind, id }: LinkHolder): Promise<Principal | undefined> {
   const row = await db.readOne<HolderRow>(readHolder, `${kind} ${id}`);
@@ -80,7 +80,7 @@ interface EarlierAsker {
   readonly id: string | null;
 }
 
-/** What they may do in an organization now; undefined if they are suspended or no longer exist. */
+/** Their current permissions in an organization; undefined if they are suspended or no longer exist. */
 export async function accessNow(db: Database, by: EarlierAsker, organizationId: string): Promise<Access | undefined> {
   const kind = kindOf.get(by.type ?? '');
   const holder = kind && by.id ? await findHolder(db, { kind, id: by.id }) : undefined;
@@ -88,8 +88,8 @@ export async function accessNow(db: Database, by: EarlierAsker, organizationId: 
 }
 
 /**
- * Whether the caller who requested something earlier may still do it. Check this where it takes effect, with the
- * capability that the request needed.
+ * Whether the caller of an earlier request may still do what it requested. Check this where the request takes effect,
+ * with the capability that it needed.
  */
 export async function mayStill(
   db: Database,

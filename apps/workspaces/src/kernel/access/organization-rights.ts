@@ -1,7 +1,7 @@
 import { projectAdmin, workspaceAdmin, workspaceGrant } from './access-levels';
 import { type Mask, maskOf } from './capabilities';
 
-/** What a team may do in its whole organization; each name is one bit and, dashed, the wire name. */
+/** The permissions of a team in its whole organization. Each name is one bit and, with dashes, the wire name. */
 export const organizationRights = [
   'manage-policies',
   'manage-policy-overrides',
@@ -24,7 +24,7 @@ export const organizationRights = [
 ] as const;
 export type OrganizationRight = (typeof organizationRights)[number];
 
-/** A set of organization rights, one bit each. */
+/** A set of organization permissions, one bit each. */
 export type Rights = number;
 
 const bits = Object.fromEntries(organizationRights.map((name, index) => [name, 1 << index])) as Record<
@@ -32,7 +32,7 @@ const bits = Object.fromEntries(organizationRights.map((name, index) => [name, 1
   number
 >;
 
-/** Every right: the owners team. */
+/** All permissions: the owners team. */
 export const everyRight: Rights = rightsOf(...organizationRights);
 
 /** The set of the named rights. */
@@ -40,7 +40,7 @@ export function rightsOf(...names: readonly OrganizationRight[]): Rights {
   return names.reduce((rights, name) => rights | bits[name], 0);
 }
 
-/** True if the set holds the right itself, without implications. */
+/** True if the set contains the permission itself. Does not consider implied permissions. */
 export function hasRight(rights: Rights, right: OrganizationRight): boolean {
   return (rights & bits[right]) !== 0;
 }
@@ -59,8 +59,8 @@ export function withImplied(rights: Rights): Rights {
 }
 
 /**
- * What organization rights grant on every workspace.
- * Those who manage policies or agent pools must see the runs that use them.
+ * The access to all workspaces that organization permissions grant. Callers who manage policies or agent pools must see
+ * the runs that use them.
  */
 export function workspaceFloor(rights: Rights): Mask {
   const overrides = hasRight(rights, 'manage-policy-overrides') ? maskOf('policies:override') : 0;
@@ -75,8 +75,8 @@ function reachOf(rights: Rights): Mask {
 }
 
 /**
- * What organization rights grant on every project. Those who manage all workspaces see every project and can create
- * workspaces in it.
+ * The access to all projects that organization permissions grant. Callers who manage all workspaces see every project
+ * and can create workspaces in it.
  */
 export function projectFloor(rights: Rights): Mask {
   if (hasRight(rights, 'manage-projects')) return projectAdmin;

@@ -5,7 +5,7 @@ import type { Access } from './access';
 /** A permission rule: pure and synchronous, so that a page of rows needs no further query. */
 export type Rule<T> = (access: Access, target: T) => boolean;
 
-/** Rules by the names that the API shows; the same rule guards the endpoint and fills `permissions`. */
+/** Rules by the names that the API shows. The same rule protects the endpoint and fills `permissions`. */
 export type Policy<T, Name extends string = string> = Readonly<Record<Name, Rule<T>>>;
 
 /**

@@ -10,7 +10,7 @@ export type PrincipalKind = 'user' | 'team' | 'organization' | 'audit-trails' | 
 /**
  * The caller, according to the token; read from the database for each request, never cached.
  *
- * `id` names the user, team, agent pool or organization (its `org-…` id). All tokens except those of people and
+ * `id` names the user, team, agent pool or organization (its `org-…` id). All tokens except those of users and
  * directories belong to `organizationId`. `siteAdmin` and `twoFactor` are only ever true for users.
  */
 export interface Principal {
@@ -24,21 +24,21 @@ export interface Principal {
   readonly siteAdmin: boolean;
   readonly twoFactor: boolean;
   /**
-   * Set if an earlier request takes effect now, without a token. The sign-in was checked then; rights are checked
-   * again.
+   * Set if an earlier request takes effect now, without a token. The sign-in was checked at that time; permissions are
+   * checked again.
    */
   readonly asked?: 'earlier';
   /** The address of the request; undefined for an effect of an earlier request. */
   readonly address?: string;
   /** Of an agent: the addresses from which it may connect. */
   readonly onlyFrom?: AddressRanges;
-  /** An agent of the installation itself, which belongs to no pool. */
+  /** An agent of the installation itself. It does not belong to a pool. */
   readonly isOwnWorker?: true;
   /**
    * Set if the token came from signing in: when that was, when it was last used before this request, and its longest
    * idle time until then.
    */
   readonly session?: { readonly startedAtMs: number; readonly idleSinceMs: number; readonly longestRestMs: number };
-  /** Set if the console makes the request for its user: the time until which their last proof of identity is valid. */
+  /** Set if the console sends the request for a user: the time until which their last proof of identity is valid. */
   readonly console?: { readonly stepUpUntilMs: number };
 }

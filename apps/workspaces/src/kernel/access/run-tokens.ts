@@ -15,7 +15,10 @@ export function runToken(keyring: Keyring, { id, attempt }: { readonly id: strin
   return `${prefix}${holder}.${macOf(keyring, holder)}`;
 }
 
-/** The job that a token belongs to; undefined for other kinds of token, and for tokens that were not made here. */
+/**
+ * The job to which a token belongs; undefined for other kinds of tokens, and for tokens that this service did not
+ * create.
+ */
 export function holderOfRunToken(keyring: Keyring, token: string): LinkHolder | undefined {
   if (!token.startsWith(prefix)) return undefined;
   const [id = '', mac = ''] = token.slice(prefix.length).split('.');

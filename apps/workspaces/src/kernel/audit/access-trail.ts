@@ -49,7 +49,7 @@ export class AccessTrail {
       await this.db.write(given, auditJson(actor, change));
     } catch (error) {
       if (!isReadOnlyServer(error)) throw error;
-      this.log.warn({ audit: auditRow(actor, change) }, 'given out on a standby');
+      this.log.warn({ audit: auditRow(actor, change) }, 'disclosed on a standby');
     }
   }
 

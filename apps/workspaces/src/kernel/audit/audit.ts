@@ -17,8 +17,8 @@ export interface Actor {
 
 /**
  * One change. `action` is a noun and a verb: `team.update`. `before` and `after` are settings, never contents: no
- * secret, and nothing that can become one. An update records only what differs; a creation has no `before`, a deletion
- * no `after`.
+ * secret, and nothing that can become one. An update records only the differences. A creation has no `before`, and a
+ * deletion has no `after`.
  */
 export interface Change {
   readonly organizationId: string | null;
@@ -50,14 +50,14 @@ export function actorOf({ principal, request }: { principal: Principal; request:
 }
 
 /**
- * The account that represents an actor: the person, or the service account of a team or an organization, whose id has
- * the same letters.
+ * The account that represents an actor: the user, or the service account of a team or an organization, which has the
+ * same id with another prefix.
  */
 export function accountIdOf({ id }: { readonly id: string }): string {
   return `user-${id.slice(id.indexOf('-') + 1)}`;
 }
 
-/** The actor of changes that no request made: first start, workers. */
+/** The actor of changes without a request: first start, workers. */
 export const system: Actor = { type: 'system', id: 'system', name: 'system' };
 
 /** Records a change. Call it in the transaction that makes the change, so that neither happens without the other. */

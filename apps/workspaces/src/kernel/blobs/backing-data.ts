@@ -18,7 +18,7 @@ export const backingDataActions = [
 ] as const;
 export type BackingDataAction = (typeof backingDataActions)[number];
 
-/** Something that has stored content: a state version, or a configuration. */
+/** An object with stored content: a state version or a configuration. */
 export interface Backed {
   readonly type: 'state-versions' | 'configuration-versions' | 'plans' | 'applies' | 'assessment-results';
   readonly id: string;
@@ -28,11 +28,11 @@ export interface Backed {
   readonly status: string;
   readonly readable: string;
   readonly blobIds: readonly (string | null)[];
-  /** Why its content must be kept; undefined if it may go. */
+  /** The reason why its content must be kept; undefined if it may be removed. */
   needed(): Promise<string | undefined>;
   /**
-   * Changes its row if the row has the status; if the content is gone, the row forgets its blobs. Returns how many rows
-   * changed.
+   * Changes the row if it has the given status. If the content is removed, the row no longer refers to its blobs.
+   * Returns the number of changed rows.
    */
   move(from: string, change: { status: string; deletedAt?: Date | null }): Promise<{ count: number }>;
 }

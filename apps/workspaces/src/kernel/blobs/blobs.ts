@@ -43,8 +43,8 @@ export interface GatheredBlob extends Omit<WrittenBlob, 'sealed'> {
 export interface WriteOptions {
   readonly limit: number;
   /**
-   * Receives every piece as it arrives; the next piece follows once the returned promise resolves. An error thrown here
-   * ends the writing.
+   * Receives every piece as it arrives. The next piece follows when the returned promise resolves. An error thrown here
+   * stops the write.
    */
   readonly seen?: (piece: Uint8Array) => Promise<void> | undefined;
   /** The blob is removed after an hour unless `keepBlob` says that something refers to it. */
@@ -59,10 +59,10 @@ function cell(blobId: string, position: number, last: boolean) {
 }
 
 /**
- * Writes a stream of bytes: compressed, cut into chunks of 1 MiB, each sealed separately and stored at once, so that
- * neither memory nor a transaction grows with the size. Throws BlobTooLarge above the limit, and `unavailable` if the
- * store fails. The blob is invisible until it is complete; the remains of a failed one are removed here, or swept
- * later.
+ * Writes a stream of bytes. It is compressed and cut into chunks of 1 MiB, which are sealed separately and stored
+ * immediately, so that memory and transactions do not grow with the size. Throws BlobTooLarge above the limit, and
+ * `unavailable` if the store fails. The blob is invisible until it is complete. The remains of a failed write are
+ * removed here or by a later sweep.
  */
 export async function writeBlob(
   db: Database,
@@ -90,7 +90,7 @@ export async function storeBlob(
   return { id, size };
 }
 
-/** Like `writeBlob`, but if the blob is a single chunk for the database, that is only sealed, not stored. */
+/** Like `writeBlob`, but if the blob is a single chunk for the database, the chunk is sealed and not stored. */
 export async function gatherBlob(
   db: Database,
   keyring: Keyring,
@@ -189,7 +189,7 @@ class ChunkWriter {
     this.chunk = larger;
   }
 
-  /** Stores the rest and makes the blob visible; or returns its only chunk, if that may be stored later. */
+  /** Stores the rest and makes the blob visible. If its only chunk may be stored later, returns the chunk instead. */
   async end(size: number): Promise<Buffer | undefined> {
     await Promise.all(this.underWay);
     if (this.failed) throw this.failed.error;
@@ -199,7 +199,7 @@ class ChunkWriter {
     return undefined;
   }
 
-  /** Resolves when all chunks under way are stored. */
+  /** Resolves when all started chunks are stored. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.underWay);
   }
@@ -222,7 +222,7 @@ class ChunkWriter {
 }
 
 /**
- * The bytes of a complete blob, with one or two chunks in memory at a time; undefined if there is no such blob. A
+ * The bytes of a complete blob, with one or two chunks in memory at a time; undefined if the blob does not exist. A
  * missing, moved or changed chunk ends the stream with an error. Throws `unavailable` if the store fails.
  */
 export async function readBlob(db: Database, keyring: Keyring, id: string): Promise<Readable | undefined> {
@@ -248,7 +248,7 @@ async function* opened(keyring: Keyring, id: string, { count, first, get }: Stor
   let coming = Promise.resolve(first);
   for (let position = 0; position < count; position++) {
     const sealed = await coming;
-    if (!sealed) throw new Error(`blob ${id} lacks chunk ${position} of ${count}`);
+    if (!sealed) throw new Error(`blob ${id} has no chunk ${position} of ${count}`);
     if (position + 1 < count) {
       // The next chunk is fetched while this one is read.
       coming = get(position + 1);
@@ -258,10 +258,10 @@ async function* opened(keyring: Keyring, id: string, { count, first, get }: Stor
   }
 }
 
-/** Up to this size, bytes are decompressed in one turn: streams cost more than the bytes. */
+/** Up to this size, bytes are decompressed in one turn, because streams cost more than the decompression. */
 const atOnceBytes = 256 * 1024;
 
-/** The same, but up to `most` bytes all at once. */
+/** The same, but at most `most` bytes, all at the same time. */
 export async function readBlobAtOnce(
   db: Database,
   keyring: Keyring,
@@ -285,7 +285,7 @@ async function allOf(stream: Readable): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-/** All bytes of a blob at once; for those known to be small. */
+/** All bytes of a blob at the same time; for blobs that are known to be small. */
 export async function readWholeBlob(db: Database, keyring: Keyring, id: string): Promise<Buffer | undefined> {
   const stream = await readBlob(db, keyring, id);
   return stream && allOf(stream);
@@ -302,7 +302,7 @@ export async function removeBlob(db: Database, id: string): Promise<void> {
   await db.prisma.blob.deleteMany({ where: { id } });
 }
 
-/** Removes uploads that nothing uses: the same request, sent twice at once, may have kept them. */
+/** Removes uploads that nothing uses. They may remain if the same request was sent twice at the same time. */
 export async function dropBlobs(db: Database, ids: readonly string[]): Promise<void> {
   await db.prisma.blob.deleteMany({ where: { id: { in: [...ids] }, provisional: true } });
 }
@@ -314,7 +314,10 @@ export async function sweepBlobs(db: Database, nowMs: number): Promise<number> {
   return (await db.prisma.blob.deleteMany({ where })).count;
 }
 
-/** The first byte of compressed bytes: gzip streams begin with this one anyway, Brotli streams get one prepended. */
+/**
+ * The first byte of compressed data. gzip streams already begin with this byte; for Brotli streams, a byte is
+ * prepended.
+ */
 const gzipMark = 0x1f;
 const brotliMark = 0x42;
 
@@ -352,5 +355,5 @@ export const gzip: Compression = {
 function decompressorFor(first: Buffer): { decompressor: Transform; first: Buffer } {
   if (first[0] === gzipMark) return { decompressor: createGunzip(read), first };
   if (first[0] === brotliMark) return { decompressor: createBrotliDecompress(read), first: first.subarray(1) };
-  throw new Error('a blob is compressed in an unknown way');
+  throw new Error('a blob has an unknown compression');
 }

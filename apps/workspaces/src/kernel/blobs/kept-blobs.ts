@@ -11,8 +11,8 @@ const largestBytes = 2 * 1024 * 1024;
 const keptMs = 10 * 60_000;
 
 /**
- * Keeps small blobs that are downloaded again and again, decrypted and decompressed. A blob never changes, so nothing
- * here is stale. At every request, the rows that name a blob decide who may read it, and whether it is still in use.
+ * Caches small blobs that are downloaded often, decrypted and decompressed. A blob never changes, so the cache is never
+ * stale. For each request, the rows that refer to a blob determine who may read it and whether it is still in use.
  */
 export class KeptBlobs {
   private readonly kept = new LRUCache<string, Buffer>({
@@ -30,7 +30,7 @@ export class KeptBlobs {
     private readonly keyring: Keyring,
   ) {}
 
-  /** The bytes of a blob, as a stream if they are many; undefined if there is no such blob. */
+  /** The bytes of a blob, as a stream if it is large; undefined if the blob does not exist. */
   async read(id: string): Promise<Readable | Buffer | undefined> {
     const found = this.kept.get(id) ?? (await this.underWay.get(id));
     if (found !== undefined) return found;

@@ -32,19 +32,19 @@ export function objectsOf(db: Database): ObjectStore | undefined {
   return (db as Partial<WithObjects>).objects;
 }
 
-/** The object store that holds a blob. Throws `unavailable` if none is set up any more. */
+/** The object store that contains a blob. Throws `unavailable` if a store is no longer configured. */
 export function requireObjects(db: Database): ObjectStore {
   const objects = objectsOf(db);
-  if (!objects) throw new Refusal('unavailable', 'the object store that holds this is not configured');
+  if (!objects) throw new Refusal('unavailable', 'the object store that contains this is not configured');
   return objects;
 }
 
 const OWNER = 'installation';
 
 /**
- * Makes sure that the objects in the store belong to this database, which may delete them: the first database to ask
- * leaves its mark there. A copy of the database elsewhere is a different database, a standby that took over is not.
- * Throws an Error that says what to do if the store belongs to another.
+ * Makes sure that the objects in the store belong to this database, because it may delete them. The first database that
+ * uses the store writes a mark into it. A copy of the database is a different database; a standby that was promoted is
+ * not. If the store belongs to another database, throws an Error that says what to do.
  */
 async function own(db: Database, objects: ObjectStore): Promise<void> {
   const [database] = await db.rows<{ mine: string }>({

@@ -5,7 +5,7 @@ import type { ObjectStore } from './objects';
 
 /** The address of an S3-compatible store, and the credentials for it. */
 export interface S3Config extends S3Address {
-  /** Undefined: taken from the environment, shared files or the machine's role. */
+  /** If undefined, taken from the environment, shared files or the machine's role. */
   readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string } | undefined;
 }
 
@@ -21,7 +21,7 @@ export async function openS3({ bucket, prefix, ...config }: S3Config): Promise<O
     forcePathStyle: config.pathStyle,
     credentials: config.credentials,
     maxAttempts: 3,
-    // The chunks are authenticated by their seal; many compatible stores do not know these newer checksums.
+    // The seal authenticates the chunks, and many compatible stores do not support these newer checksums.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: { connectionTimeout: connectMs, requestTimeout: requestMs, throwOnRequestTimeout: true },

@@ -4,11 +4,11 @@ import { isHolderKind, type LinkHolder } from '../access/current-access';
 
 const validSeconds = 25 * 3600;
 
-/** What a link allows. If a write may happen only once, the endpoint enforces it. */
+/** The request that a link allows. If a write may happen only once, the endpoint enforces this. */
 export type LinkVerb = 'GET' | 'PUT';
 
 type Signer = { readonly keyring: Keyring; now(): number };
-/** The data from which links are made. A link allows what its holder may do when it is used. */
+/** The data for creating links. A link allows what its holder may do when it is used. */
 type LinkMaker = Signer & { readonly publicUrl: string; readonly holder?: LinkHolder };
 
 /** The holder and the secret: a request by a link is a request of the holder. */
@@ -18,20 +18,20 @@ function signature(keyring: Keyring, verb: LinkVerb, path: string, expires: stri
 }
 
 function holderOf({ holder }: LinkMaker): LinkHolder {
-  if (holder === undefined) throw new Error('a link needs a holder: it is made while a request is answered');
+  if (holder === undefined) throw new Error('a signed URL needs a holder: it can be created only during a request');
   return holder;
 }
 
-// Whole hours, so that showing a resource twice gives the same link.
+// Rounded to whole hours, so that a resource that is shown twice has the same link.
 const expiry = (env: Signer): string => String((Math.floor(env.now() / 3_600_000) + 1) * 3600 + validSeconds);
 
 const soon = (env: Signer, seconds: number): string => String(Math.floor(env.now() / 1000) + seconds);
 
 /**
- * An absolute URL that needs no token: it carries its own secret and allows one verb on one path, for 25 hours or the
- * given seconds, as long as its holder could do the same with a token. `path` is below `/api/v2` and belongs to an
- * endpoint that declares `link`. The base address is configured and never taken from a request, so links always lead
- * here.
+ * An absolute URL that needs no token. It contains a secret and allows one verb on one path, for 25 hours or the given
+ * seconds, as long as its holder could do the same with a token. `path` is below `/api/v2` and belongs to an endpoint
+ * that declares `link`. The base URL is configured and never taken from a request, so links always lead to this
+ * service.
  */
 export function signedUrl(env: LinkMaker, verb: LinkVerb, path: string, seconds?: number): string {
   const expires = seconds === undefined ? expiry(env) : soon(env, seconds);
@@ -45,7 +45,7 @@ export function signedPathUrl(env: LinkMaker, path: string): string {
   return `${env.publicUrl}/api/v2${path}/${expires}/${signature(env.keyring, 'GET', path, expires, holderOf(env))}`;
 }
 
-/** The names of the two last path parameters, which hold the secret of a link. */
+/** The names of the last two path parameters, which contain the secret of a link. */
 const inPath = '/:expires/:signature';
 
 /** The parts of a request that carry a link. */
@@ -53,7 +53,7 @@ export interface LinkRequest {
   /** The pattern of its endpoint. */
   readonly pattern: string;
   readonly params: Readonly<Record<string, string>>;
-  /** As sent: each secret has only one spelling. */
+  /** Compared as sent, because each secret has only one spelling. */
   readonly query: ReadonlyMap<string, string>;
 }
 

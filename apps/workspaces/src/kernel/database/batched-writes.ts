@@ -14,7 +14,7 @@ export interface Batch<Result> {
   readonly values?: readonly unknown[];
   /** Keys of the rows that `holds` locks first. */
   readonly held?: readonly string[];
-  /** A result or an error for each item in order; called once the rows are committed. */
+  /** A result or an error for each item, in order. Called after the rows are committed. */
   settle(rows: readonly QueryResultRow[]): readonly (Result | Error)[];
 }
 
@@ -26,7 +26,7 @@ export interface Batched<Item, Result> extends NamedStatement {
    */
   readonly holds?: NamedStatement;
   batch(items: readonly Item[]): Batch<Result>;
-  /** The subject of an item. Two batches with the same subject never run at once. */
+  /** The subject of an item. Two batches with the same subject never run at the same time. */
   about?(item: Item): string;
 }
 
@@ -46,8 +46,8 @@ interface BatchPart {
 }
 
 /**
- * Two batches, so that the database is busy while the answer to one is on its way. More would make batches smaller, not
- * faster.
+ * Two batches, so that the database is busy while the response to one is in transit. More would make batches smaller,
+ * not faster.
  */
 const IN_FLIGHT = 2;
 const MOST = 64;
@@ -58,7 +58,7 @@ const MOST = 64;
  * fails.
  */
 export class BatchedWrites {
-  /** The subjects of batches under way. */
+  /** The subjects of batches in progress. */
   private readonly busy = new Set<string>();
   private readonly batches = new BatchScheduler<QueuedWrite>({
     name: 'writes',
@@ -84,7 +84,7 @@ export class BatchedWrites {
     });
   }
 
-  /** The oldest waiting items, except those whose subject has a batch under way. */
+  /** The oldest waiting items, except those whose subject is in a running batch. */
   private take(waiting: readonly QueuedWrite[]): QueuedWrite[] {
     return waiting.filter(({ about }) => about === undefined || !this.busy.has(about)).slice(0, MOST);
   }

@@ -8,7 +8,7 @@ import type { KeyedRead, KeyedRow, PackedRow } from './keyed-reads';
 
 export type { KeyedRead, KeyedRow, PackedRow };
 
-/** A statement PostgreSQL plans once per connection; for the few hot paths. */
+/** A statement that PostgreSQL plans once per connection, for the few hot paths. */
 export interface Statement {
   name: string;
   text: string;
@@ -28,13 +28,13 @@ export interface Database {
   transaction<T>(run: (db: Database) => Promise<T>): Promise<T>;
   /** Makes requests of this node that change the same thing wait for each other. */
   readonly mutex: KeyedMutex;
-  /** The same database; its transactions wait for their turn under a name, across all nodes. */
+  /** The same database, but its transactions take turns under a name, across all nodes. */
   inTurn(name: string): Database;
   /** A named statement; inside a transaction, part of it. */
   execute<R extends QueryResultRow>(statement: Statement): Promise<R[]>;
   /** A named statement, outside any transaction. */
   rows<R extends QueryResultRow>(statement: Statement): Promise<R[]>;
-  /** A large binary value, read outside any transaction; undefined if there is no such row. */
+  /** A large binary value, read outside any transaction; undefined if the row does not exist. */
   large(value: LargeValue): Promise<Buffer | undefined>;
   /** One row of a keyed read; outside a transaction, simultaneous calls share one query. */
   readOne<R extends KeyedRow>(read: KeyedRead, key: string): Promise<R | undefined>;
@@ -42,7 +42,9 @@ export interface Database {
   remembered<T extends object>(key: string, revision: string, find: () => Promise<T>): Promise<T>;
   /** The last result under a key, at any revision; undefined inside a transaction. */
   newest<T extends object>(key: string): T | undefined;
-  /** A declared write: it shares a commit with simultaneous ones; inside a transaction it is part of that one. */
+  /**
+   * A declared write. It shares a commit with simultaneous writes. Inside a transaction, it is part of the transaction.
+   */
   write<Item, Result>(kind: Batched<Item, Result>, item: Item): Promise<Result>;
   /** Decisions that wait for the lock of their subject; not for use inside a transaction. */
   readonly decisions: Decisions;
@@ -51,7 +53,7 @@ export interface Database {
 /** Decisions about one subject, each on top of the earlier ones. */
 export interface Decision<Item, Result> {
   readonly name: string;
-  /** Takes the lock of the subject, in the order in which nodes ask for it. */
+  /** Takes the lock of the subject, in the order of requests from all nodes. */
   hold(tx: Database, key: string): Promise<unknown>;
   /** A result or an error for each item in order. It may run again, after a deadlock. */
   decide(tx: Database, key: string, items: readonly Item[]): Promise<readonly (Result | Error)[]>;
@@ -69,7 +71,7 @@ export interface Decisions {
   lost(key: string): void;
 }
 
-/** The row after it was made or changed, read again; throws `missing` if it was deleted in the meantime. */
+/** A row that is read again after it was created or changed. Throws `missing` if it was deleted in the meantime. */
 export function still<T>(found: T | undefined): T {
   if (found === undefined) throw notFound();
   return found;

@@ -4,7 +4,7 @@ import { during } from '@keystead/tracing';
 /** How long a request waits for others that change the same thing before it gives up. */
 export const patienceMs = 30_000;
 
-/** Nothing was done: the caller may try again. */
+/** Nothing was done, so the caller may try again. */
 export function tooMany(cause?: unknown): Refusal {
   return new Refusal('unavailable', 'too many simultaneous changes of the same object; try again', [], { cause });
 }

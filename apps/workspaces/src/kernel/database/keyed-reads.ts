@@ -45,7 +45,10 @@ interface ReadStatement {
   readonly waiting: Map<string, QueuedRead[]>;
 }
 
-/** Quick reads of all kinds that begin at the same moment share a round trip: one statement per kind, on one pipelined connection. */
+/**
+ * Quick reads of all kinds that begin at the same moment share a round trip: one statement per kind, on one pipelined
+ * connection.
+ */
 export class KeyedReads {
   private readonly batches: BatchScheduler<QueuedRead>;
 
@@ -57,7 +60,7 @@ export class KeyedReads {
     this.batches = new BatchScheduler({ name: 'reads', inFlight, run: (batch) => this.send(byStatement(batch)) });
   }
 
-  /** The row with a key; undefined if there is none. */
+  /** The row with the key; undefined if there is none. */
   read(read: KeyedRead, key: string): Promise<KeyedRow | undefined> {
     return new Promise((resolve, reject) => this.batches.add({ read, key, resolve, reject }));
   }

@@ -4,6 +4,6 @@ export const literally = (text: string): string => text.replace(/[\\%_]/g, '\\$&
 /** A LIKE pattern for values that contain the text. */
 export const containing = (text: string): string => `%${literally(text)}%`;
 
-/** Conditions on text in any case. Prisma itself takes `%` and `_` in a value for wildcards, even in `equals`. */
+/** Conditions on text, ignoring case. Prisma treats `%` and `_` in a value as wildcards, even in `equals`. */
 export const sameText = (text: string) => ({ equals: literally(text), mode: 'insensitive' as const });
 export const partOfText = (text: string) => ({ contains: literally(text), mode: 'insensitive' as const });

@@ -28,16 +28,16 @@ type LockableTable =
   | 'workspace';
 
 /**
- * Locks one row until the transaction ends, after waiting for others that hold it. False if there is no such row.
- * Prisma cannot lock rows; the row is read afterwards.
+ * Locks one row until the transaction ends, after waiting for other holders. Returns false if the row does not exist.
+ * Prisma cannot lock rows, so the row is read afterwards.
  */
 export async function lockRow(tx: Database, table: LockableTable, id: string): Promise<boolean> {
   return (await lockRows(tx, table, [id])) > 0;
 }
 
 /**
- * The same for several rows, in a fixed order, so that two callers who lock some of the same rows do not deadlock.
- * Returns how many there are.
+ * The same for several rows, in a fixed order, so that two callers that lock some of the same rows do not deadlock.
+ * Returns the number of rows.
  */
 export async function lockRows(tx: Database, table: LockableTable, ids: readonly string[]): Promise<number> {
   const text = `SELECT 1 FROM ${table} WHERE id = ANY($1) ORDER BY id FOR UPDATE`;
@@ -48,7 +48,10 @@ export async function lockRows(tx: Database, table: LockableTable, ids: readonly
 export const changedSinceRead = (): Refusal =>
   new Refusal('precondition', 'the resource has changed since it was read');
 
-/** Throws `changedSinceRead` unless `ifMatch` names the current revision. Hold the lock of the row, so that no change slips in. */
+/**
+ * Throws `changedSinceRead` unless `ifMatch` names the current revision. Hold the lock of the row, so that no change
+ * slips in.
+ */
 export function requireRevision(
   { revision }: { readonly revision?: bigint | string },
   ifMatch: bigint | undefined,

@@ -75,8 +75,8 @@ function lostReference(error: unknown): boolean {
 }
 
 /**
- * Turns a database error that our own statement caused into its answer. If a value is now taken, deleted or in use,
- * this is a refusal, as it would be a moment later. Everything else is a fault.
+ * Converts a database error that our own statement caused. If a value has been taken, deleted or used in the meantime,
+ * the error becomes the same refusal as for a slightly later request. Everything else is a fault.
  */
 export function refusalOf(error: unknown): unknown {
   if (error instanceof TornRead) return new Refusal('missing', '', [], { cause: error });
@@ -89,14 +89,16 @@ export function refusalOf(error: unknown): unknown {
   if (code === 'P2025') return new Refusal('missing', '', [], options);
   if (lostReference(error)) {
     const isInUse = /update or delete on/.test(failure.originalMessage ?? '');
-    return isInUse ? new Refusal('conflict', 'this is in use', [], options) : new Refusal('missing', '', [], options);
+    return isInUse
+      ? new Refusal('conflict', 'this object is in use', [], options)
+      : new Refusal('missing', '', [], options);
   }
   // No connection became free, or a transaction took too long.
   if (code === 'P2024' || code === 'P2028') return tooMany(error);
   return lostToAnother(error) ? tooMany(error) : error;
 }
 
-/** Another attempt sees which rows were deleted or added; if it keeps failing, the failure is final. */
+/** Another attempt sees which rows were deleted or added. If it keeps failing, the failure is final. */
 const REFERENCE_ATTEMPTS = 3;
 const LONGEST_PAUSE_MS = 100;
 

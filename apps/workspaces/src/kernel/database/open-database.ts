@@ -157,7 +157,7 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
 
 /**
  * Prisma's driver, but with the statements of a transaction sent one after the other. Prisma requests several relations
- * of a row at once, and a connection that is not pipelined will soon refuse a statement while another is under way.
+ * of a row at once, and a connection that is not pipelined will soon refuse a statement while another is running.
  */
 class SerialPostgres extends PrismaPg {
   override async connect(): ReturnType<PrismaPg['connect']> {
@@ -168,7 +168,7 @@ class SerialPostgres extends PrismaPg {
   }
 }
 
-/** The same transaction; a statement waits until the earlier ones have ended, with or without an error. */
+/** The same transaction, but a statement waits until the earlier ones have ended, with or without an error. */
 export function serial<T extends Pick<Transaction, 'queryRaw' | 'executeRaw'>>(transaction: T): T {
   let last: Promise<unknown> = Promise.resolve();
   const queued = <Args extends unknown[], R>(send: (...args: Args) => Promise<R>) => {
@@ -183,7 +183,7 @@ export function serial<T extends Pick<Transaction, 'queryRaw' | 'executeRaw'>>(t
   return transaction;
 }
 
-/** At most this many statements get a name: each takes memory on every connection. */
+/** The maximum number of named statements, because each takes memory on every connection. */
 const MOST_NAMES = 150;
 /** A statement used this often is assumed to recur. */
 const USES = 4;
@@ -195,7 +195,10 @@ interface SeenText {
   name?: string;
 }
 
-/** Names for statements that are sent often, so that each connection parses and plans them once. A statement keeps its name. */
+/**
+ * Names for statements that are sent often, so that each connection parses and plans them once. A statement keeps its
+ * name.
+ */
 class StatementNames {
   private readonly seen = new LRUCache<string, SeenText>({ max: 1000 });
   private names = 0;
@@ -213,7 +216,7 @@ class StatementNames {
     return text.name === undefined ? '' : `${text.name}_${this.generation}`;
   };
 
-  /** A migration changed what prepared statements return: all are prepared again, under new names. */
+  /** A migration changed the results of prepared statements, so all are prepared again under new names. */
   forget(): void {
     this.generation++;
   }

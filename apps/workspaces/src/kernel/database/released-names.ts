@@ -13,7 +13,7 @@ export interface NameTaker {
   readonly siteAdmin?: boolean;
 }
 
-/** Whether a name was given up and is reserved. */
+/** Whether a name was released and is reserved. */
 export async function isReleased(db: Database, kind: ReservedName, name: string): Promise<boolean> {
   return (await db.prisma.releasedName.count({ where: { kind, name: name.toLowerCase() } })) > 0;
 }

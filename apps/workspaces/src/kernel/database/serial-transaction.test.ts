@@ -9,7 +9,7 @@ describe('the statements of a transaction', () => {
     let underWay = 0;
     const send = async ({ sql }: { sql: string }) => {
       underWay++;
-      said.push(`${sql}, ${underWay} under way`);
+      said.push(`${sql}, ${underWay} running`);
       await new Promise((resolve) => setImmediate(resolve));
       underWay--;
       if (sql === 'broken') throw new Error('as expected');
@@ -30,7 +30,7 @@ describe('the statements of a transaction', () => {
       transaction.queryRaw(statement('second')),
       transaction.executeRaw(statement('third')),
     ]);
-    expect(said).toEqual(['first, 1 under way', 'broken, 1 under way', 'second, 1 under way', 'third, 1 under way']);
+    expect(said).toEqual(['first, 1 running', 'broken, 1 running', 'second, 1 running', 'third, 1 running']);
     expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled']);
     expect(answers[2]).toMatchObject({ value: { rows: [['second']] } });
     expect(answers[3]).toMatchObject({ value: 1 });

@@ -34,8 +34,8 @@ export function relationsOf(schema: string): Relations {
 }
 
 /**
- * Whether a row refers to another row that was requested but is missing. If it was deleted between two statements, both
- * no longer exist.
+ * Whether a row refers to another requested row that is missing. If it was deleted between two statements, neither row
+ * exists.
  */
 export function isTorn(relations: Relations, model: string, args: Chosen, value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;

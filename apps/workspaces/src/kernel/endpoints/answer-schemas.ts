@@ -5,7 +5,7 @@ import { type Json, pascal, RelationSchemas, ref } from './relation-schemas';
 const link = { type: 'string', nullable: true };
 const count = { type: 'integer', nullable: true };
 
-/** Shapes that every answer is made of. */
+/** The common shapes of all responses. */
 const sharedSchemas: Json = {
   // `nullable` is valid only next to a type, and a reference has none.
   Nothing: { type: 'object', nullable: true, enum: [null] },
@@ -109,7 +109,7 @@ export class AnswerSchemas {
   }
 
   /**
-   * The types that `include` can add: everything on the paths of relationships. Undefined if nothing can be included.
+   * The types that `include` can add: all types on the paths of relationships. Undefined if nothing can be included.
    */
   private includedIn({ serializer, include, alwaysIncludes }: Endpoint): Json | undefined {
     const paths = [...alwaysIncludes, ...include];
@@ -136,7 +136,7 @@ export class AnswerSchemas {
     const { type, spec } = serializer;
     const plain = `${pascal(type || area)}Resource`;
     const name = plain in this.schemas ? pascal(area) + plain : plain;
-    if (name in this.schemas) throw new Error(`two serializers would be called ${name}`);
+    if (name in this.schemas) throw new Error(`two serializers would have the name ${name}`);
     this.names.set(serializer, name);
     this.schemas[name] = {
       type: 'object',

@@ -11,7 +11,7 @@ interface StreamCall<A> {
   readonly principal: Principal;
   readonly env: { readonly streams: EventStreams };
   readonly request: { readonly headers: NodeJS.Dict<string | string[]> };
-  /** The caller's access as it is now; undefined once they may no longer see the target. */
+  /** The caller's current access; undefined as soon as they may no longer see the target. */
   renew(): Promise<A | undefined>;
 }
 
@@ -23,8 +23,8 @@ export function lastEventId({ headers }: StreamCall<unknown>['request']): string
 
 /**
  * Answers with a stream of events that `begin` fills. The stream ends when the client disconnects, when the caller's
- * right or session ends, and when this node stops. Without `Accept: text/event-stream` it contains only the current
- * data: `lasts` is false, and `begin` must call `finish`.
+ * right or session ends, and when this node stops. Without `Accept: text/event-stream`, the stream contains only the
+ * current data: `lasts` is false, and `begin` must call `finish`.
  */
 export function eventStream<A>(call: StreamCall<A>, begin: (stream: EventStream, lasts: boolean) => Began<A>): Raw {
   const lasts = String(call.request.headers.accept ?? '').includes('text/event-stream');
@@ -42,7 +42,7 @@ export function eventStream<A>(call: StreamCall<A>, begin: (stream: EventStream,
   return { status: 200, headers, body: stream };
 }
 
-/** A stream under way. */
+/** An open stream. */
 export interface Began<A> {
   /** Called from time to time with the caller's current access. */
   renewed(access: A): void;

@@ -17,7 +17,7 @@ import type { Edition } from '../installation/edition';
 import type { Dialect } from './dialect';
 import type { Environment, SiteSettings } from './environment';
 
-/** What serializers know besides the item: the caller, and the settings of the service. */
+/** The context of serializers in addition to the item: the caller and the settings of the service. */
 export interface View {
   readonly access: Access;
   readonly edition: Edition;
@@ -28,7 +28,7 @@ export interface View {
 }
 
 /**
- * How one kind of resource is shown; the compiler checks the rest against its shape: `serializerOf<Team>()({ type:
+ * How one kind of resource is shown. The compiler checks the attributes against its type: `serializerOf<Team>()({ type:
  * 'teams', … })`.
  */
 export const serializerOf =
@@ -85,10 +85,13 @@ export interface Call<P extends string, Body, Target> extends Lookup<P> {
     readonly headers: NodeJS.Dict<string | string[]>;
     /** The client has disconnected. */
     isGone(): boolean;
-    /** The body as a stream, if the endpoint wants it so; throws `late` if it arrives too slowly. */
+    /** The body as a stream, for endpoints that request this. Throws `late` if it arrives too slowly. */
     readonly stream?: AsyncIterable<Uint8Array>;
   };
-  /** The caller's current access to the target's organization; undefined once they may no longer make this request. */
+  /**
+   * The caller's current access to the target's organization; undefined as soon as they may no longer make this
+   * request.
+   */
   renew(): Promise<Access | undefined>;
   /** The result of the endpoint's `asks`. */
   readonly asked: unknown;
@@ -119,7 +122,7 @@ export interface Raw {
   readonly headersFirst?: boolean;
 }
 
-/** An answer of an endpoint for the API description; without a type it has no body. */
+/** A response of an endpoint in the API description. Without a type, it has no body. */
 export interface Described {
   readonly description: string;
   readonly type?: string;
@@ -133,8 +136,8 @@ export type HttpMethod = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 export type Shows = 'one' | 'many' | 'nothing' | 'raw';
 
 /**
- * How the items that `run` returns become cached text. `run` may then return light stamps: the data for permission
- * rules, and the revisions that show whether the text is still current.
+ * How the items that `run` returns become cached text. `run` can then return small stamps: the data for permission
+ * rules, and the revisions that show whether the text is current.
  */
 export interface Cached<Stamp, Item> {
   /** Everything that the text depends on, besides type and settings. */
@@ -152,7 +155,7 @@ export const bodyBytes = 2 * 1024 * 1024;
 /** The maximum number of values of any kind, at any depth, in a body. */
 export const bodyValues = 50_000;
 
-/** The same for callers who are not signed in: signing in needs no more. Decision 0060. */
+/** The same for callers who are not signed in. This is sufficient for sign-in. Decision 0060. */
 export const unknownBody = { bytes: 64 * 1024, values: 1000 } as const;
 
 /**
@@ -161,11 +164,11 @@ export const unknownBody = { bytes: 64 * 1024, values: 1000 } as const;
  */
 export interface LargeBody {
   readonly bytes: number;
-  /** What to do instead with a larger body; the end of a sentence. */
+  /** What to do with a larger body instead, as the end of a sentence. */
   readonly instead: string;
 }
 
-/** Something that an endpoint discloses, which the audit trail records. */
+/** A disclosure by an endpoint, which the audit trail records. */
 export interface Disclosure<Result> {
   /** The action of the event: `state-version.download`. */
   readonly action: string;
@@ -173,12 +176,12 @@ export interface Disclosure<Result> {
   when?(result: Result): boolean;
 }
 
-/** The content of one declaration; the rest comes from `endpoints()` and the verb. */
+/** The content of one declaration. The rest comes from `endpoints()` and the verb. */
 export interface Declaration<P extends string, Body, Target, Result, RuleName extends string, T> {
   summary: string;
   spec?: string;
   auth?: 'token' | 'optional' | 'none';
-  /** The endpoint exists only in this edition; in the other it answers 404. */
+  /** The endpoint exists only in this edition. In the other edition it answers 404. */
   edition?: Edition;
   /** Kinds of token that may call it; others get 404. By default all kinds except those for audit trails. */
   tokens?: readonly PrincipalKind[];
@@ -192,7 +195,7 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
    */
   query?: Readonly<Record<string, string>>;
   sort?: readonly string[];
-  /** The key that a list is ordered by, besides the id: pages may then begin after an item (`page[after]`). */
+  /** The sort key of a list, in addition to the id. Pages can then begin after an item (`page[after]`). */
   cursorKey?: (item: T) => string;
   include?: readonly string[];
   alwaysIncludes?: readonly string[];
@@ -204,16 +207,20 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
    * token that satisfies `requires`.
    */
   link?: 'only' | 'or-token';
-  /** Adds what only the answer to the create shows, also if the create is sent again under its `Idempotency-Key`. */
+  /**
+   * Adds the data that only the response to the create contains, also if the create is sent again with its
+   * `Idempotency-Key`.
+   */
   adds?: (item: T, env: Environment) => T;
-  /** Takes bodies larger than the few MiB that every endpoint takes. */
+  /** Accepts bodies larger than the few MiB that all endpoints accept. */
   largeBody?: LargeBody;
   /** Accepts `Idempotency-Key`; by default creates do. */
   idempotent?: boolean;
   /** Statuses of refusals beyond those that every endpoint of its kind has. */
   refuses?: readonly number[];
   /**
-   * Answers by status that are not JSON:API documents, for the API description; `raw` must name all except refusals.
+   * Responses by status that are not JSON:API documents, for the API description. `raw` must declare all except
+   * refusals.
    */
   answers?: Answers;
   /** The media type of a streamed body, for the API description. */
@@ -222,28 +229,29 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   uncounted?: boolean;
   /** The rule the caller must satisfy on the target. */
   requires?: RuleName | Rule<Target>;
-  /** Whether the caller may know that the target exists; by default the rule of `endpoints()`. */
+  /** Whether the caller may know that the target exists. Default: the rule of `endpoints()`. */
   visible?: Rule<Target>;
-  /** Organizations whose rules apply; by default those of `endpoints()`. */
+  /** Organizations whose rules apply. Default: those of `endpoints()`. */
   organizationsOf?: (target: Target) => readonly string[];
   load?: (lookup: Lookup<P>) => Promise<Target | undefined | null>;
   /** The one id that a document of a change may name, if it is neither that of the target nor in the path. */
   names?: (lookup: Lookup<P>, target: Target) => Promise<string | undefined> | string;
   /**
-   * Calls to other systems before a create writes anything; `run` gets the result as `asked`. It runs outside the
+   * Calls to other systems before a create writes anything; `run` gets the result as `asked`. They run outside the
    * transaction of a create with an `Idempotency-Key`, and not at all if the key was used before.
    */
   asks?: (call: Call<P, Body, Target>) => Promise<unknown>;
   run: (call: Call<P, Body, Target>) => Promise<Result>;
-  /** How the answer is shown; by default the serializer of `endpoints()`. */
+  /** How the response is serialized. Default: the serializer of `endpoints()`. */
   serializer?: Serializer<T, View>;
   /** `load` needs only the path, so it can begin while the caller is still being identified. */
   loadsEarly?: boolean;
-  /** Adds what depends on the caller to what `load` found early. */
+  /** Adds data that depends on the caller to the result of `load`. */
   completes?: (lookup: Lookup<P>, found: NoInfer<Target>) => Promise<NoInfer<Target>> | NoInfer<Target>;
   /**
-   * For changes that cannot be undone, and for credentials that outlive the session: a person at the console must have
-   * confirmed their identity in the last few minutes. A function decides by the body. Does not apply to tokens.
+   * For changes that cannot be undone, and for credentials that outlive the session: a user of the console must have
+   * confirmed their identity within the last few minutes. A function can decide depending on the body. Does not apply
+   * to tokens.
    */
   stepUp?: true | ((body: Body) => boolean);
   /** Contents whose recipients the audit trail records. */
@@ -251,8 +259,8 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   /** The change affects no rights, so access need not be read again. */
   keepsAccess?: boolean;
   /**
-   * False: takes no turns, because it decides in batches or under the lock of what it changes. Every other change takes
-   * turns with changes of the same resource (`turnOf`); creates do not.
+   * False: the change takes no turns, because it is decided in batches or under the lock of the resource. All other
+   * changes take turns with changes of the same resource (`turnOf`); creates do not.
    */
   turns?: false;
   /** Answers from cached text; `run` then returns stamps. */
@@ -261,7 +269,7 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   documentMeta?: (item: T) => Record<string, unknown> | undefined;
   /** Path outside `/api/v2`. */
   outside?: boolean;
-  /** Its bodies and refusals follow another standard than JSON:API. */
+  /** Its bodies and refusals follow a standard other than JSON:API. */
   dialect?: Dialect;
 }
 
@@ -284,7 +292,7 @@ type Filled =
     )
   | ('streams' | 'idempotent' | 'refuses' | 'answers' | 'uncounted' | 'organizationsOf' | 'loadsEarly' | 'keepsAccess');
 
-/** A declared endpoint: everything the kernel, the documentation and the tests need to know about it. */
+/** A declared endpoint, with everything that the kernel, the documentation and the tests need. */
 export type Endpoint = Readonly<Required<Pick<Uniform, Filled>>> &
   Readonly<Omit<Uniform, Filled | 'requires' | 'cached' | 'stepUp' | 'turns'>> & {
     readonly method: HttpMethod;
@@ -297,7 +305,7 @@ export type Endpoint = Readonly<Required<Pick<Uniform, Filled>>> &
     readonly cached?: Cached<unknown, unknown>;
     /** For which bodies. */
     readonly stepUp?: (body: unknown) => boolean;
-    /** The queue whose turns it takes, with parameter names in it; see `turnOf`. */
+    /** The name of the queue in which it takes turns, with parameter names; see `turnOf`. */
     readonly turn: string | undefined;
   };
 
@@ -305,7 +313,7 @@ export type Endpoint = Readonly<Required<Pick<Uniform, Filled>>> &
 export interface Shared<Item, Target> {
   /** Whether the caller may know that a target exists. */
   visible?: Rule<Target>;
-  /** The organizations whose rules apply to an item or a target; by default its `organizationId`. */
+  /** The organizations whose rules apply to an item or a target. Default: its `organizationId`. */
   organizationsOf?: (item: Item | Target) => readonly string[];
 }
 
@@ -345,7 +353,7 @@ function declare(
   const { requires } = given;
   const rule = typeof requires === 'string' ? policy[requires] : requires;
   if (given.link === 'or-token' && rule === undefined) {
-    throw new Error(`${method} ${path} opens by a link or a token, and says of no token what it needs`);
+    throw new Error(`${method} ${path} accepts a signed URL or a token, and does not declare what the token needs`);
   }
   if (typeof requires === 'string' && rule === undefined) {
     throw new Error(`${method} ${path} requires ${requires}, which is not a rule of its policy`);
@@ -406,7 +414,7 @@ function declare(
 }
 
 /**
- * The functions with which a resource declares its endpoints, bound to its policy and its serializer.
+ * The functions that a resource uses to declare its endpoints, bound to its policy and its serializer.
  *
  * `get`, `post` (201), `patch` and `put` answer with one resource, `list` with many, `remove` and `command` (204) with
  * nothing, `action` is a POST that answers with the resource (200), `raw` answers as its `answers` say.
@@ -460,7 +468,7 @@ export interface Includable<T = unknown> {
   readonly serializer: Serializer<T, View>;
   load(db: Database, ids: readonly string[], env: Environment): Promise<readonly T[]>;
   /**
-   * The items of each owner, if owners only link to them: answers that include the items then also name them in the
+   * The items of each owner, if owners only link to them. Responses that include the items then also list them in the
    * owner.
    */
   loadOf?(db: Database, ownerIds: readonly string[]): Promise<ReadonlyMap<string, readonly T[]>>;
@@ -468,7 +476,7 @@ export interface Includable<T = unknown> {
   organizationsOf?(item: T): readonly string[];
 }
 
-/** One entry of the registry: endpoints, and which of its resources other answers may include. */
+/** One entry of the registry: endpoints, and the resources that other responses can include. */
 export interface Resource {
   readonly name: string;
   readonly endpoints: readonly Endpoint[];

@@ -28,9 +28,9 @@ export interface SiteSettings {
   defaultWorkspacesPerOrganizationCeiling: number;
   defaultRemoteStateAccess: boolean;
   costEstimationEnabled: boolean;
-  /** Whether people sign in through SAML. */
+  /** Whether users sign in through SAML. */
   samlEnabled: boolean;
-  /** Whether a directory may manage people and groups here. */
+  /** Whether a directory may manage users and groups. */
   scimEnabled: boolean;
   /** How long a plan may take if its organization sets nothing, such as `2h`. */
   planTimeout: string;
@@ -84,7 +84,7 @@ export interface Environment {
   readonly accessStore: AccessStore;
   /** Records what was handed out, and who was refused. */
   readonly trail: AccessTrail;
-  /** The caller of the current request, who holds the links in the answer. */
+  /** The caller of the current request, who is the holder of links in the response. */
   readonly holder?: LinkHolder;
   /** Blobs that many clients download again and again. */
   readonly keptBlobs: KeptBlobs;
@@ -98,7 +98,7 @@ export interface Environment {
   readonly waiting: Waiting;
   /** Notified when any node has queued a job. */
   readonly queuedBell: Bell;
-  /** The secrets service as agents reach it, if runs get credentials; undefined if there is none. */
+  /** The address of the secrets service for agents, if runs get credentials; undefined if there is none. */
   readonly secretsService: SecretsPlace | undefined;
   now(): number;
   /** The installation's settings as they are now. */
@@ -106,8 +106,8 @@ export interface Environment {
   /** The owner of a bearer token; undefined if it is unknown, revoked or expired. */
   authenticate(token: string): Promise<AuthenticatedCaller | undefined>;
   /**
-   * The same by the id of a console session. `background`: the page asks without its user, so the session is still
-   * treated as idle.
+   * The same by the id of a console session. `background`: the page sends the request without the user, so the session
+   * is still treated as idle.
    */
   authenticateConsole(id: string, background: boolean): Promise<AuthenticatedCaller | undefined>;
 }

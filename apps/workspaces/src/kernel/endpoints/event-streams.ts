@@ -37,12 +37,12 @@ export class EventStream extends Readable {
     this.say(`event: ${event}\n${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`);
   }
 
-  /** Sends a comment, which keeps the connection open. */
+  /** Sends a comment to keep the connection open. */
   beat(): void {
     this.say(': still here\n\n');
   }
 
-  /** Nothing follows; later events are not sent. */
+  /** Ends the stream. Later events are not sent. */
   finish(): void {
     this.say(null);
     this.isFinished = true;

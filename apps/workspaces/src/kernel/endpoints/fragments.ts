@@ -4,10 +4,10 @@ const LARGEST_BYTES = 64 * 1024 * 1024;
 const OPEN = '{"data":';
 
 /**
- * Serialized resources, cached by everything that their text depends on: type, id, revisions, what the caller may do.
- * Each is stored as the bytes of a document that shows only this resource.
+ * Serialized resources, cached by everything on which their text depends: type, id, revisions, permissions of the
+ * caller. Each is stored as the bytes of a document that shows only this resource.
  *
- * Stale entries need no removal, because a change raises a revision, so the old text is never looked up again.
+ * Stale entries need not be removed: a change raises a revision, so the old text is never looked up again.
  */
 export class Fragments {
   private readonly documents = new LRUCache<string, Buffer>({
@@ -33,7 +33,7 @@ export const resourceIn = (document: Buffer): Buffer => document.subarray(OPEN.l
 const LIST = Buffer.from(`${OPEN}[`);
 const COMMA = Buffer.from(',');
 
-/** The bytes of a document that shows several resources; `rest` is the text of what follows, with its brackets. */
+/** The bytes of a document that shows several resources. `rest` is the remaining text with its closing brackets. */
 export function listDocument(documents: readonly Buffer[], rest: string): Buffer {
   const parts: Buffer[] = [LIST];
   for (const [index, document] of documents.entries()) {

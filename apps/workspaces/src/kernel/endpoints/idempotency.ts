@@ -11,7 +11,7 @@ export interface IdempotentCreate {
 
 interface IdempotentWrite {
   now: number;
-  /** Hashes of bodies, which may contain secrets: useless without the service's key. */
+  /** Keyed hashes of bodies, because bodies may contain secrets. They are useless without the service's key. */
   mac: (text: string) => Buffer;
   run: (tx: Database) => Promise<unknown>;
   idOf: (item: unknown) => string;
@@ -33,7 +33,7 @@ export async function isClaimed(
 }
 
 /**
- * Runs a create once for its key; a repetition within a day answers with the created resource as it is now.
+ * Runs a create once for its key. A repetition within a day answers with the current state of the created resource.
  *
  * The key is written first, in the transaction of the create, so that of two simultaneous requests one waits and then
  * repeats. Refuses another body under the same key (`invalid`).

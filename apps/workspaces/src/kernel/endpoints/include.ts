@@ -4,7 +4,7 @@ import type { Database } from '../database/database';
 import type { Includable, View } from './endpoint';
 import type { Environment } from './environment';
 
-/** What includes need to know of the request. */
+/** The properties of the request that includes need. */
 export interface IncludeContext {
   readonly db: Database;
   readonly env: Environment;
@@ -61,7 +61,7 @@ async function nameLinked(
 
 /**
  * The `included` list of a document: every step of every path, each resource once, one query per type and step.
- * Resources that the caller may not see, and the primary ones themselves, are left out. Primary resources name the
+ * Resources that the caller may not see, and the primary resources themselves, are omitted. Primary resources list the
  * items that they otherwise only link to.
  */
 export async function includedFor(

@@ -12,7 +12,7 @@ export function withKeptSecrets({ method, body: shape }: Endpoint, target: unkno
   const before = target as Sent;
   const left = { ...(sent as Sent) };
   for (const [secret, addresses] of shape.secrets) {
-    // Null: the resource has none.
+    // Null if the resource has none.
     if (left[secret] !== undefined || before[secret] === null) continue;
     for (const address of addresses) {
       if (left[address] === undefined) continue;

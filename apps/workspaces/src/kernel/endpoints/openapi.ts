@@ -13,7 +13,7 @@ const failures: Record<number, string> = {
   401: 'The token is missing, unknown, revoked or expired.',
   403: 'The caller may see this but not do that.',
   404: 'There is no such thing, or the caller may not see it or do this.',
-  408: 'The body came too slowly.',
+  408: 'The body was sent too slowly.',
   409: 'The state of the resource does not allow this.',
   412: 'The resource is no longer at the revision that If-Match names.',
   415: 'The body is of another media type.',
@@ -107,8 +107,8 @@ function contentOfType(type: string, schema: Json | undefined): Json {
 }
 
 /**
- * The body in the document: its shape, or the media type of a streamed one. If several types are accepted, the first
- * represents all: generators make one client type of each, under the same name.
+ * The body in the document: its shape, or the media type of a streamed one. If several types are accepted, only the
+ * first is documented, because generators would create several client types with the same name.
  */
 function bodyOf({ body, takes, dialect }: Endpoint, edition: Edition): Json {
   if (body !== undefined) {
@@ -168,7 +168,7 @@ export function openapiDocument(
   for (const resource of resources) {
     for (const declared of resource.endpoints) {
       if (declared.edition !== undefined && declared.edition !== options.edition) continue;
-      // A path template has one set of parameter names: those of the first endpoint.
+      // A path template has one set of parameter names: the names of its first endpoint.
       const shape = declared.path.replace(/:[A-Za-z_]+/g, ':');
       const endpoint = { ...declared, path: types.get(shape) ?? declared.path };
       types.set(shape, endpoint.path);

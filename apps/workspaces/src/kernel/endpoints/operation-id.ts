@@ -3,7 +3,7 @@ import type { Endpoint } from './endpoint';
 const ofModule = '/organizations/:organization_name/registry-modules/:registry_name/:namespace/:module_name';
 const oldDelete = '/registry-modules/actions/delete/:organization_name/:module_name';
 
-/** Operations whose derived name would be wrong or is taken. */
+/** Operations whose derived name would be wrong or is already taken. */
 const exceptions: ReadonlyMap<string, string> = new Map(
   Object.entries({
     'GET /ping': 'ping',
@@ -57,9 +57,9 @@ const isPlural = (word: string): boolean => word.endsWith('s') && !word.endsWith
 const ways = ['name', 'signature'];
 
 /**
- * The name that generated clients give an operation: its subject, then what it does (`workspaces_read`). It depends
- * only on the path, the verb and the resource shown, so no other operation can change it. Resources of an organization
- * are named without it, like all lists; a resource that each organization has only once is named with it.
+ * The name of an operation in generated clients: its subject, then its action (`workspaces_read`). It depends only on
+ * the path, the verb and the resource shown, so no other operation can change it. Names of an organization's resources
+ * omit the organization, as do all lists. Names of resources that each organization has only once include it.
  */
 export function operationId({ method, path, shows, streams }: Pick<Endpoint, 'method' | 'path' | 'shows' | 'streams'>) {
   const exception = exceptions.get(`${method} ${path}`);
@@ -82,7 +82,7 @@ export function operationId({ method, path, shows, streams }: Pick<Endpoint, 'me
 
 function verbOf(method: Endpoint['method'], shows: Endpoint['shows'], streams: boolean, isMembership: boolean): string {
   if (method === 'GET') return shows === 'many' ? 'list' : 'read';
-  // These add or remove references; the referenced resources stay.
+  // These add or remove references. The referenced resources are not changed.
   if (isMembership && shows === 'nothing')
     return { POST: 'add', DELETE: 'remove', PATCH: 'replace', PUT: 'replace' }[method];
   return { POST: 'create', PATCH: 'update', PUT: streams ? 'upload' : 'replace', DELETE: 'delete' }[method];

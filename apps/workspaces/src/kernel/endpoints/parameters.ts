@@ -5,7 +5,9 @@ import { asksForFields } from './sparse-fields';
 /** Clients that page through everything send these even if there is only one page. */
 const always: ReadonlySet<string> = new Set(['page[number]', 'page[size]', 'sort', 'include']);
 
-/** `[i]` in a declared name is any number; `[field]` and `[operator]` are words that the endpoint checks itself. */
+/**
+ * `[i]` in a declared name matches any number. `[field]` and `[operator]` match words that the endpoint checks itself.
+ */
 const anyNumber = (name: string): RegExp =>
   new RegExp(
     `^${name
@@ -14,7 +16,10 @@ const anyNumber = (name: string): RegExp =>
       .replace(/\\\[(field|operator)\\\]/g, '\\[[a-z_-]+\\]')}$`,
   );
 
-/** Parameter families that JSON:API reserves; a name with any other letter is the client's own, and harmless. */
+/**
+ * Parameter families that JSON:API reserves. JSON:API leaves all other names to the implementation, so unknown ones are
+ * harmless.
+ */
 const meansSomething = /^[a-z]+(\[|$)/;
 
 /**

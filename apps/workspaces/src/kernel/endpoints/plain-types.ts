@@ -6,7 +6,7 @@ const plainTypes: ReadonlyMap<string, string> = new Map([
 
 const bare = (type: string): string => type.split(';', 1)[0]!.trim().toLowerCase();
 
-/** The general type for a media type; undefined if every client knows the type itself. */
+/** The general type for a media type; undefined if all clients know the type itself. */
 export const plainTypeOf = (type: string): string | undefined => plainTypes.get(bare(type));
 
 /** The media type to send: its own, unless an Accept header names the general one and not its own. */

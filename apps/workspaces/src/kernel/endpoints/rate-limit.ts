@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 
-/** The state of the rate limit after a request, for its headers; `limit` 0 means there is none. */
+/** The state of the rate limit after a request, for its headers. `limit` 0 means no limit. */
 export interface RateVerdict {
   readonly allowed: boolean;
   readonly limit: number;

@@ -4,7 +4,7 @@ interface RouteNode {
   readonly literals: Map<string, RouteNode>;
   parameter?: { name: string; node: RouteNode };
   readonly endpoints: Map<HttpMethod, Endpoint>;
-  /** Parameter names differ by pattern; each endpoint keeps its own. */
+  /** Parameter names may differ between patterns, so each endpoint keeps its own. */
   readonly names: Map<HttpMethod, readonly string[]>;
 }
 
@@ -28,7 +28,9 @@ function decode(segment: string): string | undefined {
   }
 }
 
-/** The paths of all endpoints as a tree of segments, built once; a literal segment wins over a parameter. */
+/**
+ * The paths of all endpoints as a tree of segments, built once. A literal segment takes precedence over a parameter.
+ */
 export class Routes {
   private readonly root = node();
 

@@ -44,7 +44,7 @@ export interface Request {
   readonly principal: Principal | undefined;
   /** Looks up the caller again, for streams; undefined if the token or session has ended. */
   again?(): Promise<Principal | undefined>;
-  /** The target, if its look-up has already begun. */
+  /** The target, if its look-up has already started. */
   readonly early?: Promise<unknown>;
   /** The signed link that opens the endpoint. */
   readonly link?: UsedLink;
@@ -52,7 +52,7 @@ export interface Request {
   readonly settings: SiteSettings;
   /** The parsed JSON body; undefined when it was empty. */
   readonly body: unknown;
-  /** The body as a stream, for endpoints that want it so. */
+  /** The body as a stream, for endpoints that request it. */
   readonly stream: AsyncIterable<Uint8Array> | undefined;
   /** Filled while parsing: the position of each part in the sent body, for error pointers. */
   pointers?: ReadonlyMap<string, string>;
@@ -76,7 +76,7 @@ export interface EndpointResponse {
 
 const onlyOthers = 'the organization does not accept user API tokens: use a team token, or sign in';
 const onlyShorter =
-  'the organization does not accept user API tokens that live as long: use one that expires earlier, or a team token';
+  'the organization does not accept user API tokens with this lifetime: use one that expires earlier, or a team token';
 
 const anonymous: Principal = { kind: 'user', id: '', name: '', tokenId: '', siteAdmin: false, twoFactor: false };
 
@@ -94,8 +94,8 @@ function refuseUnlessFor(endpoint: Endpoint, env: Environment, principal: Princi
 }
 
 /**
- * The environment of the endpoint, with the caller of this request. Created for each request: assigning one property
- * costs almost nothing.
+ * The environment of the endpoint, with the caller of this request. It is created for each request, which costs almost
+ * nothing.
  */
 function environmentFor(env: Environment, principal: Principal): Environment {
   const own: { -readonly [Name in keyof Environment]: Environment[Name] } = Object.create(env);
@@ -103,7 +103,7 @@ function environmentFor(env: Environment, principal: Principal): Environment {
   return own;
 }
 
-/** The subject of an endpoint in the audit trail: what its path names. */
+/** The subject of an endpoint in the audit trail: the object in its path. */
 function targetOf({ path }: Endpoint, target: unknown): Change['target'] {
   const { id = '', name = null } = (target ?? {}) as { id?: string; name?: string | null };
   return { type: /^\/(?:admin\/)?([\w-]+)/.exec(path)?.[1] ?? 'requests', id, name };
@@ -231,7 +231,7 @@ async function requireSameId(
 
 const ETAG = /^(?:W\/)?"(\d+)"$/;
 
-/** The revision that `If-Match` names; `*` or no header requires nothing. */
+/** The revision in `If-Match`. `*` or no header requires nothing. */
 function ifMatch(header: string | string[] | undefined): bigint | undefined {
   if (header === undefined || header === '*') return undefined;
   const revision = ETAG.exec(String(header).trim())?.[1];
@@ -260,8 +260,8 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   const principal = holder === undefined ? caller : withinRules(holder, request.settings);
   const env = environmentFor(kernel.env, principal);
   /**
-   * Records that an authenticated caller was refused access to something that exists; returns the refusal for the
-   * answer. An organization's trail records only its members; other callers are in the trail of the installation.
+   * Records that an authenticated caller was refused access to an existing object. Returns the refusal for the
+   * response. An organization's trail records only its members; other callers are in the trail of the installation.
    */
   const refused = async (
     refusal: unknown,
@@ -287,7 +287,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   const lookup = { db, env, principal, params: request.params, query };
   const accessOf = (who: Principal, ids: readonly string[]): Promise<Access> =>
     ids.length === 0 ? Promise.resolve(new Access(who, [], env.now())) : env.accessStore.load(who, ids);
-  /** The organization that the endpoint itself checked, if its path names none. */
+  /** The organization that the endpoint itself checked, if its path contains none. */
   let askedAbout: { readonly id: string; readonly access: Access } | undefined;
   const accessTo = async (ids: readonly string[]): Promise<Access> => {
     const access = await accessOf(principal, ids);
@@ -383,7 +383,10 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   return show(within, endpoint, request, call, result, rights);
 }
 
-/** Whether an endpoint's error refuses a right, and not only the input. A read that finds nothing is not a refusal. */
+/**
+ * Whether an endpoint's error is about missing permissions, not only about the input. A read that finds nothing is not
+ * a refusal.
+ */
 function isOfRight({ method }: Endpoint, refusal: unknown): boolean {
   if (refusal instanceof MissingPermission) return true;
   return method !== 'GET' && refusal instanceof Refusal && ['missing', 'denied'].includes(refusal.kind);
@@ -394,7 +397,7 @@ function turnFor({ turn }: Endpoint, params: Record<string, string>, caller: Pri
   return turn?.replace(/:(\w+)/g, (_, name: string) => (name === 'caller' ? caller.id : params[name]!.toLowerCase()));
 }
 
-/** Runs the endpoint; with an idempotency key, at most once a day for the same caller, path and body. */
+/** Runs the endpoint. With an idempotency key, it runs at most once a day for the same caller, path and body. */
 async function runOnce(
   { db, includables, env }: Kernel,
   endpoint: Endpoint,
@@ -424,7 +427,7 @@ async function runOnce(
       const { type } = endpoint.serializer!;
       const found = includables.get(type);
       if (found === undefined)
-        throw new Error(`${type} are made once for a key, and nothing says how they are found again`);
+        throw new Error(`${type} are created once per Idempotency-Key, and there is no way to find them again`);
       const [item] = await found.load(db, [id], env);
       if (item === undefined) return undefined;
       // The creator may have lost the right to see it since.
@@ -498,7 +501,7 @@ async function show(
   return { status: endpoint.status, body, etag };
 }
 
-/** Whether the answer is only a single resource. */
+/** Whether the response is a single resource. */
 function isPlain({ shows, documentMeta }: Endpoint, { include }: Call<string, unknown, unknown>): boolean {
   return shows === 'one' && include.length === 0 && documentMeta === undefined;
 }

@@ -4,8 +4,8 @@ import type { Endpoint, Includable, SparseFields } from './endpoint';
 const parameter = /^fields\[([a-z_-]+)\](?:\[\])?$/;
 
 /**
- * Reads `fields[workspaces]=name,locked` and `fields[workspace][]=name`, which JSON:API allows in every read. Undefined
- * if none is sent. Throws `malformed` for a type that the answer cannot contain.
+ * Parses `fields[workspaces]=name,locked` and `fields[workspace][]=name`, which JSON:API allows in every read.
+ * Undefined if none is sent. Throws `malformed` for a type that the answer cannot contain.
  */
 export function sparseFields(
   { method, serializer, include, outside, query: declared }: Endpoint,
@@ -35,7 +35,7 @@ export function sparseFields(
 /** Whether a parameter selects fields. */
 export const asksForFields = (name: string): boolean => parameter.test(name);
 
-/** A resource with only the requested fields; all of them if none were requested for its type. */
+/** A resource with only the requested fields, or all fields if none were requested for its type. */
 export function withFields(resource: ResourceObject, asked: SparseFields): ResourceObject {
   const fields = asked.get(resource.type);
   if (fields === undefined) return resource;

@@ -3,12 +3,15 @@ import { during } from '@keystead/tracing';
 
 const perNode = 5_000;
 
-/** Requests of this node that wait for an event: the newest one of each caller. */
+/** Requests on this node that wait for an event: the newest request of each caller. */
 export class Waiting {
   private readonly newest = new Map<string, symbol>();
   private ending = false;
 
-  /** Runs `work`. Its argument tells it to stop waiting: when the same caller waits again, and when this node stops. */
+  /**
+   * Runs `work`. Its argument is a signal to stop waiting, given when the same caller waits again and when this node
+   * stops.
+   */
   async run<T>(asker: string, work: (left: () => boolean) => Promise<T>): Promise<T> {
     if (this.newest.size >= perNode && !this.newest.has(asker)) {
       throw new Refusal('unavailable', 'too many requests wait on this node');

@@ -12,7 +12,7 @@ export interface WatchParts {
 export interface Watched<T> {
   readonly name: string;
   readonly everyMs: number;
-  /** The values by key, each with the previous one; a key without a value is gone. */
+  /** The values by key, each with its previous value. A key without a value no longer exists. */
   read(parts: WatchParts, keys: readonly string[], before: ReadonlyMap<string, T>): Promise<ReadonlyMap<string, T>>;
 }
 

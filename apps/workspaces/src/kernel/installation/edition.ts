@@ -1,4 +1,4 @@
-/** The edition of the service: what belongs to one edition is absent from the other. */
+/** The edition of the service. Features of one edition are absent from the other. */
 export type Edition = 'hosted' | 'self-hosted';
 
 /** Every edition, for configuration and documentation. */

@@ -1,7 +1,7 @@
 import { type AttributesOf, type Camelised, camel, flag, whole } from '@keystead/jsonapi';
 import type { z } from 'zod';
 
-/** What a plan may allow, by wire name: a boolean for each feature, a number (null: unlimited) for each limit. */
+/** The contents of a plan by wire name: a boolean for each feature, and a number (null: unlimited) for each limit. */
 export const entitlementShape = {
   agents: flag,
   'audit-logging': flag,

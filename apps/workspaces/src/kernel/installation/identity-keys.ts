@@ -52,7 +52,7 @@ async function changeKeys(
 /** The ids of the published keys after a change, the signing one first. */
 const idsOf = (keys: StoredKeys): string[] => shownKeys(keys).map(({ kid }) => kid);
 
-/** Makes the next key sign from now on, before it is due. The previous key stays published for a day. */
+/** Rotates to the next key before it is due. The previous key stays published for a day. */
 export async function turnKeysNow(db: Database, keyring: Keyring, nowMs: number) {
   await rotatedKeys(db, keyring, nowMs);
   const fresh = await newKey(keyring, nowMs);

@@ -1,7 +1,7 @@
 import { createTransport, type Transporter } from 'nodemailer';
 
 const usualTimeoutMs = 10_000;
-/** The most time that one try may take, for any number of addresses. */
+/** The maximum duration of one attempt, for any number of addresses. */
 const longestMs = 40_000;
 
 /** The result of sending a mail, address by address. */
@@ -10,7 +10,7 @@ export interface Mailed {
   readonly taken: readonly string[];
   /** The last reply of the server. */
   readonly said: string;
-  /** Why it did not accept the other addresses; undefined if there are none. */
+  /** The reason why it did not accept the other addresses; undefined if there are none. */
   readonly problem: string | undefined;
 }
 
@@ -23,7 +23,7 @@ export class Mailer {
   private readonly transport: Transporter;
 
   /**
-   * `url`: `smtp://` or `smtps://`, with user and password if the server wants them. A password is only sent to a
+   * `url`: `smtp://` or `smtps://`, with user and password if the server requires them. A password is only sent to a
    * server that proves its identity through STARTTLS, unless the address says `requireTLS=false`.
    */
   constructor(

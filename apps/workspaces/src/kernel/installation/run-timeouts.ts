@@ -12,7 +12,7 @@ function secondsOf(text: string): number | undefined {
   return match ? Number(match[1]) * unitSeconds[match[2] as keyof typeof unitSeconds] : undefined;
 }
 
-/** A time limit of the tool as people write it: `90m`, `24h`. */
+/** A time limit in short form: `90m`, `24h`. */
 export const timeout = z.string().refine((text) => (secondsOf(text) ?? Number.POSITIVE_INFINITY) <= mostSeconds, {
   error: 'must be a number and a unit (s, m, h or d), such as 90m or 24h, and at most 20d',
 });

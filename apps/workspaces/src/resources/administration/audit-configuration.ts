@@ -68,7 +68,7 @@ const ofOwners = endpoints(organizationPolicy, configurationSerializer, {
 });
 
 const show = ofOwners.get(path, {
-  summary: 'Show how the audit trail of an organization is kept.',
+  summary: 'Show the audit configuration of an organization.',
   requires: 'can-update-api-token',
   load,
   run: async ({ target }) => target,
@@ -76,16 +76,17 @@ const show = ofOwners.get(path, {
 
 const update = ofOwners.patch(path, {
   summary:
-    'Send the audit configuration back as it is: the trail cannot be turned off, and is not sent to the vendor’s cloud.',
+    'Accept the audit configuration without changing it. The audit trail cannot be turned off, and is not sent to the vendor’s cloud.',
   requires: 'can-update-api-token',
   names: (_, { id }) => `audit-${id}`,
   body: UpdateConfiguration,
   load,
   run: async ({ target, body }) => {
-    if (body.auditTrails?.enabled === false) throw invalid('auditTrails', 'must be enabled: the trail is always kept');
+    if (body.auditTrails?.enabled === false)
+      throw invalid('auditTrails', 'must be enabled: the audit trail cannot be turned off');
     const { enabled, organizationId, useDefaultOrganization } = body.hcpAuditLogStreaming ?? {};
     if (enabled || organizationId || useDefaultOrganization) {
-      throw invalid('hcpAuditLogStreaming', 'must be off: collectors read the audit trail by its endpoint');
+      throw invalid('hcpAuditLogStreaming', 'must be off: log collectors read the audit trail from its endpoint');
     }
     return target;
   },
@@ -94,12 +95,12 @@ const update = ofOwners.patch(path, {
 const test = endpoints(organizationPolicy, undefined, { visible: organizationPolicy['can-traverse'] }).raw('POST')(
   `${path}/test`,
   {
-    summary: 'Put a test event into the audit trail; it has the id of the answer.',
+    summary: 'Write a test event to the audit trail. The response contains its ID.',
     requires: 'can-update-api-token',
     load,
     answers: {
       200: {
-        description: 'The id of the request, which the event has.',
+        description: 'The request ID that the event contains.',
         type: 'application/json',
         schema: { type: 'object', required: ['request-id'], properties: { 'request-id': { type: 'string' } } },
       },

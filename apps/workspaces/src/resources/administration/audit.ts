@@ -99,7 +99,7 @@ const list = endpoints(organizationPolicy, auditEventSerializer).list(
   '/organizations/:organization_name/audit-events',
   {
     summary:
-      'List the audit events of an organization (changes, downloads, refusals), newest first. For owners, and tokens of the organization.',
+      'List the audit events of an organization (changes, downloads, refusals), newest first. For owners, and for tokens of the organization.',
     paging: 'none',
     query,
     tokens: ['user', 'team', 'organization', 'audit-trails'],
@@ -113,7 +113,7 @@ const listOfInstallation = endpoints({} as Policy<undefined>, auditEventSerializ
   organizationsOf: () => [],
 }).list('/admin/audit-events', {
   summary:
-    'List events of the installation that belong to no organization: accounts, sign-ins, settings; newest first.',
+    'List the audit events of the installation that belong to no organization (accounts, sign-ins, settings), newest first.',
   paging: 'none',
   query,
   siteAdmin: true,
@@ -130,7 +130,7 @@ const LARGEST_TRAIL = 1000;
 
 /** The same as plain JSON, for the Go client and others that use an organization token. */
 const trail = endpoints(organizationPolicy, undefined).raw('GET')('/organization/audit-trail', {
-  summary: "List the changes made in the token's organization, newest first, in the format that log collectors read.",
+  summary: "List the changes in the token's organization, newest first, in the format that log collectors read.",
   tokens: ['organization', 'audit-trails'],
   query: {
     since: 'Only changes after this instant.',

@@ -61,7 +61,7 @@ export const applyResource: Resource = {
     ...resultOf({
       path: 'applies',
       name: 'errored-state',
-      summary: 'Redirect to the state that an apply left and could not save.',
+      summary: 'Redirect to the state that an apply could not save (errored state).',
       mayRead: (access, { workspace }) => access.has(workspace, 'state:read'),
       blobOf: ({ stateBlobId }) => stateBlobId,
       absent: 404,

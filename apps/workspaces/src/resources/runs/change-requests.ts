@@ -24,13 +24,13 @@ import * as workspaces from '../workspaces/workspaces/workspace';
 import { tellTeamsOf } from './runs/note-notifications';
 import { accountOf } from './runs/serializer';
 
-/** Change requests: changes that the people of a workspace are asked to make. */
+/** Change requests: changes that the users of a workspace are asked to make. */
 interface ChangeRequest extends Row {
   readonly organizationId: string;
   readonly workspace: WorkspaceTarget & { readonly name: string };
 }
 
-/** The most open requests of a workspace. */
+/** The maximum number of open requests of a workspace. */
 const mostOpen = 100;
 /** The maximum number of workspaces that one call addresses. */
 const mostTargets = 100;
@@ -84,7 +84,7 @@ const load = async ({ db, params }: LookupBy<'change_request_id'>) =>
   (await read(db, { id: params.change_request_id }))[0];
 
 const list = ofWorkspace.list('/workspaces/:workspace_id/change-requests', {
-  summary: 'List the change requests of a workspace, the newest first.',
+  summary: 'List the change requests of a workspace, newest first.',
   requires: 'can-read-settings',
   load: ({ db, params }) => workspaces.find(db, params.workspace_id),
   run: async ({ db, target, page }) => ({
@@ -104,7 +104,7 @@ const show = both(
 );
 
 const archiving = {
-  summary: 'Archive a change request that is done or rejected.',
+  summary: 'Archive a change request.',
   requires: 'can-archive',
   run: ({ db, target, ...call }: Call<string, undefined, ChangeRequest>) =>
     db.transaction(async (tx) => {
@@ -179,7 +179,7 @@ const create = endpoints(organizationPolicy, bulkSerializer, {
 }).post('/organizations/:organization_name/explorer/bulk-actions', {
   idempotent: false,
   summary:
-    'Create a change request in each of some workspaces, which the caller administers; teams that may read them are notified.',
+    'Create a change request in several workspaces that the caller administers. Teams that can read them are notified.',
   body: BulkActions,
   load: ({ db, env, params }) => organizations.findByName(db, env, params.organization_name),
   run: ({ db, access, target, body, ...call }) =>
@@ -193,7 +193,7 @@ const create = endpoints(organizationPolicy, bulkSerializer, {
         if ((await tx.prisma.changeRequest.count({ where: { workspaceId, archivedAt: null } })) >= mostOpen) {
           throw invalid(
             'targetIds',
-            `has a workspace with ${mostOpen} open change requests already: ${workspace.name}`,
+            `contains a workspace that already has ${mostOpen} open change requests: ${workspace.name}`,
           );
         }
         const id = newId('wscr');
@@ -219,7 +219,8 @@ async function requireTargets(tx: Database, access: Access, { id }: Organization
   const visible = found.filter((one) => one.organizationId === id && workspacePolicy['can-read-settings'](access, one));
   if (visible.length < ids.length) throw invalid('targetIds', 'were not all found');
   const others = visible.filter((one) => !workspacePolicy['can-update'](access, one));
-  if (others.length > 0) throw invalid('targetIds', `has a workspace that you do not administer: ${others[0]!.name}`);
+  if (others.length > 0)
+    throw invalid('targetIds', `contains a workspace that you do not administer: ${others[0]!.name}`);
   return visible.sort((one, other) => (one.id < other.id ? -1 : 1));
 }
 

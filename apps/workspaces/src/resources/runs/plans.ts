@@ -60,7 +60,7 @@ const show = both(
   },
 );
 
-/** The schemas by which the tool renders a redacted plan, in the format in which it prints schemas. */
+/** The schemas that the tool needs to render a redacted plan, in the format in which it prints schemas. */
 function schemasIn(redacted: string): string {
   const { provider_format_version, provider_schemas } = parseExact(redacted) as Record<string, unknown>;
   return exactJson({ format_version: provider_format_version, provider_schemas });
@@ -76,7 +76,7 @@ export const planResource: Resource = {
     ...resultOf({
       path: 'plans',
       name: 'json-output',
-      summary: 'Redirect to a plan in JSON, sensitive values included. For administrators of the workspace.',
+      summary: 'Redirect to a plan in JSON, including sensitive values. For administrators of the workspace.',
       mayRead: administers,
       blobOf: ({ jsonBlobId }) => jsonBlobId,
       absent: 204,
@@ -84,7 +84,7 @@ export const planResource: Resource = {
     ...resultOf({
       path: 'plans',
       name: 'json-output-redacted',
-      summary: 'Redirect to a plan in JSON without sensitive values, as the tool renders it.',
+      summary: 'Redirect to a plan in JSON as the tool renders it, without sensitive values.',
       mayRead: readsRun,
       blobOf: ({ redactedBlobId }) => redactedBlobId,
       absent: 204,
@@ -92,7 +92,7 @@ export const planResource: Resource = {
     ...resultOf({
       path: 'plans',
       name: 'json-schema',
-      summary: 'Redirect to the schemas of the providers in a plan.',
+      summary: 'Redirect to the provider schemas of a plan.',
       mayRead: readsRun,
       blobOf: ({ redactedBlobId }) => redactedBlobId,
       absent: 204,

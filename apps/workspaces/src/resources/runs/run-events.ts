@@ -7,7 +7,7 @@ import { organizationsOf, type RunTarget, readsRun } from './runs/policy';
 import { find as findRun, type Run } from './runs/run';
 import { accountOf } from './runs/serializer';
 
-/** An event of a run, with what its rights depend on. */
+/** An event of a run, with the data for permission checks. */
 interface RunEvent extends Row, RunTarget {}
 
 const eventSerializer = serializerOf<RunEvent>()({

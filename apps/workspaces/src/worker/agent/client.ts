@@ -27,7 +27,7 @@ const largestText = 64 * 1024 * 1024;
 
 /** The job has ended, or was given to another agent. */
 export const isLost = (error: unknown): boolean => isRefusal(error) && error.kind === 'transition';
-/** The same, or the agent is no longer registered: there is nothing left to report. */
+/** The same. If the agent is no longer registered, there is nothing left to report. */
 export const isOver = (error: unknown): boolean =>
   isLost(error) || (isRefusal(error) && ['denied', 'missing', 'unauthenticated'].includes(error.kind));
 
@@ -61,8 +61,8 @@ export class AgentClient {
   }
 
   /**
-   * Sends a request; the caller reads the body of the answer. Throws a `Refusal` for a final refusal, and another error
-   * for failures that may be retried.
+   * Sends a request. The caller reads the body of the response. Throws a `Refusal` for a final refusal, and another
+   * error for failures that may be retried.
    */
   async ask(sent: AgentRequest): Promise<Got> {
     const answer = await this.send(sent);
@@ -133,7 +133,7 @@ async function textOf(stream: Readable, limit: number): Promise<string> {
   let size = 0;
   for await (const piece of stream) {
     size += (piece as Buffer).length;
-    if (size > limit) throw new Error('the answer is larger than it may be');
+    if (size > limit) throw new Error('the response is too large');
     pieces.push(piece as Buffer);
   }
   return Buffer.concat(pieces).toString('utf8');

@@ -45,16 +45,16 @@ export async function register(
 }
 
 /**
- * Jobs of a pool, over HTTP. `again` registers again if the service no longer knows this agent; `revoked` is called
+ * Jobs of a pool, over HTTP. `again` registers the agent again if the service no longer knows it. `revoked` is called
  * when its token is no longer valid.
  */
 export class HttpSource implements JobSource {
-  /** Jobs that this agent knows it has, each with its lease. */
+  /** The current jobs of this agent, each with its lease. */
   private readonly held = new Map<string, RunJob>();
   private readonly offsets = new Map<string, number>();
   /** Inputs that the response to the start contained. */
   private readonly given = new Map<string, z.infer<typeof wire.InputsAnswer>>();
-  /** Whether the service accepts small files, and what `init` installed, with a result. */
+  /** Whether the service accepts small files, and data about what `init` installed, with a result. */
   private takesMore = true;
   /** Jobs that have no role to log in with. */
   private readonly roleless = new Set<string>();
@@ -325,7 +325,7 @@ export class HttpSource implements JobSource {
       // An agent that is no longer registered could not upload the state, so the file stays in place.
       const isKept = isLost(error) || !isOver(error);
       if (!isKept || !(isRefusal(error) || error instanceof SyntaxError)) throw error;
-      return `The state after the apply could not be saved: ${error.message || 'its workspace is gone'}`;
+      return `The state after the apply could not be saved: ${error.message || 'its workspace no longer exists'}`;
     }
   }
 }

@@ -3,7 +3,7 @@ import https from 'node:https';
 import type { Socket } from 'node:net';
 import tls from 'node:tls';
 
-/** The proxy for an address, from the usual variables; undefined if none is used. */
+/** The proxy for a URL, from the usual environment variables; undefined if none is used. */
 export function proxyFor(address: URL, environment: NodeJS.ProcessEnv): URL | undefined {
   const read = (name: string) => environment[name.toLowerCase()] || environment[name] || undefined;
   const text = read(address.protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY') ?? read('ALL_PROXY');

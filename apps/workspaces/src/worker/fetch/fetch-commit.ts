@@ -33,8 +33,8 @@ function reasonOf(said: string): string {
 }
 
 /**
- * Fetches a commit like a run: confined, within limits of time and size, and in a separate folder that is deleted
- * afterwards. `take` receives the archive. Throws FetchFailed.
+ * Fetches a commit. Like a run, the fetch is confined, has limits of time and size, and uses a separate folder that is
+ * deleted afterwards. `take` receives the archive. Throws FetchFailed.
  */
 export async function fetchCommit(
   fetcher: Fetcher,

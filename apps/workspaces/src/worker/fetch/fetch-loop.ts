@@ -7,13 +7,13 @@ import { FetchFailed } from './git';
 
 /** The source of commits to fetch: the database, or a service over HTTP. */
 export interface FetchSource {
-  /** Takes the next one; may wait a few seconds for one, until `closing` is aborted. Undefined: there is none now. */
+  /** Takes the next one. May wait a few seconds, until `closing` is aborted. Undefined if there is none. */
   claim(closing: AbortSignal): Promise<{ fetch: Fetch; fetcher: Fetcher } | undefined>;
   finish(fetch: Fetch, archive: AsyncIterable<Uint8Array>): Promise<void>;
   fail(fetch: Fetch, reason: string, again: boolean): Promise<void>;
 }
 
-/** Fetches the next commit; false if there is none. */
+/** Fetches the next commit. Returns false if there is none. */
 async function fetchNext(source: FetchSource, log: Logger, closing: AbortSignal): Promise<boolean> {
   const taken = await source.claim(closing);
   if (!taken) return false;
@@ -34,13 +34,13 @@ async function fetchNext(source: FetchSource, log: Logger, closing: AbortSignal)
 async function fail(source: FetchSource, log: Logger, fetch: Fetch, error: Error): Promise<void> {
   const isExpected = error instanceof FetchFailed;
   if (!isExpected) log.error({ err: error, configuration: fetch.configurationVersionId }, 'a commit was not fetched');
-  const reason = isExpected ? error.message : 'the worker failed while it fetched the commit; its log says why';
+  const reason = isExpected ? error.message : 'the worker failed while fetching the commit; see its log';
   await source.fail(fetch, reason, !isExpected || error.again);
 }
 
 const longestPauseMs = 10_000;
 
-/** Repeats something until it is closed: at once while there is more, and less often while it fails. */
+/** Repeats work until it is closed: immediately while there is more to do, and less often while it fails. */
 export function startLoop(
   next: (closing: AbortSignal) => Promise<boolean>,
   { log, pollMs, problem }: { readonly log: Logger; readonly pollMs: number; readonly problem: string },

@@ -7,7 +7,7 @@ import type { Fetch } from '../../resources/runs/vcs/fetches';
 import { cleanPath } from '../files/clean-path';
 import { environmentFile, type Isolation, type JobFolder, makeFolder } from '../isolation/isolation';
 
-/** A commit that cannot be fetched; the message is for people. */
+/** A commit that cannot be fetched. The message is for users. */
 export class FetchFailed extends Error {
   override readonly name = 'FetchFailed';
   constructor(

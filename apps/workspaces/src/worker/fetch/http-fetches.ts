@@ -20,8 +20,8 @@ const leaveIfOver = (error: unknown): void => {
 };
 
 /**
- * Commits that the service wants fetched, over HTTP. `agentId` is the agent's current registration; `forwarding` is
- * that of an agent of a pool.
+ * Commits to fetch for the service, over HTTP. `agentId` is the agent's current registration. `forwarding` is set for
+ * agents of a pool.
  */
 export function httpFetches(
   client: AgentClient,

@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { extract, type Header } from 'tar-stream';
 
-/** An archive that cannot be unpacked; the message is for the person who uploaded it. */
+/** An archive that cannot be unpacked. The message is for the user who uploaded it. */
 export class BadArchive extends Error {
   override readonly name = 'BadArchive';
 }
@@ -50,8 +50,8 @@ const gzipMagic = [0x1f, 0x8b];
 /**
  * Unpacks a tar, gzipped or not, into an empty folder.
  *
- * Only folders, plain files and symbolic links that stay inside are created; links come last, so that nothing is
- * written through one. Everything else (absolute paths, `..`, hard links, devices, exceeded limits) throws BadArchive.
+ * Only folders, plain files and symbolic links that stay inside are created. Links are created last, so that nothing is
+ * written through them. Everything else (absolute paths, `..`, hard links, devices, exceeded limits) throws BadArchive.
  */
 export async function unpack(source: Readable, root: string, options: UnpackOptions): Promise<void> {
   const unpacking: Unpacking = {
@@ -113,7 +113,7 @@ async function extractEntry(unpacking: Unpacking, header: Header, content: Reada
   unpacking.entries++;
   unpacking.bytes += header.size ?? 0;
   if (unpacking.entries > limits.entries) throw new BadArchive(`the archive has more than ${limits.entries} entries`);
-  if (unpacking.bytes > limits.bytes) throw new BadArchive(`the archive holds more than ${limits.bytes} bytes`);
+  if (unpacking.bytes > limits.bytes) throw new BadArchive(`the archive contains more than ${limits.bytes} bytes`);
   const name = nameInside(header.name);
   if (unpacking.only && !unpacking.only.includes(name.split('/')[0] ?? '')) {
     throw new BadArchive(`${name} is not allowed in this archive`);
@@ -190,7 +190,7 @@ async function placeLinks(unpacking: Unpacking): Promise<void> {
     }
     await own(unpacking, path.join(root, at));
   }
-  // The text of each link stays inside; a chain of links might still lead out.
+  // The target of each link is inside, but a chain of links might still lead out.
   const inside = await realpath(root);
   for (const { at } of links) {
     const reached = await realpath(path.join(root, at)).catch(() => undefined);

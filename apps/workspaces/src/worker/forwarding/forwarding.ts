@@ -1,6 +1,6 @@
 import { Reach } from '@keystead/outside';
 
-/** The Git hosts to which an agent carries requests: those at the given addresses, or `any`. */
+/** The Git hosts to which an agent forwards requests: those at the given addresses, or `any`. */
 export type ForwardingTo = 'any' | readonly string[];
 
 /** Private networks. They do not include this machine and its neighbours on the link, which must be named. */

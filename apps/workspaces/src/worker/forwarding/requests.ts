@@ -81,7 +81,7 @@ export function startForwarding(
     const request = wire.RequestGiven.parse(answer);
     const work: Promise<void> = carryOut(client, id, forwarding, request)
       // The content of the request is not logged.
-      .catch((error) => log.error({ err: error, request: request.id }, 'a request was not carried out'))
+      .catch((error) => log.error({ err: error, request: request.id }, 'a request was not sent'))
       .finally(() => underWay.delete(work));
     underWay.add(work);
   };

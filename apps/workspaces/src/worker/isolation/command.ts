@@ -69,7 +69,7 @@ const leftoverMs = 3_000;
 
 /**
  * Runs a confined command to its end: no input, a separate process group, output passed on as it comes. On a signal,
- * the group is interrupted or killed; processes that outlive the command are killed as well.
+ * the group is interrupted or killed. Processes that outlive the command are also killed.
  */
 export async function runCommand(
   launch: Launch,
@@ -146,11 +146,11 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch {
-    // All its processes are gone.
+    // All its processes have ended.
   }
 }
 
-/** Runs a short command for the worker itself and waits for it; its result is ignored. */
+/** Runs a short command for the worker itself and waits for it. Its result is ignored. */
 export async function end(launch: Launch): Promise<void> {
   await new Promise<void>((resolve) => {
     const child = spawn(launch.file, launch.args, { cwd: '/', env: { PATH: cleanPath }, stdio: 'ignore' });

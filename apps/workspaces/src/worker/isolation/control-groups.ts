@@ -24,7 +24,7 @@ export interface ControlGroups {
   cgroupProcsFiles(name: string): readonly string[];
   /** Which limit the run reached. */
   exceeded(name: string): Promise<Exceeded | undefined>;
-  /** Removes the group, once its processes are gone. */
+  /** Removes the group, once its processes have ended. */
   remove(name: string): Promise<void>;
 }
 
@@ -34,7 +34,9 @@ export const joinScript = 'while [ "$1" != -- ]; do echo $$ > "$1" || exit 125; 
 const parent = 'keystead-runs';
 const periodMicroseconds = 100_000;
 
-/** A controller: where its groups are, what is written into one, and where it counts refusals. */
+/**
+ * A controller: the location of its groups, the limits written into a group, and the file with the count of refusals.
+ */
 interface Controller {
   readonly folder: string;
   readonly settings: readonly (readonly [file: string, value: string, optional?: 'optional'])[];
@@ -43,7 +45,7 @@ interface Controller {
 
 /**
  * Finds groups that this process may create, below its own or at the root, in the unified hierarchy or the older ones.
- * Tries one; returns the reason if there are none.
+ * Tests one. If there are none, returns the reason.
  */
 export async function findControlGroups(share: Share, root = '/sys/fs/cgroup'): Promise<ControlGroups | string> {
   const own = await ownGroups();
@@ -87,7 +89,8 @@ async function unifiedController(root: string, at: string, share: Share): Promis
   await mkdir(folder, { recursive: true });
   const enable = needed.map((name) => `+${name}`).join(' ');
   await writeFile(path.join(above, 'cgroup.subtree_control'), enable).catch(async (error) => {
-    // A group that contains processes cannot have subgroups: the worker moves down, if it has the group to itself.
+    // A group that contains processes cannot have subgroups, so the worker moves into a subgroup if no other process is
+    // in the group.
     const processes = (await readFile(path.join(above, 'cgroup.procs'), 'utf8')).trim();
     if (processes !== String(process.pid)) throw error;
     await mkdir(path.join(above, 'keystead-worker'), { recursive: true });

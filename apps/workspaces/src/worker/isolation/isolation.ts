@@ -45,7 +45,9 @@ export interface IsolationOptions {
   /** Further paths that jobs may read. */
   readonly show: readonly string[];
   readonly limits: RunLimits;
-  /** Where the kernel counts a job's resources; without them each process is limited separately. */
+  /**
+   * The control groups in which the kernel counts a job's resources. Without them, each process is limited separately.
+   */
   readonly groups?: ControlGroups;
   /** Takes parts of the kernel away from jobs, if this machine supports it. */
   readonly confinement?: Confinement;
@@ -105,7 +107,7 @@ function launchBySteps({ cgroupProcsFiles, namespaces, root, owner, keepsRights,
   ];
 }
 
-/** Builds one way of isolation; `findIsolation` tests whether it works here. */
+/** Builds one kind of isolation. `findIsolation` tests whether it works on this machine. */
 export function isolationOf(kind: IsolationKind, options: IsolationOptions): Isolation {
   const rooted = kind === 'private-root' || kind === 'user-namespace';
   const ownUid = kind === 'private-root' || kind === 'own-user';

@@ -29,8 +29,8 @@ const resources = { fsize: 1, data: 2, core: 4, nproc: 6, nofile: 7 } as const;
 const spaces = { mount: 0x20000, uts: 0x4000000, ipc: 0x8000000, user: 0x10000000, pid: 0x20000000, net: 0x40000000 };
 
 /**
- * One program instead of the eleven of `launchBySteps`: starting programs is the cost of a confined command. It also
- * takes away system calls, which no standard program does. Debian and its images contain perl.
+ * One program instead of the eleven of `launchBySteps`, because starting programs is the main cost of a confined
+ * command. It also blocks system calls, which no standard program can do. Debian and its images contain perl.
  */
 const script = (processor: Processor): string => `
 my %number = (${Object.entries(numbers).map(([name, [x64, arm64]]) => `${name} => ${processor === 'x64' ? x64 : arm64}`)});
@@ -148,7 +148,7 @@ export interface Apart {
   readonly root: { readonly mountPoint: string; readonly mounts: string } | undefined;
   /** Undefined for the worker's own user. */
   readonly owner: Owner | undefined;
-  /** Whether it keeps the rights of its user. */
+  /** Whether it keeps the capabilities of its user. */
   readonly keepsRights: boolean;
   readonly limits: readonly ProcessLimit[];
 }

@@ -52,13 +52,13 @@ describe('a run that uses too much', () => {
   it('of memory gets that reason', async () => {
     const { code, why } = await greedy(undefined, hoard);
     expect(code).not.toBe(0);
-    expect(why).toBe('a process of the run needed more memory than it may have (256 MiB)');
+    expect(why).toBe('a process of the run exceeded the memory limit of 256 MiB');
   });
 
   itUid('of processes gets that reason, where it has its own user id', async () => {
     const { code, why } = await greedy(undefined, many);
     expect(code).not.toBe(0);
-    expect(why).toBe('the run started more processes than it may (60)');
+    expect(why).toBe('the run exceeded the limit of 60 processes');
   });
 
   itGrouped('as a whole gets that reason, each process being within its limits', async () => {
@@ -68,9 +68,9 @@ describe('a run that uses too much', () => {
     const two = 'head -c 190000000 /dev/zero | tail -c 180000000 | tail -c 170000000 | wc -c | grep -q 170000000';
     const hoarding = await greedy(groups, two);
     expect(hoarding.code).not.toBe(0);
-    expect(hoarding.why).toBe('the run needed more memory than it may have (256 MiB)');
+    expect(hoarding.why).toBe('the run exceeded the memory limit of 256 MiB');
     const forking = await greedy(groups, many);
-    expect(forking.why).toBe('the run started more processes than it may (60)');
+    expect(forking.why).toBe('the run exceeded the limit of 60 processes');
     const modest = await greedy(groups, 'head -c 1000000 /dev/zero | tail -c 1000000 | wc -c');
     expect(modest).toMatchObject({ code: 0, why: undefined });
     for (const file of groups.cgroupProcsFiles('run-x')) expect(existsSync(path.dirname(file))).toBe(false);

@@ -51,15 +51,15 @@ function hardLimits(): Map<string, number> {
 
 const mebibytes = (bytes: number): string => `${Math.floor(bytes / 1024 / 1024)} MiB`;
 
-/** The limit that made a run fail, in a sentence; undefined if it failed for another reason. */
+/** A sentence with the limit that made a run fail; undefined if it failed for another reason. */
 export async function whatWasExceeded(
   limits: RunLimits,
   options: { groups: ControlGroups | undefined; name: string; tail: string },
 ): Promise<string | undefined> {
   const found = (await options.groups?.exceeded(options.name)) ?? toldIn(options.tail);
   const whose = options.groups ? 'the run' : 'a process of the run';
-  if (found === 'memory') return `${whose} needed more memory than it may have (${mebibytes(limits.memoryBytes)})`;
-  if (found === 'processes') return `the run started more processes than it may (${limits.processes})`;
+  if (found === 'memory') return `${whose} exceeded the memory limit of ${mebibytes(limits.memoryBytes)}`;
+  if (found === 'processes') return `the run exceeded the limit of ${limits.processes} processes`;
   return undefined;
 }
 

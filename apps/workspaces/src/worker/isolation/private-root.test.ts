@@ -7,14 +7,14 @@ test.each([
   ['usr/share', 'is not an absolute path'],
   ['/usr/../etc/ssl', 'is written as /etc/ssl'],
   ['/usr/share/', 'is written as /usr/share'],
-  ['/', 'cannot be shown as a whole: name what runs need of it'],
-  ['/etc', 'cannot be shown as a whole: name what runs need of it'],
-  ['/etc/', 'cannot be shown as a whole: name what runs need of it'],
-  ['/proc/sys', 'cannot be shown: runs have their own /proc'],
-  ['/dev/kvm', 'cannot be shown: runs have their own /dev'],
-  ['/tmp/mirror', 'cannot be shown: runs have their own /tmp'],
-  ['/run', 'cannot be shown: runs have their own /run/tool'],
-  ['/workspace', 'cannot be shown: runs have their own /workspace'],
+  ['/', 'cannot be made visible to runs as a whole: name the paths that runs need'],
+  ['/etc', 'cannot be made visible to runs as a whole: name the paths that runs need'],
+  ['/etc/', 'cannot be made visible to runs as a whole: name the paths that runs need'],
+  ['/proc/sys', 'cannot be made visible to runs: they have their own /proc'],
+  ['/dev/kvm', 'cannot be made visible to runs: they have their own /dev'],
+  ['/tmp/mirror', 'cannot be made visible to runs: they have their own /tmp'],
+  ['/run', 'cannot be made visible to runs: they have their own /run/tool'],
+  ['/workspace', 'cannot be made visible to runs: they have their own /workspace'],
   ['/usr/absent', 'is not there'],
   ['/usr/share', undefined],
   ['/etc/hostname', undefined],
@@ -34,7 +34,7 @@ test('a worker with paths that cannot be shown does not start, and names each', 
     problems = (error as BadConfig).problems;
   }
   expect(problems).toEqual([
-    'WORKSPACES_WORKER_SHOW: /tmp/mirror cannot be shown: runs have their own /tmp',
+    'WORKSPACES_WORKER_SHOW: /tmp/mirror cannot be made visible to runs: they have their own /tmp',
     'WORKSPACES_WORKER_SHOW: /usr/absent is not there',
   ]);
 });

@@ -20,7 +20,10 @@ export const folderInside = '/workspace';
 /** Where the tool's binary is inside a private root. */
 export const toolInside = '/run/tool';
 
-/** What programs need from the machine: programs, libraries, certificates, name resolution. No other file is there. */
+/**
+ * The files of the machine that programs need: programs, libraries, certificates, name resolution. No other files are
+ * visible.
+ */
 const shown: readonly string[] = [
   ...['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/nix/store'],
   ...['/etc/ssl/certs', '/etc/ssl/openssl.cnf', '/etc/pki/tls/certs', '/etc/pki/ca-trust', '/etc/ca-certificates'],
@@ -29,11 +32,12 @@ const shown: readonly string[] = [
 ];
 
 /**
- * Shell text that makes a private root, inside new mount and process namespaces, and runs the rest of its arguments
- * there: root, the list of what is mounted in it, both created by `layRoot`, and the command.
+ * A shell script that creates a private root, inside new mount and process namespaces, and runs a command in it. Its
+ * arguments are the root and the list of mounts, both created by `layRoot`, and the command.
  *
- * Everything else is read-only; only the job's folder can be written. The old root is gone, not hidden. The command's
- * root is not that of its mount namespace, so that the kernel makes it no user namespace (user_namespaces(7), EPERM).
+ * Only the job's folder can be written; everything else is read-only. The old root is unmounted, not only hidden. The
+ * command's root is not that of its mount namespace, so that the kernel makes it no user namespace (user_namespaces(7),
+ * EPERM).
  */
 export const privateRootScript = `
 root=$1 mounts=$2
@@ -147,15 +151,16 @@ const isBelow = (at: string, above: string): boolean => above === '/' || at === 
 
 /** Paths that a private root provides itself. */
 const ownPlaces = ['/proc', '/dev', '/tmp', toolInside, folderInside];
-/** Paths that it creates itself. They cannot be shown, but paths below them can. */
+/** Paths that the private root creates itself. They cannot be made visible, but paths below them can. */
 const folders = ['/', '/etc'];
 
 /** Why a path cannot be shown in a private root, to be read after the path; undefined if it can. */
 export function cannotBeShown(at: string): string | undefined {
   if (!path.isAbsolute(at)) return 'is not an absolute path';
-  if (folders.includes(path.resolve(at))) return 'cannot be shown as a whole: name what runs need of it';
+  if (folders.includes(path.resolve(at)))
+    return 'cannot be made visible to runs as a whole: name the paths that runs need';
   if (path.resolve(at) !== at) return `is written as ${path.resolve(at)}`;
   const taken = ownPlaces.find((place) => at === place || at.startsWith(`${place}/`) || place.startsWith(`${at}/`));
-  if (taken) return `cannot be shown: runs have their own ${taken}`;
+  if (taken) return `cannot be made visible to runs: they have their own ${taken}`;
   return existsSync(at) ? undefined : 'is not there';
 }

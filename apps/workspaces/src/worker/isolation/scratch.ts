@@ -12,7 +12,7 @@ export interface Slot {
   readonly jobFolder: JobFolder;
   /** Records a process group of the job, for the cleanup after a worker that was killed. */
   group(pid: number): Promise<void>;
-  /** Records what the job is, for the same cleanup. */
+  /** Records the job, for the same cleanup. */
   note(note: object): Promise<void>;
   /** Removes the folder and frees the uid. */
   release(): Promise<void>;
@@ -41,7 +41,7 @@ export interface ScratchOptions {
 
 const slotFile = (root: string, index: number): string => path.join(root, `slot-${index}`);
 
-/** Creates the folder; other users may not list it, but a job may reach its own folder below it. */
+/** Creates the folder. Other users cannot list it, but a job can reach its own folder below it. */
 export async function makeScratch(root: string): Promise<void> {
   await mkdir(root, { recursive: true, mode: 0o711 });
   const found = await lstat(root);
@@ -85,7 +85,7 @@ export async function takeSlot(options: ScratchOptions, isolation: Isolation, ru
     }
     let writing: Promise<void> = Promise.resolve();
     const write = () => {
-      // Written atomically: the cleanup after a kill finds the whole file or none.
+      // Written atomically, so that the cleanup after a kill finds the whole file or none.
       writing = writing.then(async () => {
         await writeFile(`${file}.new`, JSON.stringify(holder), { mode: 0o600 });
         await rename(`${file}.new`, file);
@@ -115,8 +115,8 @@ export async function takeSlot(options: ScratchOptions, isolation: Isolation, ru
 }
 
 /**
- * A free name for the folder of a job. The usual name is taken if another worker has lost this job but not yet stopped
- * it.
+ * A free name for the folder of a job. The usual name is taken if another worker has lost this job but not stopped it
+ * yet.
  */
 async function freeName(at: string): Promise<string> {
   const taken = await stat(at).then(
@@ -139,8 +139,8 @@ async function claim(file: string, holder: SlotHolder): Promise<boolean> {
 }
 
 /**
- * Cleans up after dead workers: processes of their jobs, folders, slots. Returns the removed folders. `before` sees
- * each folder first; if it throws, the folder stays for the next time.
+ * Cleans up after dead workers: processes of their jobs, folders, slots. Returns the removed folders. `before` is
+ * called for each folder first. If it throws, the folder is kept for the next time.
  */
 export async function sweepScratch(
   options: ScratchOptions,
@@ -219,7 +219,9 @@ async function endLeftovers(holder: SlotHolder, owner: Owner | undefined): Promi
   await end({ file: 'setpriv', args });
 }
 
-/** When a process started, by the kernel's clock; empty if there is none. It distinguishes reused process ids. */
+/**
+ * The start time of a process by the kernel's clock; empty if it does not exist. It distinguishes reused process ids.
+ */
 async function startOf(pid: number): Promise<string> {
   try {
     const stat = await readFile(`/proc/${pid}/stat`, 'utf8');

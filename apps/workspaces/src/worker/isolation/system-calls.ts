@@ -7,15 +7,15 @@ export type Processor = (typeof processors)[number];
 type Numbers = readonly [x64: number, arm64: number | undefined];
 
 /**
- * System calls that are refused to a run. Calls that need a capability fail anyway, since a run has none. These calls
- * need none, and the programs in runs do not use them. The choice follows the default profile of container engines
- * (docs.docker.com/engine/security/seccomp).
+ * System calls that are refused to a run. Calls that need a capability fail anyway, because a run has none. The calls
+ * in this list need none, and the programs in runs do not use them. The choice follows the default profile of container
+ * engines (docs.docker.com/engine/security/seccomp).
  */
 const refused: Readonly<Record<string, Numbers>> = {
-  // Inside a namespace a run would have all rights again.
+  // Inside a new user namespace, a run would have all capabilities.
   unshare: [272, 97],
   setns: [308, 268],
-  // Keys of the kernel belong to sessions and users, not to namespaces.
+  // Kernel keyrings belong to sessions and users, not to namespaces.
   add_key: [248, 217],
   request_key: [249, 218],
   keyctl: [250, 219],
@@ -44,17 +44,18 @@ const refused: Readonly<Record<string, Numbers>> = {
   pidfd_getfd: [438, 438],
 };
 
-// Its flags are in memory, which a filter cannot read. It fails as on an older kernel, so programs use clone().
+// Refused with ENOSYS, as on an older kernel, so that programs use clone() instead: the flags of clone3() are in
+// memory, which a filter cannot read.
 const clone3 = 435;
 const clone: Numbers = [56, 220];
 const newNamespaces = 0x7e020000;
 
 const socket: Numbers = [41, 198];
-/** Within the machine, IPv4, IPv6, and the kernel's tables of addresses and routes. */
+/** Allowed socket families: Unix sockets, IPv4, IPv6, and netlink for the kernel's tables of addresses and routes. */
 const families = { unix: 1, inet: 2, inet6: 10, netlink: 16 };
 const netlinkRoute = 0;
 
-/** The last system call that was considered (mseal, Linux 6.10): later ones fail as on an older kernel. */
+/** The newest system call that this list considers (mseal, Linux 6.10). Newer ones fail as on an older kernel. */
 const lastKnown = 462;
 
 const architectures: Readonly<Record<Processor, number>> = { x64: 0xc000003e, arm64: 0xc00000b7 };

@@ -16,7 +16,7 @@ import {
 /** The results of testing this machine. */
 export interface IsolationFindings {
   readonly isolation: Isolation | undefined;
-  /** Why each stronger way does not work here: a sentence for each. */
+  /** The reason why each stronger kind of isolation does not work on this machine, one sentence each. */
   readonly lacking: readonly string[];
 }
 
@@ -78,7 +78,7 @@ async function tryIsolation(isolation: Isolation, trial: Trial): Promise<string 
   return undefined;
 }
 
-/** Whether a job can make a user namespace and so regain the rights it gave up. */
+/** Whether a job can create a user namespace and thereby regain the capabilities that it gave up. */
 export async function tryUserNamespace(isolation: Isolation, trial: Trial): Promise<boolean> {
   const argv = ['unshare', '--user', '--map-root-user', '/bin/sh', '-c', 'echo made'];
   return (await inTrial(isolation, trial, { argv })).stdout.includes('made');
@@ -106,7 +106,7 @@ interface Tried {
   readonly stderr: string;
 }
 
-/** Runs a short command like a run, in a folder made for it. */
+/** Runs a short command like a run, in a folder created for it. */
 export async function inTrial(
   isolation: Isolation,
   trial: Trial,

@@ -140,7 +140,7 @@ describe('carrying out a job', () => {
     });
     await carryOut(parts, job).done;
     expect(results).toEqual([
-      expect.objectContaining({ outcome: 'errored', errorMessage: expect.stringContaining('took longer') }),
+      expect.objectContaining({ outcome: 'errored', errorMessage: expect.stringContaining('exceeded its time limit') }),
     ]);
   });
 

@@ -81,7 +81,7 @@ async function carry(
   const startedAtMs = performance.now();
   if (!(await source.started(job))) return undefined;
   const inputs = await source.inputs(job).catch((error) => {
-    log.error({ err: error }, 'the inputs of a job cannot be read');
+    log.error({ err: error }, 'the inputs of a job could not be read');
     return undefined;
   });
   const toolTime = new Stopwatch();
@@ -121,7 +121,7 @@ async function execute(
 ): Promise<JobResult> {
   const { source } = parts;
   const failed = (errorMessage: string): JobResult => ({ outcome: 'errored', errorMessage });
-  if (!inputs) return failed('what the run works with cannot be read; the log of the worker says why');
+  if (!inputs) return failed('the inputs of the run cannot be read; see the log of the worker');
   const credentials = await step('credentials', undefined, () => parts.credentials(job, inputs.environment)).catch(
     (error: Error) => error,
   );
@@ -144,7 +144,7 @@ async function execute(
   };
   if (credentials instanceof Error) {
     if (!(credentials instanceof NoCredentials)) log.error({ err: credentials }, 'no credentials for a run');
-    const why = credentials instanceof NoCredentials ? credentials.message : 'the worker failed; its own log says why';
+    const why = credentials instanceof NoCredentials ? credentials.message : 'the worker failed; see its log';
     runLog.say(`\nError: ${why}`);
     await runLog.flush().catch(() => undefined);
     return failed(why);
@@ -156,17 +156,17 @@ async function execute(
   try {
     return await executions[job.kind](parts.executor, doing);
   } catch (error) {
-    log.error({ err: error }, 'the run could not be carried out');
-    runLog.say('\nError: the worker failed; its own log says why.');
+    log.error({ err: error }, 'the run could not be executed');
+    runLog.say('\nError: the worker failed; see its log.');
     await runLog.flush().catch(() => undefined);
-    return failed('the worker failed; its own log says why');
+    return failed('the worker failed; see its log');
   } finally {
     await credentials.end();
     await append(concealer.end()).catch(() => undefined);
   }
 }
 
-/** Credentials join the environment; variables that users set are kept. */
+/** Credentials are added to the environment. Variables that users set are kept. */
 function withCredentials(inputs: JobInputs, { environment }: JobCredentials): JobInputs {
   const set = new Set(inputs.environment.map(({ key }) => key));
   return { ...inputs, environment: [...inputs.environment, ...environment.filter(({ key }) => !set.has(key))] };
@@ -250,4 +250,4 @@ async function keepAside({ executor }: WorkerParts, job: RunJob, state: Uint8Arr
 
 /** Hands something in repeatedly until it is accepted. */
 const untilTaken = <T>(work: () => Promise<T>, { log, until }: { log: Logger; until: () => boolean }): Promise<T> =>
-  retry(work, doubling(100, 5000, until), (error) => log.warn({ err: error }, 'not taken yet: trying again'));
+  retry(work, doubling(100, 5000, until), (error) => log.warn({ err: error }, 'not accepted yet: trying again'));

@@ -4,9 +4,9 @@ import { Failing } from './retry';
 
 /** A worker at work. */
 export interface Claiming {
-  /** Takes no more jobs, lets the current ones end for a while, then stops them. */
+  /** Takes no more jobs, waits a while for the current ones to end, then stops them. */
   close(drainSeconds: number): Promise<void>;
-  /** Jobs under way. */
+  /** Jobs in progress. */
   count(): number;
 }
 
@@ -84,7 +84,7 @@ export function startClaiming(parts: WorkerParts, options: { parallel: number; p
       drain.abort();
       for (const one of carrying) one.stop();
       await ended;
-      await source.retire().catch((error) => log.warn({ err: error }, 'not signed off'));
+      await source.retire().catch((error) => log.warn({ err: error }, 'not deregistered'));
     },
   };
 }

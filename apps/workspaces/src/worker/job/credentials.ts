@@ -4,11 +4,11 @@ import type { Logger } from '@keystead/server';
 import { z } from 'zod';
 import { postSecrets, revokeToken } from '../../resources/runs/runs/jobs/credentials';
 import type { JobLogin, JobVariable, RunJob } from '../../resources/runs/runs/jobs/job';
-import { type DeclaredIdentity, declaredIdentities } from '../../resources/workspaces/identities/declared';
+import { type DeclaredIdentity, declaredIdentities } from '../../resources/workspaces/identities/declared-identities';
 import { type GivenIdentity, IdentityFiles, secretsEnvironment, vaultCa } from '../tool/identity-files';
 import type { JobSource } from './job-source';
 
-/** The credentials for a job's logins elsewhere; empty if its workspace asks for none. */
+/** The credentials for a job's logins at other systems; empty if its workspace requests none. */
 export interface JobCredentials {
   readonly environment: readonly JobVariable[];
   /** In the formats that providers read. */
@@ -17,11 +17,11 @@ export interface JobCredentials {
   readonly secrets: string[];
   /** Warnings for the person who started the run. */
   readonly remark?: string;
-  /** The job has ended: revokes the tokens and everything made with them. */
+  /** Called when the job has ended. Revokes the tokens and everything created with them. */
   end(): Promise<void>;
 }
 
-/** No credentials; the message is for the person who started the run. */
+/** No credentials are available. The message is for the user who started the run. */
 export class NoCredentials extends Error {
   override readonly name = 'NoCredentials';
 }
@@ -56,9 +56,8 @@ class Endings {
 }
 
 /**
- * Gives a job the credentials that its workspace asks for: a login at the secrets service under its role, and
- * identities for the providers that its `environment` names. Throws NoCredentials, after it has removed everything that
- * it made.
+ * Gives a job the credentials that its workspace requests: a login at the secrets service with its role, and identities
+ * for the providers in its `environment`. Removes everything that it created before it throws NoCredentials.
  */
 export async function credentialsFor(
   source: JobSource,
@@ -200,7 +199,7 @@ async function hold(
       await revokeToken(address, namespace, token, ca);
       if (id !== undefined) await source.forgetToken(job, id);
     } catch (error) {
-      log.warn({ err: error }, 'the credentials of a run are not revoked yet');
+      log.warn({ err: error }, 'the credentials of a run have not been revoked yet');
     }
   });
 }

@@ -20,15 +20,15 @@ import { append } from '../../resources/runs/runs/jobs/logs';
 import * as results from '../../resources/runs/runs/jobs/results';
 
 /**
- * Where a worker takes its jobs from and hands in their results: the database, or a service over HTTP. Refusals are
- * thrown as `Refusal`; after any other error the call may be repeated.
+ * Where a worker gets its jobs and reports their results: the database, or a service over HTTP. Refusals are thrown as
+ * `Refusal`. After any other error, the call may be repeated.
  */
 export interface JobSource {
   /** The id under which this worker takes jobs. */
   readonly workerId: string;
   /** How long a job is held after a heartbeat. */
   readonly leaseSeconds: number;
-  /** Takes the next job; may wait a few seconds for one, until `closing` is aborted. Undefined: there is none now. */
+  /** Takes the next job. May wait a few seconds, until `closing` is aborted. Undefined if there is none. */
   claim(closing: AbortSignal): Promise<RunJob | undefined>;
   /** Keeps a job for another lease. */
   heartbeat(job: RunJob): Promise<Heartbeat>;
@@ -41,13 +41,13 @@ export interface JobSource {
   started(job: RunJob): Promise<boolean>;
   /** Of a job that was started. */
   inputs(job: RunJob): Promise<JobInputs>;
-  /** Appends to the log of a job; one call after the other, each repeated until it succeeds. */
+  /** Appends to the log of a job. Calls run one after the other, and each is repeated until it succeeds. */
   appendLog(job: RunJob, bytes: Uint8Array): Promise<void>;
   /** Makes a state the current one while the apply continues. */
   saveState(job: RunJob, state: Uint8Array): Promise<void>;
   /** Ends a plan. False: the job was no longer this worker's. */
   finishPlan(job: RunJob, result: PlanResult): Promise<boolean>;
-  /** Ends an apply, `as` the worker that began it. False: the job was no longer that worker's. */
+  /** Ends an apply, `as` the worker that started it. Returns false if that worker no longer held the job. */
   finishApply(job: RunJob, result: ApplyResult, as?: string): Promise<boolean>;
   /** Ends a test or a query. False: the job was no longer this worker's. */
   finishToolRun(job: RunJob, result: ToolRunResult): Promise<boolean>;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isRefusal } from '@keystead/refusal';
 import type { Logger } from '@keystead/server';
 
-/** Repeats something after each of the pauses until it succeeds. Refusals are final and thrown at once. */
+/** Repeats a call after each of the pauses until it succeeds. Refusals are final and thrown immediately. */
 export async function retry<T>(
   work: () => Promise<T>,
   pausesMs: Iterable<number>,

@@ -1,4 +1,7 @@
-/** Metadata addresses of clouds and host machines, which trust every caller from inside: always closed to runs. */
+/**
+ * Metadata addresses of clouds and host machines. They trust every caller on the machine, so they are always blocked
+ * for runs.
+ */
 export interface CloudEndpoint {
   /** An address, or a range in CIDR notation. */
   readonly to: string;
@@ -89,5 +92,5 @@ export const cloudEndpoints: readonly CloudEndpoint[] = [
   },
 ];
 
-/** A sample address for each endpoint, to test whether it is closed. */
+/** A sample address for each endpoint, to test whether it is blocked. */
 export const endpointsToTry: readonly string[] = cloudEndpoints.flatMap(({ to, known }) => known ?? [to]);

@@ -18,8 +18,8 @@ const preference = '7300';
 
 /**
  * Blocks TCP to the cloud's metadata addresses for a range of uids, by routing rules of the machine. If the machine
- * itself has such an address, routing does not apply, so its firewall blocks it as well. Returns why that was not
- * possible; undefined if it was. Does not change existing rules.
+ * itself has such an address, routing does not apply, so its firewall blocks it as well. Returns the reason if this was
+ * not possible, otherwise undefined. Does not change existing rules.
  */
 export async function blockCloudEndpoints(uids: Uids): Promise<string | undefined> {
   const ranges = cloudEndpoints.map(({ to }) => to);
@@ -27,10 +27,13 @@ export async function blockCloudEndpoints(uids: Uids): Promise<string | undefine
   if (problem !== undefined) return problem;
   const own = ranges.filter(isOwn);
   const closing = await problemOf(() => addFirewallRules(endpointRules(uids, own)));
-  return closing && `this machine itself has addresses of ${own.join(', ')}, and ${closing}`;
+  return closing && `this machine itself has addresses in ${own.join(', ')}, and ${closing}`;
 }
 
-/** Whether an address of this machine is in a range. Link-local addresses are skipped: they are valid only on their interface. */
+/**
+ * Whether an address of this machine is in a range. Link-local addresses are skipped, because they are valid only on
+ * their interface.
+ */
 function isOwn(range: string): boolean {
   const ranges = new AddressRanges([range]);
   return Object.values(networkInterfaces())

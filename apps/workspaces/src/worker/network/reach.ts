@@ -5,7 +5,7 @@ import { inTrial, type Trial } from '../isolation/trial';
 import { endpointsToTry } from './cloud-endpoints';
 import { type DatabaseAddress, ownAddresses } from './database-address';
 
-/** Whether runs reach a database; undefined if that could not be tried. */
+/** Whether runs can reach a database; undefined if this could not be tested. */
 export type DatabaseReach = 'open' | 'closed' | undefined;
 
 // Prints the result of connecting to each target. A run has no other program that certainly supports TCP.
@@ -23,7 +23,7 @@ Promise.all(targets.map((target) => new Promise((resolve) => {
 
 /**
  * The result of connecting to each target like a run: `open`, `silent` or an error code; undefined if it could not be
- * tried.
+ * tested.
  */
 export async function tryTargets(
   isolation: Isolation,
@@ -74,7 +74,7 @@ export async function tryDatabase(
           host,
           port: database.port,
         }));
-  // If an address does not answer the worker either, silence towards a run proves nothing.
+  // If an address does not answer the worker either, a missing response to a run proves nothing.
   const answering = await Promise.all(targets.map(takesConnection));
   if (!answering.includes(true)) return undefined;
   const answers = await tryTargets(isolation, trial, targets);

@@ -11,7 +11,7 @@ const keepEveryMs = 10_000;
 /** How often it looks for plans of other organizations while it evaluates one. */
 const busyLookMs = 1000;
 const pausesMs = [500, 2000, 8000];
-/** How many plans, each of a different organization, are evaluated at the same time. */
+/** The number of plans, each of a different organization, that are evaluated at the same time. */
 const mostAtOnce = 4;
 
 type GivenPlan = (typeof wire.EvaluationGiven)['_output'];
@@ -42,7 +42,9 @@ export function startJudging(
       const evaluation = wire.EvaluationGiven.parse(answer);
       const organization = evaluation['organization-id'];
       const judging = judgeOne(client, id, engine, evaluation)
-        .catch((error) => log.error({ err: error, evaluation: evaluation.id }, 'a plan was not evaluated by policies'))
+        .catch((error) =>
+          log.error({ err: error, evaluation: evaluation.id }, 'the policies for a plan were not evaluated'),
+        )
         .finally(() => underWay.delete(organization));
       underWay.set(organization, judging);
       return true;

@@ -52,7 +52,7 @@ export function opaEngine(parts: OpaParts): PolicyEngine {
   };
 }
 
-/** The plan is streamed from the store to the disk: none of our processes holds all of it in memory. */
+/** The plan is streamed from the store to the disk, so that no process has all of it in memory. */
 async function writeInput({ jobFolder }: Slot, { run, plan }: JudgedPlan): Promise<void> {
   const pieces = async function* () {
     yield `{"run":${JSON.stringify(run)},"plan":`;
@@ -98,7 +98,7 @@ async function writeSet({ jobFolder }: Slot, set: JudgingSet, name: string, prog
   const files = { ...set.files, 'parameters.json': JSON.stringify({ parameters }) };
   for (const [file, text] of Object.entries(files)) {
     const at = path.join(folder, 'data', file);
-    if (!at.startsWith(`${folder}${path.sep}`)) throw new Error(`${file} is outside of its set`);
+    if (!at.startsWith(`${folder}${path.sep}`)) throw new Error(`${file} is outside its policy set`);
     await mkdir(path.dirname(at), { recursive: true });
     await writeFile(at, text);
   }
@@ -107,7 +107,7 @@ async function writeSet({ jobFolder }: Slot, set: JudgingSet, name: string, prog
 
 /** The value of a query, or why there is none. */
 type QueryValue = { readonly value: unknown } | { readonly problem: string };
-/** The values of all queries, or why there are none: the policies cannot be parsed, or a query fails. */
+/** The values of all queries, or the reason why there are none: the policies cannot be parsed, or a query fails. */
 type Answer = { readonly values: readonly QueryValue[] } | { readonly problem: string; readonly isOfSet: boolean };
 
 interface Printed {

@@ -9,7 +9,7 @@ import { cleanPath } from '../files/clean-path';
 export interface OpaProgram {
   readonly file: string;
   readonly version: string;
-  /** JSON: its functions without those that reach files, the network or the machine. */
+  /** JSON: the functions of OPA without those that access files, the network or the machine. */
   readonly capabilities: string;
 }
 
@@ -20,7 +20,7 @@ const run = (file: string, ...args: string[]) =>
 /** Functions that use more than the plan: addresses, the environment, and other files. */
 const closed = new Set(['http.send', 'net.lookup_ip_addr', 'opa.runtime', 'rego.parse_module']);
 
-/** The given binaries, or `opa` from the search path; newest first. Throws if a given binary does not run. */
+/** The given binaries, or `opa` from the search path, newest first. Throws if a given binary does not run. */
 export async function findOpa(given: readonly string[], searchPath: string): Promise<OpaProgram[]> {
   const found =
     given.length > 0
@@ -37,7 +37,7 @@ export async function findOpa(given: readonly string[], searchPath: string): Pro
 async function askProgram(file: string): Promise<OpaProgram> {
   const { stdout } = await run(file, 'version');
   const version = valid(/^Version: (\S+)$/m.exec(stdout)?.[1]);
-  if (!version) throw new Error(`${file} does not say its version`);
+  if (!version) throw new Error(`${file} does not print its version`);
   const all = JSON.parse((await run(file, 'capabilities', '--current')).stdout) as { builtins: { name: string }[] };
   const builtins = all.builtins.filter(({ name }) => !closed.has(name));
   return { file: await realpath(file), version, capabilities: JSON.stringify({ ...all, builtins, allow_net: [] }) };

@@ -42,11 +42,11 @@ export function askTool(file: string, args: readonly string[], options: { cwd?: 
   return execute(file, args, { ...options, env, timeout: 30_000 });
 }
 
-/** What a binary reports about itself. Throws if it does not run. */
+/** The product and version that a binary reports. Throws if it does not run. */
 export async function askVersion(file: string): Promise<Binary> {
   const { stdout } = await askTool(file, ['version']);
   const [, product, version] = /^(Terraform|OpenTofu) v(\S+)/m.exec(stdout) ?? [];
-  if (!product || !version) throw new Error(`${file} does not say its version`);
+  if (!product || !version) throw new Error(`${file} does not print its version`);
   return { file: await realpath(file), version, product: product as Binary['product'] };
 }
 
@@ -56,7 +56,7 @@ export async function askVersion(file: string): Promise<Binary> {
  */
 export function chooseBinary(binaries: readonly Binary[], asked: string): Binary {
   const found = binaries.find(({ version }) => version === asked || asked === '');
-  if (!found) throw new Error(`a worker without version ${asked} took its job`);
+  if (!found) throw new Error(`a worker without version ${asked} took the job`);
   return found;
 }
 

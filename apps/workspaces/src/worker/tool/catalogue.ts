@@ -15,7 +15,7 @@ export interface Found {
 }
 
 const indexLimit = 32 * 1024 * 1024;
-/** More than a vendor releases in years. */
+/** More versions than a vendor releases in years. */
 const mostVersions = 200;
 
 /** The vendors whose releases can be looked for. */
@@ -73,7 +73,7 @@ async function findOf(product: Product, releases: Releases, unknown: (version: s
     try {
       const sums = await signedSums({ product, version }, releases);
       const archs = archsOf(sums, { product, version }, folderOf({ product, version }, releases));
-      if (archs.length === 0) throw new Error('its list of sums names no archive of it');
+      if (archs.length === 0) throw new Error('its list of checksums contains no archive for it');
       versions.push({ version, archs });
     } catch (error) {
       const { message } = error as Error;

@@ -68,13 +68,13 @@ export interface Note {
   readonly job?: RunJob;
   readonly workerId?: string;
   readonly installation?: string;
-  /** Set while the tool applies: only the state may show what it has changed. */
+  /** Set while the tool applies, because only the state may show what it has changed. */
   readonly applies?: boolean;
   /** The state the apply began with. */
   readonly stateMd5?: string;
 }
 
-/** One job under way. */
+/** One job in progress. */
 export interface RunningJob {
   readonly job: RunJob;
   readonly inputs: JobInputs;
@@ -135,7 +135,7 @@ export async function executePlan(executor: Executor, running: RunningJob): Prom
   });
 }
 
-/** A value that other code waits for; undefined if there will be none. */
+/** A value for which other code waits; undefined if there will be none. */
 class Announcement<T> {
   private resolve: (value: T | undefined) => void = () => undefined;
   readonly told = new Promise<T | undefined>((resolve) => {
@@ -196,9 +196,9 @@ export async function executeApply(executor: Executor, running: RunningJob): Pro
 }
 
 function stoppedBecause({ reason }: Stopping): string | undefined {
-  if (reason === 'timeout') return 'the run took longer than it may';
-  if (reason === 'output') return 'the log is larger than it may be';
-  if (reason === 'disk') return 'the run uses more disk than it may';
+  if (reason === 'timeout') return 'the run exceeded its time limit';
+  if (reason === 'output') return 'the log exceeded its size limit';
+  if (reason === 'disk') return 'the run exceeded its disk space limit';
   if (reason === 'shutdown') return 'the worker was stopped';
   if (reason === 'lost') return 'the worker lost its connection';
   return reason;
@@ -206,7 +206,7 @@ function stoppedBecause({ reason }: Stopping): string | undefined {
 
 type JobFailure = { outcome: 'errored' | 'canceled'; errorMessage: string };
 
-/** Gives a job its folder, and turns errors that are meant for the person who started it into an outcome. */
+/** Gives a job its folder, and converts errors for the user who started it into an outcome. */
 export async function inSlot<T>(
   executor: Executor,
   running: RunningJob,
@@ -261,7 +261,7 @@ class Work {
   }
 
   async unpack(archive: Readable | undefined, into: '.' | 'config'): Promise<void> {
-    if (!archive) throw new BadConfiguration('what the run works with is not there any more');
+    if (!archive) throw new BadConfiguration('the configuration of the run no longer exists');
     const { folder, owner } = this.slot.jobFolder;
     const options = {
       limits: this.executor.limits.archive,
@@ -351,8 +351,8 @@ class Work {
   }
 
   /**
-   * The schemas for what a plan changes. If the tool has to be run for them, it starts at once, and its output is held
-   * back until the plan shows which parts are needed.
+   * The schemas for what a plan changes. If this requires running the tool, the tool starts immediately, and its output
+   * is held back until the plan shows which parts are needed.
    */
   async schemas(plan: Promise<PlanDocument | undefined>): Promise<ProviderSchemas> {
     const { schemas: cache } = this.executor;
@@ -396,7 +396,7 @@ class Work {
   }
 
   /**
-   * The folder as the plan left it, including the plan; without plugins, which are downloaded again by their checksums.
+   * The folder after the plan, including the plan, but without plugins, which are downloaded again by their checksums.
    */
   async bundle(): Promise<Buffer> {
     const argv = [
@@ -445,13 +445,13 @@ class Work {
     return readInside(folder, name, { limit, uid: owner?.uid });
   }
 
-  /** The current state; undefined while there is none, or only half of one. */
+  /** The current state; undefined while there is none, or only a part of one. */
   async state(): Promise<Buffer | undefined> {
     const bytes = await this.read(stateFile(this.running.job));
     return bytes && isWhole(bytes) ? bytes : undefined;
   }
 
-  /** Records what is running here; returns the state that the apply begins with. */
+  /** Records what is running. Returns the state before the apply. */
   async noteApply(): Promise<Buffer | undefined> {
     const state = await this.state();
     const stateMd5 = state && createHash('md5').update(state).digest('hex');

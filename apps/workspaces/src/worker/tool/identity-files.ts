@@ -1,8 +1,12 @@
 import type { FileHandle } from 'node:fs/promises';
 import path from 'node:path';
-import { type DeclaredIdentity, gcpProvider, identityKinds } from '../../resources/workspaces/identities/declared';
+import {
+  type DeclaredIdentity,
+  gcpProvider,
+  identityKinds,
+} from '../../resources/workspaces/identities/declared-identities';
 
-/** An identity with its token: an identity token, or the token of a login with one. */
+/** An identity with its token: either an identity token, or the token from a login with an identity token. */
 export interface GivenIdentity extends DeclaredIdentity {
   readonly token: string;
 }
@@ -10,7 +14,7 @@ export interface GivenIdentity extends DeclaredIdentity {
 /** Where the files of identities are, relative to the job's folder. */
 export const identityFolder = 'identity';
 
-/** The file that holds an identity's token, which is replaced during the run. */
+/** The file that contains an identity's token. It is replaced during the run. */
 const tokenFile = ({ kind, tag }: DeclaredIdentity) => `${named(kind, tag)}-token`;
 const named = (kind: string, tag: string): string => (tag === '' ? kind : `${kind}-${tag}`);
 
@@ -88,7 +92,10 @@ const oneLine = (text = ''): string => text.replace(/[\r\n]/g, ' ');
 export const vaultCa = ({ ENCODED_CACERT }: DeclaredIdentity['settings']): string | undefined =>
   ENCODED_CACERT === undefined ? undefined : Buffer.from(ENCODED_CACERT, 'base64').toString('utf8');
 
-/** Names under which the service's own command line, tools and providers look for a login at the secrets service or Vault. */
+/**
+ * Names under which the service's own command line, tools and providers look for a login at the secrets service or
+ * Vault.
+ */
 export function secretsEnvironment(address: string, namespace: string, token: string): Record<string, string> {
   return {
     SERVICE_ADDR: address,
@@ -124,8 +131,8 @@ function googleAccount({ settings }: GivenIdentity, file: string) {
 
 /**
  * The identities of a job in the formats that providers read: environment variables, files next to the configuration,
- * and variables of the tool that name those. Files are replaced through handles that were opened before the run began:
- * it may have put links in their place.
+ * and variables of the tool that name those. Files are replaced through handles that were opened before the run
+ * started, because the run may have put links in their place.
  */
 export class IdentityFiles {
   private readonly open: { readonly identity: GivenIdentity; readonly handle: FileHandle }[] = [];
@@ -149,7 +156,7 @@ export class IdentityFiles {
     });
   }
 
-  /** Keeps the handle of a token file open, through which it is replaced. */
+  /** Keeps the handle of a token file open; the file is replaced through it. */
   keep(identity: GivenIdentity, handle: FileHandle): void {
     this.open.push({ identity, handle });
   }

@@ -27,7 +27,7 @@ export const files = {
   erroredState: 'errored.tfstate',
 } as const;
 
-/** A configuration that the run cannot work with; the message is for the person who started it. */
+/** A configuration that the run cannot use. The message is for the user who started it. */
 export class BadConfiguration extends Error {
   override readonly name = 'BadConfiguration';
 }
@@ -98,16 +98,16 @@ async function writeIdentity(identity: IdentityFiles, jobFolder: JobFolder, home
   }
 }
 
-/** Arguments for the files of variables: those of the workspace, and that of the run, which comes last and wins. */
+/** Arguments for the files of variables: those of the workspace, then that of the run, which takes precedence. */
 export function variableArguments({ varFiles }: RunJob, up: string): string[] {
   const named = varFiles.map((file) => (file.startsWith('/') ? `${up}/${files.configuration}${file}` : file));
   return [...named, `${up}/${files.variables}`].map((file) => `-var-file=${file}`);
 }
 
 /**
- * Makes calls of registry modules use the versions that a plan tries: the tool merges override files into the calls.
- * Calls within modules that are not part of the configuration keep theirs. Returns the changed calls. Call it while the
- * tool does not run.
+ * Makes calls of registry modules use the versions that a plan tests, with override files that the tool merges into the
+ * calls. Calls within modules that are not part of the configuration keep their versions. Returns the changed calls.
+ * Call it while the tool is not running.
  */
 export async function replaceModuleVersions(
   jobFolder: OwnedFolder,
@@ -145,8 +145,8 @@ const nameOf = (key: string): string => key.slice(key.lastIndexOf('.') + 1);
 const stateNames = ['terraform.tfstate', 'terraform.tfstate.backup', 'terraform.tfstate.d', files.erroredState];
 
 /**
- * Removes states that came with the configuration from the folder in which the tool runs: it would try to move them to
- * where the run's state is, or they would be taken for what an apply left. Returns their names. Call it before the tool
+ * Removes states that came with the configuration from the folder in which the tool runs. Otherwise the tool would try
+ * to migrate them, or they would be treated as the result of an apply. Returns their names. Call it before the tool
  * runs.
  */
 export async function setStatesAside({ folder }: JobFolder, working: string): Promise<string[]> {
@@ -178,7 +178,7 @@ function backend(folder: string): string {
 
 const isName = (text: string): boolean => /^[\p{L}_][\p{L}\p{N}_-]*$/u.test(text);
 
-/** Variables in the tool's format: expressions as they are, everything else as a string without templates. */
+/** Variables in the tool's format: expressions unchanged, everything else as a string without templates. */
 function variablesText(variables: readonly JobVariable[]): string {
   return variables
     .filter(({ key }) => isName(key))
@@ -215,10 +215,16 @@ function givenEnvironment({ jobFolder, isolation, inputs, folder, identity }: En
   return [...Object.entries(identities), ...inputs.environment.map(({ key, value }): [string, string] => [key, value])];
 }
 
-/** What OpenTofu may need to open a plan that the configuration encrypts: the settings, their variables, and key services. */
+/**
+ * The variables that OpenTofu may need to open a plan that the configuration encrypts: settings, their variables, and
+ * key services.
+ */
 const opensPlans = /^(TF_ENCRYPTION|TF_VAR_.+|(AWS|GOOGLE|AZURE|ARM|VAULT|BAO)_.+)$/;
 
-/** The environment of the service's own commands: nothing that users set, except what opens an encrypted plan. */
+/**
+ * The environment of the service's own commands. It contains no variables of users, except those that open an encrypted
+ * plan.
+ */
 function serviceEnvironment(parts: EnvironmentParts) {
   const { jobFolder, isolation, job, settings, product } = parts;
   const home = isolation.inside(jobFolder);
@@ -259,10 +265,13 @@ function toolEnvironment(parts: EnvironmentParts): Record<string, string> {
 const registryText = ({ registry }: JobInputs): string =>
   registry ? `\ncredentials ${quoted(registry.host)} {\n  token = ${quoted(registry.token)}\n}\n` : '';
 
-/** Names whose values shells evaluate as numbers as soon as they are set; anything but a number ends the shell. */
+/** Names whose values shells evaluate as numbers when they are set. Any other value ends the shell. */
 const computed = /^(OPTIND|HISTCMD|SRANDOM)$/;
 
-/** A script for the job's shell that sets an environment. `command`: a name that the shell keeps for itself must not end it. */
+/**
+ * A script for the job's shell that sets an environment. `command`: a name that the shell keeps for itself must not end
+ * it.
+ */
 export function environmentText(environment: Readonly<Record<string, string>>): string {
   return Object.entries(environment)
     .filter(([name]) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !computed.test(name))
@@ -270,7 +279,7 @@ export function environmentText(environment: Readonly<Record<string, string>>): 
     .join('');
 }
 
-/** Writes a file that belongs to the job; one that came with the configuration is replaced, never followed. */
+/** Writes a file that belongs to the job. A file from the configuration is replaced, and a link is never followed. */
 async function writeOwn(jobFolder: OwnedFolder, name: string, content: string): Promise<void> {
   const file = await openOwn(jobFolder, name);
   try {

@@ -77,8 +77,8 @@ const addressOf = ({ mode, type, name }: { mode: string; type: string; name: str
   `${mode === 'data' ? 'data.' : ''}${type}.${name}`;
 
 /**
- * The resources that each resource of a configuration refers to, by their addresses without instances: through variables and outputs
- * of modules, but not through local values, which the tool does not describe. Holds no values.
+ * The resources that each resource of a configuration refers to, by their addresses without instances: through
+ * variables and outputs of modules, but not through local values, which the tool does not describe. Contains no values.
  */
 export function dependenciesOf(configuration: unknown): Record<string, string[]> {
   const root = place((configuration as { root_module?: unknown } | undefined)?.root_module, '');

@@ -89,8 +89,8 @@ function managedIn(module: unknown): string[] {
 }
 
 /**
- * The health of the infrastructure in a refresh-only plan: resources that have changed or are gone, and the result of each
- * check.
+ * The health of the infrastructure in a refresh-only plan: resources that have changed or no longer exist, and the
+ * result of each check.
  */
 export function healthOf(plan: PlanDocument): Health {
   const drifted = new Set<unknown>();
@@ -131,8 +131,8 @@ export function wantedSchemas(plan: PlanDocument): WantedSchemas {
 
 /**
  * The form in which the tool renders the plan of a remote run: changes without sensitive values, and the schemas of
- * their resource types. Of the configuration it contains only the references between resources; variables and prior
- * state are left out.
+ * their resource types. From the configuration it contains only the references between resources. Variables and the
+ * prior state are omitted.
  */
 export function redactPlan(plan: PlanDocument, schemas: ProviderSchemas): object {
   const resources = (list: PlanDocument['resource_changes'] = []) =>

@@ -90,7 +90,7 @@ async function askBuiltIn({ file }: Binary): Promise<ProviderSchemas> {
     await writeFile(path.join(cwd, 'main.tf'), 'resource "terraform_data" "any" {}\n');
     const { stdout } = await askTool(file, ['providers', 'schema', '-json'], { cwd, maxBuffer: longest });
     const schemas = parseExact(stdout) as unknown as ProviderSchemas;
-    if (!schemas.provider_schemas?.[builtIn]) throw new Error(`${file} does not say what ${builtIn} has`);
+    if (!schemas.provider_schemas?.[builtIn]) throw new Error(`${file} does not print the schema of ${builtIn}`);
     return schemas;
   } finally {
     await rm(cwd, { recursive: true, force: true });
@@ -104,9 +104,9 @@ interface Kept {
 }
 
 /**
- * Schemas of earlier plans, so that the tool need not be started for them: by what they depend on, the newest ones, up
- * to a number of bytes of JSON. They come from jobs, so the key contains a workspace: no workspace sees the output of
- * another workspace's job.
+ * A cache of the schemas of earlier plans, so that the tool need not be started for them. It contains the newest ones,
+ * up to a number of bytes of JSON. They come from jobs, so the key contains the workspace, and no workspace sees the
+ * output of another workspace's job.
  */
 export class SchemaCache {
   private readonly kept = new Map<string, Kept>();
@@ -116,8 +116,8 @@ export class SchemaCache {
   constructor(private readonly mostBytes: number) {}
 
   /**
-   * If only the provider that is part of the tool is needed: the worker asks for that itself, once, so it is the same
-   * for all workspaces. Undefined if more is needed, or the tool does not answer.
+   * The schema of the provider that is part of the tool, if no other is needed. The worker reads it once, and it is the
+   * same for all workspaces. Undefined if other providers are needed, or if the tool fails.
    */
   async findBuiltIn(binary: Binary, { providers }: WantedSchemas): Promise<ProviderSchemas | undefined> {
     if ([...providers].some((name) => name !== builtIn)) return undefined;

@@ -13,7 +13,7 @@ export interface DownloadLimits {
   readonly milliseconds: number;
 }
 
-/** A failed download; the message says what and why. */
+/** A failed download. The message says what failed and why. */
 export class NoDownload extends Error {
   override readonly name = 'NoDownload';
 }
@@ -66,7 +66,7 @@ async function ask(address: URL, reach: Reach, signal: AbortSignal): Promise<htt
   const { get } = address.protocol === 'https:' ? https : http;
   return new Promise((resolve, reject) => {
     const request = get(address, options, resolve);
-    request.on('timeout', () => request.destroy(new Error('it was silent')));
+    request.on('timeout', () => request.destroy(new Error('it sent no data')));
     request.on('error', reject);
   });
 }

@@ -183,7 +183,7 @@ describe('releases of the tool', () => {
     expect(lied.versions.map(({ version }) => version)).toEqual(['4.1.0']);
     expect(lied.problems).toEqual([
       expect.stringMatching(/^Terraform 4\.5\.0, 4\.6\.0 left out: .*not signed by a key that is trusted here/),
-      expect.stringMatching(/^Terraform 4\.7\.0 left out: .*names no archive of it/),
+      expect.stringMatching(/^Terraform 4\.7\.0 left out: .*contains no archive for it/),
       expect.stringMatching(/^Terraform 4\.8\.0 left out: .*answered 404/),
     ]);
     expect((await find({ keys: 'no keys' })).versions).toEqual([]);

@@ -30,7 +30,9 @@ export interface Releases {
   readonly milliseconds: number;
 }
 
-/** A version that cannot be downloaded, or is not what it claims to be; the message is for the operator. */
+/**
+ * A version that cannot be downloaded, or does not match its checksum or signature. The message is for the operator.
+ */
 class BadRelease extends Error {
   override readonly name = 'BadRelease';
 }
@@ -62,7 +64,7 @@ export async function fetchTool(wanted: WantedTool, releases: Releases): Promise
   try {
     const unpacked = await fetchInto(partial, wanted, releases);
     await mkdir(folder, { recursive: true, mode: 0o755 });
-    // In one step: other processes find the whole file or none.
+    // In one step, so that other processes find the whole file or none.
     await rename(unpacked, file);
     return file;
   } catch (error) {

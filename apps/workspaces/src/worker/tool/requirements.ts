@@ -25,7 +25,7 @@ export interface ModuleCall {
   readonly folder: string;
 }
 
-/** The module calls in the tool's list; none if it cannot be read. */
+/** The module calls in the tool's list; empty if it cannot be read. */
 export const callsIn = (modules: Buffer | undefined): ModuleCall[] =>
   (Installed.safeParse(parsed(modules)).data?.Modules ?? []).map(({ Key, Source, Version, Dir }) => ({
     key: Key,
@@ -46,7 +46,9 @@ const Configuration = z.looseObject({
   configuration: z.looseObject({ root_module: z.unknown().optional() }).optional(),
 });
 
-/** The constraint of each module call of a configuration, by the name that the tool gives it: `network.subnets`. */
+/**
+ * The version constraint of each module call in a configuration, by the tool's name for the call: `network.subnets`.
+ */
 function constraintsOf(plan: unknown): Map<string, string> {
   const found = new Map<string, string>();
   const left: [prefix: string, module: unknown][] = [
@@ -85,8 +87,8 @@ function lockedIn(lock: Buffer | undefined): Requirement[] {
 }
 
 /**
- * The modules of registries and the providers that `init` installed, with what the configuration asks for: from the
- * tool's list of installed modules, its lock file, and the plan. Unexpected content is ignored: a plan must not fail
+ * The registry modules and providers that `init` installed, with the constraints of the configuration: from the tool's
+ * list of installed modules, its lock file, and the plan. Unexpected content is ignored, because a plan must not fail
  * because of it.
  */
 export function requirementsOf(

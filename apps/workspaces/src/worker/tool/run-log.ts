@@ -1,4 +1,4 @@
-/** The log of one job on its way to its readers: buffered for a moment, in order, never beyond its limit. */
+/** The log of one job before it is sent: buffered briefly, in order, and never larger than its limit. */
 export class RunLog {
   private waiting: Buffer[] = [];
   private held = 0;
@@ -92,7 +92,7 @@ export class Concealer {
   /** `given` may grow. */
   constructor(private readonly given: readonly string[]) {}
 
-  /** The bytes that can be shown; an end that may be the beginning of a secret is held back. */
+  /** The bytes that can be shown. An end that may be the start of a secret is held back. */
   push(bytes: Buffer): Buffer {
     if (this.taken < this.given.length) {
       this.taken = this.given.length;

@@ -1,4 +1,4 @@
-/** Measures the time in which at least one of several things is under way. */
+/** Measures the time during which at least one of several operations is in progress. */
 export class Stopwatch {
   private under = 0;
   private sinceMs = 0;

@@ -22,15 +22,15 @@ interface Plugin {
   /** An example of an address; undefined for plugins with a host and a port. */
   readonly url?: string;
   readonly port?: number;
-  /** Its own fields, and those that it cannot have. */
+  /** The fields of this plugin, and the fields that it does not support. */
   readonly tls: readonly FieldRow[];
   readonly pool: readonly FieldRow[];
   readonly more: readonly FieldRow[];
-  /** Statements that create a user who may read. */
+  /** Example statements that create a read-only user. */
   readonly creation: readonly string[];
-  /** Users can come of no statements at all. */
+  /** Users can be created without statements. */
   readonly withoutCreation?: true;
-  /** What happens without statements of a role. */
+  /** What the plugin does if a role has no statements. */
   readonly usual: { readonly revocation: string; readonly renewal: string };
 }
 
@@ -118,7 +118,7 @@ export const plugins: ReadonlyMap<string, Plugin> = new Map(
         'GRANT SELECT ON ALL TABLES IN SCHEMA public TO "{{name}}"',
       ],
       usual: {
-        revocation: 'the user cannot log in any more, what it owns goes to the configured user, and it is dropped.',
+        revocation: 'the user can no longer log in, its objects go to the configured owner, and it is dropped.',
         renewal: `ALTER ROLE "{{name}}" VALID UNTIL '{{expiration}}'.`,
       },
     },
@@ -192,11 +192,11 @@ const aliases: ReadonlyMap<string, string> = new Map([['valkey-database-plugin',
 
 export const pluginOf = (name: string): Plugin | undefined => plugins.get(aliases.get(name) ?? name);
 
-/** Its name as people know it. */
+/** The display name of a plugin. */
 export const labelOfPlugin = (name: string): string =>
   name === 'valkey-database-plugin' ? 'Valkey' : (pluginOf(name)?.label ?? name);
 
-/** Where a database is, without user and password. */
+/** The location of a database, without user name and password. */
 export function hostOf({ connection_url: url, host, port }: Readonly<Record<string, unknown>>): string {
   const text = String(url ?? '');
   if (text === '') return host === undefined || host === '' ? '–' : `${String(host)}:${String(port || 6379)}`;
@@ -219,7 +219,7 @@ export const allows = ({ allowed_roles: globs }: Connection, role: string): bool
     return new RegExp(`^${parts.join('.*')}$`).test(role);
   });
 
-/** A connection as its form holds it: the names of what the API writes. */
+/** The values of the connection form, with the field names of the API. */
 export const writtenOf = ({
   connection_details: details,
   root_credentials_rotate_statements: statements,

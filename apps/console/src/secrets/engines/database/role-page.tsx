@@ -23,7 +23,7 @@ const fields = [
   { name: 'password', label: 'Password', isSecret: true },
 ] as const;
 
-/** A role: gets credentials, says who has some, and is changed. */
+/** A role: get credentials, see who has some, and change the role. */
 export function RolePage({ mount, name }: { readonly mount: string; readonly name: string }) {
   return (
     <RecordPage<DatabaseRole>
@@ -102,7 +102,7 @@ function RoleCredentials({
   );
 }
 
-/** The statements that create a user, as they run. */
+/** The statements that create a user, with example values. */
 function Statements({ role, username }: { readonly role: DatabaseRole; readonly username?: string }) {
   const filled = (text: string) =>
     username === undefined ? text : text.replace(/\{\{\s*(?:name|username)\s*\}\}/g, username);
@@ -129,7 +129,7 @@ function DryRunResult({ of, role }: { readonly of: DryRunAnswer['data']; readonl
   );
 }
 
-/** Says if the connection does not allow the role, and offers to allow it. */
+/** Shows if the connection does not allow the role, and offers to allow it. */
 function Admission({
   mount,
   connection,

@@ -26,7 +26,7 @@ export interface StaticRole {
   readonly last_vault_rotation?: string;
 }
 
-/** One of the connections; a text field for those who may not list them. */
+/** Chooses a connection. A text field if the session may not list connections. */
 const connectionRow = (connections: readonly string[]): FieldRow => ({
   name: 'db_name',
   label: 'Connection',
@@ -44,7 +44,7 @@ const policyRow: FieldRow = {
   hint: 'password_policy: another policy than that of the connection.',
 };
 
-/** The fields of a role, whose usual statements are those of the plugin. */
+/** The fields of a role. Suggested statements come from the plugin. */
 export function roleGroups(connections: readonly string[], plugin: string | undefined) {
   const known = pluginOf(plugin ?? '');
   const usual = known === undefined ? {} : { usual: known.creation };

@@ -42,7 +42,7 @@ export function StaticRolePage({ mount, name }: { readonly mount: string; readon
         },
       ]}
       actions={({ username }) => <RotateButton mount={mount} name={name} username={username} />}
-      deletion="Its user stays, with its present password, which is not changed any more."
+      deletion="The user is kept with its current password, which is no longer rotated."
     >
       {(part, role) =>
         part === 'settings' && role !== undefined ? (

@@ -4,7 +4,7 @@ import { Button } from '../../../design/button';
 import { useMay } from '../../may';
 import { encodedPath, useChange } from '../../reads';
 
-/** Logs in to a database with what is stored, and says whether that works. */
+/** Logs in to a database with the stored configuration, and shows whether this works. */
 export function VerifyButton({
   mount,
   name,

@@ -9,7 +9,7 @@ import { spanOf, TtlField } from '../ttl-field';
 import { type KubernetesRole, makes, makingOf } from './role';
 import { namespacesOf, RoleForm } from './roles';
 
-/** A role: gets tokens of service accounts, and is changed. */
+/** A role: get service account tokens, and change the role. */
 export function RolePage({ mount, name }: { readonly mount: string; readonly name: string }) {
   return (
     <RecordPage<KubernetesRole>
@@ -56,7 +56,7 @@ const lifetimes = [
   ['28800', '8 hours'],
 ] as const;
 
-/** Gives a token of a service account. */
+/** Creates a service account token. */
 function Token({
   mount,
   name,

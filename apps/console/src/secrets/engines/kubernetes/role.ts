@@ -14,7 +14,7 @@ export interface KubernetesRole {
   readonly token_max_ttl: number;
 }
 
-/** What a role makes: only a token, a bound account too, or also a role of the cluster. */
+/** What a role creates: only a token, also a bound service account, or also a cluster role. */
 export const makes = {
   token: 'a token of an existing service account',
   account: 'a service account, bound to an existing role',

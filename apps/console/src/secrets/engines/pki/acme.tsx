@@ -22,7 +22,7 @@ interface Cluster {
   readonly path: string;
 }
 
-/** ACME: its settings, and how clients get certificates by it. */
+/** The ACME settings, and how clients get certificates with ACME. */
 export function Acme({ mount }: { readonly mount: string }) {
   const at = encodedPath(mount);
   const config = useRead<AcmeConfig>(`${at}config/acme`);
@@ -128,7 +128,7 @@ const clients = [
 ] as const;
 type Client = (typeof clients)[number]['tab'];
 
-/** What a client is told, with the key of external account binding if there is one. */
+/** The settings for a client, with the external account binding key if there is one. */
 function textFor(client: Client, directory: string, eab: string | undefined): string {
   const host = 'shop.example.com';
   if (client === 'certbot') {

@@ -7,7 +7,7 @@ import { useMay } from '../../may';
 import { encodedPath, useChange, useRead } from '../../reads';
 import { secondsOf, spanOf, type TtlChoice, TtlField } from '../ttl-field';
 
-/** What is asked for a CA. */
+/** The values to enter for a CA. */
 export interface AskedCa {
   readonly common_name: string;
   readonly organization: string;
@@ -57,7 +57,7 @@ export function CaFields({
   example,
 }: {
   readonly asked: AskedCa;
-  /** What kind of CA it is, in examples. */
+  /** What the CA is for, with examples. */
   readonly example: 'Root' | 'Issuing';
   readonly onChange: (part: Partial<AskedCa>) => void;
 }) {
@@ -96,7 +96,7 @@ export function CaFields({
   );
 }
 
-/** The lifetime of a CA, and what the signing mount makes of it. */
+/** The lifetime of a CA, and how the signing mount limits it. */
 export function CaTtlField({
   mount,
   ttl,

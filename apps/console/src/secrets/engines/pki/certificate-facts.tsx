@@ -3,13 +3,13 @@ import { Time } from '../../../design/time';
 import { exactTime, useTimeZone } from '../../../design/time-zone';
 import type { CertificateContents } from './certificate';
 
-/** What a certificate says, as facts. */
+/** The contents of a certificate, as a list of labels and values. */
 export function CertificateFacts({
   of,
   revokedMs,
 }: {
   readonly of: CertificateContents;
-  /** When it was revoked, if it was. */
+  /** The time of the revocation, if any. */
   readonly revokedMs?: number | undefined;
 }) {
   const zone = useTimeZone();

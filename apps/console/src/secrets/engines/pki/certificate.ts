@@ -1,7 +1,7 @@
 import { base64Of, bytesOf } from '../bytes';
 import { childrenOf, type Element, elementsIn, hexOf } from './der';
 
-/** What a certificate says. */
+/** The contents of a certificate. */
 export interface CertificateContents {
   readonly pem: string;
   readonly der: Uint8Array<ArrayBuffer>;
@@ -19,7 +19,7 @@ export interface CertificateContents {
   readonly names: readonly string[];
 }
 
-/** The blocks of a PEM text, each with its bytes. */
+/** The blocks of a PEM string, each with its bytes. */
 export function pemBlocks(text: string): { readonly label: string; readonly der: Uint8Array<ArrayBuffer> }[] {
   return [...text.matchAll(/-----BEGIN ([A-Z0-9 ]+)-----([\s\S]*?)-----END \1-----/g)].flatMap(([, label, body]) => {
     const der = bytesOf(body!);
@@ -137,7 +137,7 @@ function timeOf(tag: number, text: string): number {
   return Date.UTC(whole, (month ?? 0) - 1, day, hour, minute, second);
 }
 
-/** When the next list of revoked certificates is due, from the first bytes of a list. */
+/** The next update time of a CRL, from its first bytes. */
 export function nextUpdateOf(der: Uint8Array): number | undefined {
   const [list] = elementsIn(der);
   const [body] = list === undefined ? [] : childrenOf(der, list);

@@ -1,13 +1,13 @@
-/** An element of DER: its tag, and where its content is in the bytes. */
+/** A DER element: its tag and the position of its content. */
 export interface Element {
   readonly tag: number;
-  /** Where its header begins. */
+  /** The position of its header. */
   readonly from: number;
   readonly start: number;
   readonly end: number;
 }
 
-/** The elements between two places. Stops where the bytes end, so that the start of a long list can be read. */
+/** The elements between two positions. Stops at the end of the bytes, so that the start of a long list can be read. */
 export function elementsIn(bytes: Uint8Array, start = 0, end = bytes.length): Element[] {
   const found: Element[] = [];
   for (let at = start; at + 1 < Math.min(end, bytes.length); ) {

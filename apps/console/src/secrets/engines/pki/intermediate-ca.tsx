@@ -25,7 +25,7 @@ interface Imported {
   };
 }
 
-/** Takes signed certificates into the mount, and names the issuer that has a key. */
+/** Imports signed certificates into the mount, and returns the issuer that has a key. */
 function useSigned(mount: string) {
   const at = encodedPath(mount);
   const taken = useChange<Imported>();
@@ -49,7 +49,7 @@ function useSigned(mount: string) {
   };
 }
 
-/** Creates the key and the request of a CA; again only if what was asked has changed. */
+/** Creates the key and the CSR of a CA, and creates them again only if the input has changed. */
 function useCsr(mount: string) {
   const change = useChange<Requested>();
   const [made, setMade] = useState<{ readonly csr: string; readonly of: string }>();

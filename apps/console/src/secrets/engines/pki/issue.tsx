@@ -124,7 +124,7 @@ function WouldIssue({ of: { data, warnings } }: { readonly of: DryRunAnswer }) {
   );
 }
 
-/** That the default TTL is cut to the maximum of the role is not news to someone who asked for none. */
+/** Do not warn that the default TTL was cut to the maximum of the role if the user chose no TTL. */
 const isUsual = (warning: string, ttl: string) => ttl === '' && /is longer than permitted maxTTL/.test(warning);
 
 function Warnings({ of, ttl }: { readonly of: IssueAnswer; readonly ttl: string }): ReactNode {
@@ -211,7 +211,7 @@ export function IssueForm({ mount, name: role, role: rules }: RoleProps) {
   );
 }
 
-/** Signs the request of someone who has a key. */
+/** Signs a CSR. */
 export function SignForm({ mount, name: role, role: rules }: RoleProps) {
   const [csr, setCsr] = useState('');
   const [ttl, setTtl] = useState('');

@@ -23,7 +23,7 @@ const dayMs = 86_400_000;
 const mostCounted = 1000;
 const mostShown = 5;
 
-/** How the certificate authority of a mount is, and what can be done next. */
+/** The state of the certificate authority of a mount, and the next steps. */
 export function Overview({ mount }: { readonly mount: string }) {
   const at = encodedPath(mount);
   const { rows, isPending, error } = useIssuers(mount);

@@ -15,7 +15,10 @@ const ids = {
   sha256: identifier('2.16.840.1.101.3.4.2.1'),
 };
 const iterations = 100_000;
-/** Each takes a call to the browser's cryptography; the content is protected by the many iterations above. */
+/**
+ * Each iteration takes a call to the browser's cryptography. The content is protected by the larger number of
+ * iterations above.
+ */
 const macIterations = 2048;
 
 const random = (length: number) => crypto.getRandomValues(new Uint8Array(length));
@@ -28,7 +31,9 @@ const bmp = (text: string) =>
     Array.from({ length: text.length }, (_, at) => text.charCodeAt(at)).flatMap((code) => [code >> 8, code & 255]),
   );
 
-/** A private key (PKCS#8) and its certificates, its own first, in one file that a password protects (PKCS#12, RFC 7292). */
+/**
+ * A private key (PKCS#8) and its certificates, its own first, in one file that a password protects (PKCS#12, RFC 7292).
+ */
 export async function pkcs12Of(
   {
     key,

@@ -3,7 +3,7 @@ import { ErrorNotice } from '../../../design/error-notice';
 import { useMay } from '../../may';
 import { encodedPath, useChange } from '../../reads';
 
-/** What forbids the session to revoke. */
+/** Why the session may not revoke certificates. */
 export function useRevokeMay(mount: string) {
   const path = `${mount}revoke`;
   return useMay([path])({ path, capabilities: ['update'] });

@@ -3,7 +3,7 @@ import { IssueForm, SignForm } from './issue';
 import { allowedBy, type PkiRole } from './role';
 import { RoleForm } from './role-form';
 
-/** A role: issues, signs, and is changed. */
+/** A role: issue, sign, and change the role. */
 export function RolePage({ mount, name }: { readonly mount: string; readonly name: string }) {
   const part = (part: string, label: string, use: string) => ({
     part,

@@ -1,9 +1,9 @@
 import { spanOf, type TtlChoice } from '../ttl-field';
 
-/** A role as the API shows it, as far as its form goes. */
+/** The fields of a role that its form uses. */
 export interface PkiRole {
   readonly issuer_ref: string;
-  /** Seconds; 0 for that of the mount. */
+  /** Seconds; 0 for the TTL of the mount. */
   readonly ttl: number;
   readonly max_ttl: number;
   readonly allowed_domains: readonly string[];

@@ -97,7 +97,7 @@ export function RootCa({ mount }: { readonly mount: string }) {
   );
 }
 
-/** What certificates say about the CA that issued them. */
+/** The URLs in certificates that lead to the CA's certificate, CRL and OCSP responder. */
 const urlsAt = (address: string) => ({
   issuing_certificates: [`${address}/ca`],
   crl_distribution_points: [`${address}/crl`],

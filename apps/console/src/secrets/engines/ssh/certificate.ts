@@ -1,6 +1,6 @@
 import { bytesOf } from '../bytes';
 
-/** What a certificate says, as far as people ask. */
+/** The parts of a certificate that the page shows. */
 export interface SshCertificate {
   readonly kind: 'user' | 'host';
   readonly keyId: string;
@@ -10,7 +10,7 @@ export interface SshCertificate {
   readonly validBefore: number;
 }
 
-/** How many fields the key of a certificate has, by the start of its type. */
+/** The number of fields in the key of a certificate, by the prefix of its type. */
 const keyFields: readonly (readonly [RegExp, number])[] = [
   [/^ssh-ed25519/, 1],
   [/^ssh-rsa|^sk-ssh-ed25519|^ecdsa/, 2],

@@ -9,7 +9,7 @@ import { namesOf, type SshRole } from './role';
 import { RoleForm, usersOf } from './roles';
 import { SignForm } from './sign';
 
-/** A role: signs keys or gives one-time passwords, and is changed. */
+/** A role: sign keys or create one-time passwords, and change the role. */
 export function RolePage({ mount, name }: { readonly mount: string; readonly name: string }) {
   const isOtp = useRead<SshRole>(`${encodedPath(mount)}roles/${encodeURIComponent(name)}`).data?.key_type === 'otp';
   const use = isOtp
@@ -52,7 +52,7 @@ const fields = [
   { name: 'key', label: 'One-time password', isSecret: true },
 ] as const;
 
-/** Gives a password for one login on one host. */
+/** Creates a password for one login on one host. */
 function Otp({
   mount,
   name,

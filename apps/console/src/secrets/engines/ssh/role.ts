@@ -1,7 +1,7 @@
 import type { FieldRow } from '../field-rows';
 import type { FormRecord } from '../record-form';
 
-/** A role as the API shows it: the fields of its key type. Lists are texts with commas. */
+/** A role as the API shows it: the fields of its key type. Lists are strings separated by commas. */
 export interface SshRole {
   readonly key_type: 'ca' | 'otp';
   readonly default_user: string;
@@ -16,11 +16,11 @@ export interface SshRole {
   readonly port?: number;
 }
 
-/** The names in a list of a role. */
+/** The names in a list field of a role. */
 export const namesOf = (list: string | undefined): readonly string[] =>
   (list ?? '').split(',').flatMap((name) => (name.trim() === '' ? [] : [name.trim()]));
 
-/** Extensions that OpenSSH knows. */
+/** Extensions that OpenSSH supports. */
 const extensions = [
   'permit-pty',
   'permit-port-forwarding',

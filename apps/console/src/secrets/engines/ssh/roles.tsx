@@ -7,7 +7,7 @@ import { RecordTable } from '../record-table';
 import { ttlOfRole } from '../ttl-field';
 import { namesOf, newRoles, roleGroups, type SshRole } from './role';
 
-/** Who a role is for, in words. */
+/** The users or hosts of a role, in words. */
 export function usersOf({ allowed_users, default_user }: SshRole): string {
   const names = [...new Set([...namesOf(default_user), ...namesOf(allowed_users)])];
   if (names.includes('*')) return 'any user';
@@ -72,7 +72,7 @@ const kinds = [
   },
 ] as const;
 
-/** Creates a role: first what it gives, then its form. */
+/** Creates a role: first choose its key type, then fill in its form. */
 export function NewRole({ mount }: { readonly mount: string }) {
   return (
     <NewByWay

@@ -29,7 +29,7 @@ const lifetimes = [
   ['86400', '1 day'],
 ] as const;
 
-/** Signs a public key, and shows the certificate with what to do with it. */
+/** Signs a public key, and shows the certificate and how to use it. */
 export function SignForm({
   mount,
   name,

@@ -12,7 +12,7 @@ import { encodedPath, useChange } from '../../reads';
 import { RecordPage, sameBy } from '../record-page';
 import type { TotpKey } from './keys';
 
-/** A key: its current code, and a box that checks codes. */
+/** A key: its current code, and a field to validate codes. */
 export function KeyPage({ mount, name }: { readonly mount: string; readonly name: string }) {
   return (
     <RecordPage<TotpKey>
@@ -54,10 +54,10 @@ interface Code {
   readonly data: { readonly code: string; readonly generated: number; readonly expire_time: number };
 }
 
-/** How many codes follow each other until someone asks again. */
+/** How many codes are shown one after the other before the user must ask again. */
 const mostCodes = 10;
 
-/** The current code with the seconds that it is still good for; the next one follows by itself while the page is seen. */
+/** The current code with its remaining seconds. While the page is visible, the next code follows automatically. */
 function CurrentCode({ path }: { readonly path: string }) {
   const may = useMay([path]);
   const [shown, setShown] = useState<{ readonly code: string; readonly endsAt: number }>();
@@ -118,7 +118,7 @@ function CurrentCode({ path }: { readonly path: string }) {
   );
 }
 
-/** Checks a code of an authenticator. */
+/** Validates a code of an authenticator app. */
 function Validate({ path, digits = 6 }: { readonly path: string; readonly digits: number | undefined }) {
   const may = useMay([path]);
   const [code, setCode] = useState('');

@@ -28,7 +28,7 @@ const ways = [
   },
 ] as const;
 
-/** Generates or imports a key: first the way, then its form. */
+/** Generates or imports a key: first choose which, then fill in the form. */
 export function NewKey({ mount }: { readonly mount: string }) {
   return (
     <NewByWay

@@ -5,7 +5,7 @@ import { encodedPath, useChange } from '../../reads';
 import { TtlField } from '../ttl-field';
 import { rotationPeriods, type TransitKey } from './key';
 
-/** Changes the rules of a key. */
+/** Changes the configuration of a key. */
 export function EditKey({
   mount,
   of,

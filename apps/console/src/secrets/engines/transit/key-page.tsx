@@ -21,7 +21,7 @@ import { EditKey } from './edit-key';
 import { encryptsFrom, familyOf, keyTypes, rotates, type TransitKey } from './key';
 import { Pad } from './pad';
 
-/** A key: what it does with texts and files, its versions, its rules. */
+/** A key: use it with text and files, and see its versions and configuration. */
 export function KeyPage({ mount, name }: { readonly mount: string; readonly name: string }) {
   const path = `${mount}keys/${name}`;
   const at = `${encodedPath(mount)}keys/${encodeURIComponent(name)}`;

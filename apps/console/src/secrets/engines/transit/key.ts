@@ -24,14 +24,14 @@ export interface TransitKey {
   readonly soft_deleted: boolean;
   readonly supports_encryption: boolean;
   readonly supports_signing: boolean;
-  /** Versions that are in use: the creation time in seconds, or that of a key pair. */
+  /** Usable versions: the creation time in seconds, or an object with the creation time for a key pair. */
   readonly keys?: Readonly<Record<string, number | PairVersion>>;
 }
 
-/** A type of keys, and what it can do. */
+/** A key type and its operations. */
 export interface KeyTypeChoice {
   readonly value: string;
-  /** What it is for, in a few words. */
+  /** Its purpose, in a few words. */
   readonly use: string;
   readonly sentence: string;
   readonly family: 'aead' | 'ed25519' | 'ecdsa' | 'rsa' | 'hmac';
@@ -99,7 +99,7 @@ export const keyTypes: readonly KeyTypeChoice[] = [
 export const familyOf = ({ type }: Pick<TransitKey, 'type'>): KeyTypeChoice['family'] | undefined =>
   keyTypes.find(({ value }) => value === type)?.family;
 
-/** Whether this service may add versions. */
+/** Whether the key can be rotated. */
 export const rotates = ({ imported_key, imported_key_allow_rotation }: TransitKey): boolean =>
   !imported_key || imported_key_allow_rotation === true;
 

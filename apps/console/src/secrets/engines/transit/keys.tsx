@@ -8,7 +8,7 @@ import { spanOf } from '../ttl-field';
 import { encryptsFrom, type TransitKey } from './key';
 import { NewKey } from './new-key';
 
-/** The keys of a mount, with their rules. */
+/** The keys of a mount, with their configuration. */
 export function Keys({ mount }: { readonly mount: string }) {
   const names = useList(`${encodedPath(mount)}keys`);
   const [adding, setAdding] = useState(false);

@@ -36,7 +36,7 @@ export function NewKey({
   const derived = derives && given.derived;
   const name = given.name.trim();
   const change = useChange(() => void navigate(mountPage({ mount, tab: 'keys', name })));
-  // Writing the name of an existing key would change nothing, without an error.
+  // Creating a key with an existing name changes nothing and reports no error.
   const isTaken = taken.includes(name);
   const send = () => {
     if (isTaken) return;

@@ -21,7 +21,7 @@ export interface PadFormProps {
 
 type FieldName = TextName | 'ciphertext' | 'signature' | 'hmac';
 
-/** The field that a refusal is about; `main` if it names none. */
+/** The field in an error message; `main` if the message names none. */
 const fieldOf = (message: string, main: FieldName): FieldName =>
   /context/i.test(message) ? 'context' : /associated/i.test(message) ? 'associated' : main;
 
@@ -33,13 +33,13 @@ const meanings: readonly (readonly [RegExp, string])[] = [
   [/too old/, 'The minimum decryption version of this key is higher.'],
 ];
 
-/** The words of the service, and what they mean where they say little. */
+/** The message of the service, with an explanation if the message is terse. */
 const explained = (message: string): string => {
   const [, meaning] = meanings.find(([words]) => words.test(message)) ?? [];
   return meaning === undefined ? message : `${message}. ${meaning}`;
 };
 
-/** A use of a key. Its input and its result are kept by this page only. */
+/** An operation with a key. Only this page keeps its input and result. */
 export function useUse<Answer>(
   { mount, of: key, state, onChange }: PadFormProps,
   main: FieldName,
@@ -60,7 +60,7 @@ export function useUse<Answer>(
     error instanceof ApiError && error.status === 400
       ? { [fieldOf(error.message, main)]: explained(error.message) }
       : undefined;
-  /** A result is that of what the fields hold: it goes when they change. */
+  /** A result belongs to the current values of the fields. It is removed when they change. */
   const edit = (part: Partial<PadState>) => {
     if (!call.isIdle) call.reset();
     setWrong({});
@@ -80,7 +80,7 @@ export function useUse<Answer>(
   };
 }
 
-/** What forbids a use of the key, for the button of its form. */
+/** Why an operation is not allowed, for the button of its form. */
 export function useUseMay(
   { mount, of: { name } }: PadFormProps,
   use: string,
@@ -99,7 +99,7 @@ export const Base64Field = ({ state, onChange }: PartProps) => (
   <CheckField label="Base64" checked={state.isBase64} onChange={(isBase64) => onChange({ isBase64 })} />
 );
 
-/** What is encrypted, signed or hashed: text, or a file. */
+/** The input to encrypt, sign or hash: text or a file. */
 export function InputField({ label, ...parts }: PartProps & { readonly label: string }) {
   const {
     state: { file, input },
@@ -149,7 +149,7 @@ export function ContextField({ of: { derived }, state, onChange, wrong }: PartPr
   );
 }
 
-/** For types that authenticate data with the text. */
+/** For types with associated data. */
 export function AssociatedField({ of, state, onChange, wrong }: PartProps) {
   if (familyOf(of) !== 'aead') return null;
   return (
@@ -179,7 +179,7 @@ export function VersionField({ of: key, state, onChange }: PartProps) {
   );
 }
 
-/** What a use returned. */
+/** The result of an operation. */
 export function Result({ title, children }: { readonly title: string; readonly children: ReactNode }) {
   return (
     <section className="stack-tight" role="status" aria-label={title}>

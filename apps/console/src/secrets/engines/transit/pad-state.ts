@@ -8,9 +8,9 @@ export interface GivenFile {
   readonly base64: string;
 }
 
-/** What is typed into the pad of a key. */
+/** The values typed into the forms of a key. */
 export interface PadState {
-  /** What is to be encrypted, signed or hashed. */
+  /** The input to encrypt, sign or hash. */
   readonly input: string;
   readonly file: GivenFile | undefined;
   readonly ciphertext: string;
@@ -18,7 +18,7 @@ export interface PadState {
   readonly associated: string;
   readonly signature: string;
   readonly hmac: string;
-  /** The fields hold base64 instead of text. */
+  /** The fields contain base64 instead of text. */
   readonly isBase64: boolean;
   /** Empty for the newest. */
   readonly version: string;
@@ -52,13 +52,13 @@ export function sentOf({ file, isBase64, ...texts }: PadState, name: TextName): 
   return isBase64 ? texts[name].replace(/\s+/g, '') : base64OfText(texts[name]);
 }
 
-/** What is wrong with a field before it is sent. */
+/** The error of a field before it is sent. */
 export function problemOf({ isBase64, file, ...texts }: PadState, name: TextName): string | undefined {
   if (!isBase64 || (name === 'input' && file !== undefined) || bytesOf(texts[name]) !== undefined) return undefined;
   return 'This is not base64.';
 }
 
-/** The fields of a request that the key needs, and those that were given. */
+/** The fields of a request that the key needs, and those that were filled in. */
 export const boundFields = (state: PadState, { derived }: TransitKey): Readonly<Record<string, unknown>> => ({
   ...(derived ? { context: sentOf(state, 'context') } : {}),
   ...(state.associated === '' ? {} : { associated_data: sentOf(state, 'associated') }),

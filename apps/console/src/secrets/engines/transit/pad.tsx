@@ -18,7 +18,7 @@ const uses = {
 } as const;
 type Use = keyof typeof uses;
 
-/** Encrypts, decrypts, signs and verifies texts and files with a key, as far as its type can. */
+/** Encrypts, decrypts, signs and verifies text and files with a key, depending on its type. */
 export function Pad({ mount, of: key }: { readonly mount: string; readonly of: TransitKey }) {
   const tabs: readonly Use[] = [
     ...(key.supports_encryption ? (['encrypt', 'decrypt', 'rewrap', 'datakey'] as const) : []),
@@ -28,7 +28,7 @@ export function Pad({ mount, of: key }: { readonly mount: string; readonly of: T
     ...(key.exportable ? (['export'] as const) : []),
   ];
   const [use, setUse] = useState<Use>(tabs.includes('encrypt') || tabs.includes('sign') ? tabs[0]! : 'hmac');
-  // Shared by all tabs: what was encrypted can be decrypted, what was signed can be verified.
+  // Shared by all tabs, so that an encrypted text can be decrypted and a signature verified.
   const [state, setState] = useState<PadState>(emptyPad);
   const { Form } = uses[use];
   return (

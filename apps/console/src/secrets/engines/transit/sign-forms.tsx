@@ -21,7 +21,7 @@ const HashField = ({ state, onChange }: PartProps) => (
   <SelectField label="Hash algorithm" value={state.hash} onChange={(hash) => onChange({ hash })} options={hashNames} />
 );
 
-/** How to sign, as far as the type of the key has a choice. */
+/** How to sign, if the key type offers a choice. */
 function SchemeFields(parts: PartProps) {
   const { of: key, state, onChange } = parts;
   const family = familyOf(key);
@@ -70,7 +70,7 @@ const contextField = (state: PadState, { derived }: TransitKey) =>
 interface SignAnswer {
   readonly signature: string;
   readonly key_version: number;
-  /** Of derived keys, which have one for each context. */
+  /** For derived keys, which have one for each context. */
   readonly public_key?: string;
 }
 

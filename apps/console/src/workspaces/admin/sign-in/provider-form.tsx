@@ -5,7 +5,7 @@ import { typedText, typedWords } from '../../parts/typed';
 
 export type ProviderResource = Resource<'SignInProvidersResource'>;
 
-/** A provider in the form: lists are texts, and an empty value is ''. */
+/** A provider in the form: lists are strings, and an empty value is ''. */
 export interface TypedProvider {
   readonly name: string;
   readonly issuer: string;

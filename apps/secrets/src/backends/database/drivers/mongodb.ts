@@ -72,7 +72,7 @@ interface Settings {
 /** Reads a configuration. Throws `invalid`. */
 function settingsOf(config: DatabaseConfig): Settings {
   const { connection_url: text, tls_ca, tls_certificate_key, tls_server_name, tls_skip_verify } = config;
-  if (text.startsWith('mongodb+srv:')) refuse('connection_url must name its hosts: mongodb+srv is not supported');
+  if (text.startsWith('mongodb+srv:')) refuse('connection_url must contain the hosts: mongodb+srv is not supported');
   refuseLimits(config, 'MongoDB');
   const [, before = '', hosts = '', after = ''] = address.exec(text) ?? [];
   const read = (hosts === '' ? [text] : hosts.split(',').map((host) => before + host + after)).map((one) =>

@@ -124,7 +124,7 @@ describe('the engine database with SQL Server', () => {
     ['TLS that does not verify', '?encrypt=true&TrustServerCertificate=true', { tls_ca: '' }],
   ])('sends no password to a server that says it has no TLS: %s', async (_what, options, more) => {
     server.offersTls = false;
-    await configure({ connection_url: address(options), ...more }).expect(400, /the database offers no TLS/);
+    await configure({ connection_url: address(options), ...more }).expect(400, /the database does not offer TLS/);
     server.offersTls = true;
     expect(server.inClear.splice(0)).toEqual([]);
   });
@@ -146,14 +146,14 @@ describe('the engine database with SQL Server', () => {
     const other = new MssqlStandIn({ cert, key });
     await other.start();
     server.sendsTo = { host: 'localhost', port: other.port };
-    await configure().expect(400, /sends its clients to another server/);
+    await configure().expect(400, /redirects clients to another server/);
     server.sendsTo = undefined;
     expect(other.sessions.size).toBe(0);
     await other.stop();
   });
 
   it.each([
-    ['an instance', '/SQLEXPRESS', /must name a port, not an instance/],
+    ['an instance', '/SQLEXPRESS', /must contain a port, not an instance/],
     ['another way to encrypt', '?encrypt=false', /encrypt must be true, strict or disable/],
     ['no check in strict', '?encrypt=strict&TrustServerCertificate=true', /always verifies/],
   ])('refuses %s', async (_what, options, text) => {

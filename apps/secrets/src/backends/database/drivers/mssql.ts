@@ -139,7 +139,10 @@ class MssqlDatabase implements DatabaseClient {
     });
   }
 
-  /** Runs `work` on a session. If it fails, the session is closed, as a transaction may be open; otherwise settings such as `USE` are reset. */
+  /**
+   * Runs `work` on a session. If it fails, the session is closed, as a transaction may be open; otherwise settings such
+   * as `USE` are reset.
+   */
   private async with<T>(work: (query: RunSql) => Promise<T>): Promise<T> {
     const session = await this.pool.acquire().promise.catch((error) => {
       throw plainError(error);
@@ -198,7 +201,7 @@ function settingsOf(config: DatabaseConfig): SessionSettings {
   const { host, port, user, password, options } = address;
   const isUrl = /^\w+:\/\//.test(connection_url);
   if (isUrl && address.database !== '') {
-    refuse('connection_url must name a port, not an instance; a database is given as ?database=');
+    refuse('connection_url must contain a port, not an instance name; set the database with ?database=');
   }
   const named = new Map(Object.entries(options).map(([name, value]) => [name.toLowerCase(), value]));
   const encrypt = encryptions.get((named.get('encrypt') ?? 'true').toLowerCase());
@@ -248,7 +251,9 @@ async function socketTo({ host, port }: ConnectionAddress, needsTls: boolean): P
     // Connecting would put its own one back.
     socket.write = (chunk: Uint8Array | string, ...rest: unknown[]) => {
       if (chunk[0] !== LOGIN) return write(chunk, ...rest);
-      socket.destroy(new Error('the database offers no TLS; encrypt=disable in connection_url goes without it'));
+      socket.destroy(
+        new Error('the database does not offer TLS; to connect without TLS, set encrypt=disable in connection_url'),
+      );
       return false;
     };
   }
@@ -271,7 +276,7 @@ class Session {
   static open({ dial, options, ...settings }: SessionSettings): Promise<Session> {
     let isDialed = false;
     const connector = async () => {
-      if (isDialed) throw new Error('the database sends its clients to another server, which is not followed');
+      if (isDialed) throw new Error('the database redirects clients to another server, which is not supported');
       isDialed = true;
       return dial();
     };
@@ -301,7 +306,7 @@ class Session {
   }
 }
 
-/** Gives an error of the library the standard error code, which says more than its own. */
+/** Replaces the error code of the library by the standard code, which is more specific. */
 function plainError(error: unknown): unknown {
   const { code, cause, message } = error as { code?: string; cause?: { code?: string }; message: string };
   const plain = { ETIMEOUT: 'ETIMEDOUT', ECONNCLOSED: 'ECONNRESET', ESOCKET: cause?.code ?? 'ECONNRESET' }[code ?? ''];

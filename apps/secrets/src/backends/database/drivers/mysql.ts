@@ -26,7 +26,7 @@ const driverFor = (plugins: readonly string[], longest: number, template: string
   open: (config) => new MysqlDatabase(config),
 });
 
-// Names are truncated but keep the whole random part, which makes them unique.
+// Long names are truncated, but keep their random part, which makes them unique.
 const short = 'printf "v-%s-%s-%s" (.DisplayName | truncate 4) (.RoleName | truncate 4) (random 20)';
 
 /** MySQL and MariaDB. */
@@ -101,7 +101,7 @@ class MysqlDatabase implements DatabaseClient {
     return this.pool.end().catch(() => {});
   }
 
-  /** One by one: each statement commits on its own. */
+  /** Statements run one by one, because each commits separately. */
   private run(statements: Statements, words: Words): Promise<void> {
     const filled = statements.flatMap((statement) => statementsOf(statement, words, dialect));
     return this.with(async (connection) => {

@@ -20,7 +20,7 @@ const { connectMs, callMs, idleMs } = limits;
 
 const mostTries = 50;
 
-/** Whether it conflicted with a concurrent statement on the same role or table, such as a grant. */
+/** Whether the statement conflicted with a concurrent one on the same role or table, such as a grant. */
 function wasInTheWay(error: unknown): boolean {
   const { code, message } = error as { code?: string; message: string };
   return code === '40001' || code === '40P01' || (code === 'XX000' && message === 'tuple concurrently updated');
@@ -38,7 +38,7 @@ export const postgresql: Driver = {
   check(config) {
     addressOf(config);
     if ((config.tls_certificate === '') !== (config.private_key === '')) {
-      refuse('tls_certificate and private_key must be given together');
+      refuse('tls_certificate and private_key must be set together');
     }
   },
   login: addressOf,

@@ -33,9 +33,9 @@ function readContacts(sent: unknown): readonly string[] {
     return fail('invalidContact', `contact: at most ${mostContacts} addresses`);
   }
   for (const one of sent) {
-    if (!/^mailto:/i.test(one)) fail('unsupportedContact', 'contact: only mailto: is known');
+    if (!/^mailto:/i.test(one)) fail('unsupportedContact', 'contact: only mailto: is supported');
     if (one.length > 300 || !/^mailto:[^\s@,?]+@[^\s@,?]+$/i.test(one))
-      fail('invalidContact', 'contact: no mail address');
+      fail('invalidContact', 'contact: not an email address');
   }
   return sent;
 }
@@ -87,7 +87,7 @@ export const newAccount = byKey('Create an account for a key.', 'write-acme-new-
   });
   if (account.status !== 'valid') fail('unauthorized', `the account of this key is ${account.status}`);
   if (!isNew && directory.config.eab_policy === 'always-required' && !account.binding) {
-    fail('externalAccountRequired', 'the account is bound to no key of new-eab');
+    fail('externalAccountRequired', 'the account is not bound to a key of new-eab');
   }
   return { ...shown(directory, account), status: isNew ? 201 : 200 };
 });
@@ -127,17 +127,19 @@ export const changeKey = byAccount(
     const { jwk, key } = readJwk(inner.header.jwk);
     verifyJws(inner, key, 'the payload');
     const said = parseObject(inner.payload.toString('utf8'), 'the payload of the payload');
-    if (said.account !== `${base}/account/${account.id}`) fail('malformed', 'account: not the account that asks');
+    if (said.account !== `${base}/account/${account.id}`)
+      fail('malformed', 'account: must be the account that sends the request');
     if (!isObject(said.oldKey) || thumbprintOf(readJwk(said.oldKey).jwk) !== thumbprint) {
-      fail('malformed', 'oldKey: not the present key of the account');
+      fail('malformed', 'oldKey: must be the current key of the account');
     }
     const next = thumbprintOf(jwk);
     const after = await accounts.change(call.storage, account.id, async (found, tx) => {
       if (found?.status !== 'valid') return fail('unauthorized', 'the account is no longer valid');
-      if (thumbprintOf(found.jwk) !== thumbprint) fail('unauthorized', 'the key of the account has changed meanwhile');
+      if (thumbprintOf(found.jwk) !== thumbprint)
+        fail('unauthorized', 'the key of the account has changed in the meantime');
       const owner = await findOwner(tx, prefix, next);
       if (owner !== undefined) {
-        fail('conflict', 'the key is that of an account', { Location: `${base}/account/${owner}` });
+        fail('conflict', 'the key already belongs to an account', { Location: `${base}/account/${owner}` });
       }
       forgetOwner(tx, prefix, thumbprint);
       keepOwner(tx, prefix, next, account.id);

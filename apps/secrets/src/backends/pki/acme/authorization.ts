@@ -33,15 +33,15 @@ export interface Authorization {
 /** The authorizations of a mount. */
 export const authorizations = records<Authorization>('acme/authorization/');
 
-/** The current status: a pending authorization expires. */
+/** The current status: `expired` once a pending or valid authorization has passed its expiry. */
 export const statusOf = ({ status, expiresAtMs }: Authorization, nowMs: number): Authorization['status'] | 'expired' =>
   (status === 'pending' || status === 'valid') && expiresAtMs <= nowMs ? 'expired' : status;
 
 /** A pending authorization with all challenge types that its name allows. */
 export function newAuthorization(
-  said: Pick<Authorization, 'account' | 'prefix' | 'identifier' | 'expiresAtMs'>,
+  request: Pick<Authorization, 'account' | 'prefix' | 'identifier' | 'expiresAtMs'>,
 ): Authorization {
-  const { type, wildcard } = said.identifier;
+  const { type, wildcard } = request.identifier;
   const types: readonly ChallengeType[] = wildcard
     ? ['dns-01']
     : type === 'ip'
@@ -50,5 +50,5 @@ export function newAuthorization(
   const challenges = types.map(
     (one): Challenge => ({ type: one, token: randomBytes(32).toString('base64url'), status: 'pending', tries: 0 }),
   );
-  return { ...said, id: randomUUID(), status: 'pending', challenges };
+  return { ...request, id: randomUUID(), status: 'pending', challenges };
 }

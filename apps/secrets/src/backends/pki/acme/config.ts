@@ -16,25 +16,27 @@ import { keepNonceKey } from './nonce';
 const policies = ['not-required', 'new-account-required', 'always-required'];
 
 const acmeFields = recordFields({
-  enabled: [bool().describe('Serve ACME.'), false],
-  allowed_issuers: [commaList().describe('Issuers that ACME may use; * for all.'), ['*']],
-  allowed_roles: [commaList().describe('Roles that ACME may use; * for all.'), ['*']],
+  enabled: [bool().describe('Enable ACME.'), false],
+  allowed_issuers: [commaList().describe('Issuers that ACME clients may use; * for all.'), ['*']],
+  allowed_roles: [commaList().describe('Roles that ACME clients may use; * for all.'), ['*']],
   allow_role_ext_key_usage: [
-    bool().describe('Certificates have the purposes of their role; otherwise they are for servers only.'),
+    bool().describe(
+      'Use the extended key usages of the role. Otherwise certificates are for server authentication only.',
+    ),
     false,
   ],
   default_directory_policy: [
-    string().describe('Policy of directories without a role: sign-verbatim, role:NAME, or forbid.'),
+    string().describe('What ACME directories without a role do: sign-verbatim, role:NAME, or forbid.'),
     'sign-verbatim',
   ],
-  dns_resolver: [string().describe('Address and port of the DNS resolver; the system’s if empty.'), ''],
+  dns_resolver: [string().describe('Address and port of the DNS resolver. Empty: the system’s resolver.'), ''],
   eab_policy: [
     announced(string(), { enum: policies }).describe(
-      'Which accounts need a key of new-eab: none, new accounts, or all.',
+      'Which accounts need external account binding (a key of new-eab): none, new accounts, or all.',
     ),
     'not-required',
   ],
-  terms_of_service: [string().describe('Address of terms that new accounts must agree to; none if empty.'), ''],
+  terms_of_service: [string().describe('URL of the terms of service that new accounts must accept. Empty: none.'), ''],
 });
 
 /** The ACME configuration. */
@@ -111,16 +113,16 @@ async function checkConfig(storage: Storage, config: AcmeConfig): Promise<void> 
 }
 
 export const acmeConfigPath = path('config/acme', {
-  summary: 'Settings of ACME.',
+  summary: 'The ACME configuration.',
   stored: ({ storage }) => stored.find(storage),
   read: {
-    summary: 'Read the settings of ACME.',
+    summary: 'Read the ACME configuration.',
     operationId: 'read-acme-configuration',
     output: acmeFields.output,
     run: async ({ storage }) => data(await findAcmeConfig(storage)),
   },
   write: {
-    summary: 'Set the settings of ACME.',
+    summary: 'Change the ACME configuration.',
     operationId: 'configure-acme',
     update: 'merge',
     defaults: acmeFields.defaults,

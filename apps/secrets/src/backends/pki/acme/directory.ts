@@ -57,7 +57,7 @@ export async function findDirectory({
   const base = `${await baseOf(storage)}/${prefix}`;
   const name = params.role ?? roleOfPolicy(config.default_directory_policy);
   if (name === undefined && config.default_directory_policy === 'forbid') {
-    fail('unauthorized', 'the default directory is closed: use that of a role');
+    fail('unauthorized', 'the default directory is disabled: use the directory of a role');
   }
   if (name !== undefined && !isAllowed(config.allowed_roles, [name])) {
     fail('unauthorized', `the role ${name} may not be used with ACME`);

@@ -30,10 +30,10 @@ export async function takeBinding(
   const jws = readJws(sent, 'externalAccountBinding');
   const { kid, nonce, url: at } = jws.header;
   if (nonce !== undefined) fail('malformed', 'externalAccountBinding has no nonce');
-  if (at !== url) fail('malformed', 'externalAccountBinding was made for another address');
+  if (at !== url) fail('malformed', 'externalAccountBinding was created for another URL');
   const found = typeof kid === 'string' && /^[0-9a-f-]{36}$/.test(kid) ? await bindingKeys.find(tx, kid) : undefined;
   if (!found || found.prefix !== prefix)
-    return fail('unauthorized', 'externalAccountBinding: no such key, or it was used');
+    return fail('unauthorized', 'externalAccountBinding: the key does not exist or was already used');
   verifyMac(jws, Buffer.from(found.key, 'base64url'));
   const inner = readJwk(parseObject(jws.payload.toString('utf8'), 'the payload of externalAccountBinding'));
   if (thumbprintOf(inner.jwk) !== thumbprintOf(jwk)) fail('malformed', 'externalAccountBinding is for another key');
@@ -47,9 +47,9 @@ const suffixes = ['', '-for-role', '-for-issuer', '-for-issuer-and-role'];
 export const eabPaths = [
   ...directoryPrefixes.map((prefix, at) =>
     path(`${prefix}/new-eab` as string, {
-      summary: 'Creates keys for external account binding in this directory.',
+      summary: 'Creates external account binding keys for this ACME directory.',
       write: {
-        summary: 'Create a key for one account.',
+        summary: 'Create an external account binding key for one account.',
         operationId: `generate-eab-key${suffixes[at]}`,
         stepUp: true,
         output: z.object({
@@ -70,9 +70,9 @@ export const eabPaths = [
     }),
   ),
   path('eab', {
-    summary: 'Unused keys of external account binding.',
+    summary: 'Unused external account binding keys.',
     list: {
-      summary: 'List the unused keys.',
+      summary: 'List the unused external account binding keys.',
       operationId: 'list-eab-keys',
       output: z.object({ keys: z.array(z.string()), key_info: z.record(z.string(), z.unknown()) }),
       async run({ storage }) {
@@ -87,7 +87,7 @@ export const eabPaths = [
     },
   }),
   path('eab/:key_id', {
-    summary: 'An unused key of external account binding.',
+    summary: 'An unused external account binding key.',
     params: { key_id: 'uuid' },
     delete: {
       summary: 'Delete a key, so that no account can use it.',

@@ -56,7 +56,7 @@ const parts: Readonly<Record<string, readonly string[]>> = {
 export function readJwk(value: unknown): { readonly jwk: Jwk; readonly key: KeyObject } {
   const bad = (why: string) => fail('badPublicKey', `the key ${why}`);
   if (!isObject(value) || typeof value.kty !== 'string') return bad('is not a JWK');
-  const names = Object.hasOwn(parts, value.kty) ? parts[value.kty]! : bad('is of a type that is not supported');
+  const names = Object.hasOwn(parts, value.kty) ? parts[value.kty]! : bad('has an unsupported type');
   if (value.d !== undefined) return bad('contains its private key, which is no longer secret');
   const texts = names.map((name) => [name, value[name]] as const);
   if (!texts.every(([, text]) => typeof text === 'string')) return bad('lacks a part');
@@ -97,7 +97,7 @@ export function verifyJws({ header, signed, signature }: Jws, key: KeyObject, wh
   const algorithm = algorithms.find((known) => known === header.alg);
   if (!algorithm) fail('badSignatureAlgorithm', `the algorithm of ${what} must be one of ${algorithms.join(', ')}`);
   if (!keyFits(key, algorithm!) || !isSigned(algorithm!, key, signed, signature)) {
-    fail('malformed', `the signature of ${what} is not one of its key`);
+    fail('malformed', `the signature of ${what} was not made with its key`);
   }
 }
 

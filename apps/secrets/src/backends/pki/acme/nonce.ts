@@ -29,8 +29,8 @@ function codeOf(settings: NonceKey, content: Buffer): Buffer {
 }
 
 /**
- * A nonce: the time and a random number, with a MAC under the key of the mount. Every node can check one without a
- * record; only used nonces are stored.
+ * A nonce: the time and a random number, with a MAC under the key of the mount. Every node can verify it without a
+ * record, and only used nonces are stored.
  */
 export async function newNonce(storage: Storage, nowMs: number): Promise<string> {
   const settings = await storage.read(entry, parse);
@@ -47,7 +47,7 @@ export interface ReadNonce {
   readonly madeAtMs: number;
 }
 
-const unacceptable = (): never => fail('badNonce', 'the nonce is not one of this service, too old, or was used');
+const unacceptable = (): never => fail('badNonce', 'the nonce is unknown, too old, or was already used');
 
 /** Parses and verifies a nonce, but does not check whether it was used. Throws `badNonce`. */
 export async function readNonce(storage: Storage, text: unknown, nowMs: number): Promise<ReadNonce> {

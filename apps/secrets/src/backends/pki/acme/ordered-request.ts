@@ -13,8 +13,8 @@ import { asProblem, fail } from './problem';
 const longestCommonName = 64;
 
 /**
- * Reads the CSR that finalizes an order: its key with the names of the order. Throws `badCSR` if it
- * asks for other names or a CA, or has a key that the role does not allow.
+ * Parses the CSR that finalizes an order. Throws `badCSR` if it contains other names than the order, requests a CA, or
+ * has a key that the role does not allow.
  */
 export async function readOrdered(role: Role, identifiers: readonly Identifier[], der: Buffer): Promise<Leaf> {
   return asProblem('badCSR', () => {
@@ -25,7 +25,7 @@ export async function readOrdered(role: Role, identifiers: readonly Identifier[]
       fail('badCSR', 'csr requests a CA certificate');
     const { dns, emails, addresses, uris, others } = csr.names;
     if (emails.length + uris.length + others.length > 0)
-      fail('badCSR', 'csr has names that are not hosts or addresses');
+      fail('badCSR', 'csr has names that are not host names or IP addresses');
     const commonName = ownNames(csr.subject).commonName.toLowerCase();
     const asked = new Set(
       [...dns, ...addresses, ...(commonName === '' ? [] : [commonName])].map((name) => name.toLowerCase()),

@@ -53,7 +53,7 @@ async function requireOrder({ call, account }: AccountRequest): Promise<Order> {
 
 function readMoment(sent: unknown, name: string): Promise<string> | undefined {
   if (sent === undefined || sent === null || sent === '') return undefined;
-  if (typeof sent !== 'string') return fail('malformed', `${name}: not a time`);
+  if (typeof sent !== 'string') return fail('malformed', `${name}: must be a time`);
   return asProblem('malformed', () => new Date(requireTime(sent)).toISOString());
 }
 

@@ -15,7 +15,7 @@ const open = { auth: 'none', responseFormat: 'raw', judges: 'nothing', ...proble
 
 const directory = operation<AcmeParams>({
   ...open,
-  summary: 'Read the directory of ACME endpoints.',
+  summary: 'Read the ACME directory.',
   operationId: 'read-acme-directory',
   run: (call) =>
     inDirectory(call as unknown as AcmeCall, async ({ base, config }) => ({
@@ -36,7 +36,7 @@ const directory = operation<AcmeParams>({
 
 const nonce = operation<AcmeParams>({
   ...open,
-  summary: 'Get a nonce.',
+  summary: 'Get a new nonce.',
   operationId: 'read-acme-new-nonce',
   answersHead: true,
   mayBeEmpty: true,

@@ -5,7 +5,7 @@ export interface Records<T> {
   find(storage: Storage, id: string): Promise<T | undefined>;
   put(storage: Storage, id: string, value: T): void;
   delete(storage: Storage, id: string): void;
-  /** Changes a record, one change at a time; returning the same value or undefined writes nothing. */
+  /** Changes a record, one change at a time. If the change returns the same value or undefined, nothing is written. */
   change<R extends T | undefined>(
     storage: Storage,
     id: string,

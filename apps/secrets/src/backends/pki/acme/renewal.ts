@@ -23,7 +23,7 @@ export async function readCertificateId(storage: Storage, text: string): Promise
 
 /** When to renew a certificate (RFC 9773): at two thirds of its lifetime, or now if it is revoked. */
 export const renewalInfo = operation<AcmeParams>({
-  summary: 'Read when a certificate should be renewed.',
+  summary: 'Read when a certificate should be renewed (ARI).',
   operationId: 'read-acme-renewal-info',
   auth: 'none',
   responseFormat: 'raw',

@@ -28,7 +28,7 @@ export const revokeCertificate = byEither('Revoke a certificate.', 'write-acme-r
     ? made !== undefined &&
       (made.account === account.id || (await hasProvenAll(storage, account.id, made.order, nowMs)))
     : publicDer(read.publicKey).equals(publicDer(key));
-  if (!isOwn) fail('unauthorized', 'neither the account nor the key of the certificate');
+  if (!isOwn) fail('unauthorized', 'the request must be signed by the account or the key of the certificate');
   if (kept.revokedAtMs !== undefined) fail('alreadyRevoked', 'the certificate is revoked already');
   const { revokedAtMs } = await revokeKept(storage, nowMs, read.serial);
   if (revokedAtMs === undefined) fail('malformed', 'the certificate has expired');

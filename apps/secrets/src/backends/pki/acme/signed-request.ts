@@ -44,7 +44,10 @@ export interface AcmeAnswer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Answers a request to a directory: adds a nonce, turns errors into problem documents; 404 if ACME is disabled. */
+/**
+ * Answers a request to an ACME directory: adds a nonce and turns errors into problem documents. Answers 404 if ACME is
+ * disabled.
+ */
 export async function inDirectory(call: AcmeCall, run: (directory: Directory) => Promise<AcmeAnswer>): Promise<Reply> {
   let headers: Readonly<Record<string, string>> = {};
   try {
@@ -70,7 +73,7 @@ async function open(call: AcmeCall, directory: Directory, by: 'account' | 'key' 
   const jws = readJws(parseObject(sent, 'the body'));
   const { header } = jws;
   const url = `${await baseOf(storage)}/${call.path}`;
-  if (header.url !== url) fail('unauthorized', `the body was signed for another address than ${url}`);
+  if (header.url !== url) fail('unauthorized', `the body was signed for another URL than ${url}`);
   const nonce = await readNonce(storage, header.nonce, nowMs);
   if ((header.kid === undefined) === (header.jwk === undefined)) fail('malformed', 'the header needs kid or jwk');
   const wanted = header.kid === undefined ? 'key' : 'account';
@@ -82,7 +85,7 @@ async function open(call: AcmeCall, directory: Directory, by: 'account' | 'key' 
   await useNonce(storage, nonce);
   if (account && account.status !== 'valid') fail('unauthorized', `the account is ${account.status}`);
   if (account && directory.config.eab_policy === 'always-required' && !account.binding) {
-    fail('externalAccountRequired', 'the account is bound to no key of new-eab');
+    fail('externalAccountRequired', 'the account is not bound to a key of new-eab');
   }
   return { call, directory, url, payload: payloadOf(jws), jwk, key, thumbprint: thumbprintOf(jwk), account };
 }

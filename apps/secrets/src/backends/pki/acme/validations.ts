@@ -57,7 +57,7 @@ export class Validations {
     }
   }
 
-  /** Validates what is due, and sometimes cleans up. */
+  /** Validates due challenges, and occasionally removes old records. */
   async tick(call: BackgroundCall): Promise<void> {
     if (!(await findAcmeConfig(call.storage)).enabled) return;
     const { uuid } = call.mount;

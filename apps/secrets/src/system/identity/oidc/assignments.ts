@@ -20,7 +20,7 @@ export async function findAssignment(storage: Storage, name: string) {
   return name === allowAll ? { entity_ids: ['*'], group_ids: ['*'] } : assignments.find(storage, name);
 }
 
-/** Whether an entity may sign in to an application: it, one of its groups, or an entity that was merged into it. */
+/** Whether an assignment of the client names the entity, one of its groups, or an entity that was merged into it. */
 export async function isAssigned(
   { entities }: Identity,
   storage: Storage,
@@ -41,7 +41,7 @@ export async function isAssigned(
 /** The entities that may sign in to applications. */
 export const assignmentPaths = [
   path('oidc/assignment', {
-    summary: 'Who may sign in to applications.',
+    summary: 'Assignments: who may sign in to applications.',
     list: {
       summary: 'List the assignments.',
       output: z.object({ keys: z.array(z.string()) }),
@@ -49,7 +49,7 @@ export const assignmentPaths = [
     },
   }),
   path('oidc/assignment/:name', {
-    summary: 'Entities and groups that may sign in to applications.',
+    summary: 'An assignment: entities and groups that may sign in to applications.',
     exists: async ({ params, storage }) => (await findAssignment(storage, params.name)) !== undefined,
     read: {
       summary: 'Read an assignment.',
@@ -60,10 +60,10 @@ export const assignmentPaths = [
       },
     },
     write: {
-      summary: 'Create an assignment, or change the fields sent.',
+      summary: 'Create an assignment, or change some of its fields.',
       input: z.object({
-        entity_ids: idList().optional().describe('Ids of entities.'),
-        group_ids: idList().optional().describe('Ids of groups.'),
+        entity_ids: idList().optional().describe('IDs of entities.'),
+        group_ids: idList().optional().describe('IDs of groups.'),
       }),
       async run({ params: { name }, input, storage }) {
         if (name === allowAll) refuse(`modification of assignment ${JSON.stringify(name)} not allowed`);
@@ -78,7 +78,7 @@ export const assignmentPaths = [
       },
     },
     delete: {
-      summary: 'Delete an assignment; refused while a client uses it.',
+      summary: 'Delete an assignment. Refused while a client uses it.',
       async run({ params: { name }, storage }) {
         if (name === allowAll) refuse(`deletion of assignment ${JSON.stringify(name)} not allowed`);
         await settle(storage, async (tx) => {

@@ -14,18 +14,18 @@ import { findProvider, issuerOf, type Provider, serves } from './providers';
 import { openidScope } from './scope-paths';
 
 const AuthorizeInput = z.object({
-  client_id: string().optional().describe('Id of the client.'),
+  client_id: string().optional().describe('Client ID.'),
   scope: string().optional().describe('Requested scopes, separated by spaces; must include openid.'),
-  redirect_uri: string().optional().describe('Redirect address: one of the client’s.'),
-  response_type: string().optional().describe('Only code.'),
-  response_mode: string().optional().describe('Only query.'),
-  state: string().optional().describe('Returned with the answer.'),
+  redirect_uri: string().optional().describe('A redirect URI of the client.'),
+  response_type: string().optional().describe('Only code is supported.'),
+  response_mode: string().optional().describe('Only query is supported.'),
+  state: string().optional().describe('Returned unchanged with the response.'),
   nonce: string().optional().describe('Returned in the ID token.'),
-  max_age: int().optional().describe('Maximum age of the person’s sign-in, in seconds.'),
+  max_age: int().optional().describe('Maximum time since the user signed in, in seconds.'),
   code_challenge: string().optional().describe('PKCE challenge. Public clients must send one.'),
   code_challenge_method: announced(string(), { default: 'plain', enum: ['S256', 'plain'] })
     .optional()
-    .describe('Method of the challenge.'),
+    .describe('Method of code_challenge.'),
   request: string().optional().describe('Not supported.'),
   request_uri: string().optional().describe('Not supported.'),
 });
@@ -39,7 +39,7 @@ const challengeForm = /^[A-Za-z0-9._~-]{43,128}$/;
 /** The authorization endpoint: a caller with a token gets a code, which the console passes to the application. */
 export function authorizePath(identity: Identity, publicUrl: PublicUrl) {
   const authorize = operation<{ readonly name: string }, typeof AuthorizeInput>({
-    summary: 'Let an application sign the caller in; returns the code for it.',
+    summary: 'Sign the caller in to an application. Returns an authorization code.',
     responseFormat: 'raw',
     input: AuthorizeInput,
     output: z.union([z.object({ code: z.string(), state: z.string(), iss: z.string() }), OAuthError]),
@@ -47,7 +47,7 @@ export function authorizePath(identity: Identity, publicUrl: PublicUrl) {
     run: (call) => answer(identity, publicUrl, call),
   });
   return path('oidc/provider/:name/authorize', {
-    summary: 'The authorization endpoint of a provider, for callers with a token.',
+    summary: 'The authorization endpoint of a provider. The caller must send a token.',
     responseFormat: 'raw',
     read: { ...authorize, operationId: 'oidc-provider-authorize' },
     write: { ...authorize, operationId: 'oidc-provider-authorize-with-parameters' },
@@ -105,7 +105,7 @@ async function answer(identity: Identity, publicUrl: PublicUrl, call: AuthorizeC
   return raw({ code: await keepGrant(storage, grant, nowMs), state, iss });
 }
 
-/** Faults of the request for any caller. */
+/** Errors in the request, for every caller. */
 function wrongWith(input: AuthorizeInput, client: OidcClient): [string, string] | undefined {
   const { response_type: type, response_mode: mode, code_challenge: challenge, max_age: age } = input;
   if (input.request !== undefined) return ['request_not_supported', 'request parameter is not supported'];

@@ -54,7 +54,7 @@ export function fillClaims(template: string, subject: Subject, nowMs: number): R
   try {
     claims = JSON.parse(text);
   } catch {
-    invalid('error parsing template JSON: the template is not a JSON object (directives stand without quotes)');
+    invalid('error parsing template JSON: the template is not a JSON object (do not put directives in quotes)');
   }
   if (typeof claims !== 'object' || claims === null || Array.isArray(claims)) {
     invalid('error parsing template JSON: the template is not a JSON object');

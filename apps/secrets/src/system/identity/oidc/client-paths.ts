@@ -18,11 +18,11 @@ const types = ['confidential', 'public'] as const;
 const Input = z.object({
   redirect_uris: commaList()
     .optional()
-    .describe('Redirect addresses, which must match exactly; the port of http addresses on loopback is free.'),
+    .describe('Redirect URIs, which must match exactly. The port of http addresses on loopback may differ.'),
   assignments: commaList()
     .optional()
     .describe(
-      'Assignments of entities that may sign in; `allow_all`: all entities; without one, no entity can sign in.',
+      'Assignments of entities that may sign in. `allow_all` allows all entities. Without an assignment, no entity can sign in.',
     ),
   key: announced(string(), { default: defaultKeyName })
     .optional()
@@ -33,9 +33,9 @@ const Input = z.object({
   access_token_ttl: announced(duration(), { default: '24h' }).optional().describe('Lifetime of access tokens.'),
   client_type: announced(string(), { default: 'confidential', enum: types })
     .optional()
-    .describe('confidential: with a secret; public: without one, must use PKCE. Cannot be changed later.'),
-  authorization_code: bool().optional().describe('Must be true: there is no other flow.'),
-  client_credentials: bool().optional().describe('Must be false: machines log in by an auth method.'),
+    .describe('confidential: has a client secret. public: has none and must use PKCE. Cannot be changed later.'),
+  authorization_code: bool().optional().describe('Must be true: no other flow is supported.'),
+  client_credentials: bool().optional().describe('Must be false: machines log in with an auth method.'),
 });
 type Input = z.output<typeof Input>;
 
@@ -53,9 +53,9 @@ const shown = {
 /** The applications that people sign in to. */
 export const clientPaths = [
   path('oidc/client', {
-    summary: 'The applications that people sign in to.',
+    summary: 'OIDC clients: the applications that users sign in to.',
     list: {
-      summary: 'List the clients, without their secrets.',
+      summary: 'List the clients. Client secrets are not shown.',
       input: PageInput,
       output: z.object({ keys: texts, key_info: z.record(z.string(), z.object(shown)) }),
       async run({ input, storage }) {
@@ -69,10 +69,10 @@ export const clientPaths = [
     },
   }),
   path('oidc/client/:name', {
-    summary: 'An application that people sign in to.',
+    summary: 'An OIDC client: an application that users sign in to.',
     exists: async ({ params, storage }) => (await clients.find(storage, params.name)) !== undefined,
     read: {
-      summary: 'Read a client, with its secret.',
+      summary: 'Read a client, including its client secret.',
       stepUp: true,
       output: z.object({ ...shown, client_secret: z.string().optional() }),
       async run({ params, storage }) {
@@ -83,7 +83,7 @@ export const clientPaths = [
       },
     },
     write: {
-      summary: 'Create a client, or change the fields sent.',
+      summary: 'Create a client, or change some of its fields.',
       input: Input,
       async run({ params: { name }, input, storage, nowMs }) {
         const { client, key } = await settle(storage, async (tx) => {
@@ -103,7 +103,7 @@ export const clientPaths = [
       },
     },
     delete: {
-      summary: 'Delete a client; its codes and tokens end. Also succeeds if it does not exist.',
+      summary: 'Delete a client. Its codes and tokens become invalid. Also succeeds if it does not exist.',
       async run({ params: { name }, storage }) {
         await settle(storage, async (tx) => {
           const found = await clients.find(tx, name);
@@ -122,8 +122,8 @@ function withoutSecret({ client_secret: _secret, ...rest }: OidcClient): Omit<Oi
 }
 
 function changed(before: OidcClient | undefined, input: Input): OidcClient {
-  if (input.authorization_code === false) refuse('authorization_code cannot be false: there is no other flow');
-  if (input.client_credentials) refuse('client_credentials is not supported: machines log in by an auth method');
+  if (input.authorization_code === false) refuse('authorization_code cannot be false: no other flow is supported');
+  if (input.client_credentials) refuse('client_credentials is not supported: machines log in with an auth method');
   const key = input.key ?? before?.key ?? defaultKeyName;
   if (before && key !== before.key) refuse('key modification is not allowed');
   const type = input.client_type ?? before?.client_type ?? 'confidential';
@@ -131,7 +131,7 @@ function changed(before: OidcClient | undefined, input: Input): OidcClient {
   if (!isType(type)) return refuse(`invalid client_type ${JSON.stringify(type)}`);
   const redirect_uris = distinct(input.redirect_uris ?? before?.redirect_uris ?? []);
   const wrong = redirect_uris.find((uri) => !isPlainAddress(uri) || scripts.test(uri));
-  if (wrong !== undefined) refuse(`redirect_uris: ${JSON.stringify(wrong)} is not an address to send people back to`);
+  if (wrong !== undefined) refuse(`redirect_uris: ${JSON.stringify(wrong)} is not a valid redirect URI`);
   return {
     redirect_uris,
     assignments: distinct(input.assignments ?? before?.assignments ?? []),

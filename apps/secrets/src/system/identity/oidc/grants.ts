@@ -44,9 +44,9 @@ export async function keepGrant(storage: Storage, grant: CodeGrant, nowMs: numbe
 }
 
 /**
- * Redeems a grant by its code, once among all nodes, and issues an access token if `judge` finds no fault; returns the
- * fault, or undefined for an invalid code. A wrong redemption uses up the code. A second redemption revokes the first
- * access token, because one of the two callers is a thief.
+ * Redeems a grant by its code, once across all nodes, and issues an access token if `judge` finds no fault. Otherwise
+ * returns the fault; undefined for an invalid code. A wrong redemption uses up the code. A second redemption revokes
+ * the first access token, because one of the two callers is a thief.
  */
 export async function redeem<T extends object>(
   storage: Storage,

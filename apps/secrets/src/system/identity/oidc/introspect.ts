@@ -19,7 +19,7 @@ export const introspectPath = (identity: Identity, publicUrl: PublicUrl) =>
     responseFormat: 'raw',
     write: {
       operationId: 'oidc-introspect',
-      summary: 'Verify an identity token.',
+      summary: 'Introspect an identity token.',
       input: z.object({
         token: secretString().optional().describe('The token.'),
         client_id: string().optional().describe('Required audience.'),

@@ -73,7 +73,7 @@ export const configPath = (publicUrl: PublicUrl) =>
       input: z.object({
         issuer: string()
           .optional()
-          .describe('Scheme, host and port of the iss claim; empty for the public address of the service.'),
+          .describe('Scheme, host and port of the iss claim. Empty: those of the service’s public URL.'),
       }),
       run({ input: { issuer }, storage, warn }) {
         if (issuer === undefined) return empty;

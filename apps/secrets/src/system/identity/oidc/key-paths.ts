@@ -14,14 +14,16 @@ import { allOf, distinct, refuse, requireUnused, settle, withName } from './sett
 const Input = z.object({
   algorithm: announced(string(), { default: 'RS256', enum: signingAlgorithms })
     .optional()
-    .describe('Signature algorithm of tokens.'),
+    .describe('Signature algorithm of the tokens.'),
   rotation_period: announced(duration(), { default: '24h' })
     .optional()
-    .describe('How long a key signs before the next one takes over; at least a minute.'),
+    .describe('Time between rotations of the key; at least a minute.'),
   verification_ttl: announced(duration(), { default: '24h' })
     .optional()
-    .describe('How long tokens can be verified after their key was replaced; at most ten times the rotation_period.'),
-  allowed_client_ids: commaList().optional().describe('Roles and clients that may use the key; * for all.'),
+    .describe('How long tokens can be verified after their key was rotated; at most ten times the rotation_period.'),
+  allowed_client_ids: commaList()
+    .optional()
+    .describe('Client IDs of the roles and clients that may use the key; * for all.'),
 });
 type Input = z.output<typeof Input>;
 
@@ -35,7 +37,7 @@ const Output = z.object({
 /** The keys that sign the tokens of roles and clients. */
 export const keyPaths = [
   path('oidc/key', {
-    summary: 'The keys that identity tokens are signed with.',
+    summary: 'The keys that sign identity tokens.',
     list: {
       summary: 'List the keys.',
       output: z.object({ keys: z.array(z.string()) }),
@@ -43,7 +45,7 @@ export const keyPaths = [
     },
   }),
   path('oidc/key/:name', {
-    summary: 'A key that identity tokens are signed with.',
+    summary: 'A key that signs identity tokens.',
     exists: async ({ params, storage }) => (await findKey(storage, params.name)) !== undefined,
     read: {
       summary: 'Read the settings of a key.',
@@ -54,7 +56,7 @@ export const keyPaths = [
       },
     },
     write: {
-      summary: 'Create a key, or change the fields sent. Another algorithm creates new keys.',
+      summary: 'Create a key, or change some of its fields. A new algorithm generates new keys.',
       input: Input,
       async run({ params: { name }, input, storage, nowMs }) {
         const key = await settle(storage, async (tx) => {
@@ -68,7 +70,7 @@ export const keyPaths = [
       },
     },
     delete: {
-      summary: 'Delete a key; refused while a role or a client uses it.',
+      summary: 'Delete a key. Refused while a role or a client uses it.',
       async run({ params: { name }, storage }) {
         if (name === defaultKeyName) refuse(`deletion of key ${JSON.stringify(name)} not allowed`);
         await settle(storage, async (tx) => {
@@ -82,13 +84,13 @@ export const keyPaths = [
     },
   }),
   path('oidc/key/:name/rotate', {
-    summary: 'The next signing key takes over.',
+    summary: 'Rotates a key.',
     write: {
       summary: 'Rotate a key at once.',
       input: z.object({
         verification_ttl: duration()
           .optional()
-          .describe('How long tokens of the present key can still be verified; by default as the key says.'),
+          .describe('How long tokens of the current key can still be verified. Default: verification_ttl of the key.'),
       }),
       async run({ params: { name }, input, storage, nowMs }) {
         const key = await findKey(storage, name);

@@ -15,7 +15,7 @@ const StoredKey = z.object({
 type StoredKey = z.output<typeof StoredKey>;
 const KeyRing = z.object({
   current: StoredKey,
-  /** Already published: verifiers that cache the key set know this key before it signs. */
+  /** Already published, so that verifiers that cache the key set know this key before it signs. */
   next: StoredKey,
   /** Public halves of keys that no longer sign. */
   previous: z.array(z.object({ jwk: StoredKey.shape.jwk, expiresAtMs: z.number() })),

@@ -6,8 +6,8 @@ export const OAuthError = z.object({
   error: z.string(),
   error_description: z.string(),
   state: z.string().optional(),
-  iss: z.string().optional().describe('The issuer of the refusal.'),
-  redirect_uri: z.string().optional().describe('Redirect address for the refusal: one of the client’s.'),
+  iss: z.string().optional().describe('Issuer of the error response.'),
+  redirect_uri: z.string().optional().describe('Redirect URI for the error response; must be one of the client’s.'),
 });
 
 /** Statuses of these errors, for the OpenAPI document. */

@@ -32,9 +32,9 @@ export function providerPaths(publicUrl: PublicUrl) {
     path('oidc/provider', {
       summary: 'The OpenID providers of this namespace.',
       list: {
-        summary: 'List the providers, or those that serve a client.',
+        summary: 'List the providers, or those that a given client may use.',
         input: z.object({
-          allowed_client_id: string().optional().describe('Only providers that serve this client.'),
+          allowed_client_id: string().optional().describe('List only the providers that this client may use.'),
         }),
         output: z.object({ keys: texts, key_info: z.record(z.string(), Output) }),
         async run({ input, storage, namespace }) {
@@ -50,7 +50,7 @@ export function providerPaths(publicUrl: PublicUrl) {
       },
     }),
     path('oidc/provider/:name', {
-      summary: 'An OpenID provider, which applications can trust.',
+      summary: 'An OpenID provider for applications.',
       exists: async ({ params, storage }) => (await findProvider(storage, params.name)) !== undefined,
       read: {
         summary: 'Read a provider.',
@@ -61,12 +61,12 @@ export function providerPaths(publicUrl: PublicUrl) {
         },
       },
       write: {
-        summary: 'Create a provider, or change the fields sent.',
+        summary: 'Create a provider, or change some of its fields.',
         input: z.object({
           issuer: string()
             .optional()
-            .describe('Scheme, host and port of the iss claim; empty for the public address of the service.'),
-          allowed_client_ids: commaList().optional().describe('Clients it serves, by client id; * for all.'),
+            .describe('Scheme, host and port of the iss claim. Empty: those of the service’s public URL.'),
+          allowed_client_ids: commaList().optional().describe('Client IDs that may use the provider; * for all.'),
           scopes_supported: commaList().optional().describe('Scopes that can be requested in addition to openid.'),
         }),
         async run({ params: { name }, input, storage, warn }) {

@@ -12,7 +12,7 @@ import { discoveryDocument, KeySet, keySet, noIssuer } from './well-known';
 
 const texts = z.array(z.string());
 
-/** What applications need to trust a provider: its discovery document and its keys. */
+/** The discovery document and the keys of a provider, which applications need to trust it. */
 export const providerWellKnownPaths = (publicUrl: PublicUrl) => [
   path('oidc/provider/:name/.well-known/openid-configuration', {
     summary: 'The discovery document of a provider.',
@@ -37,7 +37,7 @@ export const providerWellKnownPaths = (publicUrl: PublicUrl) => [
         return discoveryDocument({
           issuer,
           jwks_uri: `${issuer}/.well-known/keys`,
-          // A page of the console: people sign in there.
+          // A page of the console, on which users sign in.
           authorization_endpoint: `${issuer.replace('/v1/', '/ui/')}/authorize`,
           token_endpoint: `${issuer}/token`,
           userinfo_endpoint: `${issuer}/userinfo`,
@@ -62,7 +62,7 @@ export const providerWellKnownPaths = (publicUrl: PublicUrl) => [
     auth: 'none',
     responseFormat: 'raw',
     read: {
-      summary: 'Read the key set of a provider.',
+      summary: 'Read the public keys of a provider (JWKS).',
       operationId: 'oidc-read-provider-public-keys',
       output: KeySet,
       async run({ params: { name }, storage, nowMs }) {

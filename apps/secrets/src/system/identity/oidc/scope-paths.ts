@@ -28,7 +28,7 @@ export const scopePaths = [
     },
   }),
   path('oidc/scope/:name', {
-    summary: 'Claims that applications may request.',
+    summary: 'A scope: claims that applications may request.',
     exists: async ({ params, storage }) => (await scopes.find(storage, params.name)) !== undefined,
     read: {
       summary: 'Read a scope.',
@@ -39,12 +39,12 @@ export const scopePaths = [
       },
     },
     write: {
-      summary: 'Create a scope, or change the fields sent.',
+      summary: 'Create a scope, or change some of its fields.',
       input: z.object({
         template: document(string())
           .optional()
-          .describe('Its claims, as JSON with directives such as {{identity.entity.name}}; also in base64.'),
-        description: string().optional().describe('For people.'),
+          .describe('Claims of the scope, as JSON with directives such as {{identity.entity.name}}; also in base64.'),
+        description: string().optional().describe('Description of the scope.'),
       }),
       async run({ params: { name }, input, storage }) {
         if (name === openidScope) refuse(`the ${JSON.stringify(openidScope)} scope name is reserved`);
@@ -59,7 +59,7 @@ export const scopePaths = [
       },
     },
     delete: {
-      summary: 'Delete a scope; refused while a provider supports it.',
+      summary: 'Delete a scope. Refused while a provider supports it.',
       async run({ params: { name }, storage }) {
         await settle(storage, async (tx) => {
           const users = (await allOf(tx, providers)).filter(([, one]) => one.scopes_supported.includes(name));

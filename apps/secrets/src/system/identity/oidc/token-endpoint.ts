@@ -17,12 +17,12 @@ import { claimsOf } from './provider-claims';
 import { findProvider, issuerOf, type Provider, serves } from './providers';
 
 const TokenInput = z.object({
-  grant_type: string().optional().describe('Only authorization_code.'),
-  code: secretString().optional().describe('The code from the authorization endpoint.'),
-  redirect_uri: string().optional().describe('The redirect address sent to the authorization endpoint.'),
-  code_verifier: secretString().optional().describe('PKCE verifier of the code_challenge.'),
-  client_id: string().optional().describe('Id of the client, if it is not in the Authorization header.'),
-  client_secret: secretString().optional().describe('Its secret, if it is not in the Authorization header.'),
+  grant_type: string().optional().describe('Only authorization_code is supported.'),
+  code: secretString().optional().describe('Authorization code.'),
+  redirect_uri: string().optional().describe('The redirect_uri that was sent to the authorization endpoint.'),
+  code_verifier: secretString().optional().describe('PKCE verifier for the code_challenge.'),
+  client_id: string().optional().describe('Client ID, if it is not in the Authorization header.'),
+  client_secret: secretString().optional().describe('Client secret, if it is not in the Authorization header.'),
 });
 type TokenInput = z.output<typeof TokenInput>;
 type TokenCall = Call<{ readonly name: string }, TokenInput>;
@@ -40,7 +40,7 @@ export const tokenEndpoint = (identity: Identity, publicUrl: PublicUrl) =>
     auth: 'none',
     responseFormat: 'raw',
     write: {
-      summary: 'Redeem the code of a sign-in.',
+      summary: 'Exchange an authorization code for tokens.',
       operationId: 'oidc-provider-token',
       // Secrets and codes have at least 190 random bits.
       judges: 'unguessable',
@@ -147,7 +147,7 @@ function wrongWith(grant: CodeGrant, input: TokenInput, client: OidcClient, prov
     return no('redirect_uri does not match the redirect_uri used in the authorization request');
   }
   if (!isAllowedRedirect(grant.redirectUri, client.redirect_uris)) {
-    return no('redirect_uri is not allowed for the client any more');
+    return no('redirect_uri is no longer allowed for the client');
   }
   const { codeChallenge: challenge, codeChallengeMethod: method } = grant;
   const { code_verifier: verifier = '' } = input;

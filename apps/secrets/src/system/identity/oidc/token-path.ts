@@ -13,10 +13,10 @@ import { refuse } from './settings';
 /** `oidc/token/:name`: a signed token with the caller's identity. */
 export const tokenPath = (identity: Identity, publicUrl: PublicUrl) =>
   path('oidc/token/:name', {
-    summary: 'A signed token that says who the caller is.',
+    summary: 'An identity token of the caller.',
     read: {
       operationId: 'oidc-generate-token',
-      summary: 'Generate an identity token by a role.',
+      summary: 'Generate an identity token for the caller with a role.',
       stepUp: true,
       output: z.object({ client_id: z.string(), token: z.string(), ttl: z.int() }),
       async run({ params: { name }, storage, caller, namespace, nowMs, warn }) {
@@ -31,7 +31,7 @@ export const tokenPath = (identity: Identity, publicUrl: PublicUrl) =>
         if (!entity || entity.disabled) return refuse("no entity associated with the request's token");
         const iss = requireKnown(await findIssuer(storage, namespace.path, publicUrl));
         const ttl = Math.min(role.ttl, key.verification_ttl);
-        if (ttl < role.ttl) warn(`the verification_ttl of the key is shorter: the token lives ${ttl} seconds`);
+        if (ttl < role.ttl) warn(`the verification_ttl of the key is shorter: the token is valid for ${ttl} seconds`);
         const now = Math.floor(nowMs / 1000);
         const claims = {
           ...fillClaims(role.template, entity.subject, nowMs),

@@ -10,10 +10,10 @@ import { OAuthError, oauthStatuses, userinfoError } from './oauth';
 import { claimsOf } from './provider-claims';
 import { findProvider, serves } from './providers';
 
-/** The userinfo endpoint: the current claims of the person for the scopes of an access token. */
+/** The userinfo endpoint: the current claims about the user for the scopes of an access token. */
 export function userinfoPath(identity: Identity) {
   const userinfo = operation<{ readonly name: string }>({
-    summary: 'Read the claims about the person of an access token.',
+    summary: 'Read the claims about the user of an access token.',
     responseFormat: 'raw',
     auth: 'none',
     judges: 'unguessable',

@@ -11,7 +11,7 @@ import { allOf } from './settings';
 
 /** Verifiers may cache it for a while: keys are published before they sign. */
 const cached = { 'cache-control': 'public, max-age=3600' };
-/** Shorter: a key can be removed at once. */
+/** Shorter, so that a key can be removed quickly. */
 const cachedKeys = { 'cache-control': 'public, max-age=300' };
 
 const jwk = z.looseObject({ kty: z.string(), kid: z.string(), use: z.string(), alg: z.string() });
@@ -35,7 +35,7 @@ export async function keysOfRoles(storage: Storage, nowMs: number): Promise<obje
   return publicKeys(storage, names, nowMs);
 }
 
-/** What others need to verify the tokens of roles: the discovery document and the keys. */
+/** The discovery document and the keys, which others need to verify the tokens of roles. */
 export const wellKnownPaths = (publicUrl: PublicUrl) => [
   path('oidc/.well-known/openid-configuration', {
     summary: 'The issuer of the identity tokens of this namespace.',
@@ -65,11 +65,11 @@ export const wellKnownPaths = (publicUrl: PublicUrl) => [
     },
   }),
   path('oidc/.well-known/keys', {
-    summary: 'The public keys of those tokens.',
+    summary: 'The public keys that verify identity tokens.',
     auth: 'none',
     responseFormat: 'raw',
     read: {
-      summary: 'Read the key set.',
+      summary: 'Read the public keys (JWKS).',
       operationId: 'oidc-read-public-keys',
       output: KeySet,
       run: async ({ storage, nowMs }) => keySet(await keysOfRoles(storage, nowMs)),

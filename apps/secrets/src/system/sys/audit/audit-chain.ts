@@ -32,11 +32,11 @@ export function auditChainPaths(chain: AuditChain, hash: (text: string) => strin
       sudo: true,
       rootNamespaceOnly: true,
       write: {
-        summary: 'Verify the audit chains, and that nothing is missing up to the stored ends.',
+        summary: 'Verify the audit chains, and that nothing up to the stored ends is missing.',
         operationId: 'auditing-verify-chain',
         input: z.object({
-          heads: objectList().optional().describe('Ends stored earlier.'),
-          after: object().optional().describe('Where to continue: the next of the previous answer.'),
+          heads: objectList().optional().describe('Chain ends that were stored earlier.'),
+          after: object().optional().describe('Continue after this entry: the next value of the previous response.'),
         }),
         output: z.object({
           valid: z.boolean(),
@@ -60,5 +60,5 @@ export function auditChainPaths(chain: AuditChain, hash: (text: string) => strin
 function parseHead(what: string, given: Record<string, unknown>): ChainHead {
   const parsed = sentHead.safeParse(given);
   if (parsed.success) return parsed.data;
-  throw new Refusal('invalid', `${what} with chain, sequence and digest, as sys/audit-chain answers them`);
+  throw new Refusal('invalid', `${what} with chain, sequence and digest, as returned by sys/audit-chain`);
 }

@@ -10,31 +10,31 @@ const mostEntries = 1000;
 const usualEntries = 100;
 
 const input = z.object({
-  since: string().optional().describe('Only lines from this time on, such as 2026-01-31T12:00:00Z.'),
+  since: string().optional().describe('Only lines from this time, such as 2026-01-31T12:00:00Z.'),
   until: string().optional().describe('Only lines up to this time.'),
-  path: string().optional().describe('Only requests whose path, inside its namespace, begins like this.'),
+  path: string().optional().describe('Only requests whose path, relative to its namespace, begins with this text.'),
   accessor: string()
     .optional()
-    .describe('Only requests of the token with this accessor: the accessor itself, or its hash from the lines.'),
+    .describe('Only requests of the token with this accessor. The accessor in clear, or its hash from an audit line.'),
   entity_id: string().optional().describe('Only requests of this entity.'),
   request_id: string().optional().describe('Only the request with this id.'),
   operation: string().optional().describe('Only this operation: create, update, delete, …'),
   limit: announced(int(), { minimum: 1, maximum: mostEntries, default: usualEntries })
     .optional()
-    .describe('Most lines to answer.'),
-  after: string().optional().describe('Where to continue: the next of the previous answer.'),
+    .describe('Maximum number of lines to return.'),
+  after: string().optional().describe('Continue after this line: the next value of the previous response.'),
 });
 
 const output = z.object({
   entries: z.array(
     z.object({
       chain: z.string(),
-      sequence: z.int().describe('The row of the chain that has the line.'),
-      line: z.int().describe('Its place in the row, from 0.'),
+      sequence: z.int().describe('Number of the chain row that contains the line.'),
+      line: z.int().describe('Position of the line in the row, from 0.'),
       entry: z.looseObject({ time: z.string(), type: z.string(), request: z.looseObject({}).optional() }),
     }),
   ),
-  next: z.string().nullable().describe('Send it as after to continue; null at the end.'),
+  next: z.string().nullable().describe('Send it as after to get the next page; null on the last page.'),
 });
 
 /** `sys/audit-chain/entries`: a search of the audit table. */
@@ -46,7 +46,7 @@ export function entriesPath(chain: AuditChain, hash: (text: string) => string) {
     sudo: true,
     rootNamespaceOnly: true,
     read: {
-      summary: 'Search the lines of the audit table.',
+      summary: 'Search the audit table.',
       operationId: 'auditing-search-chain',
       input,
       output,

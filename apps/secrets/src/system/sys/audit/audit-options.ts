@@ -24,7 +24,7 @@ const falseTexts = new Set(['0', 'f', 'F', 'FALSE', 'false', 'False']);
 const longestWaitSeconds = 30;
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/;
 const headerValue = /^[\x20-\x7e\t]{0,4096}$/;
-/** Headers that the service sets itself: they frame the message. */
+/** Headers that only the service sets, because they frame the message. */
 const framing = new Set([
   'host',
   'content-length',
@@ -54,13 +54,13 @@ export function readDevice(input: DeviceInput, node: NodeParts): StoredDevice {
       `unknown audit device type ${JSON.stringify(type.slice(0, 64))}: type must be file, socket, syslog or http`,
     );
   }
-  if (description.length > 1024) throw new Refusal('invalid', 'description may have 1024 characters at most');
+  if (description.length > 1024) throw new Refusal('invalid', 'description can have at most 1024 characters');
   const names: readonly string[] = [...own[type], ...common];
   for (const name of Object.keys(options)) {
     if (!names.includes(name)) {
       throw new Refusal(
         'invalid',
-        `unknown option ${JSON.stringify(name.slice(0, 64))}: an audit device of type ${type} takes ${names.join(', ')}`,
+        `unknown option ${JSON.stringify(name.slice(0, 64))}: an audit device of type ${type} has the options ${names.join(', ')}`,
       );
     }
   }
@@ -70,7 +70,7 @@ export function readDevice(input: DeviceInput, node: NodeParts): StoredDevice {
     throw new Refusal('invalid', 'log_raw must be false: audit lines never contain secrets in clear');
   }
   if (prefix.length > 128 || !/^[\x20-\x7e]*$/.test(prefix)) {
-    throw new Refusal('invalid', 'prefix may have 128 visible ASCII characters at most');
+    throw new Refusal('invalid', 'prefix can have at most 128 visible ASCII characters');
   }
   const showsAccessors = !readFlag('hmac_accessor', hmac_accessor, true);
   const all = { description, local, prefix, showsAccessors };
@@ -113,13 +113,13 @@ function readReceiver(type: AuditReceiver['type'], options: Options, node: NodeP
   if (endpoint.network === 'unix' && !receivers?.syslog) {
     throw new Refusal(
       'invalid',
-      `address is required: ${RECEIVERS_SETTING} does not name syslog, the daemon of this machine`,
+      `address is required: ${RECEIVERS_SETTING} does not contain syslog (the daemon of this machine)`,
     );
   }
   const facility = facilityOf(options.facility ?? 'AUTH');
   if (facility === undefined) throw new Refusal('invalid', 'facility must be one of syslog, such as AUTH or LOCAL0');
   const { tag = 'keystead' } = options;
-  if (!isTag(tag)) throw new Refusal('invalid', 'tag may have 1 to 48 visible ASCII characters without spaces');
+  if (!isTag(tag)) throw new Refusal('invalid', 'tag must have 1 to 48 visible ASCII characters without spaces');
   return { type, ...endpoint, ...ca, facility, tag, timeoutMs };
 }
 

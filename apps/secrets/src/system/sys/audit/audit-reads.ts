@@ -13,31 +13,31 @@ const usualRows = 100;
 const input = z.object({
   path: string()
     .optional()
-    .describe('Only reads of this path, inside its namespace; with a final slash, of everything below it.'),
-  namespace: string().optional().describe('Only reads in this namespace, such as team/; / is the root namespace.'),
+    .describe('Only reads of this path, relative to its namespace. With a slash at the end: of everything below it.'),
+  namespace: string().optional().describe('Only reads in this namespace, such as team/. The root namespace is /.'),
   entity_id: string().optional().describe('Only reads by this entity.'),
-  since: string().optional().describe('Only reads from this time on, such as 2026-01-31T12:00:00Z.'),
+  since: string().optional().describe('Only reads from this time, such as 2026-01-31T12:00:00Z.'),
   until: string().optional().describe('Only reads up to this time.'),
   limit: announced(int(), { minimum: 1, maximum: mostRows, default: usualRows })
     .optional()
-    .describe('Most rows to answer.'),
-  after: string().optional().describe('Where to continue: the next of the previous answer.'),
+    .describe('Maximum number of rows to return.'),
+  after: string().optional().describe('Continue after this row: the next value of the previous response.'),
 });
 
 const output = z.object({
   recording: z.boolean().describe('Whether this node records reads: SECRETS_AUDIT_READS.'),
-  kept_days: z.int().describe('For how many days reads are kept.'),
+  kept_days: z.int().describe('For how many days recorded reads are kept.'),
   reads: z.array(
     z.object({
       namespace_path: z.string(),
       path: z.string(),
       first_time: z.string(),
       last_time: z.string(),
-      times: z.int().describe('How often the token read the path from this address between these times.'),
-      entry: z.looseObject({}).describe('The audit line of the first of them.'),
+      times: z.int().describe('How many times the token read the path from this address between these times.'),
+      entry: z.looseObject({}).describe('The audit line of the first read.'),
     }),
   ),
-  next: z.string().nullable().describe('Send it as after to continue; null at the end.'),
+  next: z.string().nullable().describe('Send it as after to get the next page; null on the last page.'),
 });
 
 /** `sys/audit-reads`: who read which secret. */
@@ -49,7 +49,7 @@ export function auditReadsPath(trail: ReadTrail) {
     sudo: true,
     rootNamespaceOnly: true,
     read: {
-      summary: 'Search the recorded reads.',
+      summary: 'Search the recorded reads of secrets.',
       operationId: 'auditing-search-reads',
       input,
       output,

@@ -44,14 +44,16 @@ export function auditPaths({ devices, hash }: Audit, stored: StoredAudit) {
         input: z.object({
           type: announced(string(), { enum: ['file', 'socket', 'syslog', 'http'] })
             .optional()
-            .describe('Required: file, socket, syslog or http.'),
-          description: announced(string(), { maxLength: 1024 }).optional().describe('What it is for.'),
+            .describe('Type of the device: file, socket, syslog or http. Required.'),
+          description: announced(string(), { maxLength: 1024 }).optional().describe('Description of the device.'),
           options: keyValues()
             .optional()
             .describe(
-              'All: prefix, hmac_accessor (true), format (json), log_raw (false). file: file_path (required: a file in the directory), mode (0600). socket: address (required, host:port), socket_type (tcp; udp, tls, unix), write_timeout (2s), ca_cert (PEM). syslog: address (udp://, tcp:// or tls://host:port; otherwise the local daemon), facility (AUTH), tag (keystead), write_timeout (2s), ca_cert. http: uri (required), headers (JSON: lists of values by name), write_timeout (5s), batch_lines (100), ca_cert.',
+              'Options of the device. For all types: prefix, hmac_accessor (true), format (json), log_raw (false). file: file_path (required: a file in the directory), mode (0600). socket: address (required, host:port), socket_type (tcp; udp, tls, unix), write_timeout (2s), ca_cert (PEM). syslog: address (udp://, tcp:// or tls://host:port; otherwise the local daemon), facility (AUTH), tag (keystead), write_timeout (2s), ca_cert. http: uri (required), headers (JSON: lists of values by name), write_timeout (5s), batch_lines (100), ca_cert.',
             ),
-          local: bool().optional().describe('Stored and shown, without effect: every node writes to every device.'),
+          local: bool()
+            .optional()
+            .describe('Accepted and shown for compatibility, without effect: every node writes to every device.'),
         }),
         // Options may contain headers that authenticate the service to a receiver.
         auditClear: ['type', 'description', 'local'],
@@ -82,7 +84,7 @@ export function auditPaths({ devices, hash }: Audit, stored: StoredAudit) {
       },
     }),
     path('audit-hash/:path*', {
-      summary: 'The keyed hash of a string, as audit lines show it.',
+      summary: 'The keyed hash of a string, as in audit lines.',
       params: { path: 'folder' },
       rootNamespaceOnly: true,
       write: {

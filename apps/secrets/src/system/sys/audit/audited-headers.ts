@@ -13,10 +13,10 @@ const where = { sudo: true, rootNamespaceOnly: true } as const;
 export function auditedHeaderPaths(stored: StoredAudit) {
   return [
     path('config/auditing/request-headers', {
-      summary: 'The headers that are audited.',
+      summary: 'The request headers in audit lines.',
       ...where,
       read: {
-        summary: 'List the headers that are audited.',
+        summary: 'List the audited request headers.',
         operationId: 'auditing-list-request-headers',
         output: z.object({ headers: z.record(z.string(), Rule) }),
         auditClear: 'all',
@@ -24,7 +24,7 @@ export function auditedHeaderPaths(stored: StoredAudit) {
       },
     }),
     path('config/auditing/request-headers/:header', {
-      summary: 'A header that is audited.',
+      summary: 'An audited request header.',
       description: 'Its values are in both audit lines of every request that has it, as `request.headers`.',
       ...where,
       params: { header: /^[\w!#$%&'*+.^`|~-]{1,128}$/ },
@@ -42,10 +42,12 @@ export function auditedHeaderPaths(stored: StoredAudit) {
         },
       },
       write: {
-        summary: 'Audit a header, or change how.',
+        summary: 'Audit a header, or change whether its values are hashed.',
         operationId: 'auditing-enable-request-header',
         input: z.object({
-          hmac: bool().optional().describe('Whether its values are hashed; otherwise they are shown in clear.'),
+          hmac: bool()
+            .optional()
+            .describe('Hash the values of the header in audit lines. Otherwise they are shown in clear.'),
         }),
         auditClear: 'all',
         async run({ params: { header }, input }) {

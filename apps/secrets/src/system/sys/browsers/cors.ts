@@ -8,12 +8,12 @@ import type { Origins } from './origins';
 export function corsPaths(origins: Origins) {
   return [
     path('config/cors', {
-      summary: 'Which web pages may call the service.',
+      summary: 'Which web pages may call the service (CORS).',
       sudo: true,
       rootNamespaceOnly: true,
       responseFormat: 'injected',
       read: {
-        summary: 'Read which web pages may call the service.',
+        summary: 'Read the CORS configuration.',
         operationId: 'cors-read-configuration',
         output: z.looseObject({ enabled: z.boolean() }),
         auditClear: 'all',
@@ -25,11 +25,11 @@ export function corsPaths(origins: Origins) {
         },
       },
       write: {
-        summary: 'Let web pages of these origins call the service.',
+        summary: 'Allow web pages of these origins to call the service.',
         operationId: 'cors-configure',
         input: z.object({
-          allowed_origins: commaList().optional().describe('Origins, or * for all.'),
-          allowed_headers: commaList().optional().describe('Headers besides the usual ones.'),
+          allowed_origins: commaList().optional().describe('Allowed origins; * allows all.'),
+          allowed_headers: commaList().optional().describe('Allowed headers in addition to the usual ones.'),
         }),
         auditClear: 'all',
         async run({ input }) {
@@ -51,7 +51,7 @@ export function corsPaths(origins: Origins) {
         },
       },
       delete: {
-        summary: 'Let no web page of another origin call the service.',
+        summary: 'Disable CORS: web pages of other origins cannot call the service.',
         operationId: 'cors-delete-configuration',
         async run() {
           await origins.save(undefined);

@@ -45,18 +45,18 @@ export function internalUiPaths(parts: PreflightParts) {
       },
     }),
     path('internal/ui/mounts/:path*', {
-      summary: 'The mount a path leads to.',
+      summary: 'The mount to which a path leads.',
       auth: 'optional',
       params: { path: 'folder' },
       read: {
-        summary: 'Read the mount a path leads to.',
+        summary: 'Read the mount to which a path leads.',
         operationId: 'internal-ui-read-mount-information',
         output: z.looseObject({ path: z.string(), type: z.string() }),
         auditClear: 'all',
         async run({ params, caller, namespace }: Call<{ path: string }>) {
           const hash = caller.token?.hash;
           if (hash === undefined) throw new Refusal('denied', 'permission denied');
-          // Resolved like a request: the path may lead into namespaces below.
+          // Resolved like a request, because the path may lead into child namespaces.
           const inner = namespaces.resolve(namespace.path, params.path);
           const mount = mounts.resolve(inner.namespace.uuid, inner.path)?.mount;
           if (!mount || !(await reaches(parts, hash, mount))) {
@@ -71,14 +71,14 @@ export function internalUiPaths(parts: PreflightParts) {
       },
     }),
     path('internal/ui/resultant-acl', {
-      summary: 'The rules of the calling token.',
+      summary: 'The policy rules of the calling token.',
       read: {
-        summary: 'Read the rules of the calling token.',
+        summary: 'Read the policy rules of the calling token.',
         operationId: 'internal-ui-read-resultant-acl',
         output: z.looseObject({ root: z.boolean() }),
         description: 'With sudo, also those of another token of this namespace or below, by its accessor.',
         input: z.object({
-          accessor: string().optional().describe('The accessor of the token; the calling token by default.'),
+          accessor: string().optional().describe('Accessor of the token. Default: the calling token.'),
         }),
         auditClear: 'all',
         async run({ caller, input, namespace }) {
@@ -99,10 +99,10 @@ export function internalUiPaths(parts: PreflightParts) {
       },
     }),
     path('internal/ui/namespaces', {
-      summary: 'The child namespaces of this one.',
+      summary: 'The child namespaces of the current namespace.',
       auth: 'optional',
       read: {
-        summary: 'List the child namespaces in which the caller may do something.',
+        summary: 'List the child namespaces in which the caller has access.',
         operationId: 'internal-ui-list-namespaces',
         auditClear: 'all',
         async run({ caller, namespace }) {

@@ -8,7 +8,9 @@ import { accessQueryOf } from '../policies/authority';
 import type { PreflightParts } from './preflight';
 
 const Input = z.object({
-  generic_mount_paths: bool().optional().describe('Replace mount paths that can vary by a parameter.'),
+  generic_mount_paths: bool()
+    .optional()
+    .describe('Replace mount paths in the document by parameters where the mount path can be chosen.'),
   context: string().optional().describe('Has no effect.'),
   list: anything().optional().describe('Has no effect.'),
 });
@@ -17,7 +19,7 @@ const Input = z.object({
 export function openapiPath(parts: PreflightParts, documents: OpenApiDocuments) {
   const get = (operationId: string) =>
     operation<object, typeof Input>({
-      summary: 'Read the OpenAPI document of what the caller may do.',
+      summary: 'Read the OpenAPI document of the operations that the caller may use.',
       operationId,
       input: Input,
       output: z.looseObject({ openapi: z.string(), info: z.looseObject({}), paths: z.looseObject({}) }),
@@ -45,8 +47,8 @@ export function openapiPath(parts: PreflightParts, documents: OpenApiDocuments) 
 }
 
 /**
- * The document of all mounts, limited to what the token with this hash (hex) may know. Without a token: only the paths
- * that need none.
+ * The document of all mounts, limited to what the token with this hash (hex) may see. Without a token: only the paths
+ * that require none.
  */
 export async function documentOf(
   parts: PreflightParts,

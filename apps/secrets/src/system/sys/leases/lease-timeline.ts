@@ -12,13 +12,13 @@ const mostLeases = 1000;
 const usualLeases = 200;
 
 const input = z.object({
-  prefix: string().optional().describe('Only leases issued below it, for example scheduler/creds; all by default.'),
+  prefix: string().optional().describe('Only leases below this prefix, for example scheduler/creds. Default: all.'),
   accessor: string().optional().describe('Only leases that the token with this accessor requested.'),
   failing: bool().optional().describe('Only leases whose revocation failed.'),
   limit: announced(int(), { minimum: 1, maximum: mostLeases, default: usualLeases })
     .optional()
-    .describe('Most leases to answer.'),
-  after: string().optional().describe('Where to continue: the next of the previous answer.'),
+    .describe('Maximum number of leases to return.'),
+  after: string().optional().describe('Continue after this lease: the next value of the previous response.'),
 });
 
 const shown = z.object({
@@ -34,18 +34,18 @@ const shown = z.object({
   token_accessor: z
     .string()
     .nullable()
-    .describe('Accessor of the token that requested it; null if the token has none or no longer exists.'),
-  attempts: z.int().describe('Number of failed revocations.'),
-  error: z.string().nullable().describe('The last error of its revocation.'),
+    .describe('Accessor of the token that requested the lease; null if the token has none or no longer exists.'),
+  attempts: z.int().describe('Number of failed attempts to revoke the lease.'),
+  error: z.string().nullable().describe('Error of the last attempt to revoke the lease.'),
   next_attempt: z.string().nullable().describe('Time of the next attempt to revoke it.'),
-  away_since: z.string().nullable().describe('Time at which its system stopped answering.'),
+  away_since: z.string().nullable().describe('Time since which the outside system has not answered.'),
 });
 
 /** `sys/leases/timeline`: leases in the order of their ends. */
 export function leaseTimelinePath(parts: LeaseParts) {
   const { leases, mounts } = parts;
   return path('leases/timeline', {
-    summary: 'Leases of this namespace, those that end next first.',
+    summary: 'Leases of this namespace by expiry, earliest first.',
     description: 'Leases of secrets with their times and failures, without tokens.',
     sudo: true,
     read: {
@@ -57,10 +57,10 @@ export function leaseTimelinePath(parts: LeaseParts) {
         const prefix = prefixOf(asked.prefix);
         const { accessor } = asked;
         const owner = accessor ? await parts.tokens.findByAccessor(namespace.uuid, accessor) : undefined;
-        // Leases end with their token: without a token there are no leases.
+        // Leases end with their token, so without a token there are no leases.
         if (accessor && owner === undefined) return data({ leases: [], next: null });
-        const meant = prefix === '' ? undefined : mounts.resolve(namespace.uuid, prefix)?.mount;
-        const among = prefix === '' ? mounts.list(namespace.uuid) : meant ? [meant] : [];
+        const prefixMount = prefix === '' ? undefined : mounts.resolve(namespace.uuid, prefix)?.mount;
+        const among = prefix === '' ? mounts.list(namespace.uuid) : prefixMount ? [prefixMount] : [];
         const found = await leases.timeline({
           namespaceId: namespace.uuid,
           mountIds: among.map(({ uuid }) => uuid),

@@ -12,8 +12,8 @@ import { leaseTimelinePath } from './lease-timeline';
 /** How long callers wait for a bulk revocation; then it continues without them. */
 const WAIT_MS = 30_000;
 const DEFAULT_LIMIT = 10_000;
-const leaseId = () => string().optional().describe('The id of the lease.');
-const increment = () => duration().optional().describe('Requested lifetime, from now on.');
+const leaseId = () => string().optional().describe('ID of the lease.');
+const increment = () => duration().optional().describe('Requested lifetime from now.');
 
 /** Looking up, renewing and revoking leases. */
 export function leasePaths(parts: LeaseParts) {
@@ -31,7 +31,7 @@ export function leasePaths(parts: LeaseParts) {
   });
 
   const revoke = operation<{ lease_id?: string }, typeof revokeInput>({
-    summary: 'Revoke a lease. Revoking an unknown lease succeeds.',
+    summary: 'Revoke a lease. Also succeeds if it does not exist.',
     input: revokeInput,
     async run({ input, params, namespace }) {
       const id = requireId(params.lease_id || input.lease_id || input.url_lease_id);
@@ -43,8 +43,8 @@ export function leasePaths(parts: LeaseParts) {
   const revokePrefix = (forced: boolean) =>
     operation<{ prefix: string }, typeof prefixInput>({
       summary: forced
-        ? 'Drop every lease under a prefix, even if the outside system refuses.'
-        : 'Revoke every lease and token under a prefix.',
+        ? 'Delete all leases under a prefix, even if the outside system cannot revoke them.'
+        : 'Revoke all leases and tokens under a prefix.',
       operationId: forced ? 'leases-force-revoke-lease-with-prefix' : 'leases-revoke-lease-with-prefix',
       input: prefixInput,
       stepUp: true,
@@ -66,7 +66,7 @@ export function leasePaths(parts: LeaseParts) {
     });
 
   const list = operation<{ prefix?: string }, typeof PageInput>({
-    summary: 'List lease ids under a prefix.',
+    summary: 'List lease IDs under a prefix.',
     sudo: true,
     input: PageInput,
     async run({ input, params, namespace }) {
@@ -83,12 +83,12 @@ export function leasePaths(parts: LeaseParts) {
       summary: 'Leases that could not be revoked.',
       sudo: true,
       read: {
-        summary: 'List leases of a kind; `irrevocable` is the only one.',
+        summary: 'List leases of a type; only `irrevocable` is supported.',
         operationId: 'leases-list',
         input: z.object({
           type: kind(),
           include_child_namespaces: childNamespaces(),
-          limit: string().optional().describe('Maximum number; `none` for all.'),
+          limit: string().optional().describe('Maximum number of leases to return; `none` for all.'),
         }),
         async run({ input, namespace }) {
           if (input.type !== 'irrevocable') return missing;
@@ -104,9 +104,9 @@ export function leasePaths(parts: LeaseParts) {
       },
     }),
     path('leases/count', {
-      summary: 'How many leases could not be revoked.',
+      summary: 'Counts of leases that could not be revoked.',
       read: {
-        summary: 'Count leases of a kind, by mount.',
+        summary: 'Count leases of a type, by mount.',
         operationId: 'leases-count',
         input: z.object({ type: kind(), include_child_namespaces: childNamespaces() }),
         async run({ input, namespace }) {
@@ -123,7 +123,7 @@ export function leasePaths(parts: LeaseParts) {
       },
     }),
     path('leases/lookup', {
-      summary: 'What is known of a lease.',
+      summary: 'The properties of a lease.',
       list: { ...list, operationId: 'leases-look-up-all' },
       write: {
         summary: 'Look up a lease.',
@@ -155,7 +155,7 @@ export function leasePaths(parts: LeaseParts) {
       },
     }),
     path('leases/lookup/:prefix*', {
-      summary: 'Lease ids under a prefix.',
+      summary: 'Lease IDs under a prefix.',
       sudo: true,
       paramDocs: { prefix: 'Where leases were issued, for example `scheduler/creds/ops`.' },
       list: { ...list, operationId: 'leases-look-up' },
@@ -169,32 +169,35 @@ export function leasePaths(parts: LeaseParts) {
       }),
     ]),
     ...['leases/revoke', 'revoke'].flatMap((base) => [
-      path(base, { summary: 'End a lease.', write: { ...revoke, operationId: `leases-revoke-lease${older(base)}` } }),
+      path(base, {
+        summary: 'Revokes a lease.',
+        write: { ...revoke, operationId: `leases-revoke-lease${older(base)}` },
+      }),
       path(`${base}/:lease_id*` as 'leases/revoke/:lease_id*', {
-        summary: 'End the lease named in the path.',
+        summary: 'Revokes the lease in the path.',
         paramDocs: { lease_id: 'The id of the lease.' },
         write: { ...revoke, operationId: `leases-revoke-lease-with-id${older(base)}` },
       }),
     ]),
     path('leases/revoke-prefix/:prefix*', {
-      summary: 'End every lease under a prefix.',
+      summary: 'Revokes all leases under a prefix.',
       sudo: true,
       params: { prefix: 'folder' },
       paramDocs: { prefix: 'Where the leases were issued.' },
       write: revokePrefix(false),
     }),
     path('leases/revoke-force/:prefix*', {
-      summary: 'Drop every lease under a prefix.',
+      summary: 'Deletes all leases under a prefix.',
       sudo: true,
       params: { prefix: 'folder' },
       paramDocs: { prefix: 'Where the leases were issued.' },
       write: revokePrefix(true),
     }),
     path('leases/replay', {
-      summary: 'Try irrevocable leases again.',
+      summary: 'Retries irrevocable leases.',
       sudo: true,
       write: {
-        summary: 'Try the revocation of one irrevocable lease, or of all in the namespace, again.',
+        summary: 'Retry the revocation of one irrevocable lease, or of all in the namespace.',
         operationId: 'leases-replay',
         input: z.object({ lease_id: leaseId() }),
         output: z.object({ lease_count: z.int() }),
@@ -205,11 +208,11 @@ export function leasePaths(parts: LeaseParts) {
     }),
     leaseTimelinePath(parts),
     path('leases/jobs/:id', {
-      summary: 'The progress of a bulk revocation.',
+      summary: 'The status of a revocation by prefix.',
       sudo: true,
       params: { id: 'uuid' },
       read: {
-        summary: 'Read the progress of a bulk revocation.',
+        summary: 'Read the status of a revocation by prefix.',
         operationId: 'leases-read-job',
         async run({ namespace, params }) {
           const job = await leases.bulkJob(namespace.uuid, params.id);
@@ -225,7 +228,7 @@ export function leasePaths(parts: LeaseParts) {
       },
     }),
     path('leases/tidy', {
-      summary: 'Look for leases whose token is gone.',
+      summary: 'Finds leases whose token no longer exists.',
       write: {
         summary: 'Tidy leases in the background.',
         operationId: 'leases-tidy',
@@ -248,13 +251,13 @@ const renewInput = z.object({
 const revokeInput = z.object({
   lease_id: leaseId(),
   url_lease_id: leaseId(),
-  sync: bool().optional().describe('False: revoke in the background.'),
+  sync: bool().optional().describe('false: revoke in the background.'),
 });
 const prefixInput = z.object({
-  sync: bool().optional().describe('False: revoke in the background.'),
+  sync: bool().optional().describe('false: revoke in the background.'),
 });
 const kind = () => string().optional().describe('`irrevocable`.');
-const childNamespaces = () => bool().optional().describe('Also those of namespaces below.');
+const childNamespaces = () => bool().optional().describe('Include namespaces below this one.');
 
 function requireId(id: string | undefined): string {
   if (!id) throw new Refusal('invalid', 'lease_id must be specified');

@@ -65,11 +65,13 @@ const most = <T extends { readonly counts: number }>(a: T, b: T): number => b.co
 export function lockedUserPaths(deps: LockedUsersDeps) {
   return [
     path('locked-users', {
-      summary: 'Names locked by too many wrong passwords or codes.',
+      summary: 'Users locked after too many wrong passwords or codes.',
       read: {
-        summary: 'Read which names are locked, in this namespace and those below it.',
+        summary: 'List the locked users of this namespace and those below it.',
         operationId: 'locked-users-list',
-        input: z.object({ mount_accessor: string().optional().describe('Only users of this mount.') }),
+        input: z.object({
+          mount_accessor: string().optional().describe('Only users of the mount with this accessor.'),
+        }),
         output: z.object({
           by_namespace: z.array(
             z.object({
@@ -99,19 +101,19 @@ export function lockedUserPaths(deps: LockedUsersDeps) {
           }));
           const all = found.flatMap(({ mounts }) => mounts);
           if (all.some(({ count, names }) => names.length < count)) {
-            warn('more names are locked than listed; these were locked last');
+            warn('more users are locked than are listed; these were locked most recently');
           }
           return data({ by_namespace: shown.sort(most), total: shown.reduce((sum, { counts }) => sum + counts, 0) });
         },
       },
     }),
     path('locked-users/:mount_accessor/unlock/:alias_identifier', {
-      summary: 'A name that may be locked.',
+      summary: 'A user who may be locked.',
       params: { mount_accessor: 'segment', alias_identifier: 'segment' },
       folds: { alias_identifier: 'case' },
       paramDocs: { mount_accessor: 'Accessor of the mount.', alias_identifier: 'The name.' },
       write: {
-        summary: 'Unlock a name. Unlocking a name that is not locked succeeds.',
+        summary: 'Unlock a user. Also succeeds if the user is not locked.',
         operationId: 'locked-users-unlock',
         async run({ namespace, params: { mount_accessor: accessor, alias_identifier: name }, warn }) {
           const isKnown = await unlock(deps, namespace.uuid, accessor, name);

@@ -6,18 +6,18 @@ import { type Path, path } from '../../../sdk/path';
 import { type Login, login } from '../../../sdk/reply';
 
 const ValidateInput = z.object({
-  mfa_request_id: string().optional().describe('The id that the login answered.'),
-  mfa_payload: object().optional().describe('Method id or name → list with the passcode.'),
+  mfa_request_id: string().optional().describe('The mfa_request_id in the response of the login.'),
+  mfa_payload: object().optional().describe('A map from method IDs or names to a list that contains the passcode.'),
 });
 
 /** The second step of a login that needs a second factor. Spec: TOTP MFA method. */
 export function mfaValidatePath(logins: MfaLogins): Path {
   return path('mfa/validate', {
-    summary: 'The second step of a login.',
+    summary: 'The MFA step of a login.',
     auth: 'none',
     write: {
       operationId: 'mfa-validate',
-      summary: 'Finish a login with second factors.',
+      summary: 'Complete a login with MFA.',
       judges: 'one-time code',
       input: ValidateInput,
       async run({ input, namespace }) {

@@ -8,7 +8,7 @@ import { bool, commaList, duration, int, keyValues, namedDuration, nested, oneOf
 const tokenTypes = ['default-service', 'default-batch', 'service', 'batch'] as const;
 
 const pluginVersion = () =>
-  string().optional().describe('Must be the version in the catalog: engines and methods are part of the service.');
+  string().optional().describe('Must be the version in the catalog: all plugins are built in.');
 
 const mountLifetime = (name: string) =>
   namedDuration({
@@ -32,25 +32,25 @@ export const tuneInput = z.object({
     .describe('Default lifetime; `system` or -1 for the system default.'),
   max_lease_ttl: mountLifetime('max_lease_ttl')
     .optional()
-    .describe('Longest lifetime; `system` or -1 for the system maximum.'),
-  description: string().optional().describe('What the mount is for.'),
-  force_no_cache: bool().optional().describe('Has no effect: caches are always coherent.'),
+    .describe('Maximum lifetime; `system` or -1 for the system maximum.'),
+  description: string().optional().describe('Description of the mount.'),
+  force_no_cache: bool().optional().describe('Has no effect: caches are always consistent.'),
   listing_visibility: oneOf(['', 'hidden', 'unauth'], (v) => `invalid value for 'listing_visibility': "${v}"`)
     .optional()
-    .describe('`unauth` shows the mount to everyone.'),
+    .describe('`unauth` shows the mount to unauthenticated callers.'),
   token_type: oneOf(tokenTypes, () => "invalid value for 'token_type'")
     .optional()
     .describe('Type of login tokens.'),
-  passthrough_request_headers: commaList().optional().describe('Request headers passed to the backend.'),
-  allowed_response_headers: commaList().optional().describe('Response headers that a backend may set.'),
-  audit_non_hmac_request_keys: commaList().optional().describe('Request fields that audit lines show in clear.'),
-  audit_non_hmac_response_keys: commaList().optional().describe('Response fields that audit lines show in clear.'),
+  passthrough_request_headers: commaList().optional().describe('Request headers to pass to the plugin.'),
+  allowed_response_headers: commaList().optional().describe('Response headers that the plugin may set.'),
+  audit_non_hmac_request_keys: commaList().optional().describe('Request fields that are not hashed in audit lines.'),
+  audit_non_hmac_response_keys: commaList().optional().describe('Response fields that are not hashed in audit lines.'),
   options: keyValues().optional().describe('Options of the type, such as the version of kv.'),
   plugin_version: pluginVersion(),
   user_lockout_config: nested('user_lockout_config', Lockout, [null, ''])
     .optional()
     .describe(
-      'How wrong passwords lock a name: lockout_threshold, lockout_duration, lockout_counter_reset_duration, lockout_disable. Only of methods with passwords.',
+      'Lockout after wrong passwords: lockout_threshold, lockout_duration, lockout_counter_reset_duration, lockout_disable. Only for auth methods with passwords.',
     ),
 });
 
@@ -61,29 +61,29 @@ export function withoutAlias(type: string, options: Readonly<Record<string, stri
   return { type, options };
 }
 
-/** The ways to ask for the same kind of kv, and its version: by type, by older type, and by option. */
+/** The ways to request a kv mount and its version: by type, by older type, and by option. */
 export function sameMount(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>[] {
   const { type, plugin_name: older, options, ...rest } = fields;
   const typeText = toText(type || older || '');
   const pairs = toPairs(options ?? {});
   if (typeText instanceof Failure || pairs instanceof Failure) return [];
-  const meant = withoutAlias(typeText, pairs);
-  if (meant.type !== 'kv') return [];
-  const { version = '1', ...others } = meant.options ?? {};
+  const resolved = withoutAlias(typeText, pairs);
+  if (resolved.type !== 'kv') return [];
+  const { version = '1', ...others } = resolved.options ?? {};
   const more = { ...rest, ...(Object.keys(others).length > 0 && { options: others }) };
   const names = version === '2' ? ['kv-v2'] : ['kv', 'kv-v1', 'generic'];
   return [{ ...rest, type: 'kv', options: { ...others, version } }, ...names.map((name) => ({ ...more, type: name }))];
 }
 
 export const mountInput = z.object({
-  type: string().optional().describe('The kind of mount: kv, userpass, …'),
-  description: string().optional().describe('What the mount is for.'),
-  config: nested('config', tuneInput).optional().describe('Its configuration, with the fields of tune.'),
+  type: string().optional().describe('Type of the mount: kv, userpass, …'),
+  description: string().optional().describe('Description of the mount.'),
+  config: nested('config', tuneInput).optional().describe('Configuration of the mount, with the fields of tune.'),
   options: keyValues().optional().describe('Options of the type, such as the version of kv.'),
   local: bool().optional().describe('Whether the mount is local to this installation.'),
   seal_wrap: bool().optional().describe('Has no effect: everything is encrypted.'),
-  external_entropy_access: bool().optional().describe('External entropy, which is not built: must be false.'),
-  plugin_name: string().meta({ olderNameOf: 'type' }).optional().describe('Older way to name the type.'),
+  external_entropy_access: bool().optional().describe('External entropy is not supported: must be false.'),
+  plugin_name: string().meta({ olderNameOf: 'type' }).optional().describe('Older name of type.'),
   plugin_version: pluginVersion(),
 });
 

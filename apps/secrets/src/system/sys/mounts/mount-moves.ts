@@ -21,7 +21,7 @@ export function mountMoves(parts: MountParts) {
       try {
         await mounts.move(mounts.find(state.uuid)!, state.target);
       } catch (error) {
-        // The path is taken by now: the mount stays where it was.
+        // The path is taken in the meantime, so the mount keeps its path.
         if (!(error instanceof Refusal)) throw error;
         await mounts.clean(mount);
       }

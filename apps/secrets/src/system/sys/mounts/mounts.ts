@@ -44,10 +44,10 @@ export function mountPaths(parts: MountParts, kind: 'secret' | 'auth') {
       const tuning = input.config ?? {};
       refuseTokenType(target, tuning);
       if (input.external_entropy_access) {
-        throw new Refusal('invalid', "'external_entropy_access' is not built: randomness is that of the machine");
+        throw new Refusal('invalid', "'external_entropy_access' is not supported: random bytes come from the machine");
       }
       if (tuning.user_lockout_config) {
-        throw new Refusal('invalid', 'user_lockout_config is set by tune, once the method is there');
+        throw new Refusal('invalid', 'user_lockout_config is set with tune, after the method is enabled');
       }
       checkPluginVersion(type, input.plugin_version, parts.version);
       checkPluginVersion(type, tuning.plugin_version, parts.version);
@@ -185,7 +185,7 @@ const judgesPasswords = ({ backend }: LiveMount): boolean =>
 /** The version of each type is the version of the service. */
 function checkPluginVersion(type: string, given: string | undefined, version: string): void {
   if (given && given !== `v${version}+builtin`) {
-    throw new Refusal('invalid', `plugin_version: ${type} is part of the service, only in version v${version}+builtin`);
+    throw new Refusal('invalid', `plugin_version: ${type} is built in and exists only in version v${version}+builtin`);
   }
 }
 

@@ -50,7 +50,7 @@ export function pluginReloadPath({ mounts, storage, kinds }: ReloadDeps) {
     ]);
   };
   return path('plugins/reload/backend', {
-    summary: 'Caches of mounts.',
+    summary: 'The caches of mounts.',
     sudo: true,
     // Cached facts about an outside system are shared by all its mounts.
     rootNamespaceOnly: true,
@@ -58,9 +58,9 @@ export function pluginReloadPath({ mounts, storage, kinds }: ReloadDeps) {
       summary: 'Clear the caches of mounts, and of the systems behind them, on every node.',
       operationId: 'plugins-reload-backends',
       input: z.object({
-        plugin: string().optional().describe('All mounts of this type.'),
-        mounts: commaList().optional().describe('These mounts; login methods with auth/ before them.'),
-        scope: string().optional().describe('Every node clears its caches, with or without global.'),
+        plugin: string().optional().describe('Reload all mounts of this type.'),
+        mounts: commaList().optional().describe('Reload these mounts. Paths of auth methods begin with auth/.'),
+        scope: string().optional().describe('global, or omitted; every node clears its caches in either case.'),
       }),
       output: z.object({ reload_id: z.string() }),
       auditClear: 'all',
@@ -70,7 +70,7 @@ export function pluginReloadPath({ mounts, storage, kinds }: ReloadDeps) {
           throw new Refusal('invalid', 'plugin and mounts cannot be set at the same time');
         }
         if (!plugin && paths.length === 0) throw new Refusal('invalid', 'plugin or mounts must be provided');
-        if (scope && scope !== 'global') throw new Refusal('invalid', 'scope must be global or left out');
+        if (scope && scope !== 'global') throw new Refusal('invalid', 'scope must be global or omitted');
         await reload(plugin ? ofPlugin(namespace.uuid, plugin) : await ofPaths(namespace.uuid, paths));
         return data({ reload_id: requestId });
       },

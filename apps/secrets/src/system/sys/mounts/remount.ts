@@ -19,10 +19,10 @@ export function remountPaths(parts: MountParts) {
       sudo: true,
       responseFormat: 'injected',
       write: {
-        summary: 'Move a mount. Its leases are revoked; its data stays.',
+        summary: 'Move a mount to another path. Its leases are revoked; its data is kept.',
         operationId: 'remount',
         input: z.object({
-          from: mountPath().optional().describe('The present path.'),
+          from: mountPath().optional().describe('The current path.'),
           to: mountPath().optional().describe('The new path.'),
         }),
         output: z.object({ migration_id: z.string() }),
@@ -51,7 +51,7 @@ export function remountPaths(parts: MountParts) {
       },
     }),
     path('remount/status/:id', {
-      summary: 'The progress of a move.',
+      summary: 'The status of a move.',
       params: { id: 'uuid' },
       read: {
         summary: 'Read the status of a move.',
@@ -73,7 +73,7 @@ export function remountPaths(parts: MountParts) {
 
 function tidy(given: string | undefined, field: string): string {
   const unslashed = withoutOuterSlashes(given ?? '');
-  if (unslashed === '') throw new Refusal('invalid', `'${field}' must be given`);
+  if (unslashed === '') throw new Refusal('invalid', `'${field}' is required`);
   if (pathProblem(unslashed) !== undefined || unslashed.length > 1024) {
     const message = `'${field}' must be a path in its simplest form, of characters that can be seen`;
     throw new Refusal('invalid', message, [{ path: [field], message }]);

@@ -10,7 +10,7 @@ import type { Quotas } from '../../../kernel/quotas/quotas';
 import type { StorageKernel } from '../../../kernel/storage/storage';
 import type { Tx } from '../../../kernel/storage/types';
 import { isObject } from '../../../sdk/coerce';
-import { merged } from '../../../sdk/merged';
+import { merged } from '../../../sdk/merge-fields';
 import { unmount } from '../mounts/mount-changes';
 
 interface NamespaceDeps {

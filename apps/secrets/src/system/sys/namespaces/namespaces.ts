@@ -15,11 +15,11 @@ const output = z.object({
   uuid: z.string(),
 });
 const UnlockInput = z.object({
-  unlock_key: secretString().optional().describe('The unlock key from the answer of the lock.'),
+  unlock_key: secretString().optional().describe('The unlock key that locking the namespace returned.'),
 });
 const input = z.object({
   custom_metadata: object().optional().describe('Key-value pairs.'),
-  seal: string().optional().describe('A separate seal, which is not built: must be empty.'),
+  seal: string().optional().describe('Separate seals are not supported: must be empty.'),
 });
 
 /** Paths that related clients use for a namespace's separate seal: never the name of a namespace. */
@@ -35,7 +35,7 @@ export function namespacePaths(namespaces: NamespaceChanges) {
     );
   };
   const lock = operation<{ path?: string }>({
-    summary: 'Lock a namespace with everything below it; the answer has the key that unlocks it.',
+    summary: 'Lock a namespace and everything below it. The response contains the unlock key.',
     operationId: 'namespaces-lock',
     stepUp: true,
     output: z.object({ unlock_key: z.string() }),
@@ -43,11 +43,11 @@ export function namespacePaths(namespaces: NamespaceChanges) {
       data({ unlock_key: await namespaces.lock(namespace.uuid, params.path ?? '') }),
   });
   const unlock = operation<{ path?: string }, typeof UnlockInput>({
-    summary: 'Unlock a namespace by its key; a token from above it with sudo needs no key.',
+    summary: 'Unlock a namespace with its unlock key. A token with sudo from a parent namespace needs no key.',
     operationId: 'namespaces-unlock',
     input: UnlockInput,
     async run({ namespace, params, input, caller, warn }) {
-      // No token of the locked namespace can unlock it, because it may have given itself sudo there.
+      // A token of the locked namespace cannot unlock it, because it may have given itself sudo there.
       const isAbove = params.path !== undefined || caller.token?.namespaceId !== namespace.uuid;
       if (!input.unlock_key && !(caller.sudo && isAbove)) throw new Refusal('invalid', 'provided empty key');
       await namespaces.unlock(namespace.uuid, params.path ?? '', input.unlock_key || undefined);
@@ -64,23 +64,23 @@ export function namespacePaths(namespaces: NamespaceChanges) {
       summary: 'Locks this namespace.',
       write: { ...lock, operationId: 'namespaces-lock-own' },
     }),
-    path('namespaces/api-lock/lock/:path*', { summary: 'Locks a namespace below.', ...below, write: lock }),
+    path('namespaces/api-lock/lock/:path*', { summary: 'Locks a child namespace.', ...below, write: lock }),
     path('namespaces/api-lock/unlock', {
       summary: 'Unlocks this namespace.',
       write: { ...unlock, operationId: 'namespaces-unlock-own' },
     }),
-    path('namespaces/api-lock/unlock/:path*', { summary: 'Unlocks a namespace below.', ...below, write: unlock }),
+    path('namespaces/api-lock/unlock/:path*', { summary: 'Unlocks a child namespace.', ...below, write: unlock }),
     path('namespaces', {
-      summary: 'The child namespaces of this one.',
+      summary: 'The child namespaces of the current namespace.',
       list: {
-        summary: 'List the namespaces below.',
+        summary: 'List the child namespaces.',
         operationId: 'namespaces-list',
         output: z.object({ keys: z.array(z.string()), key_info: z.record(z.string(), output) }),
         auditClear: 'all',
         run: ({ namespace }) => named(namespaces.children(namespace.uuid), namespace.path),
       },
       scan: {
-        summary: 'List all namespaces below, however deep.',
+        summary: 'List all namespaces below the current one, at any depth.',
         operationId: 'namespaces-scan',
         output: z.object({ keys: z.array(z.string()), key_info: z.record(z.string(), output) }),
         auditClear: 'all',
@@ -116,7 +116,7 @@ export function namespacePaths(namespaces: NamespaceChanges) {
         },
       },
       patch: {
-        summary: 'Change some metadata of a namespace.',
+        summary: 'Patch the metadata of a namespace.',
         operationId: 'namespaces-patch',
         input,
         output,
@@ -129,7 +129,7 @@ export function namespacePaths(namespaces: NamespaceChanges) {
         },
       },
       delete: {
-        summary: 'Delete a namespace with everything inside.',
+        summary: 'Delete a namespace and everything in it.',
         operationId: 'namespaces-delete',
         stepUp: true,
         status: 200,

@@ -8,11 +8,11 @@ import type { ReleaseHistory } from './release-history';
 export function hostPaths(history: ReleaseHistory) {
   return [
     path('host-info', {
-      summary: 'The machine this node runs on.',
+      summary: 'The machine of this node.',
       sudo: true,
       rootNamespaceOnly: true,
       read: {
-        summary: 'Read what this node knows of its machine.',
+        summary: 'Read information about the machine of this node.',
         operationId: 'collect-host-information',
         output: z.looseObject({ timestamp: z.string() }),
         auditClear: 'all',
@@ -33,10 +33,10 @@ export function hostPaths(history: ReleaseHistory) {
       },
     }),
     path('version-history', {
-      summary: 'Releases that ran on this installation.',
+      summary: 'The version history of this installation.',
       rootNamespaceOnly: true,
       list: {
-        summary: 'List the releases that ran on this installation.',
+        summary: 'List the versions that have run on this installation.',
         operationId: 'version-history',
         output: z.object({ keys: z.array(z.string()), key_info: z.record(z.string(), z.looseObject({})) }),
         auditClear: 'all',

@@ -13,15 +13,15 @@ const methods: Readonly<Record<Verb, string>> = {
   delete: 'DELETE',
 };
 
-/** `sys/in-flight-req`: the requests under way on the answering node. */
+/** `sys/in-flight-req`: the requests in progress on the answering node. */
 export function inFlightPath(inFlight: () => readonly InFlightRequest[]) {
   return path('in-flight-req', {
-    summary: 'The requests in flight on the answering node.',
+    summary: 'The requests in progress on the node that answers.',
     sudo: true,
     rootNamespaceOnly: true,
     responseFormat: 'raw',
     read: {
-      summary: 'Read the requests that this node is carrying out, by their ids.',
+      summary: 'Read the requests in progress on this node, by request ID.',
       operationId: 'collect-in-flight-request-information',
       output: z.record(
         z.string(),

@@ -22,7 +22,9 @@ const levels: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-const LevelInput = z.object({ level: anyCase(string()).optional().describe('trace, debug, info, warn or error.') });
+const LevelInput = z.object({
+  level: anyCase(string()).optional().describe('Log level: trace, debug, info, warn or error.'),
+});
 
 /** `sys/loggers`: the log level of the answering node, until it is changed or the node restarts. */
 export function loggerPaths(log: Pick<Logger, 'level'>) {
@@ -52,7 +54,7 @@ export function loggerPaths(log: Pick<Logger, 'level'>) {
     },
   });
   const remove = operation<{ name?: string }>({
-    summary: 'Reset the log level of this node to its configuration.',
+    summary: 'Reset the log level of this node to the configured level.',
     run({ params }) {
       if (named(params) === undefined) throw unknown();
       log.level = configured;
@@ -62,7 +64,7 @@ export function loggerPaths(log: Pick<Logger, 'level'>) {
   const where = { sudo: true, rootNamespaceOnly: true } as const;
   return [
     path('loggers', {
-      summary: 'The log level of the answering node.',
+      summary: 'The log level of the node that answers.',
       ...where,
       read: { ...read, operationId: 'loggers-read-verbosity-level' },
       write: { ...write, operationId: 'loggers-update-verbosity-level' },

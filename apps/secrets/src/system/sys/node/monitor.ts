@@ -33,21 +33,21 @@ export async function mayFollow(authority: Authority, token: string): Promise<bo
 /** `sys/monitor`: the log of the answering node, line by line as it is written. */
 export function monitorPath(monitors: LogMonitors, holds: (token: string) => Promise<boolean>) {
   return path('monitor', {
-    summary: 'The log of the node that answers, line by line as it is written.',
+    summary: 'The live log of the node that answers.',
     sudo: true,
     rootNamespaceOnly: true,
     responseFormat: 'raw',
     read: {
-      summary: 'Follow the log of this node until the connection ends or the token loses the right.',
+      summary: 'Follow the log of this node until the connection closes or the token loses access.',
       operationId: 'monitor',
       media: ['text/plain'],
       input: z.object({
         log_level: announced(anyCase(string()), { enum: levels, default: 'info' })
           .optional()
-          .describe('Minimum level of the lines; limited by the level of the node, see sys/loggers.'),
+          .describe('Minimum level of the lines. The node’s own level also applies; see sys/loggers.'),
         log_format: announced(anyCase(string()), { enum: ['standard', 'json'], default: 'standard' })
           .optional()
-          .describe('json: the lines as they are.'),
+          .describe('json: lines in their original format.'),
       }),
       auditClear: 'all',
       run({ input, sentToken }) {
@@ -55,7 +55,7 @@ export function monitorPath(monitors: LogMonitors, holds: (token: string) => Pro
         const format = (input.log_format || 'standard').toLowerCase();
         if (!levels.includes(level)) throw new Refusal('invalid', 'unknown log level');
         if (format !== 'standard' && format !== 'json') throw new Refusal('invalid', 'unknown log format');
-        if (monitors.full) throw new Refusal('limited', 'too many requests follow the log of this node');
+        if (monitors.full) throw new Refusal('limited', 'too many requests are following the log of this node');
         const still = () => holds(sentToken!);
         return stream('text/plain; charset=utf-8', (sink) => monitors.follow(level, format, still, sink));
       },

@@ -16,12 +16,12 @@ interface NodeParts {
   readonly identity: Identity;
 }
 
-/** What this node knows about itself. */
+/** The state of this node. */
 export interface NodeFacts {
   readonly version: string;
   /** Settings without secrets, by the name of their variable. */
   settings(): Readonly<Record<string, unknown>>;
-  /** The same for every node: either all nodes use TLS or none does. */
+  /** The same for all nodes, because either all nodes use TLS or none does. */
   readonly scheme: 'http' | 'https';
   /** Text for a Prometheus scrape. */
   metrics(): Promise<string>;
@@ -54,11 +54,11 @@ export function nodePaths(parts: NodeParts, node: NodeFacts) {
   });
   return [
     path('ha-status', {
-      summary: 'The status of this node among its peers.',
+      summary: 'The HA status of this node.',
       rootNamespaceOnly: true,
       responseFormat: 'injected',
       read: {
-        summary: 'Read the status of this node among its peers.',
+        summary: 'Read the HA status of this node.',
         operationId: 'ha-status',
         output: z.looseObject({ nodes: z.array(z.looseObject({})) }),
         auditClear: 'all',
@@ -77,7 +77,7 @@ export function nodePaths(parts: NodeParts, node: NodeFacts) {
       },
     }),
     path('step-down', {
-      summary: 'Has no effect: every node serves, none leads.',
+      summary: 'Has no effect: all nodes serve requests, and there is no leader.',
       sudo: true,
       rootNamespaceOnly: true,
       write: { summary: 'Step down; has no effect.', operationId: 'step-down-leader', run: () => empty },
@@ -94,13 +94,13 @@ export function nodePaths(parts: NodeParts, node: NodeFacts) {
       },
     }),
     path('metrics', {
-      summary: 'Measurements of this node.',
+      summary: 'Metrics of this node.',
       responseFormat: 'raw',
       rootNamespaceOnly: true,
       read: {
-        summary: 'Read measurements, as JSON or for Prometheus.',
+        summary: 'Read metrics, as JSON or for Prometheus.',
         operationId: 'metrics',
-        input: z.object({ format: string().optional().describe('prometheus, or nothing for JSON.') }),
+        input: z.object({ format: string().optional().describe('prometheus; JSON if omitted.') }),
         output: z.looseObject({}),
         media: ['application/json', 'text/plain'],
         auditClear: 'all',
@@ -147,11 +147,11 @@ export function nodePaths(parts: NodeParts, node: NodeFacts) {
       },
     }),
     path('plugins/catalog', {
-      summary: 'The kinds of mounts there are.',
+      summary: 'The plugin catalog.',
       sudo: true,
       rootNamespaceOnly: true,
       read: {
-        summary: 'List the kinds of mounts.',
+        summary: 'List the plugins.',
         operationId: 'plugins-catalog-list-plugins',
         output: z.object({
           auth: z.array(z.string()),
@@ -170,11 +170,11 @@ export function nodePaths(parts: NodeParts, node: NodeFacts) {
       },
     }),
     path('plugins/catalog/:type', {
-      summary: 'The kinds of mounts of one class.',
+      summary: 'The plugins of one type.',
       sudo: true,
       rootNamespaceOnly: true,
       list: {
-        summary: 'List the kinds of mounts of one class.',
+        summary: 'List the plugins of one type.',
         operationId: 'plugins-catalog-list-plugins-with-type',
         output: z.object({ keys: z.array(z.string()) }),
         auditClear: 'all',
@@ -183,11 +183,11 @@ export function nodePaths(parts: NodeParts, node: NodeFacts) {
       },
     }),
     path('plugins/catalog/:type/:name', {
-      summary: 'A kind of mounts. All of them are built in.',
+      summary: 'A plugin. All plugins are built in.',
       sudo: true,
       rootNamespaceOnly: true,
       delete: {
-        summary: 'Deregistering a kind that is absent succeeds; those built in stay.',
+        summary: 'Deregister a plugin. Built-in plugins remain. Also succeeds if it does not exist.',
         operationId: 'plugins-catalog-remove-plugin-with-type',
         input: z.object({ version: string().optional().describe('Has no effect.') }),
         run({ params }) {
@@ -197,7 +197,7 @@ export function nodePaths(parts: NodeParts, node: NodeFacts) {
         },
       },
       read: {
-        summary: 'Read a kind of mounts.',
+        summary: 'Read a plugin.',
         operationId: 'plugins-catalog-read-plugin-configuration-with-type',
         output: pluginOutput.omit({ type: true }).extend({ args: z.null(), command: z.string(), sha256: z.string() }),
         auditClear: 'all',

@@ -51,12 +51,12 @@ export class Authority {
     return this.holder(await this.parts.tokens.findByAccessor(namespaceId, accessor));
   }
 
-  /** The token a call is made with; `hash` is hex. */
+  /** The token of a call; `hash` is hexadecimal. */
   async byHash(hash: string): Promise<TokenAuthority | undefined> {
     return this.holder(await this.parts.tokens.findByHash(Buffer.from(hash, 'hex')));
   }
 
-  /** The rights of a token without an entity that has only these policies. */
+  /** The rights of a hypothetical token that has only these policies and no entity. */
   ofPolicies(namespaceId: string, policies: readonly string[]): Promise<TokenAuthority> {
     return holderOf(this.parts, { accessor: '', namespaceId, policies, boundCidrs: [] });
   }
@@ -75,8 +75,8 @@ export class Authority {
     if (!quota) return undefined;
     // Quota names of namespaces above stay private.
     return quota.ownerId === namespaceId
-      ? `the rate limit ${JSON.stringify(quota.name)} is used up`
-      : 'a rate limit of a namespace above is used up';
+      ? `the rate limit quota ${JSON.stringify(quota.name)} is exhausted`
+      : 'a rate limit quota of a parent namespace is exhausted';
   }
 
   private async holder(record: TokenRecord | undefined): Promise<TokenAuthority | undefined> {

@@ -8,7 +8,7 @@ import type { Authority, TokenAuthority } from './authority';
 
 const maxSegments = 1_000;
 const Paths = z.object({
-  paths: commaList().optional().describe('Paths to ask about.'),
+  paths: commaList().optional().describe('Paths to check.'),
   path: olderName(commaList(), 'paths'),
 });
 
@@ -23,7 +23,7 @@ export function capabilitiesPaths(authority: Authority): Path[] {
       write: {
         operationId: 'query-token-capabilities',
         summary: 'List the capabilities of a token on paths.',
-        input: Paths.extend({ token: secretString().optional().describe('The token.') }),
+        input: Paths.extend({ token: secretString().optional().describe('The token to check.') }),
         output: capabilitiesOutput,
         auditHidesKeys: true,
         async run({ input, namespace, caller, sentToken }) {
@@ -36,12 +36,12 @@ export function capabilitiesPaths(authority: Authority): Path[] {
       },
     }),
     path('capabilities-accessor', {
-      summary: 'The capabilities of the token of an accessor.',
+      summary: 'The capabilities of a token, by its accessor.',
       responseFormat: 'injected',
       write: {
         operationId: 'query-token-accessor-capabilities',
-        summary: 'List the capabilities of the token of an accessor on paths.',
-        input: Paths.extend({ accessor: string().optional().describe('The accessor.') }),
+        summary: 'List the capabilities of a token on paths, by its accessor.',
+        input: Paths.extend({ accessor: string().optional().describe('The accessor of the token to check.') }),
         output: capabilitiesOutput,
         auditHidesKeys: true,
         async run({ input, namespace }) {
@@ -58,7 +58,7 @@ export function capabilitiesPaths(authority: Authority): Path[] {
         operationId: 'query-token-self-capabilities',
         summary: 'List the capabilities of the calling token on paths.',
         input: Paths.extend({
-          token: secretString().optional().describe('Not used: the calling token is asked about.'),
+          token: secretString().optional().describe('Ignored: the calling token is checked.'),
         }),
         output: capabilitiesOutput,
         auditHidesKeys: true,

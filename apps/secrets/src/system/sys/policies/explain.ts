@@ -10,15 +10,15 @@ import { type Authority, operationNames, type TokenAuthority } from './authority
 
 const ExplainInput = z.object({
   path: string().describe('The path of the request to explain, without /v1/.'),
-  operation: oneOf(operationNames).describe('What the request would do.'),
-  token: secretString().optional().describe('The token to check; the caller’s by default. Needs sudo.'),
-  accessor: string().optional().describe('The accessor of the token in question. Needs sudo.'),
+  operation: oneOf(operationNames).describe('Operation of the request to explain.'),
+  token: secretString().optional().describe('The token to check. Default: the caller’s. Needs sudo.'),
+  accessor: string().optional().describe('The accessor of the token to check. Needs sudo.'),
   policies: commaList()
     .optional()
-    .describe('Names of policies: asks about a token that had only these, and no entity. Needs sudo.'),
-  parameters: object().optional().describe('Fields that the request would send.'),
-  wrap_ttl: duration().optional().describe('Wrapping time the request would ask for.'),
-  address: string().optional().describe("Address the request would come from; the caller's by default."),
+    .describe('Names of policies to check instead of a token: as if a token had only these and no entity. Needs sudo.'),
+  parameters: object().optional().describe('Fields in the body of the request.'),
+  wrap_ttl: duration().optional().describe('Wrap TTL of the request.'),
+  address: string().optional().describe('Client IP address of the request. Default: the caller’s.'),
 });
 type ExplainInput = z.output<typeof ExplainInput>;
 
@@ -36,11 +36,13 @@ const ExplainOutput = z.object({
   root: z.boolean(),
   sudo: z.boolean(),
   reason: z.string().nullable(),
-  rule: Rule.nullable().describe('The rule that decides.'),
+  rule: Rule.nullable().describe('The policy rule that decides.'),
   losing_rules: z.array(Rule.extend({ lost_because: z.string() })),
-  obstacles: z.array(z.object({ kind: z.string(), message: z.string() })).describe('Other reasons for a refusal.'),
-  mfa_methods: z.array(z.string()).describe('Second factors that the request itself needs.'),
-  login_enforcements: z.array(z.string()).describe('Second factors that a new login of the same kind needs.'),
+  obstacles: z
+    .array(z.object({ kind: z.string(), message: z.string() }))
+    .describe('Other reasons for which the request is refused.'),
+  mfa_methods: z.array(z.string()).describe('MFA methods that the request itself requires.'),
+  login_enforcements: z.array(z.string()).describe('MFA methods that a new login of the same kind requires.'),
 });
 
 /** Something other than policies that would stop the request. */
@@ -61,7 +63,7 @@ export function explainPath(authority: Authority): Path {
       'which matching rules lost and why, and what else is in the way.',
     write: {
       operationId: 'policies-explain',
-      summary: 'Explain a decision.',
+      summary: 'Explain whether and why a token may make a request.',
       input: ExplainInput,
       output: ExplainOutput,
       async run(call) {
@@ -115,7 +117,7 @@ async function holderOf(authority: Authority, call: Call<unknown, ExplainInput>)
         ? await authority.byAccessor(namespace.uuid, input.accessor)
         : own;
   const isOwn = foreign !== undefined && foreign.accessor !== '' && foreign.accessor === own?.accessor;
-  // Checked first: callers must not learn whether someone else's token exists.
+  // Checked first, so that callers do not learn whether someone else's token exists.
   if ((input.token || input.accessor) && !isOwn && !caller.sudo) throw listed('denied', 'permission denied');
   if (!foreign) throw listed('invalid', 'invalid token');
   return foreign;
@@ -130,16 +132,16 @@ function obstaclesOf(
   const address = input.address ?? caller.address;
   const quota = authority.quotaInTheWay(namespace.uuid, input.path, input.operation, address);
   const found: (Obstacle | false)[] = [
-    !holder.entityInForce && { kind: 'entity', message: 'the entity of the token is disabled or gone' },
+    !holder.entityInForce && { kind: 'entity', message: 'the entity of the token is disabled or no longer exists' },
     !namespace.path.startsWith(holder.namespacePath) && {
       kind: 'namespace',
       message: `the token belongs to the namespace ${holder.namespacePath}`,
     },
     !withinCidrs(address, holder.boundCidrs) && {
       kind: 'cidr',
-      message: `the token may not be used from ${address}, only from ${holder.boundCidrs.join(', ')}`,
+      message: `the token cannot be used from ${address}, only from ${holder.boundCidrs.join(', ')}`,
     },
-    holder.usesLeft < 0 && { kind: 'use-count', message: 'the token has no use left' },
+    holder.usesLeft < 0 && { kind: 'use-count', message: 'the token has no uses left' },
     !explained.sudo &&
       authority.needsSudo(namespace.uuid, input.path, input.operation) && {
         kind: 'sudo',

@@ -8,15 +8,19 @@ import { type Path, path } from '../../../sdk/path';
 import { data, empty, keys, missing } from '../../../sdk/reply';
 
 const PolicyInput = z.object({
-  policy: document(string()).optional().describe('The policy, in block notation or JSON, or either of them in base64.'),
+  policy: document(string()).optional().describe('The policy, in HCL or JSON, or either of them in base64.'),
   cas: notKept(int())
     .optional()
-    .describe('Write only if this is the current version; 0 or -1 for a policy that does not exist.'),
-  cas_required: bool().optional().describe('Every later write must name the version it replaces.'),
+    .describe('Write only if this is the current version. 0 or -1: write only if the policy does not exist.'),
+  cas_required: bool().optional().describe('Later writes must include cas.'),
   expiration: string().optional().describe('Time when the policy expires, such as 2030-01-31T12:00:00Z.'),
-  ttl: announced(duration(), { 'x-shown-as': 'expiration' }).optional().describe('The same as a lifetime from now.'),
-  allow_wildcards_in_identity_templates: bool().optional().describe('Fill templates with values that hold * or +.'),
-  allow_slashes_in_identity_templates: bool().optional().describe('Fill templates with values that hold /.'),
+  ttl: announced(duration(), { 'x-shown-as': 'expiration' })
+    .optional()
+    .describe('Lifetime of the policy from now, instead of expiration.'),
+  allow_wildcards_in_identity_templates: bool()
+    .optional()
+    .describe('Also fill templates with values that contain * or +.'),
+  allow_slashes_in_identity_templates: bool().optional().describe('Also fill templates with values that contain /.'),
 });
 type PolicyInput = z.output<typeof PolicyInput>;
 
@@ -51,11 +55,11 @@ export function policyPaths(policies: PolicyStore, methods: StepUp): Path[] {
       },
     }),
     path('policies/acl/:name*', {
-      summary: 'A policy: what its holders may do on which paths.',
+      summary: 'A policy: what tokens with it may do on which paths.',
       params: { name: /^.+$/s },
       folds: { name: 'case' },
       list: {
-        summary: 'List the policies whose name begins so.',
+        summary: 'List the policies whose names begin with a prefix.',
         output: namesOutput,
         run: async (call) => keys(await list(call, call.params.name)),
       },
@@ -98,7 +102,7 @@ export function policyPaths(policies: PolicyStore, methods: StepUp): Path[] {
       },
     }),
     path('policy', {
-      summary: 'The policies of the namespace, in an older form.',
+      summary: 'The policies of the namespace (older path).',
       responseFormat: 'injected',
       read: {
         operationId: 'policies-list-acl-policies2',
@@ -114,7 +118,7 @@ export function policyPaths(policies: PolicyStore, methods: StepUp): Path[] {
       },
     }),
     path('policy/:name*', {
-      summary: 'A policy, in an older form.',
+      summary: 'A policy (older path).',
       params: { name: /^.+$/s },
       folds: { name: 'case' },
       responseFormat: 'injected',
@@ -173,7 +177,7 @@ async function writePolicy(policies: PolicyStore, methods: StepUp, call: Call<{ 
   const unknown = named.length === 0 ? [] : await methods.unknown(namespace.uuid, named);
   if (unknown.length > 0) {
     call.warn(
-      `mfa_methods names methods that do not exist here: ${unknown.join(', ')}; such requests are refused until it is`,
+      `mfa_methods names methods that do not exist here: ${unknown.join(', ')}; these requests are refused until the methods exist`,
     );
   }
   return empty;
@@ -204,7 +208,7 @@ function expiryOf({ input, nowMs }: Call<unknown, PolicyInput>): number | undefi
   if (Number.isNaN(atMs)) {
     throw new Refusal('invalid', "'expiration' must be a time such as 2030-01-31T12:00:00Z", [issue('expiration')]);
   }
-  if (atMs <= nowMs) throw new Refusal('invalid', "'expiration' must lie in the future", [issue('expiration')]);
+  if (atMs <= nowMs) throw new Refusal('invalid', "'expiration' must be in the future", [issue('expiration')]);
   return atMs;
 }
 

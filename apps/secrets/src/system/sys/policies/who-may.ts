@@ -21,8 +21,8 @@ const most = { policies: 2000, groups: 500, entities: 2000 };
 const patienceMs = 5_000;
 
 const input = z.object({
-  path: string().describe('The path of the request in question, without /v1/.'),
-  operation: oneOf(operationNames).describe('What the request would do.'),
+  path: string().describe('The path of the request to check, without /v1/.'),
+  operation: oneOf(operationNames).describe('Operation of the request to check.'),
 });
 const named = z.object({ id: z.string(), name: z.string() });
 const output = z.object({
@@ -32,28 +32,26 @@ const output = z.object({
     .array(
       z.object({
         name: z.string(),
-        allowed: z.boolean().describe('False if its rule forbids the request.'),
+        allowed: z.boolean().describe('false if a rule for the path forbids the request.'),
         path: z.string().nullable(),
         line: z.int().nullable(),
       }),
     )
-    .describe('Policies of this namespace with a rule for the request, each by itself.'),
-  groups: z.array(named).describe('Groups of this namespace whose policies allow it.'),
-  entities: z
-    .array(named)
-    .describe('Entities of this namespace that may do it by their own policies or their groups’ policies.'),
-  complete: z.boolean().describe('False if there were too many to check all.'),
+    .describe('Policies of this namespace with a rule for the request, each evaluated separately.'),
+  groups: z.array(named).describe('Groups of this namespace whose policies allow the request.'),
+  entities: z.array(named).describe('Entities of this namespace whose own or group policies allow the request.'),
+  complete: z.boolean().describe('false if there were too many entities or groups to check all of them.'),
 });
 
 /** `sys/policies/who-may`: the reverse question. */
 export function whoMayPath(parts: WhoMayDeps): Path {
   return path('policies/who-may', {
-    summary: 'Who may do something.',
+    summary: 'Who may make a request.',
     description:
       'Answers which policies, groups and entities of this namespace allow a request. Tokens with other policies, and root tokens, may do more. Entities of namespaces above are not listed.',
     sudo: true,
     write: {
-      summary: 'List who may do something.',
+      summary: 'List who may make a request.',
       operationId: 'policies-who-may',
       input,
       output,

@@ -20,9 +20,9 @@ const where = () =>
   mountPath()
     .optional()
     .describe(
-      'Namespace below, mount, or a path below a mount (a final `*` matches any rest); empty for the whole namespace.',
+      'A child namespace, a mount, or a path below a mount (a final `*` matches any rest). Empty: the whole namespace.',
     );
-const inheritable = () => bool().optional().describe('Whether the quota includes the namespaces below.');
+const inheritable = () => bool().optional().describe('Include namespaces below this one.');
 
 /** Mounts and namespaces are shown with their trailing slash. */
 const shownPath = ({ writtenPath, path: below }: { readonly writtenPath: string; readonly path: string }): string =>
@@ -41,7 +41,7 @@ const keeping = (
   inheritable: input.inheritable ?? (input.path === undefined ? before?.inheritable : undefined),
 });
 
-/** `sys/quotas`: each node counts its own requests for rate limits; lease counts are of all nodes. */
+/** `sys/quotas`: rate limits are counted per node, leases across all nodes. */
 export function quotaPaths({ quotas, ...parts }: QuotaParts) {
   /** The fields of every quota. Its name is unique in its namespace. */
   const named = (ownerId: string, name: string, input: { path?: string; role?: string; inheritable?: boolean }) => {
@@ -51,18 +51,18 @@ export function quotaPaths({ quotas, ...parts }: QuotaParts) {
   return [
     rulesPath(quotas),
     path('quotas/rate-limit', {
-      summary: 'Rate limits.',
+      summary: 'Rate limit quotas.',
       list: {
-        summary: 'List rate limits.',
+        summary: 'List the rate limit quotas.',
         operationId: 'rate-limit-quotas-list',
         run: async ({ namespace }) => keys(await quotas.list(namespace.uuid, 'rate-limit')),
       },
     }),
     path('quotas/rate-limit/:name', {
-      summary: 'A rate limit; each node counts separately.',
+      summary: 'A rate limit quota. Each node counts separately.',
       paramDocs: { name: 'Name of the limit.' },
       read: {
-        summary: 'Read a rate limit.',
+        summary: 'Read a rate limit quota.',
         operationId: 'rate-limit-quotas-read',
         auditClear: 'all',
         async run({ params, namespace }) {
@@ -81,7 +81,7 @@ export function quotaPaths({ quotas, ...parts }: QuotaParts) {
         },
       },
       write: {
-        summary: 'Create a rate limit, or change the fields sent.',
+        summary: 'Create a rate limit quota, or change some of its fields.',
         operationId: 'rate-limit-quotas-write',
         auditClear: 'all',
         input: z.object({
@@ -89,18 +89,20 @@ export function quotaPaths({ quotas, ...parts }: QuotaParts) {
           role: string()
             .optional()
             .describe(
-              'Logins of one role, which is not built: must be empty. Requests are counted before their bodies are read.',
+              'Limits for one login role are not supported: must be empty. Requests are counted before their bodies are read.',
             ),
-          rate: decimal("'rate' is invalid").optional().describe('Requests allowed per interval, a number above 0.'),
+          rate: decimal("'rate' is invalid")
+            .optional()
+            .describe('Number of requests allowed per interval; must be above 0.'),
           interval: duration().optional().describe('Length of the interval; a second by default.'),
-          block_interval: duration().optional().describe('How long a client is refused after reaching the limit.'),
+          block_interval: duration().optional().describe('How long a client that reaches the limit is refused.'),
           inheritable: inheritable(),
         }),
         async run({ input, params, namespace }) {
           if (input.role) {
             throw new Refusal(
               'invalid',
-              "'role' is not built for rate limits: requests are counted before their bodies are read",
+              "'role' is not supported for rate limits: requests are counted before their bodies are read",
             );
           }
           await quotas.change(namespace.uuid, 'rate-limit', params.name, (found) => {
@@ -119,7 +121,7 @@ export function quotaPaths({ quotas, ...parts }: QuotaParts) {
         },
       },
       delete: {
-        summary: 'Delete a rate limit.',
+        summary: 'Delete a rate limit quota.',
         operationId: 'rate-limit-quotas-delete',
         async run({ params, namespace }) {
           await quotas.delete(namespace.uuid, 'rate-limit', params.name);
@@ -128,18 +130,18 @@ export function quotaPaths({ quotas, ...parts }: QuotaParts) {
       },
     }),
     path('quotas/lease-count', {
-      summary: 'Lease counts.',
+      summary: 'Lease count quotas.',
       list: {
-        summary: 'List lease counts.',
+        summary: 'List the lease count quotas.',
         operationId: 'lease-count-quotas-list',
         run: async ({ namespace }) => keys(await quotas.list(namespace.uuid, 'lease-count')),
       },
     }),
     path('quotas/lease-count/:name', {
-      summary: 'A lease count quota: the maximum number of leases, over all nodes.',
+      summary: 'A lease count quota: the maximum number of leases on all nodes together.',
       paramDocs: { name: 'Name of the limit.' },
       read: {
-        summary: 'Read a lease count, with the leases counted now.',
+        summary: 'Read a lease count quota, with the current number of leases.',
         operationId: 'lease-count-quotas-read',
         auditClear: 'all',
         async run({ params, namespace }) {
@@ -158,13 +160,13 @@ export function quotaPaths({ quotas, ...parts }: QuotaParts) {
         },
       },
       write: {
-        summary: 'Create a lease count, or change the fields sent.',
+        summary: 'Create a lease count quota, or change some of its fields.',
         operationId: 'lease-count-quotas-write',
         auditClear: 'all',
         input: z.object({
           path: where(),
           role: string().optional().describe('Only leases of this role: the last segment of their path.'),
-          max_leases: int().optional().describe('How many, above 0.'),
+          max_leases: int().optional().describe('Maximum number of leases; must be above 0.'),
           inheritable: inheritable(),
         }),
         async run({ input, params, namespace }) {
@@ -178,7 +180,7 @@ export function quotaPaths({ quotas, ...parts }: QuotaParts) {
         },
       },
       delete: {
-        summary: 'Delete a lease count.',
+        summary: 'Delete a lease count quota.',
         operationId: 'lease-count-quotas-delete',
         async run({ params, namespace }) {
           await quotas.delete(namespace.uuid, 'lease-count', params.name);
@@ -193,10 +195,10 @@ const mostExempt = 100;
 
 function rulesPath(quotas: Quotas) {
   return path('quotas/config', {
-    summary: 'Settings of all rate limits.',
+    summary: 'The configuration of rate limit quotas.',
     rootNamespaceOnly: true,
     read: {
-      summary: 'Read the settings of all rate limits.',
+      summary: 'Read the configuration of rate limit quotas.',
       operationId: 'rate-limit-quotas-read-configuration',
       output: z.object({
         enable_rate_limit_audit_logging: z.boolean(),
@@ -214,21 +216,21 @@ function rulesPath(quotas: Quotas) {
       },
     },
     write: {
-      summary: 'Replace the settings of all rate limits; omitted fields get their defaults.',
+      summary: 'Replace the configuration of rate limit quotas. Omitted fields are reset to their defaults.',
       operationId: 'rate-limit-quotas-configure',
       auditClear: 'all',
       input: z.object({
         rate_limit_exempt_paths: stringList()
           .optional()
           .describe(
-            'Paths without rate limits, relative to the root namespace; paths of sys/ are relative to each namespace. A final `*` matches any rest.',
+            'Paths without rate limits, relative to the root namespace. Paths below sys/ are relative to each namespace. A final `*` matches any rest.',
           ),
         enable_rate_limit_audit_logging: announced(bool(), { default: usualRules.audited })
           .optional()
-          .describe('Whether refusals by a rate limit are audited.'),
+          .describe('Write audit lines for requests that a rate limit refuses.'),
         enable_rate_limit_response_headers: announced(bool(), { default: usualRules.headers })
           .optional()
-          .describe('Whether answers show the limit: X-RateLimit-Limit, -Remaining and -Reset.'),
+          .describe('Send the headers X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset.'),
       }),
       async run({ input }) {
         const exemptPaths = input.rate_limit_exempt_paths ?? usualRules.exemptPaths;

@@ -10,7 +10,7 @@ import { data, empty, raw } from '../../../sdk/reply';
 export function keyPaths(rotation: Rotation, root: RootGeneration): Path[] {
   const rotate = (id: string) =>
     operation({
-      summary: 'Activate a new encryption key; old values are encrypted again in the background.',
+      summary: 'Rotate the encryption key. Stored values are re-encrypted in the background.',
       operationId: id,
       async run() {
         await rotation.rotate();
@@ -31,16 +31,16 @@ export function keyPaths(rotation: Rotation, root: RootGeneration): Path[] {
       write: rotate('rotate-keyring'),
     }),
     path('rotate/progress', {
-      summary: 'The progress of encrypting old values again.',
+      summary: 'The progress of re-encryption after a rotation.',
       sudo: true,
       rootNamespaceOnly: true,
       read: {
-        summary: 'Read the progress of the last rotation.',
+        summary: 'Read the progress of the last re-encryption.',
         operationId: 'rotate-read-progress',
         auditClear: 'all',
         output: z.object({
           running: z.boolean(),
-          values: z.int().describe('How many have been encrypted again.'),
+          values: z.int().describe('Number of values that have been encrypted again.'),
           failures: z.int(),
           start_time: z.string().optional(),
           last_update_time: z.string().optional(),
@@ -63,7 +63,7 @@ export function keyPaths(rotation: Rotation, root: RootGeneration): Path[] {
       responseFormat: 'injected',
       rootNamespaceOnly: true,
       read: {
-        summary: 'Read the key status.',
+        summary: 'Read the status of the encryption key.',
         operationId: 'encryption-key-status',
         auditClear: 'all',
         output: z.object({ term: z.int(), install_time: z.string(), encryptions: z.int() }),
@@ -94,26 +94,30 @@ function rootPaths(root: RootGeneration, place: 'generate-root' | 'generate-root
   const judged = open ? ({ judges: 'unguessable' } as const) : {};
   return [
     path(`${place}/attempt`, {
-      summary: 'Begin, watch or cancel the generation of a root token.',
+      summary: 'The generation of a root token.',
       ...common,
       read: {
-        summary: 'Read how it is getting on.',
+        summary: 'Read the status of the root token generation.',
         operationId: `${id}-read-progress`,
         output: rootOutput,
         run: async () => answer(await root.status()),
       },
       write: {
-        summary: 'Begin; the one-time password in the answer is shown once.',
+        summary: 'Start generating a root token. The one-time password in the response is shown once.',
         operationId: `${id}-initialize`,
         stepUp: true,
         ...(open ? { decodedInto: 'GenerateRootInitRequest' } : {}),
         ...judged,
         input: z.object({
-          otp: string().optional().describe('A one-time password of the length the status names.'),
-          pgp_key: string().optional().describe('An OpenPGP key that encrypts the token instead, base64.'),
+          otp: string().optional().describe('A one-time password; the status shows its required length.'),
+          pgp_key: string()
+            .optional()
+            .describe('OpenPGP public key that encrypts the root token, in base64. Used instead of otp.'),
           key: secretString()
             .optional()
-            .describe('A share. If sent, this attempt replaces one under way; the share must still be entered.'),
+            .describe(
+              'An unseal key share. If sent, this attempt replaces a pending one; the share must still be entered.',
+            ),
         }),
         output: rootOutput,
         run: async ({ input }) =>
@@ -126,7 +130,7 @@ function rootPaths(root: RootGeneration, place: 'generate-root' | 'generate-root
           ),
       },
       delete: {
-        summary: 'Cancel it, unless a share has been given for it.',
+        summary: 'Cancel the generation, unless a share has been entered for this attempt.',
         operationId: `${id}-cancel`,
         async run() {
           await root.cancel();
@@ -135,16 +139,16 @@ function rootPaths(root: RootGeneration, place: 'generate-root' | 'generate-root
       },
     }),
     path(`${place}/update`, {
-      summary: 'Enters one share for the generation of a root token.',
+      summary: 'Enters key shares to generate a root token.',
       ...common,
       write: {
-        summary: 'Enter one share; the last one returns the encoded token.',
+        summary: 'Enter one key share. The last one returns the encoded root token.',
         operationId: `${id}-update`,
         stepUp: true,
         ...(open ? { decodedInto: 'GenerateRootUpdateRequest' } : {}),
         ...judged,
         input: z.object({
-          key: secretString().optional().describe('One share, hex or base64.'),
+          key: secretString().optional().describe('A key share, in hex or base64.'),
           nonce: string().optional().describe('The nonce of the attempt.'),
         }),
         output: rootOutput,

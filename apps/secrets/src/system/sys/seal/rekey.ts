@@ -44,16 +44,16 @@ function ceremonyPaths(base: string, rekey: Rekey, responseFormat: 'raw' | 'stan
     path(`${base}/init`, {
       ...common,
       responseFormat,
-      summary: 'Begin, watch or cancel the replacement of key shares.',
+      summary: 'The replacement of key shares (rekey).',
       read: {
-        summary: 'Read how a rekey is getting on.',
+        summary: 'Read the status of the rekey.',
         operationId: ofAttempt('read-progress'),
         output: statusOutput,
         // Below sys/rotate the status is answered for any seal.
         run: async () => answer(statusBody(await (responseFormat === 'raw' ? rekey.status() : rekey.progress()))),
       },
       write: {
-        summary: 'Start a rekey. Only one can be under way.',
+        summary: 'Start a rekey. Only one can be in progress.',
         operationId: ofAttempt('initialize'),
         stepUp: true,
         input: startInput,
@@ -71,7 +71,7 @@ function ceremonyPaths(base: string, rekey: Rekey, responseFormat: 'raw' | 'stan
         },
       },
       delete: {
-        summary: 'Cancel the rekey; the present shares stay valid.',
+        summary: 'Cancel the rekey. The current shares stay valid.',
         operationId: ofAttempt('cancel'),
         async run() {
           await rekey.cancel();
@@ -82,10 +82,10 @@ function ceremonyPaths(base: string, rekey: Rekey, responseFormat: 'raw' | 'stan
     path(`${base}/update`, {
       ...common,
       responseFormat,
-      summary: 'Enters one share of the present key.',
+      summary: 'Enters current key shares for a rekey.',
       read: noKey,
       write: {
-        summary: 'Enter one share; the last one returns the new shares.',
+        summary: 'Enter one current key share. The last one returns the new shares.',
         operationId: ofAttempt('update'),
         stepUp: true,
         input: shareInput,
@@ -100,9 +100,9 @@ function ceremonyPaths(base: string, rekey: Rekey, responseFormat: 'raw' | 'stan
     path(`${base}/verify`, {
       ...common,
       responseFormat,
-      summary: 'Verifies that the new shares arrived, before they become valid.',
+      summary: 'Verifies the new shares before they become valid.',
       read: {
-        summary: 'Read how the verification is getting on.',
+        summary: 'Read the status of the verification.',
         operationId: id('verification-read-progress'),
         output: verifyOutput,
         run: async () => answer(verifyBody(await rekey.verifyStatus())),
@@ -131,9 +131,9 @@ function ceremonyPaths(base: string, rekey: Rekey, responseFormat: 'raw' | 'stan
       responseFormat,
       summary: 'Checks whether a share is still valid.',
       write: {
-        summary: 'Check one share of the present key. Nothing is used up, and no rekey advances.',
+        summary: 'Check one current key share. Does not advance a rekey.',
         operationId: id('check-share'),
-        input: z.object({ key: secretString().optional().describe('One share, hex or base64.') }),
+        input: z.object({ key: secretString().optional().describe('A key share, in hex or base64.') }),
         output: z.object({ valid: z.boolean(), t: z.int(), n: z.int() }),
         async run({ input }) {
           const { valid, threshold, shares } = await rekey.check(requireKey(input.key));
@@ -148,9 +148,9 @@ function backupPath(at: string, rekey: Rekey, [of, key]: readonly [string, strin
   return path(at, {
     ...common,
     responseFormat: 'injected',
-    summary: 'The encrypted shares stored by the last rekey with a backup.',
+    summary: 'The encrypted shares that the last rekey backed up.',
     read: {
-      summary: 'Read the stored shares by fingerprint.',
+      summary: 'Read the backed-up shares by key fingerprint.',
       operationId: `${of}-read-${key}`,
       output: z.object({
         nonce: z.string(),
@@ -168,7 +168,7 @@ function backupPath(at: string, rekey: Rekey, [of, key]: readonly [string, strin
       },
     },
     delete: {
-      summary: 'Delete the stored shares.',
+      summary: 'Delete the backed-up shares.',
       operationId: `${of}-delete-${key}`,
       async run() {
         await rekey.deleteBackup();
@@ -179,19 +179,19 @@ function backupPath(at: string, rekey: Rekey, [of, key]: readonly [string, strin
 }
 
 const startInput = z.object({
-  secret_shares: announced(int(), shareBounds).optional().describe('How many shares to make.'),
+  secret_shares: announced(int(), shareBounds).optional().describe('Number of new shares.'),
   secret_threshold: announced(int(), shareBounds)
     .optional()
-    .describe('How many shares are needed; at most secret_shares.'),
-  pgp_keys: stringList().optional().describe('OpenPGP keys that encrypt the shares, base64, in order.'),
-  backup: announced(bool(), { default: false }).optional().describe('Store the encrypted shares.'),
+    .describe('Number of shares needed to unseal; at most secret_shares.'),
+  pgp_keys: stringList().optional().describe('OpenPGP public keys that encrypt the shares, in base64 and in order.'),
+  backup: announced(bool(), { default: false }).optional().describe('Store a backup of the encrypted shares.'),
   require_verification: announced(bool(), { default: false })
     .optional()
-    .describe('The new shares become valid only after they were entered again.'),
+    .describe('The new shares become valid only after they have been entered.'),
 });
 const shareInput = z.object({
-  key: secretString().optional().describe('One share, hex or base64.'),
-  nonce: string().optional().describe('The nonce of the operation.'),
+  key: secretString().optional().describe('A key share, in hex or base64.'),
+  nonce: string().optional().describe('The nonce of the rekey operation.'),
 });
 const statusOutput = z.object({
   nonce: z.string(),

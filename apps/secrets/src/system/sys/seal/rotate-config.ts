@@ -28,11 +28,11 @@ export interface RotationPlanAccess {
 export function rotateConfigPaths(port: RotationPlanAccess) {
   const { leastIntervalSeconds, leastOperations, mostOperations } = port.bounds;
   const input = z.object({
-    enabled: bool().optional().describe('Whether keys are rotated automatically.'),
-    interval: duration().optional().describe('Maximum age of a key, at least a day; 0: no limit.'),
+    enabled: bool().optional().describe('Rotate the encryption key automatically.'),
+    interval: duration().optional().describe('Maximum age of a key, at least a day. 0: no limit.'),
     max_operations: announced(int(), { minimum: leastOperations, maximum: mostOperations })
       .optional()
-      .describe('Maximum number of values per key, counted over all nodes once a minute.'),
+      .describe('Maximum number of values encrypted with one key, counted over all nodes once a minute.'),
   });
   const read = operation({
     summary: 'Read the settings of automatic rotation.',

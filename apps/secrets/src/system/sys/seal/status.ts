@@ -72,18 +72,18 @@ export function statusPaths(
   });
 
   const unseal = operation({
-    summary: 'Enter one share of the key.',
+    summary: 'Enter one key share.',
     operationId: 'unseal',
     judges: 'unguessable',
     input: z.object({
-      key: secretString().optional().describe('One share, hex or base64.'),
+      key: secretString().optional().describe('A key share, in hex or base64.'),
       reset: bool().optional().describe('Discard the shares entered so far.'),
-      migrate: bool().optional().describe('A change of the kind of seal, which is not built: must be false.'),
+      migrate: bool().optional().describe('Seal migration is not supported: must be false.'),
     }),
     decodedInto: 'UnsealRequest',
     output: sealStatusOutput,
     async run({ input }) {
-      if (input.migrate) throw new Refusal('invalid', "'migrate' is not built: the kind of seal cannot be changed");
+      if (input.migrate) throw new Refusal('invalid', "'migrate' is not supported: the type of seal cannot be changed");
       if (input.reset) return raw(statusBody(await seal.resetUnseal()));
       if (!input.key) {
         throw new Refusal('invalid', "'key' must be specified in request body as JSON, or 'reset' set to true");
@@ -100,7 +100,7 @@ export function statusPaths(
       whileSealed: true,
       rootNamespaceOnly: true,
       read: {
-        summary: 'Say whether the service is initialised.',
+        summary: 'Read whether the service is initialised.',
         operationId: 'read-initialization-status',
         output: z.object({ initialized: z.boolean() }),
         run: async () => raw({ initialized: (await seal.status()).initialised }),
@@ -121,7 +121,7 @@ export function statusPaths(
       },
     }),
     path('unseal', {
-      summary: 'Opens the service with shares of its key.',
+      summary: 'Unseals the service with key shares.',
       auth: 'none',
       responseFormat: 'raw',
       whileSealed: true,
@@ -129,7 +129,7 @@ export function statusPaths(
       write: unseal,
     }),
     path('seal', {
-      summary: 'Closes the service on every node.',
+      summary: 'Seals the service on every node.',
       responseFormat: 'raw',
       sudo: true,
       rootNamespaceOnly: true,
@@ -145,7 +145,7 @@ export function statusPaths(
       },
     }),
     path('health', {
-      summary: 'Whether this node can serve.',
+      summary: 'Whether this node can serve requests.',
       auth: 'none',
       responseFormat: 'raw',
       whileSealed: true,
@@ -188,7 +188,7 @@ export function statusPaths(
       },
     }),
     path('leader', {
-      summary: 'Which node leads: every node serves, so each names itself.',
+      summary: 'The leader status. All nodes serve requests, so each names itself.',
       auth: 'none',
       responseFormat: 'raw',
       whileSealed: true,
@@ -228,13 +228,15 @@ const healthInput = z.object({
 });
 
 const initInput = z.object({
-  secret_shares: int().optional().describe('Shares of the unseal key.'),
-  secret_threshold: int().optional().describe('Shares needed to unseal.'),
-  pgp_keys: stringList().optional().describe('OpenPGP keys that encrypt the shares, base64.'),
-  root_token_pgp_key: string().optional().describe('OpenPGP key that encrypts the root token, base64.'),
-  recovery_shares: int().optional().describe('Shares of the recovery key, where the service unseals itself.'),
-  recovery_threshold: int().optional().describe('Recovery shares needed.'),
-  recovery_pgp_keys: stringList().optional().describe('OpenPGP keys that encrypt the recovery shares, base64.'),
+  secret_shares: int().optional().describe('Number of unseal key shares.'),
+  secret_threshold: int().optional().describe('Number of shares needed to unseal.'),
+  pgp_keys: stringList().optional().describe('OpenPGP public keys that encrypt the shares, in base64.'),
+  root_token_pgp_key: string().optional().describe('OpenPGP public key that encrypts the root token, in base64.'),
+  recovery_shares: int().optional().describe('Number of recovery key shares, if the service unseals itself.'),
+  recovery_threshold: int().optional().describe('Number of recovery shares needed.'),
+  recovery_pgp_keys: stringList()
+    .optional()
+    .describe('OpenPGP public keys that encrypt the recovery shares, in base64.'),
   stored_shares: int().optional().describe('Has no effect.'),
 });
 

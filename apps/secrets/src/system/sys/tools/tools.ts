@@ -19,14 +19,14 @@ const algorithms: Readonly<Record<string, string>> = {
 const mostBytes = 128 * 1024;
 
 const HashInput = z.object({
-  input: string().optional().describe('What to hash, base64.'),
+  input: string().optional().describe('Input, in base64.'),
   algorithm: string().optional().describe('sha2-224, sha2-256 (default), sha2-384, sha2-512, sha3-…'),
   format: string().optional().describe('hex (default) or base64.'),
 });
 const RandomInput = z.object({
   bytes: int().optional().describe('Number of bytes; 32 by default.'),
   format: string().optional().describe('base64 (default) or hex.'),
-  source: string().optional().describe('platform, seal or all; one source serves them all.'),
+  source: string().optional().describe('platform, seal or all; all three use the same generator.'),
 });
 
 const hash = (operationId: string) =>
@@ -45,7 +45,7 @@ const hash = (operationId: string) =>
 
 const random = (operationId: string) =>
   operation<object, typeof RandomInput>({
-    summary: 'Make random bytes.',
+    summary: 'Generate random bytes.',
     operationId,
     input: RandomInput,
     output: z.object({ random_bytes: z.string() }),
@@ -72,10 +72,10 @@ const random = (operationId: string) =>
 export const toolPaths = [
   path('tools/hash', { summary: 'Hashes data.', write: hash('generate-hash') }),
   path('tools/hash/:algorithm', { summary: 'Hashes data.', write: hash('generate-hash-with-algorithm') }),
-  path('tools/random', { summary: 'Makes random bytes.', write: random('generate-random') }),
-  path('tools/random/:source', { summary: 'Makes random bytes.', write: random('generate-random-with-source') }),
+  path('tools/random', { summary: 'Generates random bytes.', write: random('generate-random') }),
+  path('tools/random/:source', { summary: 'Generates random bytes.', write: random('generate-random-with-source') }),
   path('tools/random/:source/:bytes', {
-    summary: 'Makes random bytes.',
+    summary: 'Generates random bytes.',
     write: random('generate-random-with-source-and-bytes'),
   }),
 ];

@@ -6,16 +6,16 @@ import { path } from '../../../sdk/path';
 import { data } from '../../../sdk/reply';
 
 const tokenInput = z.object({
-  token: secretString().optional().describe('The wrapping token; by default the token in the header.'),
+  token: secretString().optional().describe('The wrapping token. Default: the token in the header.'),
 });
 
 /** Wrapping data, looking up wrapping tokens, and unwrapping. */
 export function wrappingPaths(wrapping: Wrapping) {
   return [
     path('wrapping/wrap', {
-      summary: 'Wraps the fields sent.',
+      summary: 'Wraps the fields in the request.',
       write: {
-        summary: 'Wrap the fields of the body into a single-use token.',
+        summary: 'Wrap the fields in the body into a single-use token.',
         operationId: 'wrap',
         freeform: true,
         run({ fields, fieldsText, wrapTtlSeconds }) {
@@ -25,7 +25,7 @@ export function wrappingPaths(wrapping: Wrapping) {
       },
     }),
     path('wrapping/lookup', {
-      summary: 'Looks at a wrapping token without using it.',
+      summary: 'Looks up a wrapping token without using it.',
       auth: 'wrapping',
       read: {
         summary: 'Look up a wrapping token.',
@@ -44,10 +44,10 @@ export function wrappingPaths(wrapping: Wrapping) {
       },
     }),
     path('wrapping/unwrap', {
-      summary: 'Unwraps the answer of a wrapping token, once.',
+      summary: 'Unwraps a response. Works once.',
       auth: 'wrapping',
       write: {
-        summary: 'Unwrap an answer.',
+        summary: 'Unwrap a response.',
         operationId: 'unwrap',
         input: tokenInput,
         judges: 'unguessable',
@@ -58,9 +58,9 @@ export function wrappingPaths(wrapping: Wrapping) {
       },
     }),
     path('wrapping/rewrap', {
-      summary: 'Moves a wrapped answer to a new wrapping token.',
+      summary: 'Moves a wrapped response to a new wrapping token.',
       write: {
-        summary: 'Rewrap an answer; the old token ends.',
+        summary: 'Rewrap a response. The old token becomes invalid.',
         operationId: 'rewrap',
         input: z.object({ token: secretString().optional().describe('The wrapping token.') }),
         async run({ input, namespace }) {

@@ -38,7 +38,7 @@ const serializerFor = (type: string) =>
     id: ({ id }) => id,
     attributes: (version) => ({
       version: version.version,
-      // Nothing is stored for built-in versions: their vendor's site has them.
+      // Archives of built-in versions are not stored, because the vendor's site has them.
       url: version.url ?? releasedAt(version),
       sha: version.sha,
       official: version.official,
@@ -54,7 +54,7 @@ const serializerFor = (type: string) =>
 
 const releasedAt = ({ official, tool, version }: Row) => (official && tool === 'infra' ? releaseUrl(version) : null);
 
-/** The stored archives, or the one archive whose address is known. */
+/** The stored archives, or the only archive whose URL is known. */
 function archsOf(row: Row): unknown {
   const stored = row.archs as readonly unknown[];
   const url = row.url ?? releasedAt(row);
@@ -135,7 +135,7 @@ type Arch = z.infer<typeof arch>;
 
 /**
  * The address of a version is stored twice: by platform, and separately for the first platform. A change in one place
- * is also made in the other. The addresses of other platforms then belong to another file, so they are deleted.
+ * is also made in the other. The URLs of other platforms then belong to another file, so they are deleted.
  */
 function inStep<I extends VersionInput>(input: I, before?: Row): I & { archs?: Arch[] } {
   const isFirst = ({ os, arch: kind }: Arch) => os === platform.os && kind === platform.arch;
@@ -177,7 +177,7 @@ async function record(db: Database, actor: Actor, verb: string, version: Row, be
 
 const named = { infra: 'the tool', opa: 'OPA', sentinel: 'Sentinel' } as const;
 
-/** The endpoints of one tool; those of the infrastructure tool exist at two paths, each with its own type. */
+/** The endpoints of one tool. Those of the infrastructure tool exist at two paths, each with its own type. */
 function endpointsUnder(type: string, tool: Tool): Endpoint[] {
   const { get, list, post, patch, remove } = endpoints({} as Policy<undefined>, serializerFor(type));
   // Policies are evaluated in both editions, by engines that the operators of the service provide.
@@ -252,8 +252,8 @@ function endpointsUnder(type: string, tool: Tool): Endpoint[] {
       ...admin,
       summary:
         tool === 'infra'
-          ? 'Delete a version of the tool that no workspace uses.'
-          : `Delete a version of ${named[tool]} from the list; policy sets keep what they chose.`,
+          ? 'Delete a version of the tool. Refused while a workspace uses it.'
+          : `Delete a version of ${named[tool]} from the list. Policy sets keep the version that they selected.`,
       load,
       async run({ db, target, ...call }: VersionCall<undefined>) {
         if (tool === 'infra' && target.usage > 0) {

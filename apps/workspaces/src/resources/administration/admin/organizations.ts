@@ -101,7 +101,7 @@ const load = ({ db, env, params }: LookupBy<'organization_name'>) =>
 const index = list('/admin/organizations', {
   ...admin,
   summary: 'List every organization of the installation.',
-  query: { q: 'Part of the name or e-mail address.' },
+  query: { q: 'Part of the name or email address.' },
   include: ['owners'],
   async run({ db, env, query, page }) {
     const text = containing(query.get('q') ?? '');
@@ -113,7 +113,7 @@ const index = list('/admin/organizations', {
 
 const show = get(path, {
   ...admin,
-  summary: 'Show an organization to a site administrator.',
+  summary: 'Show an organization, with the settings for site administrators.',
   include: ['owners'],
   load,
   run: ({ db, env, target }) => reread(db, env, target.id),
@@ -153,7 +153,7 @@ const destroy = remove(path, {
 
 const consumers = list(consumersPath, {
   ...admin,
-  summary: 'List the organizations that may use the modules of this one.',
+  summary: 'List the organizations that may use the modules of an organization.',
   load,
   async run({ db, env, target, page }) {
     const where = Prisma.sql`o.id IN (SELECT consumer_id FROM module_consumer WHERE producer_id = ${target.id})`;
@@ -164,7 +164,8 @@ const consumers = list(consumersPath, {
 
 const setConsumers = command('PATCH')(consumersPath, {
   ...admin,
-  summary: 'Choose the organizations that may use the modules of this one; sharing with all is switched off.',
+  summary:
+    'Set the organizations that may use the modules of an organization. Sharing with all organizations is turned off.',
   body: references('organizations'),
   load,
   async run({ db, env, target, body, ...call }) {

@@ -25,7 +25,7 @@ const admin = { siteAdmin: true, edition: 'self-hosted' } as const;
 
 const index = list('/admin/reserved-names', {
   ...admin,
-  summary: 'List names that organizations and accounts gave up and that are reserved for them, newest first.',
+  summary: 'List the former names of organizations and accounts that are reserved for them, newest first.',
   query: { q: 'Part of the name.' },
   async run({ db, query, page }) {
     const where = { name: partOfText(query.get('q') ?? '') };
@@ -40,7 +40,7 @@ const index = list('/admin/reserved-names', {
 
 const free = remove('/admin/reserved-names/:reserved_name_id', {
   ...admin,
-  summary: 'Free a reserved name: any account can take it from then on.',
+  summary: 'Release a reserved name, so that any account can take it.',
   load: async ({ db, params }: LookupBy<'reserved_name_id'>) => {
     const [, kind = '', name = ''] = /^([a-z]+)-(.*)$/.exec(params.reserved_name_id) ?? [];
     return (await db.prisma.releasedName.findUnique({ where: { kind_name: { kind, name } } })) ?? undefined;

@@ -15,7 +15,7 @@ const index = list('/admin/runs', {
   ...admin,
   summary: 'List every run of the installation, newest first.',
   query: {
-    q: 'Part of the id of the run, or of the name of its workspace or organization.',
+    q: 'Part of the run ID, or of the name of its workspace or organization.',
     'filter[status]': 'Comma-separated statuses.',
     'filter[from]': 'Only runs created at or after this instant.',
     'filter[to]': 'Only runs created at or before this instant.',
@@ -37,7 +37,7 @@ const index = list('/admin/runs', {
 
 const ending = command('POST')('/admin/runs/:run_id/actions/force-cancel', {
   ...admin,
-  summary: 'End any unfinished run, at once.',
+  summary: 'Force-cancel any unfinished run immediately.',
   status: 202,
   body: Remark,
   organizationsOf: () => [],

@@ -39,7 +39,7 @@ const UpdateGeneral = document('general-settings', {
   aliases: timeoutAliases,
 });
 
-const noEstimates = 'cost estimation is not built';
+const noEstimates = 'cost estimation is not supported';
 const UpdateCost = document('cost-estimation-settings', {
   untyped: true,
   attributes: { enabled: flag.optional() },
@@ -91,12 +91,12 @@ export const settingEndpoints: readonly Endpoint[] = [
   }),
   cost.get('/admin/cost-estimation-settings', {
     ...admin,
-    summary: 'Show whether cost estimation is offered.',
+    summary: 'Show the cost estimation settings.',
     run: async ({ settings }) => settings,
   }),
   cost.patch('/admin/cost-estimation-settings', {
     ...admin,
-    summary: 'Offer cost estimation, or stop offering it.',
+    summary: 'Turn cost estimation on or off.',
     body: UpdateCost,
     names: () => costId,
     run: ({ body, ...call }) => change(call, { costEstimationEnabled: body.enabled }),

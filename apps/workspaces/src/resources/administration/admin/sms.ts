@@ -5,8 +5,8 @@ import type { Policy } from '../../../kernel/access/policy';
 import { type Endpoint, endpoints, serializerOf } from '../../../kernel/endpoints/endpoint';
 
 const id = 'twilio';
-const notSent = 'must be false: second factors are apps and passkeys, and no text messages are sent';
-const unused = 'no text messages are sent';
+const notSent = 'must be false: text messages are not supported; two-factor authentication uses apps and passkeys';
+const unused = 'text messages are not supported';
 
 const smsSerializer = serializerOf<{ readonly enabled: false }>()({
   type: 'twilio-settings',
@@ -25,7 +25,7 @@ const admin = { siteAdmin: true, edition: 'self-hosted' } as const;
 const { get, patch, command } = endpoints({} as Policy<undefined>, smsSerializer);
 const off = async () => ({ enabled: false }) as const;
 
-/** What clients ask about text messages, which this service does not send. */
+/** Endpoints about text messages, which clients call although this service does not send any. */
 export const smsEndpoints: readonly Endpoint[] = [
   get('/admin/twilio-settings', { ...admin, summary: 'Show that text messages are off.', run: off }),
   patch('/admin/twilio-settings', {

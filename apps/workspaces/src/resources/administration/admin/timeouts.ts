@@ -7,12 +7,12 @@ export const timeoutAliases = {
   'build-worker-apply-timeout': 'terraform-build-worker-apply-timeout',
 } as const;
 
-/** How long runs may take, under the names of older and newer clients, with the same values. */
+/** The time limits of runs. Older and newer clients use different names for the same values. */
 type TimeoutName = 'build-worker-plan-timeout' | 'build-worker-apply-timeout' | 'plan-timeout' | 'apply-timeout';
 
 type TimeoutsOf<T> = { [Name in TimeoutName]: T };
 
-/** The same shape under each of the names. */
+/** The same attributes under each pair of names. */
 export const timeoutsOf = <T extends z.ZodType>(shape: T): TimeoutsOf<T> => ({
   'build-worker-plan-timeout': shape,
   'build-worker-apply-timeout': shape,
@@ -49,7 +49,7 @@ export function withOneName<T extends string | null, B extends SentTimeouts<T>>(
 
 function one<T>(name: string, newer: T | undefined, older: T | undefined): T | undefined {
   if (newer !== undefined && older !== undefined && newer !== older) {
-    throw invalid(name, 'must not differ from the same limit under its older name');
+    throw invalid(name, 'must be the same as the limit under its older name');
   }
   return newer === undefined ? older : newer;
 }

@@ -74,7 +74,7 @@ const index = list('/admin/users', {
   ...admin,
   summary: 'List all users.',
   query: {
-    q: 'Part of the name or e-mail address.',
+    q: 'Part of the user name or email address.',
     'filter[admin]': 'true or false: only site administrators, or only others.',
     'filter[suspended]': 'true or false.',
   },
@@ -99,7 +99,8 @@ const index = list('/admin/users', {
 
 async function requireOther(db: Database, actor: Actor, user: AdminUser): Promise<void> {
   if (actor.id === user.id) throw new Refusal('denied', 'You cannot do this to your own account');
-  // All of them are locked, in one order: of two who end each other's rights at once, the second sees what the first did.
+  // All of them are locked in a fixed order, so that if two administrators remove each other's permissions at the same
+  // time, the second sees what the first did.
   const administrators = await db.prisma.$queryRaw<{ id: string }[]>`
     SELECT id FROM user_account WHERE site_admin AND suspended_at IS NULL ORDER BY id FOR UPDATE`;
   if (user.siteAdmin && !administrators.some(({ id }) => id !== user.id))
@@ -113,7 +114,7 @@ async function record(db: Database, actor: Actor, user: AdminUser, verb: string)
 
 const destroy = remove(path, {
   ...admin,
-  summary: 'Delete an account with its tokens and memberships.',
+  summary: 'Delete a user account with its tokens and memberships.',
   stepUp: true,
   load,
   async run({ db, target, ...call }) {
@@ -148,25 +149,25 @@ const changes: readonly AccountAction[] = [
   },
   {
     verb: 'revoke_admin',
-    summary: 'Make a site administrator an ordinary user.',
+    summary: 'Remove site administrator rights from a user.',
     guarded: true,
     apply: set({ siteAdmin: false }),
   },
   {
     verb: 'suspend',
-    summary: 'Suspend an account: none of its tokens works.',
+    summary: 'Suspend a user account. Its tokens stop working.',
     guarded: true,
     stepUp: true,
     apply: async (db, user) => {
       await set({ suspendedAt: new Date() })(db, user);
-      // From now on it is not the directory's to end.
+      // From now on, the directory cannot end it.
       await db.prisma.scimUser.updateMany({ where: { userId: user.id }, data: { suspends: false } });
     },
   },
-  { verb: 'unsuspend', summary: 'End a suspension.', guarded: false, apply: set({ suspendedAt: null }) },
+  { verb: 'unsuspend', summary: 'Unsuspend a user account.', guarded: false, apply: set({ suspendedAt: null }) },
   {
     verb: 'disable_two_factor',
-    summary: "Remove a user's second factor, for example after the loss of a device.",
+    summary: 'Disable a user’s two-factor authentication, for example after the loss of a device.',
     guarded: false,
     stepUp: true,
     apply: (db, user) => db.prisma.twoFactor.deleteMany({ where: { userId: user.id } }),

@@ -67,7 +67,7 @@ const index = list('/admin/workspaces', {
   ...admin,
   summary: 'List every workspace of the installation.',
   query: {
-    q: 'Part of the name of the workspace or of its organization.',
+    q: 'Part of the name of the workspace or its organization.',
     'filter[current_run][status]': 'Comma-separated statuses of the current run.',
   },
   sort: ['name', 'current-run.created-at'],

@@ -108,7 +108,7 @@ const FILTER = /^filter\[\d+\]\[([a-z_-]+)\]\[([a-z_]+)\]\[\d+\]$/;
 function conditions(view: ExplorerView, query: Query): Prisma.Sql[] {
   const found = [...query.entries].flatMap(([parameter, value]) => {
     const [, name, operator] = FILTER.exec(parameter) ?? [];
-    // Parameters that only look like a filter have words instead of the numbers.
+    // Parameters that only look like a filter have words in place of numbers.
     if (name === undefined || operator === undefined || parameter in explorerParameters) return [];
     const field = name.replaceAll('-', '_');
     const kind = requireField(view, field, parameter);

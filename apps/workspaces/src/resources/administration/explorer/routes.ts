@@ -30,7 +30,7 @@ const { list, raw } = endpoints(organizationPolicy, rowSerializer, { visible: or
 const path = '/organizations/:organization_name/explorer';
 
 const index = list(path, {
-  summary: 'Query workspaces, providers, modules and tool versions across the workspaces that the caller sees.',
+  summary: 'Query workspaces, providers, modules and tool versions in the workspaces that the caller can read.',
   query: explorerParameters,
   sort: explorerSort,
   load: ({ db, env, params }) => organizations.findByName(db, env, params.organization_name),
@@ -41,11 +41,11 @@ const index = list(path, {
 const mostRows = 100_000;
 
 const exported = raw('GET')(`${path}/export/csv`, {
-  summary: 'Download all rows of the same query as CSV.',
+  summary: 'Download all rows of a query as CSV.',
   query: explorerParameters,
   sort: explorerSort,
   answers: {
-    200: { description: 'The rows, below a line of field names.', type: 'text/csv', schema: { type: 'string' } },
+    200: { description: 'The rows, after a line of field names.', type: 'text/csv', schema: { type: 'string' } },
   },
   load: ({ db, env, params }) => organizations.findByName(db, env, params.organization_name),
   run: async ({ db, access, target, query, sort }) => {

@@ -12,8 +12,8 @@ import { followModules, publishModule } from '../modules/from-git';
 import { followPolicySets, publishSetVersion } from '../policies/from-git';
 
 /**
- * Creates versions for the commits and tags of a repository that have none yet. Any number of callers may report the
- * same ones.
+ * Creates versions for the commits and tags of a repository that have none yet. Several callers may report the same
+ * commits and tags.
  */
 export async function followArtifacts(db: Database, reached: Reached): Promise<void> {
   await followModules(db, reached);

@@ -53,7 +53,7 @@ async function loadRun(lookup: Naming & LookupBy<'test_run_id'>): Promise<TestRu
 }
 
 const index = onModule.list(runs, {
-  summary: 'List the tests of a module, newest first; the newest 100 are kept.',
+  summary: 'List the test runs of a module, newest first. The newest 100 are kept.',
   load: loadPrivate,
   run: async ({ db, env, target, page }) => {
     const { items, total } = await list(db, { moduleId: target.id }, page!);
@@ -62,7 +62,7 @@ const index = onModule.list(runs, {
 });
 
 const create = onModule.post(runs, {
-  summary: 'Test a module with a configuration that was uploaded.',
+  summary: 'Test a module with an uploaded configuration version.',
   body: CreateTestRun,
   load: loadPrivate,
   run: async ({ db, env, target, body, ...call }) =>
@@ -73,7 +73,7 @@ const configure = endpoints({} as Policy<RegistryModule>, configurationVersionSe
   visible: testsModules,
   organizationsOf: (one) => [one.organizationId],
 }).post(`${runs}/configuration-versions`, {
-  summary: 'Create a configuration version to test a module with; the answer says where to upload it.',
+  summary: 'Create a configuration version for testing a module. The response contains the upload URL.',
   idempotent: false,
   load: loadPrivate,
   run: ({ db, target, ...call }) => announce(db, actorOf(call), target as RegistryModule),
@@ -83,7 +83,7 @@ const configure = endpoints({} as Policy<RegistryModule>, configurationVersionSe
 type RunCall = Call<string, undefined, TestRun>;
 
 const show = onRun.get(byId, {
-  summary: 'Show tests of a module.',
+  summary: 'Show a test run of a module.',
   load: loadRun,
   run: async ({ target }: RunCall) => target,
 });
@@ -91,7 +91,7 @@ const show = onRun.get(byId, {
 const stops = stopping('tests', (verb, given) => onRun.command('POST')(`${byId}/${verb}`, { ...given, load: loadRun }));
 
 const report = onRun.raw('GET')(`${byId}/junit`, {
-  summary: 'Show the results of finished tests as JUnit XML, for CI systems.',
+  summary: 'Show the results of a finished test run as JUnit XML, for CI systems.',
   answers: { 200: { description: 'The report.', type: 'text/xml', schema: { type: 'string' } } },
   refuses: [409],
   load: loadRun,
@@ -126,12 +126,12 @@ async function loadVariable(lookup: Naming & LookupBy<'test_variable_id'>): Prom
 
 const variableEndpoints = [
   onVariables.list(vars, {
-    summary: 'List the variables of the tests of a module, oldest first.',
+    summary: 'List the variables for the tests of a module, oldest first.',
     load: loadPrivate,
     run: ({ db, target, page }) => variables.list(db, ownerOf(target), page),
   }),
   onVariables.post(vars, {
-    summary: 'Create a variable of the tests of a module.',
+    summary: 'Create a variable for the tests of a module.',
     idempotent: false,
     body: CreateVariable,
     load: loadPrivate,
@@ -139,12 +139,12 @@ const variableEndpoints = [
       variables.create(db, env.keyring, actorOf(call), ownerOf(target), body),
   }),
   onVariables.get(`${vars}/:test_variable_id`, {
-    summary: 'Show a variable of the tests of a module.',
+    summary: 'Show a variable for the tests of a module.',
     load: loadVariable,
     run: async ({ target }) => target.variable,
   }),
   onVariables.patch(`${vars}/:test_variable_id`, {
-    summary: 'Change a variable of the tests of a module; omitted fields keep their values.',
+    summary: 'Change a variable for the tests of a module; omitted fields keep their values.',
     body: UpdateVariable,
     load: loadVariable,
     names: (_lookup, { variable }) => variable.id,
@@ -152,7 +152,7 @@ const variableEndpoints = [
       variables.update(db, env.keyring, actorOf(call), ownerOf(target), target.variable.id, body),
   }),
   onVariables.remove(`${vars}/:test_variable_id`, {
-    summary: 'Delete a variable of the tests of a module.',
+    summary: 'Delete a variable for the tests of a module.',
     load: loadVariable,
     run: ({ db, target, ...call }) => variables.remove(db, actorOf(call), ownerOf(target), target.variable),
   }),

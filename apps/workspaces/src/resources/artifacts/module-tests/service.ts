@@ -33,9 +33,9 @@ export async function queueTests(
     throw invalid('registryModule', 'is not tested: set tests-enabled in its test-config to true');
   }
   if (input.registryModule && input.registryModule !== module.id) {
-    throw invalid('registryModule', 'must be the module that the path names');
+    throw invalid('registryModule', 'must be the module in the path');
   }
-  if (namesTwice(input.variables)) throw invalid('variables', 'must not name a variable twice');
+  if (namesTwice(input.variables)) throw invalid('variables', 'must not contain the same variable twice');
   const configuration = await findOfModule(db, input.configurationVersion);
   if (configuration?.moduleId !== module.id) throw invalid('configurationVersion', 'was not found in the module');
   if (configuration.status !== 'uploaded')

@@ -6,7 +6,7 @@ import type { Database } from '../../../kernel/database/database';
 import type { ModuleVersion } from './module';
 import { readInThread } from './reading-thread';
 
-/** A module that cannot be read; the message is for the person who uploads it. */
+/** A module that cannot be read. The message is for the user who uploads it. */
 export class BadModule extends Error {
   override readonly name = 'BadModule';
 }
@@ -62,7 +62,7 @@ export async function readModule(files: ReadonlyMap<string, Uint8Array>): Promis
   return answer;
 }
 
-/** What was read from a version when it was published; undefined before that. */
+/** The data read from a version when it was published; undefined before that. */
 export async function docsOf(
   db: Database,
   keyring: Keyring,

@@ -115,7 +115,7 @@ async function addVersions(db: Database, row: VcsRepository, module: RegistryMod
   });
 }
 
-/** Publishes a version whose commit was fetched, and returns it; or records why it cannot be published. */
+/** Publishes a version whose commit was fetched, and returns it. If it cannot be published, records the reason. */
 export async function publishModule(
   deps: Publishing,
   id: string,

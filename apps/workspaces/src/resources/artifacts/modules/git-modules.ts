@@ -30,10 +30,11 @@ const byTags: Following = { vcsBranch: null, tagPrefix: '', sourceDirectory: '' 
 /** What a module follows after a change. Throws `invalid`. */
 function sourceAfter(before: Following, sent: NonNullable<ModuleChanges['vcsRepo']>): Following {
   const { branch, tags, tagPrefix, sourceDirectory } = sent;
-  if (tags && branch) throw invalid(['vcsRepo', 'tags'], 'must not be given together with a branch');
+  if (tags && branch) throw invalid(['vcsRepo', 'tags'], 'must not be set together with a branch');
   const vcsBranch = tags ? null : branch === undefined || branch === null ? before.vcsBranch : branch || null;
-  if (tags === false && vcsBranch === null) throw invalid(['vcsRepo', 'branch'], "can't be blank without tags");
-  if (tagPrefix && vcsBranch !== null) throw invalid(['vcsRepo', 'tagPrefix'], 'is only for modules by tags');
+  if (tags === false && vcsBranch === null) throw invalid(['vcsRepo', 'branch'], "can't be blank unless tags is true");
+  if (tagPrefix && vcsBranch !== null)
+    throw invalid(['vcsRepo', 'tagPrefix'], 'is only for modules whose versions come from tags');
   return {
     vcsBranch,
     tagPrefix: vcsBranch === null ? (tagPrefix ?? before.tagPrefix) : '',
@@ -73,12 +74,13 @@ export async function askForFollower(
     return may ? organizations.find(db, env, organizationId) : undefined;
   });
   const source = sourceAfter(byTags, vcsRepo);
-  if (initialVersion && source.vcsBranch === null) throw invalid('initialVersion', 'is only for modules by branch');
+  if (initialVersion && source.vcsBranch === null)
+    throw invalid('initialVersion', 'is only for modules whose versions come from a branch');
   const [, ofRepository, nameOfRepository] =
     /^terraform-([0-9a-z]{1,64})-([0-9A-Za-z][0-9A-Za-z_-]{0,63})$/.exec(identifier.split('/').at(-1) ?? '') ?? [];
   const called = { name: name ?? nameOfRepository, provider: provider ?? ofRepository };
   for (const part of ['name', 'provider'] as const) {
-    if (!called[part]) throw invalid(part, 'must be given where the repository is not called terraform-PROVIDER-NAME');
+    if (!called[part]) throw invalid(part, 'is required if the name of the repository is not terraform-PROVIDER-NAME');
   }
   const place = { organizationId: owner.id, tokenId, identifier };
   return {
@@ -95,7 +97,10 @@ export async function askForFollower(
   };
 }
 
-/** Creates a module that follows a repository, which is read soon. Throws `invalid` for a name that is taken. */
+/**
+ * Creates a module that follows a repository. The repository is read soon afterwards. Throws `invalid` for a name that
+ * is taken.
+ */
 export function createFollower(
   db: Database,
   { keyring }: Pick<Environment, 'keyring'>,
@@ -133,8 +138,8 @@ export async function askForChange(
 }
 
 /**
- * Makes a module follow other tags, a branch, or another folder, if requested; existing versions stay as they are. Also
- * starts or stops offering the module as a no-code module.
+ * Changes the tags, branch or folder that a module follows, if requested. Existing versions are not changed. Also
+ * enables or disables no-code provisioning.
  */
 export function changeModule(
   db: Database,

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { FolderDocs, ModuleDocs } from './docs';
 
-// Not imported: its types would add those of browsers to every file.
+// Declared here instead of imported, because its types would add browser types to every file.
 const { parse } = require('@cdktn/hcl2json') as { parse(file: string, text: string): Promise<unknown> };
 
 type Block = Readonly<Record<string, unknown>>;

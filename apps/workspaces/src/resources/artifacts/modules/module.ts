@@ -23,7 +23,7 @@ const listed = {
 /** A version in a list of versions. */
 export type ListedVersion = Pick<VersionRow, keyof typeof listed>;
 
-/** The repository that versions of a module come from, as far as its host has described it. */
+/** The repository of a module's versions, with the data known from its host. */
 type ModuleRepository = Pick<VcsRepository, 'id' | 'displayIdentifier' | 'cloneUrl' | 'httpUrl' | 'serviceProvider'>;
 
 /** A module with its versions, newest first. */
@@ -37,7 +37,7 @@ export interface RegistryModule extends Row {
   /** People create workspaces from it without writing configuration. */
   readonly noCode: boolean;
   readonly noCodeId: string | undefined;
-  /** The caller's organizations with which it is shared. */
+  /** The caller's organizations that it is shared with. */
   readonly readers: readonly string[];
 }
 
@@ -95,7 +95,7 @@ export async function find(db: Database, principal: Principal, id: string): Prom
   return found && { ...found, readers: await readersOf(db, principal, found.organizationId, 'modules') };
 }
 
-/** The modules of an organization with a name: one for each provider, or only that of one provider. */
+/** The modules of an organization with a given name: one for each provider, or only the module for one provider. */
 export async function findNamed(
   db: Database,
   principal: Principal,
@@ -115,7 +115,10 @@ export async function findNamed(
   return ids.length === 0 ? [] : findMany(db, ids, await readersOf(db, principal, organization.id, 'modules'));
 }
 
-/** The public modules of an organization with a name, in any namespace; only those of one provider if it is given. */
+/**
+ * The public modules of an organization with a given name, in any namespace. With a provider: only those for this
+ * provider.
+ */
 export async function findPublic(
   db: Database,
   principal: Principal,

@@ -22,7 +22,7 @@ async function loadNamed(lookup: Naming): Promise<RegistryModule[]> {
   return findNamed(db, principal, organization, { registryName, namespace, name, provider });
 }
 
-/** The same for paths that name no registry: modules of the private registry, otherwise of the public one. */
+/** The same for paths without a registry: modules of the private registry, otherwise of the public one. */
 export async function loadAnywhere(lookup: Naming): Promise<RegistryModule[]> {
   const found = await loadNamed(lookup);
   if (found.length > 0 || lookup.params.registry_name !== undefined) return found;

@@ -12,11 +12,11 @@ export const artifactName = z
   .string()
   .regex(
     /^[0-9A-Za-z](?:[0-9A-Za-z_-]{0,62}[0-9A-Za-z])?$/,
-    'must be letters, digits, - and _, 64 at most, with a letter or digit at both ends',
+    'must be letters, digits, - and _, at most 64, and begin and end with a letter or digit',
   );
 
 /** A provider that a module is for. */
-export const moduleProvider = z.string().regex(/^[0-9a-z]{1,64}$/, 'must be small letters and digits, 64 at most');
+export const moduleProvider = z.string().regex(/^[0-9a-z]{1,64}$/, 'must be lowercase letters and digits, at most 64');
 
 /**
  * The registry of an artifact: the organization's own, or the public one. Of an artifact in the public one, only the
@@ -47,7 +47,7 @@ export function requireNamespace(
   organizationName: string,
 ): string {
   if (registryName !== 'private') {
-    if (!namespace) throw invalid('namespace', 'must be given for the public registry');
+    if (!namespace) throw invalid('namespace', 'is required for the public registry');
     return namespace;
   }
   if (namespace && namespace.toLowerCase() !== organizationName.toLowerCase()) {
@@ -56,7 +56,7 @@ export function requireNamespace(
   return '';
 }
 
-/** The owner of something shared, at the epoch of its rights; see `SharedArtifact`. */
+/** The owner of a shared artifact, with the epoch of its permissions; see `SharedArtifact`. */
 export interface SharedModule {
   readonly organizationId: string;
   readonly epoch: string;

@@ -2,13 +2,13 @@ import type { Access } from '../../../kernel/access/access';
 import { policy } from '../../../kernel/access/policy';
 import type { RegistryModule } from './module';
 
-/** An artifact that an organization shares, and the organizations with which it is shared. */
+/** An artifact that an organization shares, and the organizations that it is shared with. */
 export interface SharedArtifact {
   readonly organizationId: string;
   readonly readers: readonly string[];
 }
 
-/** Members and runs of the organization, and of the organizations with which the artifact is shared. */
+/** Members and runs of the organization, and of the organizations that the artifact is shared with. */
 export const readsArtifact = (access: Access, { organizationId, readers }: SharedArtifact): boolean =>
   [organizationId, ...readers].some((id) => access.isMember(id) || access.isRunOf(id));
 
@@ -24,8 +24,8 @@ const manages = (access: Access, { organizationId, registryName }: ModuleTarget)
   access.can(organizationId, registryName === 'public' ? 'manage-public-modules' : 'manage-modules');
 
 /**
- * The permission rules of modules. There are no repositories to read again, so both rights about these equal the right
- * to manage.
+ * The permission rules of modules. The two permissions about reading repositories again are the same as the permission
+ * to manage modules.
  */
 export const modulePolicy = policy<ModuleTarget>()({
   'can-delete': manages,

@@ -14,18 +14,18 @@ import { findAddressed, findPublished, withReaders } from './reads';
 /** How long a download address is valid, in seconds. */
 export const linkSeconds = 900;
 
-/** The archive of a version: its name tells the tools how to unpack it. */
+/** The archive of a version. Tools recognize its format by the name. */
 export const archivePath = (id: string): string => `/registry-module-versions/${id}/object/module.tar.gz`;
 
-/** Who may call a registry, and with which tokens. */
-export const spoken = {
+/** The callers and tokens that may use a registry. */
+export const registryCallers = {
   outside: true,
   tokens: ['user', 'team', 'organization', 'run'],
   visible: readsArtifact,
   organizationsOf,
 } as const;
 
-/** The path names the module. Its readers are added when the caller is known. */
+/** The module in the path. Who may read it is determined when the caller is known. */
 export const early = { loadsEarly: true, completes: withReaders } as const;
 
 const { raw } = endpoints({} as Policy<RegistryModule>, undefined);
@@ -52,17 +52,17 @@ async function loadVersion(lookup: ModuleLookup & LookupBy<'module_version'>): P
   return found?.status === 'ok' ? found : undefined;
 }
 
-/** The description of a plain answer to the tools. */
-export const told = (description: string) => ({
+/** The description of a response that is not JSON:API. */
+export const jsonAnswer = (description: string) => ({
   200: { description, type: 'application/json', schema: { type: 'object' } },
 });
 const publishedOf = ({ versions }: RegistryModule) => versions.filter(({ status }) => status === 'ok');
 const addressOf = ({ namespace, name, provider }: RegistryModule): string => `${namespace}/${name}/${provider}`;
 
 const versions = raw('GET')(`${at}/versions`, {
-  ...spoken,
-  summary: 'List the published versions of a module, for the tools.',
-  answers: told('The versions.'),
+  ...registryCallers,
+  summary: 'List the published versions of a module (registry protocol).',
+  answers: jsonAnswer('The versions.'),
   ...early,
   load: loadPublished,
   run: async ({ target: { address: source, versions: published } }) => {
@@ -73,16 +73,16 @@ const versions = raw('GET')(`${at}/versions`, {
   },
 });
 
-/** Two slashes in an address make the tools take a folder of the archive. */
+/** Two slashes in a URL select a folder of the archive. */
 const inFolder = (url: string, { sourceDirectory: folder }: Pick<ModuleVersion, 'sourceDirectory'>): string =>
   folder === '' ? url : url.replace('?', `//${folder.split('/').map(encodeURIComponent).join('/')}?`);
 
-/** The tools read the address of the archive from a header. */
-const located = { 204: { description: 'The header `X-Terraform-Get` says where the archive is.' } };
+/** Tools read the URL of the archive from a header. */
+const located = { 204: { description: 'The archive URL is in the header `X-Terraform-Get`.' } };
 
 const download = raw('GET')(`${at}/:module_version/download`, {
-  ...spoken,
-  summary: 'Show where the archive of a version is, for the tools.',
+  ...registryCallers,
+  summary: 'Show the archive URL of a version (registry protocol).',
   answers: located,
   discloses: { action: 'registry-module-version.download' },
   ...early,
@@ -94,9 +94,9 @@ const download = raw('GET')(`${at}/:module_version/download`, {
 });
 
 const show = raw('GET')(`${at}/:module_version`, {
-  ...spoken,
+  ...registryCallers,
   summary: 'Show the contents of a version: README, inputs, outputs, resources, submodules.',
-  answers: told('The version.'),
+  answers: jsonAnswer('The version.'),
   load: loadVersion,
   run: async ({ db, env, target }) => {
     const { module, version, updatedAt } = target;
@@ -127,8 +127,8 @@ const show = raw('GET')(`${at}/:module_version`, {
 });
 
 const provenance = raw('GET')(`${at}/:module_version/provenance`, {
-  ...spoken,
-  summary: 'Show the signed statement about a version: its archive, its publisher and its commit.',
+  ...registryCallers,
+  summary: 'Show the signed provenance of a version: its archive, its publisher and its commit.',
   answers: { 200: { description: 'A DSSE envelope.', type: envelopeType, schema: { type: 'object' } } },
   load: loadVersion,
   run: async ({ target }) => {
@@ -140,8 +140,8 @@ const provenance = raw('GET')(`${at}/:module_version/provenance`, {
 const keys = raw('GET')('/api/registry/v1/provenance-keys', {
   outside: true,
   auth: 'none',
-  summary: 'The public keys of statements about versions.',
-  answers: told('The keys, as a JWK set.'),
+  summary: 'The public keys that sign the provenance of versions.',
+  answers: jsonAnswer('The keys, as a JWK set.'),
   run: async ({ db, env }) => json(await provenanceKeys(db, env.keyring)),
 });
 

@@ -27,7 +27,9 @@ async function storedKey({ prisma }: Database, keyring: Keyring): Promise<Stored
   return still(await find());
 }
 
-/** The key that signs statements of this installation; created when it is first needed. Call it outside a transaction. */
+/**
+ * The key that signs statements of this installation; created when it is first needed. Call it outside a transaction.
+ */
 export async function provenanceKey(db: Database, keyring: Keyring): Promise<SigningKey> {
   return openedKey(keyring, setting, await storedKey(db, keyring));
 }
@@ -45,8 +47,8 @@ interface Published {
 }
 
 /**
- * The in-toto statement of a version: its archive, who published it, and from which commit. The commit is a dependency
- * only if this service fetched it; for an upload, it is only what the publisher claims.
+ * The in-toto statement of a version: its archive, its publisher and its commit. The commit is a dependency only if
+ * this service fetched it. For an upload, it is only a claim of the publisher.
  */
 function statementOf(
   { id, module, version, commitSha, tag, source, sourceDirectory }: ModuleVersion,

@@ -4,8 +4,8 @@ const readMs = 20_000;
 
 /**
  * Parses a string in a separate thread, because a third-party parser cannot be interrupted. `file` is the file of the
- * thread without its extension. If parsing takes too long or too much memory, the error names `what`. A thread answers
- * with an object, or with the reason why there is none.
+ * thread without its extension. If parsing takes too long or too much memory, the error names `what`. A thread returns
+ * an object, or an error message.
  */
 export async function readInThread<T extends object>(
   file: string,

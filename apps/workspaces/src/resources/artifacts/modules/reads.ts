@@ -2,7 +2,7 @@ import type { Principal } from '../../../kernel/access/principal';
 import type { Database, KeyedRead, PackedRow } from '../../../kernel/database/database';
 import { readersOf, type SharedModule } from './names';
 
-// The reads that the tools cause in every init. Each is one statement, and reads only what the permission check and the
+// The reads during every init of a tool. Each is one statement, and reads only what the permission check and the
 // answer need.
 
 const owner = `o.id, e.epoch::text,

@@ -66,7 +66,7 @@ const onVersion = endpoints({ 'can-upload': mayUpload, 'can-deprecate': mayDepre
 const index = onOrganization.list(inOrganization, {
   summary: 'List the modules of an organization by name.',
   query: {
-    q: 'A part of the name, the provider or the namespace.',
+    q: 'Part of the name, the provider or the namespace.',
     'filter[provider]': 'Modules for this provider.',
     'filter[registry_name]': 'private or public.',
     'filter[organization_name]': 'Modules of this organization.',
@@ -103,7 +103,7 @@ const validation = endpoints(organizationPolicy, wantedSerializer, {
   visible: (access, { id }) => access.isMember(id),
   organizationsOf: (item: { id?: string; organizationId?: string }) => [item.organizationId ?? item.id ?? ''],
 }).get(`${inOrganization}/validation`, {
-  summary: 'Check whether a name for a private module is valid and not taken.',
+  summary: 'Check whether a name for a private module is valid and available.',
   query: { name: 'The name.', provider: 'The provider.' },
   load: loadOrganization,
   run: async ({ db, principal, target, query }) => {
@@ -139,7 +139,7 @@ const follow = onOrganization.post(vcsForm, {
 const followOlder = onModule.post('/registry-modules', {
   idempotent: false,
   summary:
-    'Create a module whose versions come from a repository, in the organization of its connection: the older form.',
+    'Create a module whose versions come from a repository, in the organization of the VCS connection (older form).',
   body: CreateFromGit,
   asks: ({ body, ...call }) => askForFollower(call, undefined, body),
   run: ({ db, env, asked, ...call }) => createFollower(db, env, actorOf(call), asked as NewFollower),
@@ -185,7 +185,7 @@ const destroy = [
   ...both(
     onSet.remove,
     { [byName]: loadSet, [byProvider]: loadSet, [`${byProvider}/:module_version`]: loadSet },
-    { ...deletion, summary: 'Delete a module for all providers, for one, or one version of it.' },
+    { ...deletion, summary: 'Delete a module for all providers or for one provider, or delete one version.' },
   ),
   ...both(
     onSet.command('POST'),
@@ -194,7 +194,10 @@ const destroy = [
       [`${oldForm}/:module_provider`]: loadSet,
       [`${oldForm}/:module_provider/:module_version`]: loadSet,
     },
-    { ...deletion, summary: 'Delete a module for all providers, for one, or one version of it: the older form.' },
+    {
+      ...deletion,
+      summary: 'Delete a module for all providers or for one provider, or delete one version (older form).',
+    },
   ),
 ];
 
@@ -205,7 +208,7 @@ const withUpload = (env: Environment, version: ModuleVersion): ModuleVersion =>
     : { ...version, uploadUrl: signedUrl(env, 'PUT', archivePath(version.id)) };
 
 const change = onModule.patch(byProvider, {
-  summary: 'Change the tags or branch that a module follows, its tests, its tags, and whether it is a no-code module.',
+  summary: 'Change the tag pattern or branch of a module, its tests, its tags, and whether it is a no-code module.',
   requires: 'can-delete',
   body: ChangeModule,
   load: loadModule,
@@ -227,7 +230,7 @@ const tags = endpoints(modulePolicy, bindingSerializer, {
 });
 
 const again = onModule.command('POST')('/registry-modules/:registry_module_id/actions/resync', {
-  summary: 'Read the repository of a module now, and retry failed versions.',
+  summary: 'Poll the repository of a module now, and retry failed versions.',
   requires: 'can-resync',
   load: ({ db, principal, params }) => find(db, principal, params.registry_module_id),
   run: ({ db, target, ...call }) => resync(db, actorOf(call), target),
@@ -237,7 +240,7 @@ const createVersion = endpoints(modulePolicy, moduleVersionSerializer, {
   visible: readsArtifact,
   organizationsOf,
 }).post('/registry-modules/:organization_name/:module_name/:module_provider/versions', {
-  summary: 'Announce a version of a module; the answer says where to upload it.',
+  summary: 'Create a version of a module. The response contains the upload URL.',
   requires: 'can-delete',
   body: CreateModuleVersion,
   load: loadPrivate,
@@ -253,7 +256,7 @@ const showVersion = onVersion.get(`${byProvider}/version`, {
 });
 
 const deprecation = onVersion.patch(`${byProvider}/:module_version`, {
-  summary: 'Deprecate a version, or undo that.',
+  summary: 'Deprecate a version, or undo the deprecation.',
   requires: 'can-deprecate',
   body: DeprecateVersion,
   load: async (lookup) => findVersion(lookup.db, await loadPrivate(lookup), lookup.params.module_version),
@@ -266,8 +269,8 @@ const loadLinked = async ({ db, principal, params }: LookupBy<'module_version_id
 const archive = { type: 'application/gzip', schema: { type: 'string', format: 'binary' } };
 
 const upload = onVersion.raw('PUT')(byLink, {
-  summary: 'Upload the archive of a version, a gzip tar.',
-  answers: { 200: { description: 'It is published.' } },
+  summary: 'Upload the archive of a version (.tar.gz).',
+  answers: { 200: { description: 'The version is published.' } },
   takes: 'application/octet-stream',
   refuses: [413, 422],
   link: 'only',
@@ -283,7 +286,7 @@ const upload = onVersion.raw('PUT')(byLink, {
 const onArchive = endpoints({} as Policy<FoundArchive>, undefined, { visible: readsArtifact, organizationsOf });
 
 const content = onArchive.raw('GET')(byLink, {
-  summary: 'Download the archive of a version, by a signed link.',
+  summary: 'Download the archive of a version with a signed URL.',
   answers: { 200: { description: 'The archive.', ...archive } },
   link: 'only',
   ...early,
@@ -296,7 +299,7 @@ const content = onArchive.raw('GET')(byLink, {
   },
 });
 
-/** Modules that organizations share: uploads, and the protocol by which the tools fetch them. */
+/** Modules that organizations share: uploads, and the protocol that the tools use to fetch them. */
 export const moduleResource: Resource = {
   name: 'registry-modules',
   endpoints: [

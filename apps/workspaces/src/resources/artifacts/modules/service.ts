@@ -89,7 +89,7 @@ export async function addModule(
   return db.transaction(async (tx) => {
     await lockRow(tx, 'organization', organizationId);
     if ((await tx.prisma.registryModule.count({ where: { organizationId } })) >= mostModules) {
-      throw invalid('name', `is one too many: an organization has ${mostModules} modules at most`);
+      throw invalid('name', `has reached its limit: an organization can have at most ${mostModules} modules`);
     }
     await tx.prisma.registryModule.create({ data: { ...row, id, organizationId } });
     await more(tx, { id, organizationId });
@@ -112,14 +112,14 @@ export async function createVersion(
   const { repository, vcsBranch, sourceDirectory } = module;
   if (module.oauthTokenId !== null) {
     if (vcsBranch === null) throw invalid('version', 'comes from the tags of the repository');
-    if (!commitSha) throw invalid('commitSha', "can't be blank: the version is a commit of the repository");
-    if (!repository?.cloneUrl) throw invalid('version', 'must wait until the repository was read');
+    if (!commitSha) throw invalid('commitSha', "can't be blank: the version is a commit in the repository");
+    if (!repository?.cloneUrl) throw invalid('version', 'must wait until the repository has been read');
   }
   const follows = module.oauthTokenId === null ? {} : { source: 'tfe-vcs', status: 'cloning', sourceDirectory };
   return db.transaction(async (tx) => {
     await lockRow(tx, 'registry_module', module.id);
     if ((await tx.prisma.registryModuleVersion.count({ where: { moduleId: module.id } })) >= mostVersions) {
-      throw invalid('version', `is one too many: a module has ${mostVersions} versions at most`);
+      throw invalid('version', `has reached its limit: a module can have at most ${mostVersions} versions`);
     }
     const createdBy = { type: actor.type, id: actor.id, name: actor.name };
     const data = {

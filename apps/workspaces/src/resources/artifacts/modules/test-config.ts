@@ -3,7 +3,7 @@ import type { Database } from '../../../kernel/database/database';
 import type { RegistryModule } from './module';
 import type { ModuleChanges } from './schema';
 
-/** Whether a module is tested, and what runs its tests. */
+/** Whether a module is tested, and where its tests run. */
 export type TestColumns = Pick<RegistryModule, 'testsEnabled' | 'testExecutionMode' | 'testAgentPoolId'>;
 
 /** The settings of a new module. */
@@ -11,7 +11,10 @@ export const untested: TestColumns = { testsEnabled: false, testExecutionMode: n
 
 const place = (name: string) => ['testConfig', name];
 
-/** The same after a change. Throws `invalid` for agents without a pool, and for a pool that is not for the whole organization. */
+/**
+ * The same after a change. Throws `invalid` for agents without a pool, and for a pool that is not for the whole
+ * organization.
+ */
 export async function testColumns(
   db: Database,
   organizationId: string,
@@ -23,15 +26,14 @@ export async function testColumns(
   if (before.registryName === 'public') throw invalid('testConfig', 'is only for private modules');
   const { agentPoolId: pool } = sent;
   const mode = sent.agentExecutionMode ?? (pool ? 'agent' : testExecutionMode);
-  if (mode === 'remote' && pool)
-    throw invalid(place('agentPoolId'), 'must not be given with the execution mode remote');
+  if (mode === 'remote' && pool) throw invalid(place('agentPoolId'), 'must not be set with the execution mode remote');
   const testsAfter = sent.testsEnabled ?? testsEnabled;
   if (mode !== 'agent') return { testsEnabled: testsAfter, testExecutionMode: mode, testAgentPoolId: null };
   const poolId = pool ?? testAgentPoolId;
   if (!poolId) throw invalid(place('agentPoolId'), "can't be blank with the execution mode agent");
   const open = { id: poolId, organizationId, organizationScoped: true };
   if ((await db.prisma.agentPool.count({ where: open })) === 0) {
-    throw invalid(place('agentPoolId'), 'was not found among the pools of the whole organization');
+    throw invalid(place('agentPoolId'), 'was not found among the agent pools that are open to the whole organization');
   }
   return { testsEnabled: testsAfter, testExecutionMode: mode, testAgentPoolId: poolId };
 }

@@ -17,12 +17,12 @@ const growth = 4;
 /** The size of all files that are read for a module's declarations. */
 const mostText = 4 * 1024 * 1024;
 
-const taken = () => new Refusal('conflict', 'this version was downloaded already and can no longer be changed');
+const taken = () => new Refusal('conflict', 'this version has already been downloaded and can no longer be changed');
 
 /**
- * Stores the archive of a version. Until someone downloads it, another archive replaces it; the same archive again
- * changes nothing. Throws `invalid` if it is not an archive of a module, and for archives with paths outside their
- * folder.
+ * Stores the archive of a version. Until someone downloads it, another archive can replace it. Uploading the same
+ * archive again changes nothing. Throws `invalid` if it is not an archive of a module, and for archives with paths
+ * outside their folder.
  */
 export async function upload(
   db: Database,
@@ -38,7 +38,8 @@ export async function upload(
   const check = new ArchiveCheck({ bytes: growth * limit, entries: mostEntries }, (name, bytes) => {
     if (!name.startsWith(root) || !isDescribed(name.slice(root.length))) return false;
     text += bytes;
-    if (text > mostText) throw new BadArchive(`the texts of the module have more than ${mostText} bytes`);
+    if (text > mostText)
+      throw new BadArchive(`the documentation and variables of the module are larger than ${mostText} bytes`);
     return true;
   });
   const written: string[] = [];
@@ -63,9 +64,9 @@ export async function upload(
     const { id: docsBlobId } = await keep(Readable.from([about]), about.length);
     const content = { blobId, docsBlobId, size: BigInt(size), digest: digest.digest(), updatedAt: new Date() };
     const publisher = publisherOf(version, actor);
-    const said = { publisher, digest: content.digest, at: content.updatedAt };
+    const subject = { publisher, digest: content.digest, at: content.updatedAt };
     const key = await provenanceKey(db, env.keyring);
-    const provenance = signedStatement(version, said, key, env.publicUrl);
+    const provenance = signedStatement(version, subject, key, env.publicUrl);
     await publish(db, actor, version, { ...content, provenance });
   } catch (error) {
     check.close();
@@ -117,7 +118,7 @@ async function publish(db: Database, actor: Actor, { id, module, version }: Modu
   if (!stored) for (const one of [content.blobId, content.docsBlobId]) await removeBlob(db, one);
 }
 
-/** The archive of a version, which no longer changes; undefined if there is none. */
+/** The archive of a version, which can no longer change; undefined if there is none. */
 export async function handOut(
   { prisma }: Database,
   { id, blobId, isRead }: { readonly id: string; readonly blobId: string | null; readonly isRead: boolean },

@@ -44,7 +44,7 @@ interface Artifact {
 const readsAll = (access: Access, { organizationId }: { readonly organizationId: string }): boolean =>
   access.can(organizationId, 'read-workspaces');
 
-/** What a list of usages has besides its path and target. */
+/** The properties of a list of usages, besides its path and target. */
 export const usageList = {
   visible: readsAll,
   query: {
@@ -105,8 +105,7 @@ export const usageIndex = endpoints(modulePolicy, usageSerializer).list(
   '/registry-modules/:registry_module_id/usages',
   {
     ...usageList,
-    summary:
-      'List the workspaces of the organization whose newest plan installed a module, and the versions they accept.',
+    summary: 'List the workspaces whose newest plan installed a module, and the versions that they accept.',
     load: ({ db, principal, params }) => find(db, principal, params.registry_module_id),
     run: ({ target, ...call }) => listUsages(call, 'module', target),
   },

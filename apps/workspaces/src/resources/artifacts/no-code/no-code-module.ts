@@ -21,11 +21,11 @@ export interface VariableOption {
 export interface NoCodeModule extends Omit<Row, 'variableOptions'> {
   readonly variableOptions: readonly VariableOption[];
   readonly module: RegistryModule;
-  /** The caller's organizations with which it is shared. */
+  /** The caller's organizations that it is shared with. */
   readonly readers: readonly string[];
 }
 
-/** The changes in a request; omitted settings stay. */
+/** The changes in a request. Omitted settings keep their values. */
 export interface NoCodeInput {
   readonly enabled?: boolean | null;
   /** A version of the module; null or `latest` for the newest. */
@@ -87,7 +87,7 @@ export async function create(
   return db.transaction(async (tx) => {
     await lockRow(tx, 'registry_module', moduleId);
     if ((await tx.prisma.noCodeModule.count({ where: { moduleId } })) > 0) {
-      throw invalid('registryModule', 'is a no-code module already');
+      throw invalid('registryModule', 'is already a no-code module');
     }
     const id = newId('nocode');
     await tx.prisma.noCodeModule.create({ data: { id, organizationId, moduleId, ...columnsOf(module, input) } });
@@ -119,7 +119,7 @@ export async function update(
   });
 }
 
-/** Stops offering a no-code module; workspaces created from it stay. */
+/** Disables no-code provisioning for a module. Workspaces created from it are kept. */
 export async function remove(db: Database, actor: Actor, { id, module }: NoCodeModule): Promise<void> {
   await db.transaction(async (tx) => {
     const { count } = await tx.prisma.noCodeModule.deleteMany({ where: { id } });

@@ -41,7 +41,7 @@ export async function requireRoot(db: Database, keyring: Keyring, from: NoCodeMo
 
 /** The module must be offered. Throws `invalid`. */
 export function requireOffered({ enabled }: NoCodeModule): void {
-  if (!enabled) throw new Refusal('invalid', 'This module is not offered as a no-code module at present');
+  if (!enabled) throw new Refusal('invalid', 'No-code provisioning is not enabled for this module');
 }
 
 /** Throws `invalid` for a value that the module does not allow. */
@@ -49,7 +49,7 @@ export function requireOptions({ variableOptions }: NoCodeModule, given: readonl
   for (const { key, value, category } of given) {
     const offered = category === 'env' ? undefined : variableOptions.find(({ name }) => name === key);
     if (offered && offered.options.length > 0 && !offered.options.includes(value ?? '')) {
-      throw invalid('vars', `give ${key} a value that is not offered: ${offered.options.join(', ')}`);
+      throw invalid('vars', `has a value for ${key} that is not allowed; allowed are ${offered.options.join(', ')}`);
     }
   }
 }
@@ -74,7 +74,7 @@ function configurationOf(
     ]),
   );
   const passed = Object.fromEntries(inputs.map(({ name }) => [name, `\${var.${name}}`]));
-  // For modules that were read before this was stored, we do not know whether an output is sensitive.
+  // For modules that were read before this was stored, it is unknown whether an output is sensitive.
   const output = Object.fromEntries(
     outputs.map(({ name, sensitive = true }) => [name, { value: `\${module.this.${name}}`, sensitive }]),
   );

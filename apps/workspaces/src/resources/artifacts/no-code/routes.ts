@@ -120,7 +120,8 @@ const create = endpoints(organizationPolicy, noCodeSerializer, {
   visible: (access, { id }) => access.isMember(id),
   organizationsOf: (item) => ('readers' in item ? organizationsOf(item) : [item.id]),
 }).post('/organizations/:organization_name/no-code-modules', {
-  summary: 'Offer a module from which people create workspaces without writing configuration.',
+  summary:
+    'Enable no-code provisioning for a module: users can create workspaces from it without writing configuration.',
   requires: (access, { id }) => access.can(id, 'manage-modules') || access.can(id, 'manage-public-modules'),
   body: CreateNoCode,
   include: ['variable-options'],
@@ -142,7 +143,7 @@ const show = onNoCode.get(byId, {
 });
 
 const update = onNoCode.patch(byId, {
-  summary: 'Change a no-code module; options that are given replace the existing ones.',
+  summary: 'Change a no-code module. Variable options in the request replace the existing ones.',
   requires: 'can-manage',
   body: UpdateNoCode,
   include: ['variable-options'],
@@ -156,7 +157,7 @@ const update = onNoCode.patch(byId, {
 });
 
 const destroy = onNoCode.remove(byId, {
-  summary: 'Stop offering a no-code module; workspaces created from it stay.',
+  summary: 'Disable no-code provisioning for a module. Workspaces created from it remain.',
   requires: 'can-manage',
   load,
   run: ({ db, target, ...call }) => offers.remove(db, actorOf(call), target),
@@ -165,7 +166,7 @@ const destroy = onNoCode.remove(byId, {
 const listVariables = endpoints(rules, variableSerializer, shared).list(
   `${byId}/versions/:module_version/module-variables`,
   {
-    summary: 'List the inputs of a version of a no-code module, with the values that may be chosen.',
+    summary: 'List the inputs of a no-code module version, with the values that users may choose.',
     paging: 'none',
     load,
     run: async ({ db, env, access, target, params }) => {
@@ -265,13 +266,13 @@ const upgradeSerializer = serializerOf<Upgrade>()({
 });
 
 const noRuns = (): never => {
-  throw invalid('workspace', 'has no runs here');
+  throw invalid('workspace', 'has no runs');
 };
 
 const upgrade = endpoints(workspacePolicy, upgradeSerializer, {
   visible: workspacePolicy['can-read-settings'],
 }).action(`${byId}/workspaces/:workspace_id/upgrade`, {
-  summary: 'Plan a workspace with the current version of its no-code module, and with other values of variables.',
+  summary: 'Plan a workspace with the current version of its no-code module, and with new values of variables.',
   requires: 'can-queue-run',
   body: UpgradeWorkspace,
   load: async (lookup: LookupBy<'no_code_module_id' | 'workspace_id'>): Promise<Upgrading | undefined> => {

@@ -28,7 +28,7 @@ export const CreateNoCode = document('no-code-modules', {
   relationships: { 'registry-module': requiredOne('registry-modules'), 'variable-options': many(sentOptions) },
 });
 
-/** The settings to change; the module stays the same. */
+/** The settings to change. The module itself cannot be changed. */
 export const UpdateNoCode = document('no-code-modules', {
   attributes,
   relationships: { 'registry-module': one('registry-modules'), 'variable-options': many(sentOptions) },
@@ -51,7 +51,7 @@ export function optionsIn(sent: readonly SentReference[] | undefined): VariableO
     return { name, type, options };
   });
   if (new Set(read.map(({ name }) => name)).size < read.length) {
-    throw invalid('variableOptions', 'name a variable twice');
+    throw invalid('variableOptions', 'contain the same variable twice');
   }
   return read;
 }

@@ -23,8 +23,8 @@ interface SentRepository {
 }
 
 /**
- * Asks the host for the repository that a set will follow; omitted settings stay. Null: the set stops following one;
- * undefined: unchanged. Throws `invalid`. Call it outside any transaction.
+ * Looks up, at the host, the repository that a policy set will follow. Omitted settings keep their values. Null: the
+ * set stops following a repository. Undefined: unchanged. Throws `invalid`. Call it outside any transaction.
  */
 export async function askForSource(
   asking: { readonly db: Database; readonly env: Environment },
@@ -73,7 +73,7 @@ export async function followPolicySets(db: Database, { row, host, api }: Reached
     const head = heads.get(branch);
     const problem = head
       ? null
-      : `the branch ${branch} is not in the repository: the set keeps the version that it has`;
+      : `the branch ${branch} does not exist in the repository: the policy set keeps its current version`;
     if (problem !== vcsError)
       await db.prisma.policySet.updateMany({ where: { id, vcsBranch }, data: { vcsError: problem } });
     if (!head || !isHash(head.sha) || head.sha === seenCommit) continue;

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { DeclaredPolicies } from './policy-files';
 
-// Not imported: its types would add those of browsers to every file.
+// Declared here instead of imported, because its types would add browser types to every file.
 const { parse } = require('@cdktn/hcl2json') as { parse(file: string, text: string): Promise<unknown> };
 
 async function declaredIn(files: ReadonlyMap<string, Uint8Array>): Promise<DeclaredPolicies> {

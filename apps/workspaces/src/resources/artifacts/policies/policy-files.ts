@@ -37,7 +37,7 @@ export async function readPolicyFiles(
   const name = declarations[kind];
   const text = kept.get(name);
   if (!text)
-    throw new BadArchive(root === '' ? `the archive has no ${name} at its root` : `there is no ${root}${name}`);
+    throw new BadArchive(root === '' ? `the archive has no ${name} at its root` : `${root}${name} does not exist`);
   const found = await readInThread<DeclaredPolicies>(
     path.join(__dirname, 'policies-thread'),
     new Map([[name, text]]),

@@ -67,7 +67,7 @@ export type MemberKind = (typeof memberKinds)[number];
 export type Members = { readonly [K in MemberKind]?: readonly string[] };
 
 const mostSets = 500;
-/** The limit of one set: its policies are copied into each run for which they are evaluated. */
+/** The limit for one policy set, because its policies are copied into each run for which they are evaluated. */
 const mostPolicies = 200;
 
 const target = { select: { id: true, projectId: true, organizationId: true } } as const;
@@ -194,7 +194,7 @@ export async function createSet(
   return db.transaction(async (tx) => {
     await lockRow(tx, 'organization', organizationId);
     if ((await tx.prisma.policySet.count({ where: { organizationId } })) >= mostSets) {
-      throw invalid('name', `is one too many: an organization has ${mostSets} policy sets at most`);
+      throw invalid('name', `has reached its limit: an organization can have at most ${mostSets} policy sets`);
     }
     await requireToolVersion(tx, kind, input.policyToolVersion);
     await tx.prisma.policySet.create({
@@ -221,8 +221,8 @@ async function requireToolVersion({ prisma }: Database, tool: string, version: s
 }
 
 /**
- * Makes a set follow a repository or another folder of its repository, or stop following one. Existing versions stay.
- * Throws `invalid`.
+ * Changes the repository or the folder that a policy set follows, or makes it stop following one. Existing versions are
+ * kept. Throws `invalid`.
  */
 async function followFromNow(
   tx: Database,
@@ -280,7 +280,7 @@ async function changeSet(
   });
 }
 
-/** Changes the settings of a set that a request names; given lists replace the old ones. */
+/** Changes the settings of a policy set that are in a request. Lists in the request replace the existing ones. */
 export function updateSet(
   db: Database,
   keyring: Keyring,

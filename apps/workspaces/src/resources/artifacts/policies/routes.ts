@@ -96,7 +96,7 @@ const index = ofOrganization.list(inOrganization, {
 });
 
 const create = ofOrganization.post(inOrganization, {
-  summary: 'Create a policy, whose text is uploaded afterwards.',
+  summary: 'Create a policy. Its text is uploaded afterwards.',
   requires: 'can-update-polengine',
   body: CreatePolicy,
   load: loadOrganization,
@@ -137,8 +137,8 @@ async function textIn(stream: AsyncIterable<Uint8Array>): Promise<string> {
 }
 
 const upload = ofPolicy.raw('PUT')(`${byId}/upload`, {
-  summary: 'Upload the text of a policy, replacing an earlier one.',
-  answers: { 200: { description: 'It is in force from now on.' } },
+  summary: 'Upload the text of a policy. It replaces the current text.',
+  answers: { 200: { description: 'The text takes effect immediately.' } },
   takes: 'application/octet-stream',
   refuses: [413, 422],
   requires: 'can-manage',

@@ -41,7 +41,10 @@ import { type MemberKind, memberKinds, type PolicySet } from './policy-set';
 import { policyName } from './stored-policy';
 import { setVersionEndpoints, setVersionsIncluded } from './version-routes';
 
-/** Callers who manage sets see all members; others only the workspaces and projects that they may see anyway. */
+/**
+ * Callers who manage policy sets see all members. Others see only the workspaces and projects to which they have
+ * access.
+ */
 function reached(set: PolicySet, access: Access) {
   const { organizationId } = set;
   const all = policyPolicy['can-manage'](access, set);
@@ -171,7 +174,7 @@ const shared = {
     .transform((given) => (given === 'latest' ? '' : given))
     .nullish(),
   'policy-update-patterns': z.array(z.string().max(255)).max(100).nullish(),
-  // Shown as it was sent: clients compare.
+  // Shown as sent, because clients compare it.
   'policies-path': z
     .string()
     .refine((given) => repositoryFolder.safeParse(given).success, 'must be a folder of the repository')
@@ -279,7 +282,7 @@ const create = ofOrganization.post(inOrganization, {
 const show = ofSet.get(byId, { summary: 'Show a policy set.', include, load, run: async ({ target }) => target });
 
 const update = ofSet.patch(byId, {
-  summary: 'Change a policy set; lists in the request replace the existing ones.',
+  summary: 'Change a policy set. Lists in the request replace the existing ones.',
   requires: 'can-manage',
   include,
   body: UpdateSet,
@@ -290,7 +293,7 @@ const update = ofSet.patch(byId, {
 });
 
 const destroy = ofSet.remove(byId, {
-  summary: 'Delete a policy set with its versions and parameters; its policies stay.',
+  summary: 'Delete a policy set with its versions and parameters. Its policies are kept.',
   requires: 'can-manage',
   load,
   run: ({ db, target, ...call }) => sets.removeSet(db, actorOf(call), target),
@@ -349,7 +352,7 @@ const Selectors = freeForm<TagSelector[]>(
 );
 const tagSelectors = (['POST', 'DELETE'] as const).map((method) =>
   ofSet.command(method)(`${byId}/tag-selectors`, {
-    summary: `${method === 'POST' ? 'Add' : 'Take out'} tag selectors of a policy set, which include or exclude workspaces.`,
+    summary: `${method === 'POST' ? 'Add' : 'Remove'} tag selectors of a policy set, which include or exclude workspaces.`,
     requires: 'can-manage',
     body: Selectors,
     load,

@@ -25,7 +25,7 @@ export interface SetVersion extends Row {
 }
 
 const mostVersions = 1000;
-/** How many versions of a set that follows a repository are kept: older ones are deleted. */
+/** The number of versions that are kept for a set that follows a repository. Older ones are deleted. */
 const mostFollowed = 100;
 const uploaded: ArchiveLimits = { bytes: 10 * 1024 * 1024, entries: 5000 };
 /** The limit for all files together. */
@@ -63,7 +63,7 @@ export async function createVersion(db: Database, actor: Actor, { id: policySetI
     if (still(set).oauthTokenId !== null) throw invalid('version', 'comes from the repository of the set');
     if (still(set).policyIds.length > 0) throw invalid('policies', 'must be removed from the set first');
     if ((await tx.prisma.policySetVersion.count({ where: { policySetId } })) >= mostVersions) {
-      throw invalid('version', `is one too many: a set has ${mostVersions} versions at most`);
+      throw invalid('version', `has reached its limit: a policy set can have at most ${mostVersions} versions`);
     }
     await tx.prisma.policySetVersion.create({ data: { id, policySetId } });
     await stampVersion(tx, id, 'pending-at');
@@ -77,13 +77,13 @@ export const stampVersion = (tx: Database, id: string, name: string) => tx.prism
   UPDATE policy_set_version SET timestamps = timestamps || jsonb_build_object(${name}::text, ${stampNow}), updated_at = now()
    WHERE id = ${id}`;
 
-/** Makes room for a version of a set that follows a repository: deletes the oldest, but not the one in use. */
+/** Makes room for a version of a set that follows a repository: deletes the oldest version, but not the current one. */
 export function pruneVersions(tx: Database, { id, currentVersionId }: PolicySet): Promise<void> {
   const others = Prisma.sql`t.policy_set_id = ${id} AND t.id <> ${currentVersionId ?? ''}`;
   return deleteOlder(tx, 'policy_set_version', others, mostFollowed - 1);
 }
 
-/** Records why a version has no files; the set keeps its current version. */
+/** Records why a version has no files. The set keeps its current version. */
 export async function failVersion(db: Database, id: string, error: string): Promise<void> {
   const where = { id, blobId: null };
   const { count } = await db.prisma.policySetVersion.updateMany({ where, data: { status: 'errored', error } });
@@ -103,8 +103,8 @@ export async function uploadVersion(
 }
 
 /**
- * Takes the archive of a version, once; the same archive again changes nothing. If its policies cannot be read, the
- * version is errored with the reason, and the set keeps its current version.
+ * Stores the archive of a version, once. Uploading the same archive again changes nothing. If its policies cannot be
+ * read, the version is errored with the reason, and the set keeps its current version.
  */
 export async function takeArchive(
   db: Database,

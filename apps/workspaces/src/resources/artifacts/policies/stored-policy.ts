@@ -33,7 +33,7 @@ export const policyName = z
 
 const reference = /^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\["[^"\\\p{Cc}]{1,200}"\])*$/u;
 
-/** The rule that a policy evaluates: a reference such as `data.terraform.deny`; `data.` may be omitted. */
+/** The rule that a policy evaluates: a reference such as `data.terraform.deny`. `data.` can be omitted. */
 export const policyQuery = z
   .string()
   .min(1)

@@ -62,13 +62,13 @@ const ofSet = '/policy-sets/:policy_set_id/versions';
 const loadSet = async ({ db, params }: LookupBy<'policy_set_id'>) => (await findSets(db, [params.policy_set_id]))[0];
 
 const index = ofVersion.list(ofSet, {
-  summary: 'List the versions of a policy set, the newest first.',
+  summary: 'List the versions of a policy set, newest first.',
   load: loadSet,
   run: ({ db, target, page }) => listVersions(db, target as PolicySet, page!),
 });
 
 const create = ofVersion.post(ofSet, {
-  summary: 'Announce a version of a policy set; the answer says where to upload it.',
+  summary: 'Create a version of a policy set. The response contains the upload URL.',
   requires: 'can-manage',
   load: loadSet,
   run: ({ db, target, ...call }) => createVersion(db, actorOf(call), target),
@@ -83,8 +83,8 @@ const show = ofVersion.get(byId, {
 });
 
 const upload = ofVersion.raw('PUT')(archive, {
-  summary: 'Upload the archive of a version, a gzip tar.',
-  answers: { 200: { description: 'It is in force from now on.' } },
+  summary: 'Upload the archive of a version (.tar.gz).',
+  answers: { 200: { description: 'The version takes effect as soon as it has been read.' } },
   takes: 'application/octet-stream',
   refuses: [409, 413, 422],
   link: 'only',

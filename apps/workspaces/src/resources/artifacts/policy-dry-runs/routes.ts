@@ -120,7 +120,8 @@ const idsOf = (sent: readonly { readonly id?: string | null }[] | undefined, nam
 };
 
 const create = onOrganization.post(inOrganization, {
-  summary: 'Evaluate policies on the plans of earlier runs, without effect, to see which runs they would have stopped.',
+  summary:
+    'Evaluate policies on the plans of earlier runs, to see which runs they would have stopped. Changes nothing.',
   requires: (access, { id }) => managesIn(access, { organizationId: id }),
   body: CreateDryRun,
   load: loadOrganization,
@@ -134,7 +135,7 @@ const create = onOrganization.post(inOrganization, {
 });
 
 const index = onOrganization.list(inOrganization, {
-  summary: 'List the policy dry runs of an organization, newest first; the newest 20 are kept.',
+  summary: 'List the policy dry runs of an organization, newest first. The newest 20 are kept.',
   requires: (access, { id }) => managesIn(access, { organizationId: id }),
   load: loadOrganization,
   run: ({ db, target, page }) => list(db, (target as Organization).id, page!),
@@ -148,7 +149,7 @@ const show = onDryRun.get(byId, {
 });
 
 const canceling = onDryRun.command('POST')(`${byId}/actions/cancel`, {
-  summary: 'Cancel a policy dry run. Results so far are kept.',
+  summary: 'Cancel a policy dry run. The results so far are kept.',
   requires: 'can-manage',
   load,
   run: async ({ db, target, ...call }: DryRunCall) => {
@@ -159,11 +160,11 @@ const canceling = onDryRun.command('POST')(`${byId}/actions/cancel`, {
 
 const isStatus = (given: string): boolean => (statuses as readonly string[]).includes(given);
 
-const said = endpoints(policyPolicy, resultSerializer, {
+const resultIndex = endpoints(policyPolicy, resultSerializer, {
   visible: readsPolicies,
   organizationsOf: ({ organizationId }) => [organizationId],
 }).list(`${byId}/results`, {
-  summary: 'List the result of each run, newest run first.',
+  summary: 'List the results for each run, newest run first.',
   query: {
     'filter[status]': `One of ${statuses.join(', ')}.`,
     'filter[would_stop]': 'true: runs that would have been stopped; false: the other evaluated ones.',
@@ -182,10 +183,10 @@ const said = endpoints(policyPolicy, resultSerializer, {
   },
 });
 
-/** Dry runs: policies are evaluated for earlier plans without effect, to show what they would have stopped. */
+/** Dry runs: policies are evaluated for earlier plans without effect, to show which runs they would have stopped. */
 export const policyDryRunResource: Resource = {
   name: 'policy-dry-runs',
-  endpoints: [create, index, show, canceling, said],
+  endpoints: [create, index, show, canceling, resultIndex],
   includable: {
     'policy-dry-runs': includable<DryRun>({ serializer: dryRunSerializer, load: findMany, visible: managesIn }),
   },

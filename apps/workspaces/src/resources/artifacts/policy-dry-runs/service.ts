@@ -9,9 +9,9 @@ import { lockRow } from '../../../kernel/database/lock-row';
 import type { DryRunOutcome } from '../../runs/policy-evaluations/dry-run';
 import { beginDryRun } from '../../runs/runs/stages/policies';
 
-/** The most running dry runs of an organization. */
+/** The maximum number of running dry runs of an organization. */
 const mostRunning = 3;
-/** The most finished dry runs of an organization; older ones are deleted. */
+/** The maximum number of finished dry runs of an organization; older ones are deleted. */
 const mostKept = 20;
 /** The maximum number of runs that a dry run evaluates, and the default number. */
 export const mostRuns = 1000;
@@ -107,7 +107,7 @@ export async function create(db: Database, actor: Actor, organizationId: string,
   return db.transaction(async (tx) => {
     await lockRow(tx, 'organization', organizationId);
     if ((await tx.prisma.policyDryRun.count({ where: { organizationId, status: 'running' } })) >= mostRunning) {
-      throw new Refusal('conflict', `${mostRunning} dry runs are under way: wait, or cancel one`);
+      throw new Refusal('conflict', `${mostRunning} dry runs are running: wait, or cancel one`);
     }
     const over = Prisma.sql`t.organization_id = ${organizationId} AND t.status <> 'running'`;
     await deleteOlder(tx, 'policy_dry_run', over, mostKept - 1);

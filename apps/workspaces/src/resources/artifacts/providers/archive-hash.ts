@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { fromRandomAccessReaderPromise, RandomAccessReader } from 'yauzl';
 
-/** An archive whose files cannot be read; the message is for its publisher. */
+/** An archive whose files cannot be read. The message is for its publisher. */
 export class UnreadableArchive extends Error {
   override readonly name = 'UnreadableArchive';
 }
@@ -32,7 +32,7 @@ export class Tail {
   }
 }
 
-/** Reads an archive once from front to back; its directory is in the tail, which is at hand from the start. */
+/** Reads an archive once from start to end. Its directory is in the tail, which is available from the start. */
 class ForwardReader extends RandomAccessReader {
   private held: Buffer = Buffer.alloc(0);
   private at = 0;

@@ -106,12 +106,12 @@ async function requireNamespace(
 async function requireRoom(tx: Database, organizationId: string): Promise<void> {
   await lockRow(tx, 'organization', organizationId);
   if ((await tx.prisma.gpgKey.count({ where: { organizationId } })) < mostKeys) return;
-  throw invalid('namespace', `has ${mostKeys} keys already, the maximum`);
+  throw invalid('namespace', `already has the maximum of ${mostKeys} keys`);
 }
 
 const index = onKeys.list(base, {
   outside: true,
-  summary: 'List the keys of organizations.',
+  summary: 'List the GPG keys of organizations.',
   query: { 'filter[namespace]': 'Comma-separated names of organizations; required.' },
   run: async ({ db, env, query, page, accessTo }) => {
     const names = query.list('filter[namespace]');
@@ -133,7 +133,7 @@ const index = onKeys.list(base, {
 
 const create = onKeys.post(base, {
   outside: true,
-  summary: 'Add a public key that verifies provider signatures.',
+  summary: 'Add a GPG public key, which verifies the signatures of provider versions.',
   body: CreateKey,
   run: async ({ body, ...call }) => {
     const organizationId = await requireNamespace(call, body.namespace);
@@ -149,18 +149,18 @@ const create = onKeys.post(base, {
   },
 });
 
-const show = onKeys.get(byName, { outside: true, summary: 'Show a key.', load, run: async ({ target }) => target });
+const show = onKeys.get(byName, { outside: true, summary: 'Show a GPG key.', load, run: async ({ target }) => target });
 
 /** Throws `conflict` for a key whose signatures are in use. */
 async function requireUnused(tx: Database, { id }: Row): Promise<void> {
   await tx.prisma.$queryRaw`SELECT 1 FROM gpg_key WHERE id = ${id} FOR UPDATE`;
   const used = await tx.prisma.registryProviderVersion.count({ where: { signedBy: id } });
-  if (used > 0) throw new Refusal('conflict', `this key signed ${used} versions of providers: delete those first`);
+  if (used > 0) throw new Refusal('conflict', `this key signed ${used} provider versions: delete them first`);
 }
 
 const move = onKeys.patch(byName, {
   outside: true,
-  summary: 'Move a key that has signed nothing yet to another organization of the caller.',
+  summary: 'Move a GPG key to another organization of the caller. Refused if it has signed a version.',
   requires: 'can-manage',
   body: MoveKey,
   load,
@@ -180,7 +180,7 @@ const move = onKeys.patch(byName, {
 
 const destroy = onKeys.remove(byName, {
   outside: true,
-  summary: 'Delete a key, unless it signed an existing version.',
+  summary: 'Delete a GPG key. Refused if it signed an existing version.',
   requires: 'can-manage',
   load,
   run: ({ db, target: key, ...call }) =>

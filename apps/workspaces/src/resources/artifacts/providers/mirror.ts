@@ -3,7 +3,7 @@ import { signedUrl } from '../../../kernel/blobs/signed-urls';
 import { endpoints, type LookupBy } from '../../../kernel/endpoints/endpoint';
 import * as organizations from '../../organizations/organizations/service';
 import { json } from '../../runs/agents/wire';
-import { linkSeconds, spoken, told } from '../modules/protocol';
+import { jsonAnswer, linkSeconds, registryCallers } from '../modules/protocol';
 import { paths } from './protocol';
 import {
   findNamed,
@@ -36,9 +36,9 @@ async function loadVersion(lookup: ProviderLookup & LookupBy<'version_file'>): P
 }
 
 const index = raw('GET')(`${at}/index.json`, {
-  ...spoken,
-  summary: 'List the versions of a provider that can be installed from here, for the network mirror of the tools.',
-  answers: told('The versions.'),
+  ...registryCallers,
+  summary: 'List the versions of a provider (network mirror protocol).',
+  answers: jsonAnswer('The versions.'),
   load,
   run: async ({ db, target }) => {
     const all = (await findVersions(db, target.versionIds)).filter((one) => platformsOf(one).some(isInstallable));
@@ -47,9 +47,9 @@ const index = raw('GET')(`${at}/index.json`, {
 });
 
 const archives = raw('GET')(`${at}/:version_file`, {
-  ...spoken,
-  summary: 'Show where the archives of a version are, with their sums: `VERSION.json`.',
-  answers: told('The archives by platform.'),
+  ...registryCallers,
+  summary: 'Show the archive URLs and checksums of a version, as `VERSION.json` (network mirror protocol).',
+  answers: jsonAnswer('The archives by platform.'),
   discloses: { action: 'registry-provider-version.download' },
   load: loadVersion,
   run: async ({ env, target }) => {

@@ -4,7 +4,7 @@ import { signedUrl } from '../../../kernel/blobs/signed-urls';
 import { endpoints, type LookupBy } from '../../../kernel/endpoints/endpoint';
 import * as organizations from '../../organizations/organizations/service';
 import { json } from '../../runs/agents/wire';
-import { linkSeconds, spoken, told } from '../modules/protocol';
+import { jsonAnswer, linkSeconds, registryCallers } from '../modules/protocol';
 import {
   findNamed,
   findVersion,
@@ -41,9 +41,9 @@ async function loadPlatform(lookup: PlatformLookup): Promise<ProviderPlatform | 
 }
 
 const versions = raw('GET')(`${at}/versions`, {
-  ...spoken,
-  summary: 'List the signed versions of a provider with their platforms, for the tools.',
-  answers: told('The versions.'),
+  ...registryCallers,
+  summary: 'List the signed versions of a provider and their platforms (registry protocol).',
+  answers: jsonAnswer('The versions.'),
   load,
   run: async ({ db, target }) => {
     const all = (await findVersions(db, target.versionIds)).map((one) => ({
@@ -58,9 +58,9 @@ const versions = raw('GET')(`${at}/versions`, {
 });
 
 const download = raw('GET')(`${at}/:provider_version/download/:os/:arch`, {
-  ...spoken,
-  summary: 'Show where the files of a platform are, and who signed them, for the tools.',
-  answers: told('The files and the key.'),
+  ...registryCallers,
+  summary: 'Show the file URLs of a platform and the key that signed them (registry protocol).',
+  answers: jsonAnswer('The files and the key.'),
   discloses: { action: 'registry-provider-version.download' },
   load: loadPlatform,
   run: async ({ db, env, target }) => {

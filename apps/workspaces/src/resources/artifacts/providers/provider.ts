@@ -13,7 +13,7 @@ import { named, readersOf } from '../modules/names';
 export interface RegistryProvider extends Row {
   readonly organizationName: string;
   readonly versionIds: readonly string[];
-  /** The caller's organizations with which it is shared. */
+  /** The caller's organizations that it is shared with. */
   readonly readers: readonly string[];
 }
 

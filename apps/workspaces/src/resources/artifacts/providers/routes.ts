@@ -85,7 +85,7 @@ const loadPlatform = async (lookup: PlatformLookup): Promise<ProviderPlatform | 
 const index = onOrganization.list(inOrganization, {
   summary: 'List the providers of an organization.',
   query: {
-    q: 'A part of the name or the namespace.',
+    q: 'Part of the name or the namespace.',
     'filter[registry_name]': 'private, public, or the host of a mirrored registry.',
     'filter[organization_name]': 'Providers of this organization.',
   },
@@ -186,7 +186,8 @@ const versionIndex = versionsOfProvider.list(inProvider, {
 });
 
 const createVersion = versionsOfProvider.post(inProvider, {
-  summary: 'Create a version of a provider; the answer says where to upload its checksums and their signature.',
+  summary:
+    'Create a version of a provider. The response contains the upload URLs of its checksums and their signature.',
   requires: 'can-delete',
   body: CreateProviderVersion,
   load,
@@ -214,7 +215,7 @@ const platformIndex = onPlatform.list(inVersion, {
 });
 
 const createPlatform = onPlatform.post(inVersion, {
-  summary: 'Create a platform of a version; the answer says where to upload its archive.',
+  summary: 'Create a platform of a version. The response contains the upload URL of its archive.',
   requires: 'can-upload-asset',
   body: CreatePlatform,
   load: loadVersion,
@@ -324,13 +325,12 @@ const usageSerializer = serializerOf<Usage>()({
 
 const usageIndex = endpoints(providerPolicy, usageSerializer).list('/registry-providers/:registry_provider_id/usages', {
   ...usageList,
-  summary:
-    'List the workspaces of the organization whose newest plan installed a provider, and the versions they accept.',
+  summary: 'List the workspaces whose newest plan installed a provider, and the versions that they accept.',
   load: ({ db, principal, params }) => find(db, principal, params.registry_provider_id),
   run: ({ target, ...call }) => listUsages(call, 'provider', target),
 });
 
-/** Providers of organizations: signed uploads, and the protocols by which the tools install them. */
+/** Providers of organizations: signed uploads, and the protocols that the tools use to install them. */
 export const providerResource: Resource = {
   name: 'registry-providers',
   endpoints: [

@@ -15,7 +15,7 @@ export function registryOf(hostname: string, env: Pick<Environment, 'publicUrl'>
 
 /**
  * Throws `invalid` unless the name is private, public, or another host whose providers are mirrored. For an empty name,
- * with the two messages that clients know.
+ * the error has the two messages that clients expect.
  */
 export function requireRegistryName(name: string, env: Pick<Environment, 'publicUrl'>): void {
   if (names.includes(name) || (hostName.test(name) && registryOf(name, env) === name)) return;

@@ -142,7 +142,7 @@ export async function createPlatform(
     const row = await tx.prisma.registryProviderVersion.findUnique({ where: { id: version.id } });
     const data = { id, versionId: version.id, os, arch, shasum: shasum.toLowerCase(), filename };
     const wrong = contradicted(still(row ?? undefined).sums, data);
-    if (wrong) throw invalid(wrong, 'is not what SHA256SUMS of the version says');
+    if (wrong) throw invalid(wrong, 'does not match SHA256SUMS of the version');
     await tx.prisma.registryProviderPlatform.create({ data });
     await recordChange(tx, actor, partChange(version, 'platform-create', `${os}_${arch}`));
     return still((await findPlatforms(tx, [id]))[0]);

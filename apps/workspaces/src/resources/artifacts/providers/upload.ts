@@ -114,12 +114,13 @@ export async function uploadArchive(
   };
   const blob = await writeBlob(db, keyring, source, { limit: mostArchive, provisional: true, seen }).catch((error) => {
     throw error instanceof BlobTooLarge
-      ? new Refusal('too-large', `an archive has ${mostArchive} bytes at most`)
+      ? new Refusal('too-large', `the archive is larger than ${mostArchive} bytes`)
       : error;
   });
   try {
     const sum = digest.digest('hex');
-    if (sum !== shasum) throw refuse(`the SHA-256 sum of the archive is ${sum}, and not the shasum of the platform`);
+    if (sum !== shasum)
+      throw refuse(`the SHA-256 checksum of the archive is ${sum}, which is not the shasum of the platform`);
     const pieces = (await readBlob(db, keyring, blob.id)) as AsyncIterable<Buffer> | undefined;
     if (!pieces) throw new Refusal('unavailable', 'the upload took too long; try again');
     const filesHash = await hashOfFiles(pieces, tail).catch((error) => {

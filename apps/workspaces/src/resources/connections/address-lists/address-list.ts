@@ -94,7 +94,7 @@ async function changing<T>(
     const left = await tx.prisma.cidrRange.findMany({ where: { enabled: true, list }, select: { range: true } });
     const isShutOut = left.length > 0 && !new AddressRanges(left.map(({ range }) => range)).has(address ?? '');
     if (isShutOut && !siteAdmin) {
-      throw new Refusal('invalid', `your address ${address} could no longer use the organization`);
+      throw new Refusal('invalid', `this change would block your own address ${address}`);
     }
     return result;
   });
@@ -135,7 +135,7 @@ export function createList(
 ): Promise<AddressList> {
   return changing(db, by, organizationId, async (tx) => {
     if ((await tx.prisma.cidrRangeList.count({ where: { organizationId } })) >= mostLists) {
-      throw invalid('name', `is one too many: an organization has ${mostLists} lists at most`);
+      throw invalid('name', `has reached its limit: an organization can have at most ${mostLists} address lists`);
     }
     await requirePools(tx, organizationId, poolIds);
     const id = newId('cidrl');
@@ -220,7 +220,7 @@ export function createRange(
   return changing(db, by, organizationId, async (tx) => {
     still((await findLists(tx, [listId]))[0]);
     if ((await tx.prisma.cidrRange.count({ where: { listId } })) >= mostRanges) {
-      throw invalid('range', `is one too many: a list has ${mostRanges} ranges at most`);
+      throw invalid('range', `has reached its limit: an address list can have at most ${mostRanges} ranges`);
     }
     const id = newId('cidr');
     await tx.prisma.cidrRange.create({ data: { ...input, id, listId, organizationId } });

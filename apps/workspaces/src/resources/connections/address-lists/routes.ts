@@ -130,7 +130,7 @@ const index = ofLists.list(inOrganization, {
 
 const create = ofLists.post(inOrganization, {
   ...manages,
-  summary: 'Create an address list; it takes effect once one of its ranges is enabled.',
+  summary: 'Create an address list. It takes effect when one of its ranges is enabled.',
   body: CreateList,
   load: loadOrganization,
   run: ({ db, target, body: { agentPools, ...body }, ...call }) =>
@@ -146,7 +146,7 @@ const show = ofLists.get(listPath, {
 
 const update = ofLists.patch(listPath, {
   ...manages,
-  summary: 'Change an address list; a list of agent pools replaces the existing one.',
+  summary: 'Change an address list. A list of agent pools replaces the existing one.',
   body: UpdateList,
   load: loadList,
   run: ({ db, target, body: { agentPools, ...body }, ...call }) =>
@@ -155,7 +155,7 @@ const update = ofLists.patch(listPath, {
 
 const destroy = ofLists.remove(listPath, {
   ...manages,
-  summary: 'Delete an address list with its ranges.',
+  summary: 'Delete an address list and its ranges.',
   load: loadList,
   run: ({ db, target, ...call }) => lists.removeList(db, changer(call), target),
 });
@@ -209,7 +209,7 @@ const removeRange = ofRanges.remove(rangePath, {
   run: ({ db, target, ...call }) => lists.removeRange(db, changer(call), target),
 });
 
-/** The addresses from which an organization may be used, and from which its agents may connect. */
+/** The addresses that an organization may be used from, and that its agents may connect from. */
 export const addressListResource: Resource = {
   name: 'cidr-range-lists',
   endpoints: [

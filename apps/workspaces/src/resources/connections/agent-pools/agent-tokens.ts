@@ -15,14 +15,14 @@ const tokensPath = '/agent-pools/:pool_id/authentication-tokens';
 const load = ({ db, params }: { db: Database; params: { pool_id: string } }) => pools.find(db, params.pool_id);
 
 const listTokens = list(tokensPath, {
-  summary: "List the tokens of a pool's agents.",
+  summary: 'List the tokens of an agent pool.',
   requires: 'can-update',
   load,
   run: ({ db, target, page }) => tokens.listOfPool(db, target.id, page),
 });
 
 const createToken = post(tokensPath, {
-  summary: 'Create a token for the agents of a pool. It works for nothing else.',
+  summary: 'Create a token for the agents of a pool. It is valid only for agents.',
   requires: 'can-update',
   idempotent: false,
   stepUp: true,

@@ -98,7 +98,7 @@ const load = async ({ db, params }: Lookup<typeof byId>) => (await read(db, { id
 const since = 'filter[last-ping-since]';
 
 const index = list('/agent-pools/:pool_id/agents', {
-  summary: 'List the agents that have registered with a pool.',
+  summary: 'List the agents of a pool.',
   query: { [since]: 'Only agents heard of at or after this instant.' },
   load: ({ db, params }) => pools.find(db, params.pool_id),
   run: ({ db, target, query, page }) =>
@@ -108,7 +108,7 @@ const index = list('/agent-pools/:pool_id/agents', {
 const show = get(byId, { summary: 'Show an agent.', load, run: async ({ target }) => target as AgentView });
 
 const destroy = remove(byId, {
-  summary: 'Delete an agent that has exited.',
+  summary: 'Delete an agent. Refused unless it has exited.',
   requires: 'can-update',
   refuses: [409],
   load,

@@ -139,7 +139,7 @@ const update = patch(path, {
 });
 
 const destroy = remove(path, {
-  summary: 'Delete an agent pool; refused while something uses it.',
+  summary: 'Delete an agent pool. Refused while it is in use.',
   requires: 'can-update',
   load,
   run: ({ db, target, ...call }) => pools.remove(db, actorOf(call), target),

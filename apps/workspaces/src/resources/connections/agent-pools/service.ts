@@ -70,7 +70,7 @@ function poolOf({ organization, workspaces, allowed, excluded, projects, _count,
   };
 }
 
-/** Pools by id, in no order; unknown ones and those of removed organizations are left out. */
+/** Pools by id, in no order. Unknown pools and those of removed organizations are omitted. */
 export async function findMany(db: Database, ids: readonly string[]): Promise<AgentPool[]> {
   const where = { id: { in: [...ids] }, organization: { removedAt: null } };
   return (await db.prisma.agentPool.findMany({ where, include: whole })).map(poolOf);
@@ -81,7 +81,7 @@ export async function find(db: Database, id: string): Promise<AgentPool | undefi
   return (await findMany(db, [id]))[0];
 }
 
-/** A page of an organization's pools; with `seen`, only those that such workspaces use or may use. */
+/** A page of an organization's pools. With `seen`: only pools that these workspaces use or may use. */
 export async function list(
   db: Database,
   organizationId: string,
@@ -157,22 +157,22 @@ async function requireUsersAllowed(db: Database, id: string, input: PoolInput): 
   const row = await db.prisma.agentPool.findUniqueOrThrow({ where: { id }, include: whole });
   const { organizationScoped, workspaceIds, allowedIds, excludedIds, projectIds } = poolOf(row);
   if (workspaceIds.some((workspaceId) => excludedIds.includes(workspaceId))) {
-    throw invalid('excludedWorkspaces', 'must hold no workspace that uses the pool');
+    throw invalid('excludedWorkspaces', 'must not contain a workspace that uses the agent pool');
   }
   if (organizationScoped) return;
   const open = row.workspaces.filter(
     ({ id: one, projectId }) => allowedIds.includes(one) || projectIds.includes(projectId),
   );
   if (open.length < workspaceIds.length) {
-    const said = (['allowedWorkspaces', 'allowedProjects'] as const).find((name) => input[name] !== undefined);
-    throw invalid(said ?? 'organizationScoped', 'must leave the pool open to every workspace that uses it');
+    const listName = (['allowedWorkspaces', 'allowedProjects'] as const).find((name) => input[name] !== undefined);
+    throw invalid(listName ?? 'organizationScoped', 'must include all workspaces that use the agent pool');
   }
   const closed = { agentPoolId: id, id: { notIn: [...projectIds] } };
   if ((await db.prisma.project.count({ where: closed })) > 0) {
-    throw invalid('allowedProjects', 'must include every project whose default the pool is');
+    throw invalid('allowedProjects', 'must include all projects that have the agent pool as their default');
   }
   if ((await db.prisma.organization.count({ where: { defaultAgentPoolId: id } })) > 0) {
-    throw invalid('organizationScoped', "must be true while the pool is the organization's default");
+    throw invalid('organizationScoped', "must be true while the agent pool is the organization's default");
   }
 }
 
@@ -180,7 +180,7 @@ function requireSameUsers({ workspaces }: PoolInput, users: readonly string[]): 
   if (workspaces === undefined) return;
   const ids = idsOf(workspaces);
   if (ids.length !== users.length || !ids.every((id) => users.includes(id))) {
-    throw invalid('workspaces', 'cannot be set here: a workspace chooses its agent pool itself');
+    throw invalid('workspaces', 'cannot be set here: set the agent pool in the workspace');
   }
 }
 
@@ -236,7 +236,9 @@ export async function update(db: Database, actor: Actor, pool: AgentPool, input:
   });
 }
 
-/** Deletes an unused pool. Throws `invalid` while a workspace, project, Git host connection or the organization uses it. */
+/**
+ * Deletes an unused pool. Throws `invalid` while a workspace, project, Git host connection or the organization uses it.
+ */
 export async function remove(db: Database, actor: Actor, pool: AgentPool): Promise<void> {
   await db.transaction(async (tx) => {
     await lockRow(tx, 'agent_pool', pool.id);

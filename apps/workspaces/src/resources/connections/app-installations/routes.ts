@@ -14,7 +14,7 @@ const filters = {
   'filter[installation_id]': 'The id that GitHub gave the installation.',
 };
 
-/** The accounts that filters ask for; undefined if there can be none. */
+/** The accounts in the filters; undefined if there can be none. */
 function searchOf(query: Query) {
   const id = query.get('filter[installation_id]');
   if (id !== undefined && !whole.test(id)) return undefined;
@@ -22,7 +22,7 @@ function searchOf(query: Query) {
 }
 
 const own = {
-  summary: "List the accounts that the GitHub Apps of the caller's organizations are installed on.",
+  summary: 'List the installations of the GitHub Apps of the caller’s organizations.',
   paging: 'optional',
   query: filters,
   run: async ({ db, principal, query, page, accessTo }: Call<string, undefined, undefined>) => {
@@ -37,7 +37,7 @@ const own = {
 const index = ['/github-app/installations', '/github-app-installations'].map((path) => list(path, own));
 
 const ofOrganization = list('/organizations/:organization_name/github-app-installations', {
-  summary: 'List the accounts that the GitHub Apps of an organization are installed on.',
+  summary: 'List the installations of the GitHub Apps of an organization.',
   query: filters,
   requires: 'can-read',
   load: ({ db, env, params }) => organizations.findByName(db, env, params.organization_name),
@@ -49,7 +49,7 @@ const ofOrganization = list('/organizations/:organization_name/github-app-instal
 
 const byId = '/github-app/installation/:github_app_installation_id';
 const show = get(byId, {
-  summary: 'Show an account that a GitHub App is installed on.',
+  summary: 'Show an installation of a GitHub App.',
   load: ({ db, params }: Lookup<typeof byId>) => installations.find(db, params.github_app_installation_id),
   run: async ({ target }) => target,
 });

@@ -15,17 +15,19 @@ export interface CallDeps {
 /** The parts of a connection that determine how its host is called. */
 export interface HostPlace {
   readonly apiUrl: string;
-  /** Undefined if the connection is gone. */
+  /** Undefined if the connection no longer exists. */
   readonly httpUrl?: string;
   readonly agentPoolId: string | null;
 }
 
-/** The hosts that agents may call for a connection: only its own host, regardless of the addresses in its answers. */
+/** The hosts that agents may call for a connection: only its own host, regardless of the URLs in its responses. */
 export const isOwnHost = ({ apiUrl, httpUrl }: HostPlace, url: string): boolean =>
   URL.canParse(url) &&
   [apiUrl, httpUrl].some((one) => one !== undefined && new URL(one).origin === new URL(url).origin);
 
-/** How the host of a connection is called: through agents of the connection's pool; without a pool, from here. */
+/**
+ * How the host of a connection is called: through agents of the connection's pool or, without a pool, by this service.
+ */
 export function callOf(deps: CallDeps, place: HostPlace): HostCall {
   const { agentPoolId } = place;
   if (agentPoolId === null) return directly(deps.reach);

@@ -21,7 +21,7 @@ export interface GivenRequest extends HostRequest {
   readonly id: string;
 }
 
-/** A host's answer as an agent hands it in. */
+/** The response of a host, as an agent sends it. */
 export interface HostAnswer {
   readonly status: number;
   readonly retryAfterSeconds: number;
@@ -33,13 +33,13 @@ interface Deps {
   readonly keyring: Keyring;
 }
 
-/** How long an agent has to take a request and send its answer, in addition to the time that the host takes. */
+/** The time for an agent to take a request and send the response, in addition to the time that the host takes. */
 const graceMs = 10_000;
 const longestPauseMs = 250;
 /** How many requests of a pool may wait, and how large one may be. */
 const mostWaiting = 200;
 const largestRequest = 1024 * 1024;
-/** The largest answer that is accepted: the same as for hosts that are called from here. */
+/** The maximum size of a response: the same as for hosts that this service calls itself. */
 export const largestAnswer = 4 * 1024 * 1024;
 
 const cellOf = (row: string, column: 'request' | 'answer') => ({ table: 'forwarded_request', row, column });
@@ -62,9 +62,9 @@ export async function poolsThatForward(db: Database, poolIds: readonly string[])
 export const noForwarder = 'no agent of the connection’s pool that forwards requests is connected';
 
 /**
- * Makes an agent of a pool send a request, and waits for the answer. Only one agent gets each request. Throws
- * `upstream` if there is no agent, if none answers in time, or if the host does not answer. In the latter cases, the
- * host may have received the request. Call it outside any transaction.
+ * Sends a request through an agent of a pool, and waits for the response. Only one agent gets each request. Throws
+ * `upstream` if there is no agent, if none answers in time, or if the host does not answer. In the latter two cases,
+ * the host may have received the request. Call it outside any transaction.
  */
 export async function forward(
   { db, keyring }: Deps,
@@ -129,7 +129,7 @@ function read(plain: Buffer): OutsideResponse {
   return { status: plain.readUInt32BE(0), retryAfterSeconds: plain.readUInt32BE(4), bytes, json };
 }
 
-/** Takes the request of a pool that has waited longest; only one of all agents gets it. */
+/** Takes the request of a pool that has waited longest. Only one agent gets it. */
 export async function takeRequest(
   { db, keyring }: Deps,
   agent: { readonly id: string; readonly agentPoolId: string },
@@ -149,7 +149,7 @@ export async function releaseRequest(db: Database, id: string, agentId: string):
   await db.prisma.forwardedRequest.updateMany({ where: { id, workerId: agentId }, data: { workerId: null } });
 }
 
-/** Stores the answer of a host. False if no caller waits for it any more. */
+/** Stores the response of a host. Returns false if no caller is still waiting for it. */
 export async function answerRequest(
   { db, keyring }: Deps,
   { id, agentId }: { readonly id: string; readonly agentId: string },
@@ -165,7 +165,7 @@ export async function answerRequest(
   return taken > 0;
 }
 
-/** Records why a host did not answer. False if no caller waits any more. */
+/** Records why a host did not answer. Returns false if no caller is still waiting. */
 export async function failRequest(
   db: Database,
   { id, agentId }: { readonly id: string; readonly agentId: string },

@@ -87,7 +87,7 @@ const pullRequestOf = (json: unknown): PullRequest => ({
   fromFork: (valueAt(json, 'forkSource') ?? null) !== null,
 });
 
-/** File paths, which begin with a slash there. */
+/** File paths, without the leading slash that Azure DevOps adds. */
 function pathsOf(files: readonly unknown[]): string[] {
   const blobs = files.filter((one) => valueAt(one, 'item', 'isFolder') !== true);
   const named = pathsIn(blobs, ['item', 'path'], ['originalPath'], ['sourceServerItem']);
@@ -133,7 +133,7 @@ export const azureDevops: GitHost = {
 
   async listRepositories(api, page, owner) {
     if (owner === '') throw new HostRefused(400, 'Azure DevOps lists the repositories of one organization: name it');
-    // It gives all at once.
+    // It returns all in one response.
     const all = listAt(await api.get(`/${part(owner)}/_apis/git/repositories?${version}`), 'value');
     const end = page * repositoriesPerPage;
     return {
@@ -214,7 +214,7 @@ export const azureDevops: GitHost = {
       messagesToSend: 'none',
       detailedMessagesToSend: 'none',
     };
-    // An earlier attempt, whose answer was lost, left these. All are created again, because some may be missing.
+    // These remain from an earlier attempt whose response was lost. All are created again, because some may be missing.
     for (const one of listAt(await api.find(hooks(at)), 'value')) {
       if (textAt(one, 'consumerInputs', 'url') === url) await api.remove(hooks(at, `/${part(textAt(one, 'id'))}`));
     }

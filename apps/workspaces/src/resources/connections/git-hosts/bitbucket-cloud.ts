@@ -63,12 +63,12 @@ async function findCommit(api: HostApi, at: string, sha: string): Promise<HostCo
   return json === undefined ? undefined : shownCommit(json);
 }
 
-/** A pull request. It gives its commit as a short hash, which only the source repository can resolve. */
+/** A pull request. It contains its commit as a short hash, which only the source repository can resolve. */
 async function pullRequestOf(api: HostApi, json: unknown): Promise<PullRequest | undefined> {
   const from = textAt(json, 'source', 'repository', 'full_name');
   const fromFork = textAt(json, 'source', 'repository', 'uuid') !== textAt(json, 'destination', 'repository', 'uuid');
   const short = textAt(json, 'source', 'commit', 'hash');
-  // The commits of a deleted fork are gone with it.
+  // The commits of a fork are deleted with it.
   const commit = from === '' || short === '' ? undefined : await findCommit(api, from, short);
   if (commit === undefined) return undefined;
   const clone = fromFork ? cloneAddress(`${textAt(json, 'source', 'repository', 'links', 'html', 'href')}.git`) : '';
@@ -96,7 +96,8 @@ export const bitbucketCloud: GitHost = {
     basic: true,
     person: { path: '/user', name: 'display_name' },
   },
-  // With a name before the token: a person's API token, or an app password. Without: an access token or OAuth token.
+  // With a name before the token: a user's API token, or an app password. Without a name: an access token or OAuth
+  // token.
   authorization: (token) => ({
     authorization: token.includes(':') ? `Basic ${Buffer.from(token).toString('base64')}` : `Bearer ${token}`,
   }),

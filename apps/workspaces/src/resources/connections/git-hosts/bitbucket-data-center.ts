@@ -23,7 +23,7 @@ const part = encodeURIComponent;
 /** The states of a commit in the words of Bitbucket. */
 const states = { pending: 'INPROGRESS', success: 'SUCCESSFUL', failure: 'FAILED', error: 'FAILED' } as const;
 
-/** The base address of its APIs, whether a connection gives the address of one of them or only the host. */
+/** The base URL of its APIs. A connection may contain the URL of one API or only the host. */
 const root = ({ base }: HostApi): string => base.replace(/\/rest(?:\/[\w.-]+){0,2}$/, '');
 
 /** The address of a repository, `PROJECT/repository` or `~person/repository`. */

@@ -24,7 +24,7 @@ interface WorkRows<K extends string> {
   readonly owner?: string;
   /** SQL: further conditions for a row, as `x`, to be due. */
   readonly only?: string;
-  /** The column that orders rows which became due at the same moment. */
+  /** The column that orders rows that became due at the same time. */
   readonly tieBreak?: string;
 }
 
@@ -37,8 +37,8 @@ export type Taken<K extends string, C = unknown> = Readonly<Record<Exclude<K, ke
 
 /**
  * Claims on the rows of a work table. Claiming a row and ending the claim both increment its number. So a write with an
- * old number, by a slow node or in a late statement, changes nothing. A row that becomes due while it is claimed stays
- * due.
+ * old number, from a slow node or in a late statement, changes nothing. A row that becomes due while it is claimed
+ * stays due.
  */
 export class Claims<K extends string> {
   private readonly table: Prisma.Sql;
@@ -90,8 +90,8 @@ export class Claims<K extends string> {
   }
 
   /**
-   * Ends the claim, makes the row due at `next`, which is SQL, and writes the result. Returns false and writes nothing
-   * if another node has claimed it.
+   * Ends the claim, sets the due time to `next` (SQL), and writes the result. Returns false and writes nothing if
+   * another node has claimed the row.
    */
   async end({ prisma }: Database, taken: Claimed<K>, next: Prisma.Sql, columns?: Prisma.Sql): Promise<boolean> {
     const ended = await prisma.$executeRaw`

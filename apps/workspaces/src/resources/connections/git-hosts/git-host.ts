@@ -3,7 +3,7 @@ import type { DeliveryHeaders } from './reading';
 
 /** A repository, as its host describes it. */
 export interface HostRepository {
-  /** The host's own id; stays when the repository is renamed. */
+  /** The host's own id. It does not change when the repository is renamed. */
   readonly id: string;
   readonly identifier: string;
   readonly httpUrl: string;
@@ -91,7 +91,7 @@ export interface CommitStatus {
   readonly number?: number;
 }
 
-/** How a kind of host lets a person connect it in the browser, with the code flow of OAuth 2. */
+/** How a user connects a kind of host in the browser, with the code flow of OAuth 2. */
 export interface OauthFlow {
   /** The addresses for the browser, and for exchanging codes and refresh tokens, from the address of the host. */
   authorize(httpUrl: string): string;
@@ -122,7 +122,7 @@ export interface GitHost {
   listFolders(api: HostApi, at: string, sha: string): Promise<readonly string[]>;
   /** The pull requests that the host's merge queue tries in a branch; undefined for other branches. */
   queuedIn?(branch: string): QueuedMerge | undefined;
-  /** The newest commit of a branch; undefined if there is no such branch. */
+  /** The newest commit of a branch; undefined if the branch does not exist. */
   findHead(api: HostApi, at: string, branch: string): Promise<HostCommit | undefined>;
   /** The commit a tag points to. */
   findTag(api: HostApi, at: string, tag: string): Promise<HostCommit | undefined>;
@@ -131,21 +131,21 @@ export interface GitHost {
   findCommit(api: HostApi, at: string, sha: string): Promise<HostCommit | undefined>;
   findPullRequest(api: HostApi, at: string, number: number): Promise<PullRequest | undefined>;
   listPullRequests(api: HostApi, at: string): Promise<readonly PullRequest[]>;
-  /** Paths that differ between two commits; undefined if the host cannot tell all of them. */
+  /** Paths that differ between two commits; undefined if the host cannot list all of them. */
   listChanges(api: HostApi, at: string, base: string, head: string): Promise<readonly string[] | undefined>;
-  /** Paths that a pull request changes; undefined if the host cannot tell all of them. */
+  /** Paths that a pull request changes; undefined if the host cannot list all of them. */
   listProposed(api: HostApi, at: string, number: number): Promise<readonly string[] | undefined>;
   /**
-   * Creates a webhook; returns its id, for `deleteHook`. If the answer of an earlier attempt was lost, its webhook is
-   * found and not created twice.
+   * Creates a webhook and returns its id for `deleteHook`. If the response to an earlier attempt was lost, its webhook
+   * is found and not created twice.
    */
   createHook(api: HostApi, at: string, hook: { url: string; secret: string }): Promise<string>;
   deleteHook(api: HostApi, at: string, id: string): Promise<void>;
   /** Whether the sender of a delivery has the secret; takes constant time. */
   isGenuine(headers: DeliveryHeaders, body: Buffer, secret: string): boolean;
-  /** The host's id of a delivery; undefined if it gives none. */
+  /** The host's id for a delivery; undefined if there is none. */
   deliveryId(headers: DeliveryHeaders, body: unknown): string | undefined;
-  /** The events in a delivery; none if it contains nothing relevant. */
+  /** The events in a delivery; empty if it contains nothing relevant. */
   eventsOf(headers: DeliveryHeaders, body: unknown): readonly HostEvent[];
   setStatus(api: HostApi, at: string, sha: string, status: CommitStatus): Promise<void>;
   /** The oldest comment on a pull request that has a string in it, by its id. */

@@ -1,7 +1,7 @@
 import { type OutsideRequest, type OutsideResponse, outsideCall, type Reach, Unreachable } from '@keystead/outside';
 import { textAt } from './reading';
 
-/** How a Git host is called: from here, or by an agent in its network. Every status is an answer. */
+/** How a Git host is called: by this service, or by an agent in its network. Responses with any status are returned. */
 export type HostCall = (url: string, request: OutsideRequest, timeoutMs: number) => Promise<OutsideResponse>;
 
 /** Calls from here, if the address of the host may be called. */
@@ -40,7 +40,7 @@ export class HostApi {
     this.base = base.replace(/(?<!\/)\/+$/, '');
   }
 
-  /** Throws HostRefused for statuses of 300 and above, `upstream` if there is no answer. */
+  /** Throws HostRefused for statuses of 300 and above, and `upstream` if there is no response. */
   async call(method: Method, path: string, json?: unknown): Promise<unknown> {
     const url = path.startsWith('/') ? this.base + path : path;
     // The name of a repository or a branch must not lead to another address that the credential can use.

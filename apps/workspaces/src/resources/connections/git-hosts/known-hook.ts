@@ -11,8 +11,8 @@ interface HookList {
 }
 
 /**
- * The id of the webhook to an address, if it exists: a node may have created it and died before it read the answer. The
- * address contains a unique id, so the webhook is ours.
+ * The id of the webhook with a URL, if it exists: a node may have created it and died before it read the response. The
+ * URL contains a unique id, so the webhook is ours.
  */
 export async function findHook(
   api: HostApi,

@@ -1,6 +1,9 @@
 const usualLongestSeconds = 6 * 3600;
 
-/** Calls that a person waits for are retried sooner: after 2.5 and 5 seconds, before the 10 seconds of all calls. */
+/**
+ * Calls for which a user is waiting are retried sooner: after 2.5 and 5 seconds, within the limit of 10 seconds for all
+ * calls.
+ */
 export const quickTries = 2;
 
 /**

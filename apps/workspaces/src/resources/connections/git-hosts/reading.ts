@@ -3,7 +3,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 /** The headers of a delivery, names in lower case. */
 export type DeliveryHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
-/** A value in an answer by its path; undefined if there is none. An answer may contain anything. */
+/** A value in a response, by its path; undefined if there is none. A response may contain anything. */
 export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
   let found = value;
   for (const key of path) {
@@ -13,10 +13,10 @@ export function at(value: unknown, ...path: readonly (string | number)[]): unkno
   return found;
 }
 
-/** Null characters and lone surrogates, which the database cannot hold. */
+/** Null characters and lone surrogates, which the database cannot store. */
 const unstorable = /\0|\p{Surrogate}/gu;
 
-/** A string or number in an answer, as text that can be stored; empty if there is none. */
+/** A string or number in a response, as text that can be stored; empty if there is none. */
 export function textAt(value: unknown, ...path: readonly (string | number)[]): string {
   const found = at(value, ...path);
   if (typeof found === 'string') return found.replace(unstorable, '\uFFFD');
@@ -28,7 +28,7 @@ export function textOrNull(value: unknown, ...path: readonly (string | number)[]
   return textAt(value, ...path) || null;
 }
 
-/** A list in an answer; empty if there is none. */
+/** A list in a response; empty if there is none. */
 export function listAt(value: unknown, ...path: readonly (string | number)[]): readonly unknown[] {
   const found = at(value, ...path);
   return Array.isArray(found) ? found : [];
@@ -91,7 +91,7 @@ export function cloneAddress(text: string): string {
   return url.href;
 }
 
-/** Basic authentication, which gives Git a name and a password. */
+/** Basic authentication, for Git with a user name and a password. */
 export const basic = (name: string, password: string): string =>
   `Authorization: Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`;
 
@@ -102,7 +102,7 @@ function refOf(ref: string): { branch: string } | { tag: string } | undefined {
   return undefined;
 }
 
-/** The event of a moved reference; nothing for references that are neither branch nor tag. */
+/** The event of a moved reference; undefined for references that are neither branches nor tags. */
 export function moved<T extends object>(
   about: T,
   ref: string,

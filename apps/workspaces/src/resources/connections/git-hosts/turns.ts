@@ -5,13 +5,13 @@ export interface OwnedWork {
 
 const keepEveryMs = 10_000;
 
-/** The number of organizations whose hosts may be called at once. */
+/** The number of organizations whose hosts may be called at the same time. */
 const mostWaitedFor = 8;
 
 /**
- * The organizations whose hosts a background job waits for. A call that takes longer than `patienceMs` no longer delays
- * other organizations; its own organization is skipped until the call ends. Without `patienceMs`, the job waits for all
- * calls.
+ * The organizations for whose hosts a background job is waiting. A call that takes longer than `patienceMs` no longer
+ * delays other organizations; its own organization is skipped until the call ends. Without `patienceMs`, the job waits
+ * for all calls.
  */
 export class Turns {
   private readonly underWay = new Map<string, Promise<void>>();
@@ -28,8 +28,8 @@ export class Turns {
   }
 
   /**
-   * Carries out due items, up to a number. `take` gets the organizations to skip, and returns one item or none; `keep`
-   * extends its claim. Throws the first error at the end, after all due items.
+   * Processes due items, up to a maximum. `take` receives the organizations to skip, and returns one item or none.
+   * `keep` extends its claim. Throws the first error at the end, after all due items.
    */
   async each<T extends OwnedWork>(
     most: number,
@@ -46,7 +46,7 @@ export class Turns {
     this.throwLate();
   }
 
-  /** Waits for everything that has begun. */
+  /** Waits for all work that has started. */
   async settled(): Promise<void> {
     await Promise.all(this.underWay.values());
   }

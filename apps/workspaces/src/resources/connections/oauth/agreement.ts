@@ -24,7 +24,7 @@ export interface Leaving {
   readonly expiresAt: Date;
 }
 
-/** The parameters with which the browser returns. */
+/** The parameters that the browser returns with. */
 export interface Return {
   readonly code: string;
   readonly state: string;
@@ -49,13 +49,20 @@ const verifierOf = (keyring: Keyring, state: string) =>
 function requireFlow({ serviceProvider, key }: OauthClient): { host: GitHost; flow: OauthFlow } {
   const host = hostOf(serviceProvider);
   if (!host?.oauth) {
-    throw invalid('serviceProvider', 'cannot be connected in the browser: give the connection a token of the host');
+    throw invalid(
+      'serviceProvider',
+      'cannot be connected in the browser: create the connection with a token of the host',
+    );
   }
-  if (!key) throw invalid('key', "can't be blank: register an application at the host, and give its id and secret");
+  if (!key)
+    throw invalid('key', "can't be blank: register an OAuth application at the host, and set its key and secret");
   return { host, flow: host.oauth };
 }
 
-/** Begins to connect a host in the browser; valid for ten minutes and only for this caller. Throws `invalid`. */
+/**
+ * Starts connecting a host in the browser. The attempt is valid for ten minutes and only for this caller. Throws
+ * `invalid`.
+ */
 export async function leave(
   db: Database,
   keyring: Keyring,
@@ -96,8 +103,8 @@ export async function leave(
 }
 
 /**
- * Consumes a state and returns the consent that it refers to. It is valid only once, and only for the caller that began
- * it.
+ * Consumes a state and returns the consent that it refers to. It is valid only once, and only for the caller that
+ * started it.
  */
 async function comeBack(
   db: Database,
@@ -112,13 +119,14 @@ async function comeBack(
   const row = stateHash && (await db.prisma.oauthLeaving.findFirst({ where: { stateHash, ...where } }));
   const taken = row ? await db.prisma.oauthLeaving.deleteMany({ where: { stateHash: row.stateHash } }) : { count: 0 };
   if (!row || taken.count === 0 || row.expiresAt.getTime() <= nowMs) {
-    throw invalid('state', 'is not valid: this was not begun in this session, has expired, or was already completed');
+    throw invalid('state', 'is not valid: it was not started in this session, has expired, or was already completed');
   }
-  if (row.begunWith !== begunWith(client)) throw invalid('state', 'is not valid: the connection was changed meanwhile');
+  if (row.begunWith !== begunWith(client))
+    throw invalid('state', 'is not valid: the connection has changed in the meantime');
 }
 
 /**
- * Completes what `leave` began: exchanges the code at the host. The connection then has a token, with the same id as
+ * Completes what `leave` started: exchanges the code at the host. The connection then has a token, with the same id as
  * its previous token, if any. Throws `invalid` for a wrong state or code. Call it outside any transaction.
  */
 export async function agree(
@@ -176,7 +184,7 @@ async function personOf(deps: CallDeps, host: GitHost, client: OauthClient, gran
       null
     );
   } catch (error) {
-    // The host may be down or refuse to answer: the token is valid nevertheless.
+    // The host may be down or refuse to answer. The token is valid nevertheless.
     if (error instanceof HostRefused || (isRefusal(error) && error.kind === 'upstream')) return null;
     throw error;
   }

@@ -13,7 +13,7 @@ import * as clients from './clients';
 import { appWebhookUrl, type OauthClient } from './oauth-client';
 import type { NewClient } from './schema';
 
-/** A pending creation of an app: a person was sent to a host with our manifest. */
+/** A pending creation of an app: a user was sent to a host with our manifest. */
 export interface AppManifest {
   readonly id: string;
   readonly organizationId: string;
@@ -25,13 +25,13 @@ export interface ManifestInput {
   readonly name?: string | null;
   readonly httpUrl: string;
   readonly apiUrl: string;
-  /** The account at the host that will own the app; empty for the person's own. */
+  /** The account at the host that will own the app; empty for the user's own account. */
   readonly account?: string | null;
   readonly organizationScoped?: boolean | null;
   readonly agentPool?: string | null;
 }
 
-/** The page that sends a person to the host: what it posts, and where. */
+/** The page that sends a user to the host: the posted data and the URL. */
 export interface ManifestPage {
   readonly action: string;
   readonly manifest: string;
@@ -43,7 +43,7 @@ const lifetimeMs = 3_600_000;
 /** The page that leads to the host is opened at once. */
 const openMs = 120_000;
 const accountForm = /^[A-Za-z\d](?:[A-Za-z\d-]{0,98}[A-Za-z\d])?$/;
-/** The longest name that GitHub accepts; people may change it there. */
+/** The maximum length of names that GitHub accepts. Users can change the name there. */
 const longestName = 34;
 
 // Someone who sees the database or an address bar cannot compute it without the key.
@@ -57,7 +57,7 @@ const isStateOf = (keyring: Keyring, id: string, given: string): boolean => {
 /** The address of the page here, and the address to which the host sends people back. */
 export const manifestPageUrl = (publicUrl: string, id: string): string => `${publicUrl}/github-app/${id}`;
 
-/** Begins to create an app; valid for an hour and only for this caller. Throws `invalid`. */
+/** Starts creating an app. The attempt is valid for an hour and only for this caller. Throws `invalid`. */
 export async function begin(
   db: Database,
   organizationId: string,
@@ -66,7 +66,7 @@ export async function begin(
   nowMs: number,
 ): Promise<AppManifest> {
   const { account } = input;
-  if (account && !accountForm.test(account)) throw invalid('account', 'must be the name of an account of the host');
+  if (account && !accountForm.test(account)) throw invalid('account', 'must be the name of an account at the host');
   await clients.requirePool(db, organizationId, input.agentPool);
   await db.prisma.appManifest.deleteMany({ where: { expiresAt: { lt: new Date(nowMs) } } });
   const id = newId('gham');
@@ -79,13 +79,13 @@ export async function begin(
   return { id, organizationId, expiresAt };
 }
 
-/** A creation that has begun and not ended. */
+/** A creation that has started and not ended. */
 export async function find(db: Database, id: string): Promise<AppManifest | undefined> {
   const row = await db.prisma.appManifest.findFirst({ where: { id, organization: { removedAt: null } } });
   return row ? { id, organizationId: row.organizationId, expiresAt: row.expiresAt } : undefined;
 }
 
-/** The name of the organization in which a creation began, until it ends. */
+/** The name of the organization in which a creation was started, until it ends. */
 export async function organizationOf(db: Database, id: string): Promise<string | undefined> {
   const where = { id, organization: { removedAt: null } };
   const row = await db.prisma.appManifest.findFirst({ where, include: { organization: { select: { name: true } } } });
@@ -126,8 +126,8 @@ export async function findPage(
 }
 
 /**
- * Completes what `begin` began: the host returns the app for the code, and the organization then has a connection.
- * State and code are each valid once. Throws `invalid` for a wrong state or code. Call it outside any transaction.
+ * Completes what `begin` started: the host returns the app for the code, and the organization then has a connection.
+ * State and code are each valid only once. Throws `invalid` for a wrong state or code. Call it outside any transaction.
  */
 export async function convert(
   deps: CallDeps,
@@ -141,9 +141,9 @@ export async function convert(
   const row = await db.prisma.appManifest.findFirst({ where });
   const isGood = row && isStateOf(keyring, id, state) && (await db.prisma.appManifest.deleteMany({ where })).count > 0;
   if (!isGood)
-    throw invalid('state', 'is not valid: this was not begun in this session, has expired, or was already completed');
+    throw invalid('state', 'is not valid: it was not started in this session, has expired, or was already completed');
   const asked = row.asked as unknown as ManifestInput;
-  // The organization may have been removed: then nothing is sent.
+  // Nothing is sent if the organization was removed in the meantime.
   await clients.requirePool(db, organizationId, asked.agentPool);
   const made = await appOf(deps, asked, code);
   const input: NewClient = {

@@ -24,14 +24,17 @@ const displayNames = z.enum([
 ]);
 const url = { type: text, takes: z.url({ protocol: /^https?$/ }), initial: '', when: 'create' } as const;
 export const longText = z.string().max(65_536).nullable();
-/** Sent in a header; a token pasted with its line ending would make every call fail. */
+/** The token is sent in a header. If it was pasted with a line break, every call would fail. */
 const token = longText.refine(
   (given) => !/[^\t\x20-\x7e\x80-\xff]/.test(given ?? ''),
-  'contains a line end or another character that is not allowed in headers',
+  'contains a line break or another character that is not allowed in headers',
 );
 const kept = { type: text.nullable(), takes: longText, initial: null };
 
-/** The attributes of a connection, one row each: bodies, answers, columns and the API description derive from here. */
+/**
+ * The attributes of a connection, one row each. Request bodies, responses, columns and the API description are derived
+ * from this table.
+ */
 export const clientAttributes = table({
   name: setting('name', {
     type: text.nullable(),

@@ -77,8 +77,8 @@ export async function list(
 }
 
 /**
- * Creates a connection, with a token if one is given. The provider is not contacted. Throws `invalid` if neither a
- * token nor a key for signing in is given.
+ * Creates a connection, with a token if the request contains one. The provider is not called. Throws `invalid` if the
+ * request contains neither a token nor a key for signing in.
  */
 export async function create(
   db: Database,
@@ -185,8 +185,8 @@ function requireKeyed(serviceProvider: string, privateKey?: string | null): void
 }
 
 /**
- * Checks the input for an app: its id, and its signing key, which a change may omit. There must be no token, because
- * the host issues the tokens. Throws `invalid`.
+ * Checks the input for an app: its id and its signing key, which a change can omit. A token is not allowed, because the
+ * host issues the tokens. Throws `invalid`.
  */
 export function requireAppInput(
   { key, privateKey, oauthTokenString }: Pick<ClientInput, 'key' | 'privateKey' | 'oauthTokenString'>,
@@ -196,7 +196,7 @@ export function requireAppInput(
   if (!id) throw invalid('key', "can't be blank: it is the id of the app");
   if (!appId.test(id)) throw invalid('key', 'must be the id of the app, or its client id');
   if (oauthTokenString)
-    throw invalid('oauthTokenString', 'is not for an app: its tokens are made with the private key');
+    throw invalid('oauthTokenString', 'is not for a GitHub App: its tokens are created with the private key');
   if (before && privateKey === undefined) return;
   if (!privateKey) throw invalid('privateKey', "can't be blank: generate one on the page of the app");
   requireRsaKey(privateKey);

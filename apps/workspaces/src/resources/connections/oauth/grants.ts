@@ -42,9 +42,9 @@ export async function requestToken(
   const token = textAt(answer.json, 'access_token');
   if (answer.status === 429 || answer.status >= 500) throw new Unreachable(`the Git host answered ${answer.status}`);
   if (answer.status >= 300 || token === '') {
-    const said =
+    const hostMessage =
       textAt(answer.json, 'error_description') || textAt(answer.json, 'error') || `it answered ${answer.status}`;
-    throw new HostRefused(400, said.slice(0, longestProblem));
+    throw new HostRefused(400, hostMessage.slice(0, longestProblem));
   }
   const seconds = Number(valueAt(answer.json, 'expires_in'));
   return {
@@ -55,8 +55,8 @@ export async function requestToken(
 }
 
 /**
- * Renews OAuth tokens that are due, using their refresh tokens. Hosts that rotate refresh tokens accept each one only
- * once. Safe to call concurrently: each token is claimed for a short time, so only one caller renews it.
+ * Renews due OAuth tokens with their refresh tokens. Hosts that rotate refresh tokens accept each one only once. Safe
+ * to call concurrently: each token is claimed for a short time, so only one caller renews it.
  */
 export function renewTokens(deps: CallDeps, now: () => number, turns = new Turns()): Promise<void> {
   const { db } = deps;

@@ -30,8 +30,8 @@ export interface AppInstallation extends Omit<GithubAppInstallation, 'goneAt'> {
 const lookSeconds = 600;
 const longestPauseSeconds = 3600;
 /**
- * How many tokens are requested for new installations at a time. The other installations wait until it was the turn of
- * other apps.
+ * How many tokens are requested for new installations at a time. The other installations wait until other apps have had
+ * their turn.
  */
 const mostMade = 20;
 const nextSeconds = 5;
@@ -105,7 +105,7 @@ export async function requireApp(
       const known = error.status === 401 ? 'the host does not know an app with this id and key' : error.message;
       throw invalid('privateKey', `is not valid: ${known}`);
     }
-    if (isRefusal(error) && error.kind === 'upstream') throw invalid('apiUrl', `cannot be asked: ${error.message}`);
+    if (isRefusal(error) && error.kind === 'upstream') throw invalid('apiUrl', `cannot be reached: ${error.message}`);
     throw error;
   }
 }

@@ -7,7 +7,9 @@ const escaped = (text: string): string => text.replace(/[&<>"']/g, (sign) => `&#
 const policyOf = (origin: string): string =>
   ["default-src 'none'", `form-action ${origin}`, "frame-ancestors 'none'", "base-uri 'none'"].join('; ');
 
-/** The page from which a person posts a manifest to a host: the console's own pages may not post to other origins. */
+/**
+ * The page from which a user posts a manifest to a host, because the console's own pages cannot post to other origins.
+ */
 export function manifestPage({ action, manifest, account }: ManifestPage): Raw {
   const { origin } = new URL(action);
   return {

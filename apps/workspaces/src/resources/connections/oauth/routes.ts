@@ -70,7 +70,7 @@ async function askAboutClient(
 }
 
 const create = ofClients.post('/organizations/:organization_name/oauth-clients', {
-  summary: 'Create a VCS connection. The provider is contacted only for a GitHub App, to check its key.',
+  summary: 'Create a VCS connection. The host is called only for a GitHub App, to check its key.',
   requires: 'can-update',
   include,
   body: CreateClient,
@@ -81,7 +81,7 @@ const create = ofClients.post('/organizations/:organization_name/oauth-clients',
 });
 
 const createOf = ofClients.post('/oauth-clients', {
-  summary: 'Create a VCS connection of the organization in the body.',
+  summary: 'Create a VCS connection of the organization in the request body.',
   include,
   body: CreateClientOf,
   asks: async ({ body: { organization, organizationId: given, ...body }, ...call }) => {
@@ -109,7 +109,7 @@ const show = ofClients.get('/oauth-clients/:oauth_client_id', {
 });
 
 const update = ofClients.patch('/oauth-clients/:oauth_client_id', {
-  summary: 'Change a VCS connection; a new token replaces the present one.',
+  summary: 'Change a VCS connection. A new token replaces the current one.',
   requires: 'can-update',
   include,
   body: UpdateClient,
@@ -122,7 +122,7 @@ const update = ofClients.patch('/oauth-clients/:oauth_client_id', {
 });
 
 const destroy = ofClients.remove('/oauth-clients/:oauth_client_id', {
-  summary: 'Remove a VCS connection with its tokens.',
+  summary: 'Delete a VCS connection and its tokens.',
   requires: 'can-update',
   load: loadClient,
   run: ({ db, target, ...call }) => clients.remove(db, actorOf(call), target),
@@ -131,7 +131,7 @@ const destroy = ofClients.remove('/oauth-clients/:oauth_client_id', {
 const projectsPath = '/oauth-clients/:oauth_client_id/relationships/projects';
 const idsOf = (body: readonly SentReference[]) => body.map(({ id }) => id ?? '');
 const addProjects = ofClients.command('POST')(projectsPath, {
-  summary: 'Let projects use a VCS connection that is not for the whole organization.',
+  summary: 'Allow projects to use a VCS connection that is not available to the whole organization.',
   requires: 'can-update',
   body: Projects,
   load: loadClient,
@@ -154,7 +154,7 @@ function requireReach({ vcsReach }: Environment) {
 }
 
 const leave = ofLeavings.post(`${clientPath}/authorizations`, {
-  summary: 'Begin to connect a Git host in the browser: returns the address at which a person approves it.',
+  summary: 'Start connecting a Git host in the browser. Returns the URL at which a user approves it.',
   requires: 'can-update',
   idempotent: false,
   load: loadClient,
@@ -165,7 +165,7 @@ const leave = ofLeavings.post(`${clientPath}/authorizations`, {
 });
 
 const agree = ofTokens.post(`${clientPath}/oauth-tokens`, {
-  summary: 'Finish connecting in the browser: exchanges the returned code for the token of the connection.',
+  summary: 'Finish connecting a Git host in the browser: exchange the authorization code for an OAuth token.',
   requires: 'can-update',
   idempotent: false,
   body: NewToken,
@@ -182,8 +182,7 @@ const loadManifest = ({ db, params }: { db: Database; params: { manifest_id: str
   manifests.find(db, params.manifest_id);
 
 const beginApp = ofManifests.post('/organizations/:organization_name/github-app-manifests', {
-  summary:
-    'Begin to create a GitHub App: returns the address of the page that leads to the host, to be opened at once.',
+  summary: 'Start creating a GitHub App. Returns the URL of a page that leads to the host; open it immediately.',
   requires: 'can-update',
   idempotent: false,
   body: NewManifest,
@@ -196,7 +195,7 @@ const beginApp = ofManifests.post('/organizations/:organization_name/github-app-
 });
 
 const endApp = ofClients.post(`${manifestPath}/oauth-clients`, {
-  summary: 'Finish creating a GitHub App: exchanges the returned code for the app.',
+  summary: 'Finish creating a GitHub App: exchange the code for the app.',
   requires: 'can-update',
   idempotent: false,
   body: NewApp,
@@ -209,7 +208,7 @@ const endApp = ofClients.post(`${manifestPath}/oauth-clients`, {
 });
 
 const appPage = ofBrowsers.raw('GET')('/github-app/:manifest_id', {
-  summary: 'The page from which a person creates a GitHub App at a host, open for two minutes.',
+  summary: 'The page on which a user creates a GitHub App at the host. It can be opened for two minutes.',
   answers: { 200: { description: 'A page with a form.' } },
   outside: true,
   auth: 'none',
@@ -222,7 +221,7 @@ const appPage = ofBrowsers.raw('GET')('/github-app/:manifest_id', {
 });
 
 const appMade = ofBrowsers.raw('GET')('/github-app/:manifest_id/callback', {
-  summary: 'Return address after a host created a GitHub App; redirects to the page that began it.',
+  summary: 'Redirect URL after a host created a GitHub App. Redirects to the console page that started it.',
   answers: { 302: { description: 'The page of the console.' } },
   outside: true,
   auth: 'none',
@@ -249,7 +248,7 @@ async function leadToClient({ db, env }: { db: Database; env: Environment }, id:
 const leads = { 302: { description: 'The page of the console.' } };
 
 const connectPage = ofBrowsers.raw('GET')('/auth/:oauth_client_id', {
-  summary: 'Redirect to the page that connects a Git host.',
+  summary: 'Redirect to the page on which a user connects a Git host.',
   answers: leads,
   outside: true,
   auth: 'none',
@@ -258,7 +257,7 @@ const connectPage = ofBrowsers.raw('GET')('/auth/:oauth_client_id', {
 });
 
 const comeBack = ofBrowsers.raw('GET')('/auth/:oauth_client_id/callback', {
-  summary: 'Return address of a Git host; redirects to the page that began it.',
+  summary: 'Redirect URL (callback) of a Git host. Redirects to the console page that started it.',
   answers: leads,
   outside: true,
   auth: 'none',
@@ -275,7 +274,7 @@ const comeBack = ofBrowsers.raw('GET')('/auth/:oauth_client_id/callback', {
 });
 
 const listTokens = ofTokens.list('/organizations/:organization_name/oauth-tokens', {
-  summary: 'List the VCS tokens of an organization, without their values.',
+  summary: 'List the OAuth tokens of an organization. Their values are not shown.',
   paging: 'optional',
   requires: 'can-read',
   load: loadOrganization,
@@ -283,20 +282,20 @@ const listTokens = ofTokens.list('/organizations/:organization_name/oauth-tokens
 });
 
 const listOfClient = ofTokens.list('/oauth-clients/:oauth_client_id/oauth-tokens', {
-  summary: 'List the tokens of a VCS connection.',
+  summary: 'List the OAuth tokens of a VCS connection.',
   paging: 'optional',
   load: loadClient,
   run: ({ db, target, page }) => tokens.list(db, { oauthClientId: target.id }, page),
 });
 
 const showToken = ofTokens.get('/oauth-tokens/:oauth_token_id', {
-  summary: 'Show a VCS token, without its text.',
+  summary: 'Show an OAuth token. Its value is not shown.',
   load: loadToken,
   run: async ({ target }) => target,
 });
 
 const updateToken = ofTokens.patch('/oauth-tokens/:oauth_token_id', {
-  summary: 'Set or remove the SSH key used with a VCS token.',
+  summary: 'Set or remove the SSH key of an OAuth token.',
   requires: 'can-update',
   body: UpdateToken,
   load: loadToken,
@@ -304,7 +303,7 @@ const updateToken = ofTokens.patch('/oauth-tokens/:oauth_token_id', {
 });
 
 const removeToken = ofTokens.remove('/oauth-tokens/:oauth_token_id', {
-  summary: 'Remove a VCS token.',
+  summary: 'Delete an OAuth token.',
   requires: 'can-update',
   load: loadToken,
   run: ({ db, target, ...call }) => tokens.remove(db, actorOf(call), target),

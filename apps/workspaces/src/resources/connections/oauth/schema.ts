@@ -31,7 +31,7 @@ export const CreateClientOf = document('oauth-clients', {
 export const UpdateClient = document('oauth-clients', { attributes: { ...update, ...keyed }, relationships });
 export const UpdateToken = document('oauth-tokens', { attributes: { 'ssh-key': sentTo(longText).optional() } });
 export const Projects = references('projects');
-/** The parameters with which a browser returns from a host. */
+/** The parameters that a browser returns with from a host. */
 export const NewToken = document('oauth-tokens', {
   attributes: { code: writeOnly(z.string().min(1).max(4096)), state: writeOnly(z.string().min(1).max(64)) },
 });
@@ -47,7 +47,7 @@ export const NewManifest = document('github-app-manifests', {
   },
   relationships: { 'agent-pool': one('agent-pools') },
 });
-/** The parameters with which a browser returns from a host that created an app. */
+/** The parameters that a browser returns with from a host that created an app. */
 export const NewApp = document('oauth-clients', {
   attributes: { code: z.string().min(1).max(255), state: z.string().min(1).max(64) },
 });

@@ -1,6 +1,6 @@
 import type { Keyring } from '@keystead/keyring';
 
-/** A secret text in its stored form; null and undefined stay as they are. */
+/** A secret string in its stored form; null and undefined are unchanged. */
 export function sealedBytes(
   keyring: Keyring,
   table: string,

@@ -35,7 +35,7 @@ export function grantColumns(
   };
 }
 
-/** The columns of a token that a person provides: it does not expire. */
+/** The columns of a token that a user provides. It does not expire. */
 export const broughtColumns = (value: Uint8Array<ArrayBuffer>) => ({
   value,
   refreshToken: null,

@@ -11,7 +11,7 @@ import { openConnection, refusedByHost } from './check';
 /** Our pages have at most 100 items, and may begin in the middle of a page of the host. */
 const mostPages = 3;
 
-/** The connection through which a host is looked at. */
+/** The connection used to browse a host. */
 interface Browsing {
   readonly db: Database;
   readonly env: Pick<Environment, 'keyring' | 'vcsReach'>;
@@ -20,7 +20,7 @@ interface Browsing {
   readonly tokenId: string;
 }
 
-/** Whether the caller could link a workspace through the connection: it may be limited to some projects. */
+/** Whether the caller could connect a workspace with the connection, which may be limited to some projects. */
 async function isOpen({ db, access, organizationId, tokenId }: Browsing): Promise<boolean> {
   if (oauthPolicy['can-update'](access, { organizationId })) return true;
   const client = await db.prisma.oauthClient.findFirst({
@@ -88,7 +88,7 @@ export function hasRepository(from: Browsing, identifier: string): Promise<boole
   });
 }
 
-/** The folders at the top of a branch, a tag or a commit; of the default branch unless one is given. */
+/** The top-level folders of a branch, a tag or a commit. Default: the default branch. */
 export function listFolders(from: Browsing, identifier: string, ref: string | undefined): Promise<readonly string[]> {
   return withHost(from, identifier, async ({ host, api }) => {
     const wanted = ref ?? (await host.findRepository(api, identifier)).defaultBranch;

@@ -6,16 +6,19 @@ import { type HostApi, HostRefused } from '../git-hosts/host-api';
 import { apiOf, hostOf } from '../git-hosts/hosts';
 import { tokenText } from './repository';
 
-/** Why a repository cannot be used although its host answered; follows its name. */
+/** The reason why a repository cannot be used although its host answered. The message follows the repository's name. */
 export const refusedByHost = (error: HostRefused): string => {
   if (error.status === 401) return 'cannot be read: the host rejects the token of the connection';
-  if (error.status === 403) return 'cannot be read: the token of the connection has no right to it';
-  if (error.status === 404) return 'was not found by the token of the connection';
+  if (error.status === 403) return 'cannot be read: the token of the connection does not have access to it';
+  if (error.status === 404) return 'was not found with the token of the connection';
   if (error.status < 400) return 'has moved: the host redirects to another address, so correct api-url';
   return `cannot be read: ${error.message}`;
 };
 
-/** The host of a connection, ready for calls; undefined if its kind is only stored, or the connection is gone. */
+/**
+ * The host of a connection, ready for calls; undefined if this kind of host is not supported, or the connection no
+ * longer exists.
+ */
 export async function openConnection(
   deps: CallDeps,
   { organizationId, tokenId }: { readonly organizationId: string; readonly tokenId: string },

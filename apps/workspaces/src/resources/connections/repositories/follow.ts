@@ -27,7 +27,7 @@ export const repositoryName = z
   .max(512)
   .regex(/^[^/\s]+(?:\/[^/\s]+)+$/, 'must have the form :org/:repo');
 
-/** A folder without slashes at both ends and a dot at the start, which mean nothing. */
+/** A folder without leading and trailing slashes and without a leading dot. */
 export const folderOf = (given: string): string => given.replace(/^(?:\.?\/)+/, '').replace(/(?<!\/)\/+$/, '');
 
 /** A folder of a repository; empty for its root. */
@@ -66,7 +66,10 @@ export async function requireConnection<Owner>(
   const owner = token && (await may(token.oauthClient.organizationId));
   if (!owner) {
     const named = vcshostAppInstallationId ? 'vcshostAppInstallationId' : 'oauthTokenId';
-    throw invalid(['vcsRepo', named], 'was not found among the connections of the whole organization');
+    throw invalid(
+      ['vcsRepo', named],
+      'was not found among the connections that are available to the whole organization',
+    );
   }
   return { tokenId, owner };
 }
@@ -79,7 +82,7 @@ export async function askForRepository(
 ): Promise<CheckedRepository> {
   const { vcsReach: reach, keyring } = env;
   const found = reach && (await checkRepository({ db, keyring, reach }, { ...place, branch }));
-  if (!found) throw invalid(['vcsRepo', 'identifier'], 'cannot be read: its Git host is not called from here');
+  if (!found) throw invalid(['vcsRepo', 'identifier'], 'cannot be read: this service does not call Git hosts');
   return found;
 }
 

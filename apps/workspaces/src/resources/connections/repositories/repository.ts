@@ -82,8 +82,8 @@ export const factsOf = (found: HostRepository) => ({
 });
 
 /**
- * Records that a workspace is connected to a repository, which is then read at once. Call it where the two are
- * connected.
+ * Records that a workspace is connected to a repository, so that the repository is read immediately. Call it where the
+ * two are connected.
  */
 export async function keepRepository(
   tx: Database,

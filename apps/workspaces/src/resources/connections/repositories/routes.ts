@@ -55,7 +55,7 @@ const asksHost = { refuses: [422], requires: 'can-read' } as const;
 
 const authorizedIndex = ofTokens.list('/oauth-tokens/:oauth_token_id/authorized-repos', {
   ...asksHost,
-  summary: 'List the repositories that a VCS connection can use; its host is asked.',
+  summary: 'List the repositories that a VCS connection can use. Calls the Git host.',
   uncounted: true,
   query: { organization: 'An account at the host; needed for Azure DevOps.' },
   load: ({ db, params }) => tokens.find(db, params.oauth_token_id),
@@ -84,7 +84,7 @@ const installedIndexes = (
 ).map((path) =>
   ofInstallations.list(path, {
     ...asksHost,
-    summary: 'List the repositories that an installation of a GitHub App can use; GitHub is asked.',
+    summary: 'List the repositories that an installation of a GitHub App can use. Calls GitHub.',
     load: async ({ db, env, params }: InstallationLookup & { params: { organization_name?: string } }) => {
       const found = await installations.find(db, params.github_app_installation_id);
       const { organization_name: name } = params;
@@ -109,7 +109,7 @@ const loadOrganization = async ({ db, env, params }: LookupBy<'organization_name
   return found && { organizationId: found.id };
 };
 
-/** The repository that a query names, and the connection of the organization through which it is looked at. */
+/** The repository that a query names, and the organization's connection used to browse it. */
 async function lookedAt(
   { db, query }: Pick<LookupBy<never>, 'db' | 'query'>,
   organizationId: string,
@@ -126,7 +126,7 @@ async function lookedAt(
 
 const check = ofChecks.get('/organizations/:organization_name/vcs/repo', {
   ...asksHost,
-  summary: 'Ask the host of a VCS connection whether it has a repository.',
+  summary: 'Check whether a repository exists at the host of a VCS connection.',
   query: inOrganization,
   load: loadOrganization,
   run: async ({ db, env, access, query, target: { organizationId } }) => {
@@ -137,7 +137,7 @@ const check = ofChecks.get('/organizations/:organization_name/vcs/repo', {
 
 const tree = ofFolders.list('/organizations/:organization_name/vcs/tree', {
   ...asksHost,
-  summary: 'List the folders at the top of a repository; its host is asked.',
+  summary: 'List the top-level folders of a repository. Calls the Git host.',
   paging: 'none',
   query: {
     ...inOrganization,

@@ -19,7 +19,7 @@ const common = { spec: 'SSH keys', tokens: ['user', 'team'] } as const;
 
 const listed = list(inPath, {
   ...common,
-  summary: 'List the SSH keys of an organization: names and fingerprints, never the keys.',
+  summary: 'List the names and fingerprints of the SSH keys of an organization.',
   paging: 'optional',
   requires: 'can-read',
   load: loadOrganization,
@@ -28,7 +28,7 @@ const listed = list(inPath, {
 
 const create = post(inPath, {
   ...common,
-  summary: 'Store a private key.',
+  summary: 'Store a private SSH key.',
   requires: 'can-update',
   body: CreateSshKey,
   load: loadOrganization,
@@ -45,7 +45,7 @@ const show = get(byId, {
 
 const update = patch(byId, {
   ...common,
-  summary: 'Rename an SSH key, or replace it.',
+  summary: 'Rename or replace an SSH key.',
   requires: 'can-update',
   body: UpdateSshKey,
   load,
@@ -55,7 +55,7 @@ const update = patch(byId, {
 
 const destroy = remove(byId, {
   ...common,
-  summary: 'Delete an SSH key; workspaces that used it no longer have one.',
+  summary: 'Delete an SSH key. Workspaces that used it no longer have one.',
   requires: 'can-update',
   load,
   run: ({ db, target, ...call }) => sshKeys.remove(db, actorOf(call), target),

@@ -14,7 +14,7 @@ export interface SshKey extends KeyFacts {
   readonly revision: bigint;
 }
 
-/** What keys are sealed with, and whether their text is checked. */
+/** The keyring that seals the keys, and whether their content is checked. */
 export interface KeyStore {
   readonly keyring: Keyring;
   readonly checksSshKeys: boolean;
@@ -94,7 +94,7 @@ export async function update(
   });
 }
 
-/** Deletes a key; workspaces that used it have none. */
+/** Deletes a key. Workspaces that used it then have none. */
 export async function remove(db: Database, actor: Actor, key: SshKey): Promise<void> {
   await db.transaction(async (tx) => {
     await tx.prisma.sshKey.deleteMany({ where: { id: key.id } });

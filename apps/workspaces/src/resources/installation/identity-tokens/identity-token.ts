@@ -49,7 +49,7 @@ export interface IdentifiedPhase {
 /** The lifetime in seconds of a token for a login at the secrets service, and of a run's own identity token. */
 const lives = { login: 300, given: 3600 };
 
-/** The identity of a workspace's runs; undefined if the workspace is gone. */
+/** The identity of a workspace's runs; undefined if the workspace no longer exists. */
 export async function workspaceIdentity(db: Database, id: string): Promise<WorkspaceIdentity | undefined> {
   const [row] = await db.prisma.$queryRaw<WorkspaceIdentity[]>`
     SELECT coalesce(w.secrets_role, p.secrets_role) AS role,
@@ -62,9 +62,9 @@ export async function workspaceIdentity(db: Database, id: string): Promise<Works
 }
 
 /**
- * The claims of an identity besides audience and times. `subject` consists of ids, which are never reused, or of names,
- * as HCP Terraform documents. If the name of an organization looks like an id, its subject consists of ids, so that
- * names never equal the ids of others.
+ * The claims of an identity in addition to audience and times. `subject` consists of ids, which are never reused, or of
+ * names, as HCP Terraform documents. If the name of an organization looks like an id, its subject consists of ids, so
+ * that names never equal the ids of others.
  */
 export function claimsOf(of: WorkspaceIdentity, { kind, runId }: IdentifiedPhase, subject: 'ids' | 'names') {
   const named = subject === 'names' && !/^org-\w{16}$/.test(of.organizationName);
@@ -91,8 +91,8 @@ export function claimsOf(of: WorkspaceIdentity, { kind, runId }: IdentifiedPhase
 }
 
 /**
- * Proves for a while which run's plan or apply the bearer is: five minutes for a login, an hour for tokens given to the
- * run.
+ * Proves which run's plan or apply the bearer is. Valid for five minutes for a login, and for an hour for tokens given
+ * to the run.
  */
 export async function identityToken(
   db: Database,

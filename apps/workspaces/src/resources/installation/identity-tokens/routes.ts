@@ -12,8 +12,8 @@ const json = (body: object) => ({
 });
 
 const discovery = raw('GET')('/.well-known/openid-configuration', {
-  summary: 'Show the issuer of the identity tokens of runs, and where its keys are.',
-  answers: { 200: { description: 'Where everything is.', type: 'application/json', schema: { type: 'object' } } },
+  summary: 'Show the OIDC discovery document of the workload identity tokens of runs.',
+  answers: { 200: { description: 'The discovery document.', type: 'application/json', schema: { type: 'object' } } },
   auth: 'none',
   outside: true,
   run: async ({ env }) =>
@@ -29,7 +29,7 @@ const discovery = raw('GET')('/.well-known/openid-configuration', {
 });
 
 const jwks = raw('GET')('/.well-known/jwks', {
-  summary: 'The public keys of the identity tokens of runs.',
+  summary: 'The public keys that sign the workload identity tokens of runs.',
   answers: { 200: { description: 'The keys, as a JWK set.', type: 'application/json', schema: { type: 'object' } } },
   auth: 'none',
   outside: true,

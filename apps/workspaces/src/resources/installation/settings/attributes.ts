@@ -7,7 +7,10 @@ const { setting, toggle, table } = attributesOf<SiteSettings, View>();
 
 const upTo = { type: whole, takes: z.int().min(1).max(1_000_000) };
 
-/** The settings of the installation, one row each: bodies, answers, initial values and the API description. */
+/**
+ * The settings of the installation, one row each. Request bodies, responses, initial values and the API description are
+ * derived from this table.
+ */
 export const settingsAttributes = table({
   'limit-user-organization-creation': toggle('limitUserOrganizationCreation', false),
   'api-rate-limiting-enabled': toggle('apiRateLimitingEnabled', true),

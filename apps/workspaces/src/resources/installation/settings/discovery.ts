@@ -4,8 +4,8 @@ import { endpoints, type Resource } from '../../../kernel/endpoints/endpoint';
 const { raw } = endpoints({} as Policy<undefined>, undefined);
 
 const ping = raw('GET')('/ping', {
-  summary: 'Answers that the service is up; headers show the API version.',
-  answers: { 204: { description: 'It is there.' } },
+  summary: 'Check that the service is up. Response headers contain the API version.',
+  answers: { 204: { description: 'The service is up.' } },
   auth: 'none',
   run: async () => ({ status: 204, headers: {} }),
 });
@@ -22,8 +22,8 @@ const login = {
 };
 
 const discovery = raw('GET')('/.well-known/terraform.json', {
-  summary: 'Show the addresses of the service’s APIs.',
-  answers: { 200: { description: 'Where everything is.', type: 'application/json', schema: { type: 'object' } } },
+  summary: 'Show the URLs of the service’s APIs (service discovery).',
+  answers: { 200: { description: 'The URLs of the APIs.', type: 'application/json', schema: { type: 'object' } } },
   auth: 'none',
   outside: true,
   run: async ({ env }) => ({

@@ -16,12 +16,12 @@ const since = new Date(Math.floor(Date.now() / 1000) * 1000);
 const { raw } = endpoints({} as Policy<undefined>, undefined);
 
 const show = raw('GET')('/api/meta/ip-ranges', {
-  summary: 'Show the addresses of the service and of its outgoing calls; 404 unless configured.',
+  summary: 'Show the IP ranges of the service and of its outgoing calls. 404 unless configured.',
   auth: 'none',
   outside: true,
   answers: {
-    200: { description: 'The addresses, as blocks.', type: 'application/json', schema },
-    304: { description: 'They are as they were at If-Modified-Since.' },
+    200: { description: 'The IP ranges, as CIDR blocks.', type: 'application/json', schema },
+    304: { description: 'The IP ranges have not changed since If-Modified-Since.' },
   },
   run: async ({ env, request }) => {
     if (!env.ipRanges) throw notFound();

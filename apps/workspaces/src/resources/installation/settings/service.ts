@@ -24,7 +24,7 @@ const readSettings = {
   quick: true,
 };
 
-/** The stored settings as text, for statements that read them together with something else; null if there are none. */
+/** The stored settings as text, for statements that read them together with other data; null if there are none. */
 export const storedSettings = `(SELECT s.value::text FROM setting s WHERE s.name = '${NAME}')`;
 
 /** The installation's settings, always as they are in the database. */

@@ -14,7 +14,7 @@ const ofOrganization = get('/organizations/:organization_name/entitlement-set', 
 });
 
 const byId = get('/entitlement-sets/:id', {
-  summary: 'Show an entitlement set by the external id of its organization.',
+  summary: 'Show an entitlement set by the external ID of its organization.',
   load: ({ db, env, params }) => organizations.find(db, env, params.id),
   run: async ({ target }) => target,
 });

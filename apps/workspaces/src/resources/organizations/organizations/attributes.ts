@@ -29,8 +29,8 @@ const isTrial = (org: Organization, { edition }: View) => edition === 'hosted' &
 const planEnd = (org: Organization, { edition }: View) => (edition === 'hosted' ? org.planEndsAt : null);
 
 /**
- * The attributes of an organization, one row each: bodies, answers, columns and the API description derive from here. The
- * rules between them are in `settings.ts`.
+ * The attributes of an organization, one row each. Request bodies, responses, columns and the API description are
+ * derived from this table. The rules between them are in `settings.ts`.
  * Spec: Organization (type `organizations`; id is the organization name)
  */
 export const organizationAttributes = table({

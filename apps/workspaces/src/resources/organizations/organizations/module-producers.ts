@@ -19,7 +19,7 @@ const producerSerializer = serializerOf<Organization>()({
 const { list } = endpoints(organizationPolicy, producerSerializer, { visible: organizationPolicy['can-traverse'] });
 
 const producers = list('/organizations/:organization_name/relationships/module-producers', {
-  summary: 'List the organizations whose modules this one may use.',
+  summary: 'List the organizations whose modules an organization may use.',
   spec: 'Organizations',
   edition: 'self-hosted',
   load: ({ db, env, params }) => organizations.findByName(db, env, params.organization_name),

@@ -50,7 +50,7 @@ export const readById = {
   quick: true,
 };
 
-/** The start of a list query: everything an `Organization` is made of, from rows named `o`. */
+/** The start of a list query: all columns of an `Organization`, from rows named `o`. */
 export const selectOrganizations = select + from;
 
 const mapRow = rowMapper<Omit<Organization, 'organizationId' | 'entitlements'>>();

@@ -10,8 +10,8 @@ const createsWorkspaces = (access: Access, org: Organization): boolean =>
   access.can(org.id, 'manage-workspaces') || access.createsInSome(org.id) || ownToken(access, org);
 
 /**
- * The permission rules of organizations, by the names that the API shows. Rights to features that are not built, or not
- * in the plan, are denied to everyone. Spec: Organization (type `organizations`; id is the organization name)
+ * The permission rules of organizations, by the names that the API shows. Permissions for features that do not exist or
+ * are not in the plan are denied to everyone. Spec: Organization (type `organizations`; id is the organization name)
  */
 export const organizationPolicy = policy<Organization>()({
   'can-update': owner,

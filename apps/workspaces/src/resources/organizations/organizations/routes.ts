@@ -13,11 +13,11 @@ const path = '/organizations/:organization_name';
 const load = ({ db, env, params }: Lookup<typeof path>) => organizations.findByName(db, env, params.organization_name);
 
 const index = list('/organizations', {
-  summary: 'List the organizations of the caller.',
+  summary: 'List the organizations that the caller belongs to.',
   spec,
   paging: 'optional',
   query: {
-    q: 'Part of the name or e-mail address; takes precedence over the two below.',
+    q: 'Part of the name or email address. Takes precedence over the two below.',
     'q[name]': 'Part of the name.',
     'q[email]': 'Part of the e-mail address.',
   },

@@ -112,13 +112,13 @@ async function requireRoom(db: Database, settings: SiteSettings, userId: string)
     where: { isOwners: true, members: { some: { membership: { userId } } }, organization: { removedAt: null } },
   });
   if (owned >= settings.defaultOrganizationsPerUserCeiling) {
-    throw new Refusal('invalid', `you own ${owned} organizations, which is as many as this installation allows`);
+    throw new Refusal('invalid', `you own ${owned} organizations, the maximum in this installation`);
   }
 }
 
 function requireOwnFactor(principal: Principal, policy: string | undefined): void {
   if (policy === 'two_factor_mandatory' && principal.kind === 'user' && !principal.twoFactor) {
-    throw invalid('collaboratorAuthPolicy', 'can require two-factor authentication only once your own account uses it');
+    throw invalid('collaboratorAuthPolicy', 'can only require two-factor authentication if your own account uses it');
   }
 }
 
@@ -215,16 +215,19 @@ export async function update(
 }
 
 /**
- * Shortens the lifetimes of an organization's and its teams' tokens to its limit. Tokens of people belong to the
- * people: a token with a longer lifetime is refused instead. The caller holds the lock of the organization, so new
- * tokens wait. Throws `invalid` if the token of the request itself would be refused.
+ * Shortens the lifetimes of an organization's and its teams' tokens to its limit. User tokens are not changed; those
+ * with a longer lifetime are refused instead. The caller holds the lock of the organization, so new tokens wait. Throws
+ * `invalid` if the token of the request itself would be refused.
  */
 export async function shortenTokens(tx: Database, id: string, by: Principal): Promise<void> {
   const [own] = await tx.prisma.$queryRaw<{ max: number | null }[]>`
     SELECT ${Prisma.raw(maxLifeOf("'user'"))} AS max FROM organization o WHERE o.id = ${id}`;
   const { kind, session, tokenLifeMs = Number.POSITIVE_INFINITY } = by;
   if (kind === 'user' && session === undefined && tokenLifeMs > (own?.max ?? Number.POSITIVE_INFINITY)) {
-    throw invalid('maxTtlEnabled', 'would lock out your own token, which lives longer than user API tokens then may');
+    throw invalid(
+      'maxTtlEnabled',
+      'would lock out your own token: its lifetime is longer than the new maximum for user API tokens',
+    );
   }
   const limit = Prisma.sql`k.created_at + ${Prisma.raw(maxLifeOf("replace(k.kind, '-', '_')"))} * interval '1 millisecond'`;
   await tx.prisma.$executeRaw`
@@ -234,7 +237,7 @@ export async function shortenTokens(tx: Database, id: string, by: Principal): Pr
        AND (k.expires_at IS NULL OR k.expires_at > ${limit})`;
 }
 
-/** Marks an organization as removed, which hides it at once; a worker deletes the rest. */
+/** Marks an organization as removed, which hides it immediately. A worker deletes the rest. */
 export async function remove(db: Database, actor: Actor, organization: Organization): Promise<void> {
   await db.transaction(async (tx) => {
     const { count } = await tx.prisma.organization.updateMany({

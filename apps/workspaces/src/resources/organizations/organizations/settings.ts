@@ -4,7 +4,7 @@ import type { Edition } from '../../../kernel/installation/edition';
 import { type OrganizationSettings, organizationAttributes } from './attributes';
 import type { OrganizationChanges } from './schema';
 
-/** The requested pool: undefined if the request omits it; an empty id means none. */
+/** The requested pool: undefined if the request omits it. An empty id means none. */
 function poolOf(changes: OrganizationChanges): string | null | undefined {
   const requested = changes.defaultAgentPoolId !== undefined ? changes.defaultAgentPoolId : changes.defaultAgentPool;
   return requested === '' ? null : requested;
@@ -20,8 +20,7 @@ function statusIssues(after: OrganizationSettings, changes: OrganizationChanges,
   return [
     {
       path: [named],
-      message:
-        'must not be true together with its opposite: send passing statuses and aggregated commit status exclude each other',
+      message: 'cannot be true: send-passing-statuses and aggregated-commit-status cannot both be true',
     },
   ];
 }

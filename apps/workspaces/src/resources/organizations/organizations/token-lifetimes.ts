@@ -51,7 +51,11 @@ const UpdateLifetimes = document('organization-token-ttl-policies', {
       .array(
         z.object({
           'token-type': z.enum(tokenTypes),
-          'max-ttl-ms': z.int().min(3_600_000).max(longestLifeMs).meta({ description: 'Milliseconds, from an hour.' }),
+          'max-ttl-ms': z
+            .int()
+            .min(3_600_000)
+            .max(longestLifeMs)
+            .meta({ description: 'Milliseconds, at least one hour.' }),
         }),
       )
       .min(1)
@@ -67,7 +71,7 @@ const { list, change } = endpoints(organizationPolicy, lifetimeSerializer, {
 
 const index = list(path, {
   summary:
-    'List the longest lifetimes of tokens, by kind. They apply while `max-ttl-enabled` of the organization is true.',
+    'List the maximum lifetimes of tokens, by token type. They apply if `max-ttl-enabled` of the organization is true.',
   requires: 'can-update-api-token',
   load,
   run: async ({ target, page }) => {
@@ -77,7 +81,8 @@ const index = list(path, {
 });
 
 const update = change('PATCH')(path, {
-  summary: 'Change the longest lifetimes of tokens; kinds left out keep theirs. Existing tokens are shortened at once.',
+  summary:
+    'Change the maximum lifetimes of tokens; omitted token types keep theirs. Existing tokens are shortened immediately.',
   requires: 'can-update-api-token',
   paging: 'none',
   stepUp: true,

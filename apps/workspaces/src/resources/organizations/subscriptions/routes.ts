@@ -130,7 +130,7 @@ function searchPlans(
   page: { size: number; offset: number } | undefined,
   current?: string,
 ): { items: ShownPlan[]; total?: number } {
-  // Clients know one of them by a longer name: `Standard (entitlement)`.
+  // Clients use a longer name for one of them: `Standard (entitlement)`.
   const wanted = (text ?? '').toLowerCase().replace(/ \(.*\)$/, '');
   const found = featureSets
     .filter(({ name, identifier }) => `${name} ${identifier}`.toLowerCase().includes(wanted))
@@ -180,14 +180,14 @@ const byId = plans.get('/subscriptions/:id', {
 });
 
 const allSets = sets.list('/feature-sets', {
-  summary: 'List the existing plans.',
+  summary: 'List all plans.',
   edition: 'hosted',
   paging: 'optional',
   run: async ({ query, page }) => searchPlans(query.get('q'), page),
 });
 
 const setsOfOrganization = sets.list(`${path}/feature-sets`, {
-  summary: 'List the plans an organization can be on.',
+  summary: 'List the plans that an organization can use.',
   edition: 'hosted',
   paging: 'optional',
   visible,
@@ -196,7 +196,7 @@ const setsOfOrganization = sets.list(`${path}/feature-sets`, {
 });
 
 const adminSets = sets.list('/admin/feature-sets', {
-  summary: 'Search the existing plans.',
+  summary: 'Search all plans.',
   edition: 'hosted',
   siteAdmin: true,
   paging: 'optional',
@@ -205,7 +205,7 @@ const adminSets = sets.list('/admin/feature-sets', {
 });
 
 const change = plans.post('/admin/organizations/:organization_name/subscription', {
-  summary: 'Put an organization on a plan.',
+  summary: 'Change the plan of an organization.',
   edition: 'hosted',
   siteAdmin: true,
   body: ChangePlan,

@@ -6,8 +6,8 @@ import * as teams from '../teams/service';
 import type { OneTimeLink } from '../users/links';
 
 /**
- * Whether the inviter may still invite people, and into every team that the membership now has. Others may have added
- * teams since, and the inviter knows the link. Check this when the invitation is accepted, while the membership is
+ * Whether the inviter may still invite users, and into every team that the membership now has. Others may have added
+ * teams since then, and the inviter knows the link. Check this when the invitation is accepted, while the membership is
  * locked.
  */
 export async function mayStillInvite(

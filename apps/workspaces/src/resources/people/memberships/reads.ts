@@ -15,7 +15,7 @@ export interface MembershipSearch {
   readonly page?: { readonly offset: number; readonly size: number };
 }
 
-/** Memberships in the order they were made, and how many have each status before `status` filters them. */
+/** Memberships in the order of their creation, and the number for each status before `status` filters them. */
 export async function listMemberships(
   db: Database,
   search: MembershipSearch,

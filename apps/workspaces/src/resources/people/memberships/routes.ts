@@ -29,9 +29,9 @@ const loadOrganization = ({ db, env, params }: Lookup<typeof inPath>) =>
 const include = ['user', 'teams', 'organization'] as const;
 
 const list = inOrganization.list(inPath, {
-  summary: 'List the members of an organization, invited people included.',
+  summary: 'List the members of an organization, including invited ones.',
   query: {
-    q: 'Part of a user name or address.',
+    q: 'Part of a user name or email address.',
     'filter[status]': 'invited or active.',
     'filter[email]': 'Addresses, separated by commas.',
   },
@@ -51,7 +51,7 @@ const list = inOrganization.list(inPath, {
 
 const create = inOrganization.post(inPath, {
   summary:
-    'Invite a person by email address. Only this answer has the link that accepts the invitation; the link of an earlier inviter ends.',
+    'Invite a user by email address. Only this response contains the invitation link. The link of an earlier invitation becomes invalid.',
   requires: 'can-manage-users',
   stepUp: true,
   alwaysIncludes: ['user'],
@@ -82,7 +82,7 @@ async function findTeams(db: Database, access: Access, organizationId: string, s
 }
 
 const listOfTeam = inTeam.list('/teams/:team_id/relationships/organization-memberships', {
-  summary: 'List the memberships of the people in a team.',
+  summary: 'List the memberships of the users in a team.',
   include,
   load: ({ db, params }) => teams.find(db, params.team_id),
   run: ({ db, target, page }) => listMemberships(db, { teamId: target.id, page }),
@@ -101,7 +101,7 @@ const load = ({ db, params }: Lookup<typeof byId>) => memberships.find(db, param
 const show = get(byId, { summary: 'Show a membership.', include, load, run: async ({ target }) => target });
 
 const destroy = remove(byId, {
-  summary: 'Remove a person from an organization, or withdraw an invitation.',
+  summary: 'Remove a user from an organization, or withdraw an invitation.',
   requires: 'can-destroy',
   load,
   run: async ({ db, target, principal, ...call }) => {

@@ -11,7 +11,7 @@ import type { Team } from '../teams/team';
 import { createLink } from '../users/links';
 import * as users from '../users/service';
 
-/** A person in an organization. `inviteSecret` opens the invitation; only the answer that created it contains it. */
+/** A user in an organization. `inviteSecret` opens the invitation; only the response to its creation contains it. */
 export interface Membership {
   readonly id: string;
   readonly organizationId: string;
@@ -60,7 +60,7 @@ export async function find(db: Database, id: string): Promise<Membership | undef
 /** The limits that an organization and its plan set for invitations. */
 export interface Inviting {
   readonly organizationId: string;
-  /** How many people the plan allows; null: no limit. */
+  /** The number of users that the plan allows; null: no limit. */
   readonly userLimit: number | null;
   /** May the inviter add people to a team? */
   readonly mayGive: (team: Team) => boolean;
@@ -69,10 +69,10 @@ export interface Inviting {
 }
 
 /**
- * Invites the person who gets the link, into teams if given. The invitation names an address and no account, because an
- * account may have that address without proof. If a second inviter may add people to every team of an open invitation,
- * a new invitation replaces it, and only the new link works. Throws `invalid` for any other second invitation,
- * `malformed` if the plan allows no more people.
+ * Invites the user who gets the link, optionally into teams. The invitation contains an email address and no account,
+ * because an account may have an unverified address. If a second inviter may add users to every team of a pending
+ * invitation, a new invitation replaces it, and only the new link works. Throws `invalid` for any other second
+ * invitation, and `malformed` if the plan allows no more users.
  */
 export async function invite(
   db: Database,
@@ -126,7 +126,10 @@ async function mayReplace(
   return found.every(mayGive);
 }
 
-/** The placeholder for an invited person: an account that only names the address, until the invitation is accepted. */
+/**
+ * The placeholder for an invited user: an account that contains only the email address, until the invitation is
+ * accepted.
+ */
 async function addInvited(tx: Database, organizationId: string, userLimit: number | null, email: string) {
   if ((await roomIn(tx, organizationId, userLimit)) === 0) {
     throw new Refusal('malformed', `The plan of this organization allows ${userLimit} users`);
@@ -135,7 +138,10 @@ async function addInvited(tx: Database, organizationId: string, userLimit: numbe
   return tx.prisma.membership.create({ data: { id: newId('ou'), organizationId, userId } });
 }
 
-/** How many more people the plan of an organization allows, until the transaction ends; null: no limit. */
+/**
+ * The number of additional users that the plan of an organization allows, valid until the transaction ends; null: no
+ * limit.
+ */
 export async function roomIn(tx: Database, organizationId: string, limit: number | null): Promise<number> {
   if (limit === null) return Number.POSITIVE_INFINITY;
   await lockRow(tx, 'organization', organizationId);
@@ -143,8 +149,8 @@ export async function roomIn(tx: Database, organizationId: string, limit: number
 }
 
 /**
- * Gives an account the membership and the teams of an invitation; if the account is already a member, the teams are
- * added to that membership.
+ * Gives an account the membership and the teams of an invitation. If the account is already a member, the teams are
+ * added to its membership.
  */
 export async function accept(tx: Database, actor: Actor, id: string, userId: string): Promise<void> {
   const { organizationId, userId: place, email } = still(await find(tx, id));
@@ -160,7 +166,7 @@ export async function accept(tx: Database, actor: Actor, id: string, userId: str
   }
   await tx.prisma.oneTimeLink.deleteMany({ where: { membershipId: id } });
   if (place !== userId) {
-    // Notifications meant for the invited person once they have an account.
+    // Notifications for the invited user after they have an account.
     await tx.prisma.$executeRaw`
       UPDATE notification_configuration SET user_ids = array_replace(user_ids, ${place}, ${userId})
        WHERE ${place} = ANY(user_ids)`;

@@ -7,7 +7,7 @@ import { isLastSiteAdmin } from '../sign-in-providers/filling';
 import { freeAddress } from '../users/addresses';
 import { endAccess } from '../users/end-access';
 
-/** The address of a person: the primary address, otherwise the work address, otherwise the first valid address. */
+/** The email address of a user: the primary address, otherwise the work address, otherwise the first valid one. */
 export function addressOf(attributes: Readonly<Record<string, unknown>>): string | undefined {
   const emails = (attributes.emails as Readonly<Record<string, unknown>>[] | undefined) ?? [];
   const good = emails.filter(({ value }) => typeof value === 'string' && /^[^\s@]+@[^\s@]+$/.test(value));
@@ -16,7 +16,7 @@ export function addressOf(attributes: Readonly<Record<string, unknown>>): string
 }
 
 /**
- * Suspends an account and at once ends everything that gives access to it: sessions, tokens, links, codes. Returns
+ * Suspends an account and immediately ends everything that gives access to it: sessions, tokens, links, codes. Returns
  * whether it was active before. Throws `denied` for the last site administrator.
  */
 export async function suspend(tx: Database, actor: Actor, userId: string, nowMs: number): Promise<boolean> {
@@ -24,7 +24,7 @@ export async function suspend(tx: Database, actor: Actor, userId: string, nowMs:
   const user = await tx.prisma.user.findUnique({ where: { id: userId } });
   if (!user) return false;
   if (user.siteAdmin && user.suspendedAt === null && (await isLastSiteAdmin(tx, userId))) {
-    throw new Refusal('denied', 'Someone has to remain a site administrator.');
+    throw new Refusal('denied', 'At least one user must remain a site administrator.');
   }
   await endAccess(tx, userId, 'suspension');
   if (user.suspendedAt !== null) return false;
@@ -37,7 +37,7 @@ export async function suspend(tx: Database, actor: Actor, userId: string, nowMs:
   return true;
 }
 
-/** Ends a suspension by the directory; a suspension by a site administrator stays. */
+/** Ends a suspension by the directory. A suspension by a site administrator remains. */
 export async function resume(tx: Database, { userId, suspends }: { userId: string; suspends: boolean }): Promise<void> {
   if (suspends) await tx.prisma.user.update({ where: { id: userId }, data: { suspendedAt: null } });
 }

@@ -49,12 +49,12 @@ const setting = endpoints({} as Policy<undefined>, settingSerializer, nobodys);
 const settingEndpoints: readonly Endpoint[] = [
   setting.get('/admin/scim-settings', {
     ...admin,
-    summary: 'Show whether a directory manages people and groups by SCIM.',
+    summary: 'Show the SCIM settings.',
     run: ({ db }) => settings.find(db),
   }),
   setting.patch('/admin/scim-settings', {
     ...admin,
-    summary: 'Let a directory manage people and groups, or pause it; omitted fields keep their values.',
+    summary: 'Turn SCIM on, or pause it; omitted fields keep their values.',
     stepUp: true,
     body: UpdateSettings,
     names: () => settings.id,
@@ -62,7 +62,7 @@ const settingEndpoints: readonly Endpoint[] = [
   }),
   setting.remove('/admin/scim-settings', {
     ...admin,
-    summary: 'Switch SCIM off. Accounts and teams stay as they are.',
+    summary: 'Turn SCIM off. Accounts and teams are kept.',
     stepUp: true,
     run: ({ db, ...call }) => settings.disable(db, actorOf(call), call.settings),
   }),
@@ -79,7 +79,7 @@ const CreateScimToken = document('authentication-tokens', {
   otherTypes: ['authentication-token', ''],
 });
 
-/** When a token of a directory expires: after a year by default; after at least a month and at most a year. */
+/** The expiry of a SCIM token: at least a month and at most a year from now. Default: a year. */
 function endOf(asked: Date | null | undefined, nowMs: number): Date {
   const days = asked ? (asked.getTime() - nowMs) / dayMs : longestDays;
   if (days < shortestDays || days > longestDays) {
@@ -97,12 +97,12 @@ const loadToken = async ({ db, params }: { db: Database; params: { scim_token_id
 const tokenEndpoints: readonly Endpoint[] = [
   token.list('/admin/scim-tokens', {
     ...admin,
-    summary: 'List the tokens of directories, without their values.',
+    summary: 'List the SCIM tokens. Their values are not shown.',
     run: ({ db, page }) => tokens.listOfDirectories(db, page),
   }),
   token.post('/admin/scim-tokens', {
     ...admin,
-    summary: 'Create a token for a directory. Only this answer has its text.',
+    summary: 'Create a SCIM token for a directory. Only this response contains its value.',
     stepUp: true,
     idempotent: false,
     body: CreateScimToken,
@@ -113,13 +113,13 @@ const tokenEndpoints: readonly Endpoint[] = [
   }),
   token.get(byToken, {
     ...admin,
-    summary: 'Show a token of a directory, without its text.',
+    summary: 'Show a SCIM token. Its value is not shown.',
     load: loadToken,
     run: async ({ target }) => target,
   }),
   token.remove(byToken, {
     ...admin,
-    summary: 'Revoke a token of a directory, at once and everywhere.',
+    summary: 'Revoke a SCIM token immediately.',
     load: loadToken,
     run: ({ db, target, ...call }) => tokens.remove(db, actorOf(call), target),
   }),
@@ -134,8 +134,8 @@ const group = endpoints({} as Policy<undefined>, groupSerializer, nobodys);
 const groupEndpoints: readonly Endpoint[] = [
   group.list('/admin/scim-groups', {
     ...admin,
-    summary: 'List the groups of the directory, by name.',
-    query: { q: 'Part of a name, in any case.' },
+    summary: 'List the SCIM groups, by name.',
+    query: { q: 'Part of a name, ignoring case.' },
     run: ({ db, query, page }) => groups.list(db, { q: query.get('q') }, page!),
   }),
 ];
@@ -160,13 +160,13 @@ const loadLink = ({ db, params }: OfTeam) => links.find(db, params.team_id);
 const linkEndpoints: readonly Endpoint[] = [
   link.get(ofTeam, {
     ...admin,
-    summary: 'Show which group of the directory fills a team.',
+    summary: 'Show the SCIM group linked to a team.',
     load: loadLink,
     run: async ({ target }) => target,
   }),
   link.command('POST')(ofTeam, {
     ...admin,
-    summary: 'Let a group of the directory fill a team, in addition to members added by hand.',
+    summary: 'Link a SCIM group to a team: its members are added to the team, in addition to members added by hand.',
     refuses: [409],
     body: CreateLink,
     load: loadTeam,
@@ -175,7 +175,7 @@ const linkEndpoints: readonly Endpoint[] = [
   }),
   link.command('PATCH')(ofTeam, {
     ...admin,
-    summary: 'Pause a link, so that the team keeps its members, or resume it.',
+    summary: 'Pause or resume a link. While it is paused, the team keeps its members.',
     refuses: [409],
     body: UpdateLink,
     load: loadTeam,
@@ -184,7 +184,7 @@ const linkEndpoints: readonly Endpoint[] = [
   }),
   link.remove(ofTeam, {
     ...admin,
-    summary: 'Remove a link, and from the team the members that it added.',
+    summary: 'Remove a link, and remove the members that it added from the team.',
     refuses: [409],
     load: loadTeam,
     run: async ({ db, env, target, ...call }) =>

@@ -35,15 +35,15 @@ const plural = (name: string, description: string, ...parts: string[]): ScimAttr
 });
 const readOnly: readonly ScimAttribute[] = [
   { name: 'schemas', kind: 'readOnly', description: 'The schemas of the resource.' },
-  { name: 'id', kind: 'readOnly', description: 'The id of the resource here.' },
+  { name: 'id', kind: 'readOnly', description: 'The ID of the resource in this service.' },
   { name: 'meta', kind: 'readOnly', description: 'Metadata of the resource.' },
 ];
 
-/** The attributes of a person that a directory may set. Names, addresses and the like are stored as they were sent. */
+/** The attributes of a user that a directory may set. Names, addresses and similar values are stored as sent. */
 export const userAttributes: readonly ScimAttribute[] = [
-  { name: 'userName', kind: 'text', required: true, unique: true, description: 'Their name in the directory.' },
-  { name: 'externalId', kind: 'text', unique: true, description: 'Their id in the directory.' },
-  { name: 'active', kind: 'flag', description: 'Whether they may sign in.' },
+  { name: 'userName', kind: 'text', required: true, unique: true, description: 'The user name in the directory.' },
+  { name: 'externalId', kind: 'text', unique: true, description: 'The user’s ID in the directory.' },
+  { name: 'active', kind: 'flag', description: 'Whether the user may sign in.' },
   complex(
     'name',
     'Their name in parts.',
@@ -54,14 +54,14 @@ export const userAttributes: readonly ScimAttribute[] = [
     'honorificPrefix',
     'honorificSuffix',
   ),
-  text('displayName', 'The name to display.'),
-  text('nickName', 'Their nickname.'),
-  text('profileUrl', 'A page about them.'),
-  text('title', 'Their job title.'),
-  text('userType', 'Their relationship to the organization, such as employee.'),
-  text('preferredLanguage', 'Their preferred language.'),
-  text('locale', 'Their locale, for numbers and dates.'),
-  text('timezone', 'Their time zone.'),
+  text('displayName', 'The display name.'),
+  text('nickName', 'The nickname.'),
+  text('profileUrl', 'URL of the user’s profile.'),
+  text('title', 'The job title.'),
+  text('userType', 'The user’s relationship to the organization, such as employee.'),
+  text('preferredLanguage', 'The preferred language.'),
+  text('locale', 'The locale, for numbers and dates.'),
+  text('timezone', 'The time zone.'),
   plural('emails', 'Their email addresses; the primary one is that of the account.', 'value', 'display'),
   plural('phoneNumbers', 'Their telephones.', 'value', 'display'),
   plural('ims', 'Their addresses for instant messages.', 'value', 'display'),
@@ -88,14 +88,14 @@ export const userAttributes: readonly ScimAttribute[] = [
     'department',
     'manager',
   ),
-  { name: 'groups', kind: 'readOnly', description: 'Their groups, read-only: change the groups instead.' },
+  { name: 'groups', kind: 'readOnly', description: 'The user’s groups. Read-only: change the groups instead.' },
   ...readOnly,
 ];
 
 /** The attributes of a group that a directory may set; members are handled separately. */
 export const groupAttributes: readonly ScimAttribute[] = [
   { name: 'displayName', kind: 'text', required: true, unique: true, description: 'The name of the group.' },
-  { name: 'externalId', kind: 'text', unique: true, description: 'Its id in the directory.' },
+  { name: 'externalId', kind: 'text', unique: true, description: 'The group’s ID in the directory.' },
   {
     name: 'members',
     kind: 'plural',

@@ -24,7 +24,7 @@ export class ScimRefusal extends Refusal {
 
 const errorUrn = 'urn:ietf:params:scim:api:messages:2.0:Error';
 
-/** The reason of a refusal. The database refuses the second of two requests that want the same name at once. */
+/** The reason for a refusal. If two requests use the same name at the same time, the database refuses the second. */
 function errorOf(refusal: Refusal | undefined): { status: number; scimType?: ScimType; detail: string } {
   if (refusal === undefined) return { status: 500, detail: 'internal server error' };
   if (refusal instanceof ScimRefusal) {

@@ -15,7 +15,7 @@ export const serviceProviderConfig = (publicUrl: string) => ({
     {
       type: 'oauthbearertoken',
       name: 'Token for SCIM',
-      description: 'A token that a site administrator makes for the directory.',
+      description: 'A token that a site administrator creates for the directory.',
       primary: true,
     },
   ],
@@ -71,14 +71,14 @@ export const schemas = (publicUrl: string) => {
     all.filter(({ name }) => !common.includes(name) && name !== urns.enterprise).map(described);
   const extension = userAttributes.find(({ name }) => name === urns.enterprise);
   return [
-    { id: urns.user, name: 'User', description: 'A person.', attributes: own(userAttributes) },
+    { id: urns.user, name: 'User', description: 'A user.', attributes: own(userAttributes) },
     {
       id: urns.enterprise,
       name: 'EnterpriseUser',
-      description: 'The enterprise extension of people.',
+      description: 'The enterprise extension of users.',
       attributes: (extension?.parts ?? []).map((part) => plain(part)),
     },
-    { id: urns.group, name: 'Group', description: 'A group of people.', attributes: own(groupAttributes) },
+    { id: urns.group, name: 'Group', description: 'A group of users.', attributes: own(groupAttributes) },
   ].map((schema) => ({
     schemas: [`${schemasUrn}:Schema`],
     ...schema,

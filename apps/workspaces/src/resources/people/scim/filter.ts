@@ -16,7 +16,7 @@ const expression = /^\s*(?:urn:[\w:.-]+:)?(\w+)\s+eq\s+("(?:[^"\\]|\\.)*")\s*$/i
 export function readFilter(text: string | undefined, attributes: readonly string[]): Filter | undefined {
   if (text === undefined) return undefined;
   const offered = attributes.map((name) => `${name} eq "…"`).join(' or ');
-  const refused = () => new ScimRefusal('invalidFilter', `A filter here is ${offered}.`);
+  const refused = () => new ScimRefusal('invalidFilter', `The supported filters are ${offered}.`);
   if (text.length > longest) throw refused();
   const [, name, literal] = expression.exec(text) ?? [];
   const attribute = attributes.find((one) => one.toLowerCase() === name?.toLowerCase());

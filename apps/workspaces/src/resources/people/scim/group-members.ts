@@ -2,7 +2,7 @@ import type { Database } from '../../../kernel/database/database';
 import { ScimRefusal } from './dialect';
 import { isObject } from './values';
 
-/** A person in a group. */
+/** A user in a group. */
 export interface Member {
   readonly groupId: string;
   readonly id: string;
@@ -14,7 +14,7 @@ export function readMembers(value: unknown): string[] {
   const list = value === undefined || value === null ? [] : Array.isArray(value) ? value : [value];
   const ids = list.map((one: unknown) => {
     if (!isObject(one) || typeof one.value !== 'string' || one.value.length > 64) {
-      throw new ScimRefusal('invalidValue', 'Each of members needs a value: the id of a user.');
+      throw new ScimRefusal('invalidValue', 'Each member needs a value: the ID of a user.');
     }
     if (typeof one.type === 'string' && one.type.toLowerCase() === 'group') {
       throw new ScimRefusal('invalidValue', 'members must be users: nested groups are not supported.');
@@ -24,7 +24,7 @@ export function readMembers(value: unknown): string[] {
   return [...new Set(ids)];
 }
 
-/** Adds people to a group; returns the accounts of those who were not in it. */
+/** Adds users to a group. Returns the accounts of those who were not in it. */
 export async function addMembers(tx: Database, groupId: string, ids: string[]): Promise<string[]> {
   if (ids.length === 0) return [];
   // Locked, so that no one is removed from the directory in the meantime.
@@ -42,7 +42,7 @@ export async function addMembers(tx: Database, groupId: string, ids: string[]): 
   return memberships.filter(({ id }) => isNew.has(id)).map(({ userId }) => userId);
 }
 
-/** Removes people from a group: the given ones, or all except those who stay. Returns their accounts. */
+/** Removes users from a group: the given users, or all except those in `stay`. Returns their accounts. */
 export async function removeMembers(
   tx: Database,
   groupId: string,

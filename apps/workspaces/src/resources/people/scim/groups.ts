@@ -142,8 +142,8 @@ async function changeMembers(
   if (op === 'remove') {
     if (filter !== undefined) return { added: [], removed: await removeMembers(tx, id, [filter.value]) };
     // Some directories name the members to remove in the value; without a value all are removed.
-    const meant = sent === undefined || sent === null ? undefined : readMembers(value);
-    return { added: [], removed: await removeMembers(tx, id, meant) };
+    const requestedMembers = sent === undefined || sent === null ? undefined : readMembers(value);
+    return { added: [], removed: await removeMembers(tx, id, requestedMembers) };
   }
   const stay = readMembers(value);
   const removed = await removeMembers(tx, id, undefined, stay);

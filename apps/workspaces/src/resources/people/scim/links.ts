@@ -48,8 +48,8 @@ export async function requireLink(db: Database, { teamId }: LinkedTeam): Promise
 }
 
 /**
- * Links a team with a group: the group's members are added to the team. Throws `conflict` for a team that is linked
- * already, `invalid` if there is no such group.
+ * Links a team with a group: the group's members are added to the team. Throws `conflict` for a team that is already
+ * linked, and `invalid` if the group does not exist.
  */
 export async function create(
   db: Database,
@@ -60,7 +60,7 @@ export async function create(
 ): Promise<void> {
   await db.transaction(async (tx) => {
     await lockRow(tx, 'team', team.teamId);
-    if (!(await lockRow(tx, 'scim_group', groupId))) throw invalid('scimGroupId', 'is not a group of the directory');
+    if (!(await lockRow(tx, 'scim_group', groupId))) throw invalid('scimGroupId', 'is not a group in the directory');
     if (await find(tx, team.teamId)) throw new Refusal('conflict', 'Team is already linked to a SCIM group');
     await tx.prisma.teamScimGroup.create({ data: { teamId: team.teamId, groupId } });
     await recordChange(tx, actor, { ...changeOf(team, 'link'), after: { group: groupId } });

@@ -53,7 +53,7 @@ const form = /^([A-Za-z$][\w$-]*)(?:\[\s*([A-Za-z$]\w*)\s+eq\s+("(?:[^"\\]|\\.)*
 
 /** The target of a path. Throws `invalidPath` if there is none. */
 export function placeOf(path: string, attributes: readonly ScimAttribute[]): PatchTarget {
-  const nowhere = () => new ScimRefusal('invalidPath', `${shortened(path)} leads nowhere.`);
+  const nowhere = () => new ScimRefusal('invalidPath', `${shortened(path)} does not exist.`);
   const at = withoutUrn(path, attributes);
   if ('attribute' in at) return at;
   const [, name, filterPart, literal, part] = form.exec(at.rest) ?? [];
@@ -84,7 +84,7 @@ function withoutUrn(path: string, attributes: readonly ScimAttribute[]): PatchTa
         (extension.parts ?? []).map((name) => ({ name })),
         part,
       )?.name;
-    if (!subAttribute) throw new ScimRefusal('invalidPath', `${shortened(path)} leads nowhere.`);
+    if (!subAttribute) throw new ScimRefusal('invalidPath', `${shortened(path)} does not exist.`);
     return { attribute: extension, part: subAttribute };
   }
   for (const urn of [urns.user, urns.group]) {

@@ -20,13 +20,13 @@ import { readValues } from './values';
 
 const { raw } = endpoints({} as Policy<undefined>, undefined, { organizationsOf: () => [] });
 
-const spoken = { dialect: scim, outside: true, tokens: ['scim'], edition: 'self-hosted' } as const;
+const scimOptions = { dialect: scim, outside: true, tokens: ['scim'], edition: 'self-hosted' } as const;
 /** People and groups are managed while the settings say so. */
-const kept = { ...spoken, refuses: [403] } as const;
+const memberOptions = { ...scimOptions, refuses: [403] } as const;
 const [type] = scim.mediaTypes;
 const resource = { type, schema: { type: 'object' } };
 const found = { 200: { description: 'The resource.', ...resource } };
-const made = { 201: { description: 'The resource, with its id.', ...resource } };
+const made = { 201: { description: 'The resource, with its ID.', ...resource } };
 const listed = { 200: { description: 'A page of resources.', ...resource } };
 const done = { 204: { description: 'Done.' } };
 
@@ -54,8 +54,8 @@ const loadGroup = async ({ db, params }: { db: Database; params: { scim_group_id
 
 const userEndpoints: readonly Endpoint[] = [
   raw('GET')(users_, {
-    ...kept,
-    summary: 'List the people of the directory.',
+    ...memberOptions,
+    summary: 'List the users of the directory.',
     query: listing,
     answers: listed,
     async run({ db, env, query }) {
@@ -72,8 +72,8 @@ const userEndpoints: readonly Endpoint[] = [
     },
   }),
   raw('POST')(users_, {
-    ...kept,
-    summary: 'Add a person, with an account.',
+    ...memberOptions,
+    summary: 'Create a user with an account.',
     turns: false,
     query: choosing,
     body: UserBody,
@@ -84,16 +84,16 @@ const userEndpoints: readonly Endpoint[] = [
     },
   }),
   raw('GET')(user, {
-    ...kept,
-    summary: 'Show a person of the directory.',
+    ...memberOptions,
+    summary: 'Show a user of the directory.',
     query: choosing,
     answers: found,
     load: loadUser,
     run: async ({ env, target, query }) => answer(200, showUser(target, env.publicUrl), query),
   }),
   raw('PUT')(user, {
-    ...kept,
-    summary: 'Replace a person of the directory.',
+    ...memberOptions,
+    summary: 'Replace a user of the directory.',
     query: choosing,
     body: UserBody,
     answers: found,
@@ -104,8 +104,8 @@ const userEndpoints: readonly Endpoint[] = [
     },
   }),
   raw('PATCH')(user, {
-    ...kept,
-    summary: 'Change a person of the directory; a person who is no longer active loses access at once.',
+    ...memberOptions,
+    summary: 'Change a user of the directory. A user who is no longer active loses access immediately.',
     query: choosing,
     body: PatchBody,
     answers: found,
@@ -116,8 +116,8 @@ const userEndpoints: readonly Endpoint[] = [
     },
   }),
   raw('DELETE')(user, {
-    ...kept,
-    summary: 'Remove a person from the directory. Their account stays, suspended.',
+    ...memberOptions,
+    summary: 'Delete a user from the directory. The account is kept, but suspended.',
     answers: done,
     load: loadUser,
     async run(call): Promise<Raw> {
@@ -143,13 +143,13 @@ async function shownGroup(db: Database, env: Environment, one: groups.ScimGroup,
   return showGroup(one, members, env.publicUrl);
 }
 
-/** With their members, of whom there may be thousands, groups come in shorter pages. */
+/** Pages of groups are shorter if they include members, because a group may have thousands. */
 const fewGroups = 20;
 
 const groupEndpoints: readonly Endpoint[] = [
   raw('GET')(groups_, {
-    ...kept,
-    summary: `List the groups of the directory; at most ${fewGroups} on a page unless members are left out.`,
+    ...memberOptions,
+    summary: `List the groups of the directory. At most ${fewGroups} per page, unless members are excluded.`,
     query: { ...listing, filter: 'One comparison for equality: displayName eq "operators".' },
     answers: listed,
     async run({ db, env, query }) {
@@ -175,8 +175,8 @@ const groupEndpoints: readonly Endpoint[] = [
     },
   }),
   raw('POST')(groups_, {
-    ...kept,
-    summary: 'Add a group.',
+    ...memberOptions,
+    summary: 'Create a group.',
     turns: false,
     query: choosing,
     body: GroupBody,
@@ -187,7 +187,7 @@ const groupEndpoints: readonly Endpoint[] = [
     },
   }),
   raw('GET')(group, {
-    ...kept,
+    ...memberOptions,
     summary: 'Show a group of the directory.',
     query: choosing,
     answers: found,
@@ -195,7 +195,7 @@ const groupEndpoints: readonly Endpoint[] = [
     run: async ({ db, env, target, query }) => answer(200, await shownGroup(db, env, target, query), query),
   }),
   raw('PUT')(group, {
-    ...kept,
+    ...memberOptions,
     summary: 'Replace a group and its members.',
     query: choosing,
     body: GroupBody,
@@ -207,7 +207,7 @@ const groupEndpoints: readonly Endpoint[] = [
     },
   }),
   raw('PATCH')(group, {
-    ...kept,
+    ...memberOptions,
     summary: 'Change a group or its members.',
     body: PatchBody,
     answers: done,
@@ -218,8 +218,8 @@ const groupEndpoints: readonly Endpoint[] = [
     },
   }),
   raw('DELETE')(group, {
-    ...kept,
-    summary: 'Remove a group. Teams that it filled lose the members it added.',
+    ...memberOptions,
+    summary: 'Delete a group. Teams linked to it lose the members that it added.',
     answers: done,
     load: loadGroup,
     async run(call): Promise<Raw> {
@@ -236,7 +236,7 @@ function catalogue(name: 'ResourceTypes' | 'Schemas', all: (url: string) => read
   const what = name === 'Schemas' ? 'schemas' : 'kinds of resources';
   return [
     raw('GET')(`/scim/v2/${name}`, {
-      ...spoken,
+      ...scimOptions,
       summary: `List the ${what}.`,
       answers: listed,
       run: async ({ env, query }) => {
@@ -245,7 +245,7 @@ function catalogue(name: 'ResourceTypes' | 'Schemas', all: (url: string) => read
       },
     }),
     raw('GET')(`/scim/v2/${name}/:scim_name`, {
-      ...spoken,
+      ...scimOptions,
       summary: `Show one of the ${what}.`,
       answers: found,
       run: async ({ env, params }) => {
@@ -260,7 +260,7 @@ function catalogue(name: 'ResourceTypes' | 'Schemas', all: (url: string) => read
 /** The endpoints for directories. Decision 0124. */
 export const directoryEndpoints: readonly Endpoint[] = [
   raw('GET')('/scim/v2/ServiceProviderConfig', {
-    ...spoken,
+    ...scimOptions,
     summary: 'Show the supported features of SCIM.',
     answers: found,
     run: async ({ env }) => json(serviceProviderConfig(env.publicUrl)),

@@ -10,10 +10,10 @@ import { directory, syncAll } from './sync';
 /** The id of the one row, and of the resource that shows it. */
 export const id = 'scim';
 
-/** Whether a directory manages people and groups here. */
+/** Whether a directory manages users and groups. */
 export interface ScimSettings {
   readonly enabled: boolean;
-  /** Existing people and groups stay; changes by the directory are refused in the meantime. */
+  /** Existing users and groups are kept. Changes by the directory are refused in the meantime. */
   readonly paused: boolean;
   readonly siteAdminGroupId: string | null;
   readonly siteAdminGroupName: string | null;
@@ -59,11 +59,11 @@ export async function update(
   return db.transaction(async (tx) => {
     const before = await find(tx);
     if (siteAdminGroupId && (await tx.prisma.scimGroup.count({ where: { id: siteAdminGroupId } })) === 0) {
-      throw invalid('siteAdminGroupScimId', 'is not a group of the directory');
+      throw invalid('siteAdminGroupScimId', 'is not a group in the directory');
     }
     const elsewhere = { id: signInProviderId ?? '', kind: { not: directory.id } };
     if (signInProviderId && (await tx.prisma.signInProvider.count({ where: elsewhere })) === 0) {
-      throw invalid('signInProviderId', 'is not a provider at which people sign in');
+      throw invalid('signInProviderId', 'is not a sign-in provider');
     }
     const data = { enabled, paused, siteAdminGroupId, signInProviderId };
     await tx.prisma.scimSetting.upsert({ where: { id }, create: { id, ...data }, update: data });
@@ -86,7 +86,7 @@ export async function update(
   });
 }
 
-/** Switches it off: accounts, teams and the directory's data stay; its tokens stop working. */
+/** Turns SCIM off. Accounts, teams and the directory's data are kept; its tokens stop working. */
 export async function disable(db: Database, actor: Actor, site: SiteSettings): Promise<void> {
   await db.transaction(async (tx) => {
     const before = await find(tx);
@@ -107,7 +107,7 @@ export async function disable(db: Database, actor: Actor, site: SiteSettings): P
 /** The settings, if a directory may change something now. Throws `denied`. */
 export async function requireOn(db: Database): Promise<ScimSettings> {
   const settings = await find(db);
-  if (!settings.enabled) throw new Refusal('denied', 'SCIM is switched off here.');
-  if (settings.paused) throw new Refusal('denied', 'SCIM is paused here.');
+  if (!settings.enabled) throw new Refusal('denied', 'SCIM is turned off.');
+  if (settings.paused) throw new Refusal('denied', 'SCIM is paused.');
   return settings;
 }

@@ -73,7 +73,7 @@ export const listing = {
   count: 'How many entries; at most 200.',
 } as const;
 
-/** Whether an answer contains an attribute, as the query asks. */
+/** Whether a response contains an attribute, according to the query. */
 export function isAsked(query: Query, name: string): boolean {
   const names = (parameter: string) => query.list(parameter).map((one) => one.toLowerCase().split('.')[0]);
   const only = names('attributes');
@@ -83,7 +83,7 @@ export function isAsked(query: Query, name: string): boolean {
   );
 }
 
-/** An answer with the attributes that the query asks for. */
+/** A response with the attributes that the query requests. */
 export function answer(status: number, shown: Shown, query: Query): Raw {
   const location = (shown.meta as { location: string }).location;
   const headers: Record<string, string> = { 'Content-Type': scim.mediaTypes[0], 'Content-Location': location };

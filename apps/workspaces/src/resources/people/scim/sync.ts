@@ -14,7 +14,7 @@ export const userLimitOf =
     (await findByName(tx, env, name))?.entitlements.userLimit ?? null;
 
 /**
- * Adds people to the teams linked with their groups, and removes them from teams that are no longer linked. Does the
+ * Adds users to the teams linked with their groups, and removes them from teams that are no longer linked. Does the
  * same for site administration. A team whose link is paused keeps its members. Call it in a transaction.
  */
 export async function syncPeople(
@@ -44,7 +44,7 @@ export async function syncPeople(
   await fillTeams(tx, actor, directory, people, wanted, userLimit);
 }
 
-/** The same for all people of the directory. */
+/** The same for all users of the directory. */
 export async function syncAll(tx: Database, actor: Actor, userLimit: UserLimit): Promise<void> {
   const rows = await tx.prisma.scimUser.findMany({ select: { userId: true } });
   await syncPeople(

@@ -91,8 +91,9 @@ function split(values: ScimValues) {
 }
 
 /**
- * Adds a person with their account: the account that they had when the directory removed them, otherwise the account
- * that they already use from the directory's provider, otherwise a new account. An address never selects an account.
+ * Adds a user with an account: the account that they had when the directory removed them, otherwise the account that
+ * they already use through the directory's provider, otherwise a new account. An email address never selects an
+ * account.
  */
 export async function create(keeping: Keeping, values: ScimValues): Promise<ScimUser> {
   const { db, actor, settings, userLimit, nowMs } = keeping;
@@ -143,7 +144,7 @@ async function accountFor(tx: Database, providerId: string | null, externalId: s
 }
 
 /**
- * Changes a person's attributes to what `change` returns; a person who is no longer active loses access at once. Throws
+ * Changes a user's attributes to what `change` returns. A user who is no longer active loses access immediately. Throws
  * what `change` throws, and `uniqueness`.
  */
 export async function update(
@@ -187,7 +188,8 @@ async function setActive(
 }
 
 /**
- * Removes a person from the directory and from its groups, and ends their access at once. The account stays, suspended.
+ * Removes a user from the directory and from its groups, and ends their access immediately. The account is kept, but
+ * suspended.
  */
 export async function remove({ db, actor, userLimit, nowMs }: Keeping, user: ScimUser): Promise<void> {
   const { id, userId } = user;

@@ -22,7 +22,8 @@ export function readValues(sent: unknown, attributes: readonly ScimAttribute[]):
   const values: ScimValues = {};
   for (const [key, value] of Object.entries(sent)) {
     const attribute = named(attributes, key);
-    if (attribute === undefined) throw new ScimRefusal('invalidValue', `${shortened(key)} is not an attribute here.`);
+    if (attribute === undefined)
+      throw new ScimRefusal('invalidValue', `${shortened(key)} is not a supported attribute.`);
     if (attribute.kind === 'readOnly') continue;
     const read = readValue(attribute, value);
     if (read !== undefined) values[attribute.name] = read;
@@ -36,7 +37,7 @@ export function readValues(sent: unknown, attributes: readonly ScimAttribute[]):
   return values;
 }
 
-/** Reads the value of one attribute; undefined if it has none. */
+/** Parses the value of one attribute; undefined if it has none. */
 export function readValue(attribute: ScimAttribute, value: unknown): unknown {
   const { name, kind } = attribute;
   if (value === null || value === undefined) return undefined;
@@ -84,7 +85,8 @@ function readParts({ name, parts = [] }: ScimAttribute, value: unknown): ScimVal
 }
 
 /**
- * Reads a part of a value: `primary` is a boolean, a manager may be an object of strings, and everything else is text.
+ * Parses a part of a value: `primary` is a boolean, a manager may be an object of strings, and everything else is a
+ * string.
  */
 export function readPart(at: string, part: string, value: unknown): unknown {
   if (value === null || value === undefined) return undefined;

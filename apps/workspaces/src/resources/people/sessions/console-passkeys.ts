@@ -4,7 +4,7 @@ import { actorOf } from '../../../kernel/audit/audit';
 import * as passkeys from './passkeys';
 import { parseProof } from './proofs';
 
-/** The person of a session; with the option set, throws unless the session may change the account's sign-in methods. */
+/** The user of a session. With the option set, throws unless the session may change the account's sign-in methods. */
 type PersonOf = (session: string, changesAccess: boolean) => Promise<Principal>;
 
 /** Passkeys, in the form that the console's host needs. */

@@ -40,7 +40,7 @@ export interface ConsoleSession {
   readonly 'idle-ends-at': string;
   readonly 'step-up-until': string | null;
   readonly 'step-up-methods': readonly ('password' | 'token' | 'code' | 'passkey' | 'provider')[];
-  /** The provider at which its person signed in; undefined if they signed in here. */
+  /** The provider at which the user signed in; undefined if they signed in to this service. */
   readonly 'sign-in-provider': { readonly id: string; readonly name: string } | null;
 }
 
@@ -74,11 +74,12 @@ interface SessionRow {
 }
 
 /**
- * The people and tokens of the console. A session is a row, so every node knows it, and it ends everywhere at once. It
- * uses a token and has exactly the token's rights. It owns the token if its person signed in with a password.
+ * The users and tokens of the console. A session is a row, so every node knows it, and it ends on all nodes
+ * immediately. It uses a token and has exactly the token's permissions. It owns the token if the user signed in with a
+ * password.
  */
 export class ConsoleSessions {
-  /** The passkeys of a session's person, and those that the sign-in page asks for. */
+  /** The passkeys of a session's user, and those that the sign-in page requests. */
   readonly passkeys: Passkeys;
 
   constructor(private readonly parts: ConsoleParts) {
@@ -140,14 +141,14 @@ export class ConsoleSessions {
   }
 
   /**
-   * A session of a person. Changes of sign-in methods need a recent proof, and a session to which its person signed in:
-   * a session from an API token has no more rights than the token.
+   * A user's session. Changes of sign-in methods require a recent proof of identity, and a session in which the user
+   * signed in: a session from an API token has no more permissions than the token.
    */
   private async personOf(session: string, changesAccess: boolean): Promise<Principal> {
     const row = await this.read(session);
     if (row === undefined) throw new Refusal('unauthenticated', 'sign in first');
     if (row.user_id === null || (changesAccess && !row.owns_token)) {
-      throw new Refusal('denied', 'sign in as a person, not with a token');
+      throw new Refusal('denied', 'sign in as a user, not with a token');
     }
     if (changesAccess && (row.step_up_until?.getTime() ?? 0) <= this.parts.now()) throw new ProofNeeded();
     return principalOf(row);
@@ -198,8 +199,8 @@ export class ConsoleSessions {
   }
 
   /**
-   * Records that the person of a session has proved their identity again at their provider. Throws `denied` for any
-   * other person.
+   * Records that the user of a session has confirmed their identity at their provider. Throws `denied` for any other
+   * user.
    */
   async provedAgain(
     hash: Uint8Array<ArrayBuffer>,
@@ -212,7 +213,7 @@ export class ConsoleSessions {
       data: { stepUpUntil: new Date(this.parts.now() + stepUpMinutes * 60_000), providerSession },
     });
     if (count === 0)
-      throw new Refusal('denied', 'A different person signed in at the provider than is signed in here.');
+      throw new Refusal('denied', 'The user who signed in at the provider is not the user who is signed in here.');
   }
 
   /** A session by its id; undefined if there is none or it has ended. Reading it is not a use. */
@@ -262,7 +263,7 @@ export class ConsoleSessions {
     if ('passkey' in proof) return (await this.passkeyOwner(proof.passkey, 'step-up', browser, session)) === userId;
     const now = this.parts.now();
     if ('code' in proof) {
-      if (!row.two_factor) throw invalid('code', 'cannot be asked for: the account has no second factor');
+      if (!row.two_factor) throw invalid('code', 'cannot be required: the account has no two-factor authentication');
       return prove(db, keyring, userId, now, () => spendCode(db, keyring, userId, proof.code, now));
     }
     const user = await db.prisma.user.findUnique({ where: { id: userId }, select: { passwordHash: true } });

@@ -49,8 +49,8 @@ export async function openLink(
 }
 
 /**
- * Uses a link. An invitation makes the signed-in person a member; with a name, or if no one is signed in, it becomes an
- * account. A reset sets the password. An address is proven when the password was given.
+ * Uses a link. An invitation makes the signed-in user a member. With a name, or if no one is signed in, it creates an
+ * account. A reset sets the password. An email address is verified with the password.
  */
 export async function useLink(
   db: Database,
@@ -77,13 +77,13 @@ export async function useLink(
     return still(await users.find(tx, userId));
   });
   if (account !== undefined) return account;
-  throw new Refusal('denied', 'The person who invited you may no longer do so: ask for another invitation');
+  throw new Refusal('denied', 'The user who invited you can no longer invite users: ask for another invitation');
 }
 
 /**
- * The inviter may have lost the right to invite since, or the membership may have more teams than the inviter may give.
- * Then the invitation is void, and the audit trail records this. Locks the membership, so that no teams are added in
- * the meantime.
+ * The inviter may have lost the permission to invite since then, or the membership may have more teams than the inviter
+ * may assign. Then the invitation is void, and the audit trail records this. Locks the membership, so that no teams are
+ * added in the meantime.
  */
 async function isStillInvited(tx: Database, link: OpenedLink, callerId: string | undefined): Promise<boolean> {
   if (link.membershipId === null) return true;
@@ -98,8 +98,8 @@ async function isStillInvited(tx: Database, link: OpenedLink, callerId: string |
 }
 
 /**
- * The inviter knows the link as well, so it does not prove the address: if an account has the address, the person is
- * only asked to confirm.
+ * The inviter also knows the link, so it does not prove the address. If an account has the address, the user is only
+ * asked to confirm.
  */
 async function becomeAccount(tx: Database, id: string, username: string | undefined): Promise<void> {
   const { email } = await tx.prisma.user.findUniqueOrThrow({ where: { id } });
@@ -130,7 +130,7 @@ function requireChosen(isNewAccount: boolean, { username, password, passwordConf
   users.requireGoodPassword({ password: password!, passwordConfirmation });
 }
 
-/** Creates a link with which a person sets a new password, for site administrators, who pass it on. */
+/** Creates a link for setting a new password, for site administrators, who pass it on. */
 export async function createReset(
   db: Database,
   keyring: Keyring,
@@ -138,7 +138,8 @@ export async function createReset(
   account: users.Account,
   now: number,
 ): Promise<string> {
-  if (!account.confirmed) throw new Refusal('denied', 'An invitation has no password: invite again for another link');
+  if (!account.confirmed)
+    throw new Refusal('denied', 'An invitation has no password: to get a new link, invite the user again');
   return db.transaction(async (tx) => {
     await recordChange(tx, actor, {
       organizationId: null,

@@ -15,7 +15,7 @@ export function leadTo({ hasConsole }: Environment, page: string): Raw {
 
 /** Where clients without a login send people for a token. */
 export const tokenPageEndpoint = raw('GET')('/app/settings/tokens', {
-  summary: 'Redirect to the page on which people create API tokens.',
+  summary: 'Redirect to the page on which users create API tokens.',
   answers: leads,
   outside: true,
   auth: 'none',
@@ -25,7 +25,7 @@ export const tokenPageEndpoint = raw('GET')('/app/settings/tokens', {
 
 /** The page on which a person opens an invitation or a password reset. */
 export const linkPageEndpoint = raw('GET')('/app/one-time-links/:secret', {
-  summary: 'Redirect to the page that accepts an invitation or sets a new password.',
+  summary: 'Redirect to the page on which users accept an invitation or set a new password.',
   answers: leads,
   outside: true,
   auth: 'none',

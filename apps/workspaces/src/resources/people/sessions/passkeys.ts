@@ -18,7 +18,7 @@ import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
 
-/** What requesting and checking passkeys needs; `publicUrl` is the address of the service for people. */
+/** The dependencies for requesting and checking passkeys. `publicUrl` is the URL of the service for users. */
 export interface PasskeyParts {
   readonly db: Database;
   readonly keyring: Keyring;
@@ -55,7 +55,7 @@ const bindingOf = ({ purpose, asker: { browser, session = '' } }: PasskeyQuestio
   JSON.stringify([purpose, browser, session]);
 const tooMany = () => new Refusal('conflict', `An account has at most ${mostPasskeys} passkeys`);
 
-/** The challenge for a browser; if the person is signed in, only for their own passkeys. */
+/** The challenge for a browser. If the user is signed in, it is only for their own passkeys. */
 export async function ask(
   parts: PasskeyParts,
   asked: PasskeyQuestion,
@@ -68,8 +68,8 @@ export async function ask(
 }
 
 /**
- * Adds a passkey from a browser's answer to the account of a person. Throws `invalid` if the answer fits no challenge
- * of this browser.
+ * Adds a passkey from a browser's response to a user's account. Throws `invalid` if the response fits no challenge of
+ * this browser.
  */
 export async function add(
   parts: PasskeyParts,
@@ -122,7 +122,7 @@ export async function remove(db: Database, actor: Actor, id: string): Promise<vo
 }
 
 /**
- * The account whose passkey has answered a challenge of this browser; undefined otherwise. An answer is accepted only
+ * The account whose passkey has answered a challenge of this browser; undefined otherwise. A response is accepted only
  * once: its challenge must be newer than all challenges answered before, and if the key has a counter, the counter must
  * be higher.
  */

@@ -19,7 +19,7 @@ export const Proof = z.discriminatedUnion('method', [
   z.strictObject({ method: z.literal('token'), token }),
   z.strictObject({ method: z.literal('passkey'), passkey: PasskeyAnswer }),
 ]);
-/** The credentials with which a person proves again who they are. */
+/** The credentials that a person confirms their identity with. */
 export const Again = z.union([
   z.strictObject({ password }),
   z.strictObject({ code }),
@@ -27,7 +27,7 @@ export const Again = z.union([
   z.strictObject({ passkey: PasskeyAnswer }),
 ]);
 
-/** Throws `invalid` with what is wrong, and with nothing that was sent. */
+/** Throws `invalid`. The message contains the problem, but none of the sent values. */
 export function parseProof<T>(schema: z.ZodType<T>, given: unknown, whole: string): T {
   const parsed = schema.safeParse(given);
   if (parsed.success) return parsed.data;

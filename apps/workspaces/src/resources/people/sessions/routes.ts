@@ -26,7 +26,8 @@ const links = endpoints({}, linkSerializer, nowhere);
 const people = endpoints({}, userSerializer, nowhere);
 
 const begin = sessions.post('/session', {
-  summary: 'Sign in with user name or address, password and, if the account has a second factor, a code.',
+  summary:
+    'Sign in with a user name or email address, a password and, if the account has two-factor authentication, a code.',
   auth: 'none',
   refuses: [401],
   idempotent: false,
@@ -35,7 +36,7 @@ const begin = sessions.post('/session', {
 });
 
 const show = sessions.get('/session', {
-  summary: 'Show the session of the token used.',
+  summary: 'Show the session of the token that is sent.',
   tokens: ['user'],
   run: async ({ db, principal }) => {
     const [token] = await tokens.findMany(db, [principal.tokenId]);
@@ -45,7 +46,7 @@ const show = sessions.get('/session', {
 });
 
 const end = sessions.remove('/session', {
-  summary: 'Sign out: end the session of the token used.',
+  summary: 'Sign out: end the session of the token that is sent.',
   tokens: ['user'],
   run: async ({ db, principal, ...call }) => {
     const [token] = await tokens.findMany(db, [principal.tokenId]);
@@ -63,13 +64,14 @@ async function requirePassword({ db, env, principal }: FactorCall, password: str
 type FactorCall = Pick<Lookup<string>, 'db' | 'env' | 'principal'>;
 
 const showFactor = factors.get('/account/two-factor', {
-  summary: "Show the state of the caller's second factor.",
+  summary: 'Show the two-factor authentication settings of the caller.',
   tokens: ['user'],
   run: ({ db, principal }) => twoFactor.findState(db, principal.id),
 });
 
 const beginFactor = factors.post('/account/two-factor', {
-  summary: 'Begin to set up a second factor: returns the secret for an authenticator, and recovery codes, only once.',
+  summary:
+    'Start enabling two-factor authentication. Returns the TOTP secret and recovery codes, which are shown only once.',
   tokens: ['user'],
   idempotent: false,
   body: BeginTwoFactor,
@@ -80,7 +82,7 @@ const beginFactor = factors.post('/account/two-factor', {
 });
 
 const verifyFactor = factors.action('/account/two-factor/actions/verify', {
-  summary: 'Turn the second factor on with a first code.',
+  summary: 'Enable two-factor authentication with a first code.',
   tokens: ['user'],
   body: VerifyCode,
   run: ({ db, env, principal, body, ...call }) =>
@@ -88,7 +90,7 @@ const verifyFactor = factors.action('/account/two-factor/actions/verify', {
 });
 
 const endFactor = factors.remove('/account/two-factor', {
-  summary: 'Remove the second factor.',
+  summary: 'Disable two-factor authentication.',
   tokens: ['user'],
   body: EndTwoFactor,
   run: async ({ db, principal, body, ...call }) => {
@@ -102,7 +104,7 @@ const loadLink = ({ db, env, params, principal }: Lookup<'/one-time-links/:secre
   openLink(db, env.keyring, params.secret, personIn(principal), env.now());
 
 const showLink = links.get('/one-time-links/:secret', {
-  summary: 'Show what a link is for: an invitation, a password reset, or a change of address.',
+  summary: 'Show the purpose of a link: an invitation, a password reset, or a change of email address.',
   auth: 'optional',
   load: loadLink,
   run: async ({ target }) => target,
@@ -110,7 +112,7 @@ const showLink = links.get('/one-time-links/:secret', {
 
 const spend = people.action('/one-time-links/:secret', {
   summary:
-    'Use the link, once: accept the invitation, with the account you are signed in to or a new one; set the new password; or prove the address.',
+    'Use a link, once. Accept an invitation with your account or a new one, set a new password, or verify an email address.',
   auth: 'optional',
   body: UseLink,
   load: loadLink,
@@ -119,7 +121,7 @@ const spend = people.action('/one-time-links/:secret', {
 });
 
 const reset = people.action('/admin/users/:user_id/actions/reset_password', {
-  summary: 'Create a link with which the person sets a new password.',
+  summary: 'Create a link with which a user sets a new password.',
   siteAdmin: true,
   stepUp: true,
   load: ({ db, params }) => users.find(db, params.user_id),
@@ -131,7 +133,7 @@ const reset = people.action('/admin/users/:user_id/actions/reset_password', {
 });
 
 const confirm = people.action('/admin/users/:user_id/actions/confirm_email', {
-  summary: 'Confirm the new address of a person without the mail that proves it. The body names the address.',
+  summary: 'Verify the new email address of a user without the link that was mailed. The request contains the address.',
   siteAdmin: true,
   stepUp: true,
   body: ConfirmAddress,

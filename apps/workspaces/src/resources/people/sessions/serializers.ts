@@ -5,7 +5,7 @@ import type { Token } from '../tokens/service';
 import type { OpenedLink } from './links';
 import type { TwoFactorState } from './two-factor';
 
-/** A session; its token is shown once, by the answer to signing in. */
+/** A session. Its token is shown once, in the response to signing in. */
 export const sessionSerializer = serializerOf<Token>()({
   type: 'sessions',
   shape: {
@@ -26,7 +26,7 @@ export const sessionSerializer = serializerOf<Token>()({
   relationships: (token) => ({ user: toOne('users', token.userId) }),
 });
 
-/** A person's second factor; the secret and the recovery codes are shown once, when the setup begins. */
+/** A user's two-factor authentication. The secret and the recovery codes are shown once, when the setup starts. */
 export const twoFactorSerializer = serializerOf<TwoFactorState>()({
   type: 'two-factor',
   shape: {
@@ -57,7 +57,7 @@ export const twoFactorSerializer = serializerOf<TwoFactorState>()({
   relationships: ({ userId }) => ({ user: toOne('users', userId) }),
 });
 
-/** What a link is for, shown to the person who has it. */
+/** The purpose of a link, shown to the user who has it. */
 export const linkSerializer = serializerOf<OpenedLink>()({
   type: 'one-time-links',
   shape: {

@@ -13,7 +13,7 @@ import { spendCode } from './two-factor';
 /** Two weeks: the lifetime of a session if no organization limits it further. */
 const LONGEST_MINUTES = 20_160;
 
-/** The credentials that a person signs in with; `code` if they have a second factor. */
+/** The credentials for signing in; `code` if the user has a second factor. */
 export interface Credentials {
   readonly username: string;
   readonly password: string;
@@ -23,9 +23,9 @@ export interface Credentials {
 }
 
 /**
- * Signs a person in by user name or address: returns a token that ends with the shortest session that any of their
- * organizations allows. Throws `unauthenticated` if anything is wrong, `invalid` if only the code is missing, `limited`
- * if locked, and `denied` if everyone except site administrators must sign in at a provider.
+ * Signs a user in by user name or email address. Returns a token that expires with the shortest session that any of
+ * their organizations allows. Throws `unauthenticated` if anything is wrong, `invalid` if only the code is missing,
+ * `limited` if locked, and `denied` if everyone except site administrators must sign in at a provider.
  */
 export async function signIn(
   db: Database,
@@ -40,7 +40,7 @@ export async function signIn(
   const refuse = (why: string): Promise<Refusal> => refusedSignIn(trail, requestId, found, why);
   const user = await inTurn(db, keyring, subject, async () => {
     const attempt = await takeAttempt(db, keyring, subject, now);
-    // The password is checked even for an unknown name, so that the time taken reveals nothing.
+    // The password is checked even for an unknown name, so that the response time reveals nothing.
     const isRight = () => checkPassword(password, found?.password_hash ?? null);
     const matches = await checked(db, attempt, isRight);
     if (!found || !matches || found.suspended_at !== null) {
@@ -49,7 +49,7 @@ export async function signIn(
     if (found.two_factor) {
       if (!code && !passkey) {
         await giveBack(db, attempt);
-        throw invalid('code', "can't be blank: this account has a second factor");
+        throw invalid('code', "can't be blank: this account uses two-factor authentication");
       }
       const isProven = code ? await spendCode(db, keyring, found.id, code, now) : await passkey?.(found.id);
       if (!isProven) throw await refuse(code ? 'wrong code' : 'wrong passkey');
@@ -60,7 +60,7 @@ export async function signIn(
   return enter(db, keyring, requestId, user, now, longestMinutes);
 }
 
-/** Signs in the person whose passkey was used; undefined if it belongs to no one. Throws as `signIn` does. */
+/** Signs in the user whose passkey was used; undefined if it belongs to no one. Throws like `signIn`. */
 export async function signInByPasskey(
   db: Database,
   { keyring, trail }: Pick<Environment, 'keyring' | 'trail'>,
@@ -86,18 +86,18 @@ function enter(
   longestMinutes: number,
 ): Promise<tokens.Token> {
   if (user.elsewhere)
-    throw new Refusal('denied', 'Only site administrators can sign in with a password here: use your provider');
+    throw new Refusal('denied', 'Only site administrators can sign in with a password: sign in through your provider');
   return openSession(db, keyring, requestId, user, now, longestMinutes);
 }
 
-/** Records in the audit trail why a sign-in failed; the answer does not give the reason. */
+/** Records in the audit trail why a sign-in failed. The response does not contain the reason. */
 async function refusedSignIn(
   trail: Environment['trail'],
   requestId: string,
   found: LoginRow | undefined,
   why: string,
 ): Promise<Refusal> {
-  // The typed name is not recorded: people sometimes type their password there.
+  // The typed name is not recorded, because users sometimes type their password there.
   const target = { type: 'users', id: found?.id ?? '', name: found?.username ?? null };
   const change = { organizationId: null, action: 'account.refuse-sign-in', target, after: { why } };
   await trail.refused({ ...signInPage, requestId }, change, found?.id);
@@ -108,8 +108,8 @@ async function refusedSignIn(
 export const signInPage: Actor = { type: 'system', id: 'sign-in', name: 'a sign-in' };
 
 /**
- * A token for a person who has proved who they are; it ends with the shortest session that any of their organizations
- * allows.
+ * A token for a user who has proved their identity. It expires with the shortest session that any of their
+ * organizations allows.
  */
 export async function openSession(
   db: Database,

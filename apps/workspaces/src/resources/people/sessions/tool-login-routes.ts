@@ -22,7 +22,7 @@ const { post } = endpoints({}, codeSerializer, { organizationsOf: () => [] });
 const { raw } = endpoints({}, undefined, { organizationsOf: () => [] });
 
 const authorize = raw('GET')('/app/oauth2/auth', {
-  summary: "Redirect the user of the tool's login command to the page that asks whether the tool gets a token.",
+  summary: 'Redirect to the page that asks the user whether the tool’s login command gets a token.',
   answers: leads,
   outside: true,
   auth: 'none',
@@ -55,7 +55,7 @@ const authorize = raw('GET')('/app/oauth2/auth', {
 });
 
 const makeCode = post('/account/login-codes', {
-  summary: 'Create the code that the tool exchanges for a token of the caller.',
+  summary: 'Create an authorization code, which the tool exchanges for a token of the caller.',
   tokens: ['user'],
   idempotent: false,
   stepUp: true,
@@ -73,7 +73,7 @@ const oauthError = (error: string): Raw => ({
 });
 
 const exchange = raw('POST')('/oauth2/token', {
-  summary: 'Exchange the code of the tool’s login for a token.',
+  summary: 'Exchange an authorization code of the tool’s login for a token.',
   outside: true,
   auth: 'none',
   streams: true,
@@ -90,7 +90,7 @@ const exchange = raw('POST')('/oauth2/token', {
       },
     },
     400: {
-      description: 'The code is invalid, or was requested differently.',
+      description: 'The code is invalid, or was created for a different request.',
       type: 'application/json',
       schema: {
         type: 'object',

@@ -20,10 +20,11 @@ export interface LoginRequest {
   readonly codeChallenge: string;
 }
 
-/** What is wrong with an authorization request; undefined if it may be shown to a person. */
+/** The error in an authorization request; undefined if the request may be shown to a user. */
 export function problemOf({ clientId: client, redirectUri, codeChallenge }: LoginRequest): string | undefined {
   if (client !== clientId) return 'client_id is unknown';
-  if (!isLoopback(redirectUri)) return 'redirect_uri is not an address of this machine that the tool listens on';
+  if (!isLoopback(redirectUri))
+    return "redirect_uri is not an address of the user's own machine on which the tool listens";
   if (!/^[A-Za-z0-9_-]{43}$/.test(codeChallenge)) return 'code_challenge is not a SHA-256 hash';
   return undefined;
 }
@@ -42,15 +43,15 @@ function isLoopback(text: string): boolean {
   );
 }
 
-/** A code for the person who created it, shown once. */
+/** A code for the user who created it, shown once. */
 export interface LoginCode {
   readonly code: string;
   readonly expiresAt: Date;
 }
 
 /**
- * Creates the code that the tool exchanges for a token of the person who signed in; it ends with their session. Throws
- * `invalid`.
+ * Creates the code that the tool exchanges for a token of the signed-in user. The code expires with their session.
+ * Throws `invalid`.
  */
 export async function createLoginCode(
   db: Database,
@@ -82,7 +83,7 @@ export async function createLoginCode(
   return { code, expiresAt };
 }
 
-/** What the tool sends for a token: the code, and proof that it made the request. */
+/** The request of the tool for a token: the code, and proof that it started the login. */
 export interface Exchange {
   readonly code: string;
   readonly clientId: string;
@@ -91,7 +92,7 @@ export interface Exchange {
 }
 
 /**
- * Exchanges a code for a token; undefined for a code that is unknown, used, too old, or another person's. The code is
+ * Exchanges a code for a token; undefined for a code that is unknown, used, too old, or another user's. The code is
  * used up in any case.
  */
 export async function exchangeCode(

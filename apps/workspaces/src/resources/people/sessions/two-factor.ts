@@ -13,7 +13,7 @@ const scheme = { algorithm: 'SHA1', digits: 6, periodSeconds: 30 } as const;
 const KEY_BYTES = 20;
 const RECOVERY_CODES = 10;
 
-/** What a person needs to set up their authenticator; shown once. */
+/** The data for setting up an authenticator app; shown once. */
 export interface Enrolment {
   readonly userId: string;
   readonly secret: string;
@@ -22,7 +22,9 @@ export interface Enrolment {
   readonly recoveryCodes: readonly string[];
 }
 
-/** The state of a person's second factor. `enrolment` only right after it was begun. */
+/**
+ * The state of a user's two-factor authentication. `enrolment` is present only in the response that starts the setup.
+ */
 export interface TwoFactorState {
   readonly userId: string;
   readonly enabled: boolean;
@@ -43,8 +45,8 @@ export async function findState(db: Database, userId: string): Promise<TwoFactor
 }
 
 /**
- * Begins the setup of a second factor, which is complete once a first code has been verified. Beginning again replaces
- * an unverified one. Throws `conflict` if there is one already.
+ * Starts the setup of two-factor authentication, which is completed by verifying a first code. Starting again replaces
+ * an unverified secret. Throws `conflict` if it is already enabled.
  */
 export async function enrol(db: Database, keyring: Keyring, userId: string, account: string): Promise<TwoFactorState> {
   const secret = base32(randomBytes(KEY_BYTES));
@@ -58,7 +60,7 @@ export async function enrol(db: Database, keyring: Keyring, userId: string, acco
   await db.transaction(async (tx) => {
     const { count } = await tx.prisma.twoFactor.deleteMany({ where: { userId, verifiedAt: null } });
     if (count === 0 && (await tx.prisma.twoFactor.findUnique({ where: { userId } }))) {
-      throw new Refusal('conflict', 'There is a second factor already; remove it first');
+      throw new Refusal('conflict', 'Two-factor authentication is already enabled; disable it first');
     }
     await tx.prisma.twoFactor.create({ data: { userId, ...data } });
   });
@@ -102,7 +104,7 @@ export async function disable(db: Database, actor: Actor, userId: string): Promi
   });
 }
 
-/** Accepts a time-based code, or a recovery code, but each only one time. */
+/** Accepts a time-based code or a recovery code, each only once. */
 export async function spendCode(
   db: Database,
   keyring: Keyring,

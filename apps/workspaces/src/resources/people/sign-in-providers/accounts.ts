@@ -20,10 +20,10 @@ export interface FoundAccount {
 }
 
 /**
- * The account of a person identified by a provider. It is the first of these that exists: the account of earlier
- * sign-ins with this subject; the directory's account for the subject; the account with the address that the provider
- * has checked, if the provider may link accounts; a new account. Throws `denied` with what the person can do. Call it
- * while holding the turn of that subject.
+ * The account of a user identified by a provider. It is the first of these that exists: the account of earlier sign-ins
+ * with this subject; the directory's account for the subject; the account with the address that the provider has
+ * checked, if the provider may link accounts; a new account. Throws `denied` with advice for the user. Call it while
+ * holding the turn of that subject.
  */
 export async function accountOf(
   tx: Database,
@@ -97,14 +97,14 @@ async function linkable(
 
 async function newAccount(tx: Database, provider: SignInProvider, { username, email }: Person): Promise<Chosen> {
   if (!provider.createsAccounts) {
-    throw new Refusal('denied', 'There is no account for you here. Ask a site administrator to let you in.');
+    throw new Refusal('denied', 'You have no account here. Ask a site administrator for access.');
   }
   return { ...(await addAccount(tx, username, email)), isNew: true };
 }
 
 /**
- * Adds an account without a password, with a name like the requested one, and with the address unless someone else has
- * proven it.
+ * Creates an account without a password, with a name like the requested one, and with the email address unless another
+ * user has verified it.
  */
 export async function addAccount(
   tx: Database,
@@ -112,7 +112,7 @@ export async function addAccount(
   email: string | undefined,
 ): Promise<{ id: string; username: string }> {
   const name = await freeName(tx, username);
-  // If no address is known to be theirs, they get one that no mail reaches.
+  // If no address is known to be theirs, the account gets an address that cannot receive mail.
   const isFree = email !== undefined && (await freeAddress(tx, system, email));
   const address = isFree ? email : unreachable();
   const { id } = await users.create(tx, { username: name, email: address });

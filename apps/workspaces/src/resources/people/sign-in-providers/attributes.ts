@@ -14,19 +14,22 @@ const isIssuer = (given: string): boolean => {
 const issuer = z
   .string()
   .max(2048)
-  .refine(isIssuer, 'must be an https address without query, as the provider itself writes it');
+  .refine(isIssuer, "must be an https URL without a query, exactly as in the provider's discovery document");
 const claim = z.string().min(1).max(255);
 const scopes = z
   .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,255}$/, 'is not a scope'))
   .max(50)
-  .refine((given) => given.includes('openid'), 'must have openid');
+  .refine((given) => given.includes('openid'), 'must include openid');
 const certificate = z
   .string()
   .max(65_536)
   .regex(/-----BEGIN CERTIFICATE-----/, 'must be certificates in PEM')
   .refine((given) => !given.includes('PRIVATE KEY'), 'must be only certificates');
 
-/** The attributes of a provider, one row each: bodies, answers, columns and the API description derive from here. */
+/**
+ * The attributes of a provider, one row each. Request bodies, responses, columns and the API description are derived
+ * from this table.
+ */
 export const providerAttributes = table({
   name: setting('name', { type: text, takes: label(90), initial: '', when: 'required' }),
   kind: setting('kind', { type: choice(['oidc']), takes: z.literal('oidc'), initial: 'oidc', when: 'create' }),

@@ -6,7 +6,7 @@ import * as memberships from '../memberships/service';
 import { addMembers, removeMembers } from '../teams/members';
 import * as teams from '../teams/service';
 
-/** How many people a plan allows, by organization; null: no limit. */
+/** The number of users that a plan allows, by organization; null: no limit. */
 export type UserLimit = (db: Database, organizationName: string) => Promise<number | null>;
 
 /**
@@ -25,8 +25,9 @@ export interface Wanted {
 }
 
 /**
- * Adds people to the teams that a source names, and removes them from other teams to which the source had added them.
- * Memberships added by hand stay. The number of statements depends on teams, not on people. Call it in a transaction.
+ * Adds users to the teams that a source names, and removes them from other teams to which the source had added them.
+ * Memberships added by hand are kept. The number of statements depends on teams, not on users. Call it in a
+ * transaction.
  */
 export async function fillTeams(
   tx: Database,
@@ -71,7 +72,8 @@ async function takeOut(
     const team = await teams.find(tx, teamId);
     if (team === undefined) continue;
     const leaving = over.filter((one) => one.teamId === teamId);
-    // An organization without an owner could never be changed again: the last owner stays, as if added by hand.
+    // The last owner is kept, as if added by hand, because an organization without an owner could never be changed
+    // again.
     const goes = new Set(leaving.map(({ userId }) => userId));
     if (team.isOwners && team.userIds.every((userId) => goes.has(userId))) leaving.shift();
     if (leaving.length === 0) continue;
@@ -110,7 +112,7 @@ async function putInto(
     UPDATE team_member SET provider_id = ${source.id} WHERE team_id = ${teamId} AND membership_id = ANY(${added})`;
 }
 
-/** The memberships of people in an organization; missing ones are created while the plan has room. */
+/** The memberships of users in an organization. Missing ones are created while the plan allows more members. */
 async function membersOf(
   tx: Database,
   actor: Actor,
@@ -184,8 +186,8 @@ const changeOf =
   });
 
 /**
- * Lets a source decide which of some people administer the site. It removes only rights that it gave itself, never
- * rights given by hand, and never the last administrator's.
+ * Sets which of the given users are site administrators, according to a source. It revokes only what the same source
+ * granted, never permissions granted by hand, and never those of the last administrator.
  */
 export async function fillSiteAdmins(
   tx: Database,
@@ -215,8 +217,8 @@ export async function fillSiteAdmins(
 }
 
 /**
- * Whether no other person administers the site. Locks the others' rows, so that they stay administrators in the
- * meantime.
+ * Whether no other user is a site administrator. Locks the rows of the others, so that they remain administrators in
+ * the meantime.
  */
 export async function isLastSiteAdmin(tx: Database, userId: string): Promise<boolean> {
   const others = await tx.prisma.$queryRaw<unknown[]>`

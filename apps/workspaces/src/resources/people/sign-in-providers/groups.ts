@@ -6,8 +6,8 @@ import type { SignInProvider } from './provider';
 export type { UserLimit };
 
 /**
- * Adds a person to the teams that name one of their groups at a provider, and removes them from other teams to which
- * the provider had added them. Memberships added by hand stay. Call it in a transaction.
+ * Adds a user to the teams that are linked with one of their groups at a provider, and removes them from other teams to
+ * which the provider had added them. Memberships added by hand are kept. Call it in a transaction.
  */
 export async function followGroups(
   tx: Database,

@@ -1,7 +1,7 @@
 import { audiencesOf, checkTimes, usualLeeways, verifySignature } from '@keystead/auth';
 import { isRefusal, Refusal } from '@keystead/refusal';
 import type { Database } from '../../../kernel/database/database';
-import { endSessionsOf } from '../sessions/ended';
+import { endSessionsOf } from '../sessions/provider-sessions';
 import type { Openid, ProviderClient } from './openid';
 
 const event = 'http://schemas.openid.net/event/backchannel-logout';
@@ -28,12 +28,12 @@ export async function endFromProvider(
   }
   const { iss, sub, sid, nonce, events } = claims;
   if (claims.iat === undefined) throw bad('iat is missing');
-  if (iss !== (await openid.issuer(provider))) throw bad('iss is of another issuer');
+  if (iss !== (await openid.issuer(provider))) throw bad('iss is another issuer');
   if (!audiencesOf(claims).includes(provider.clientId)) throw bad('aud is for another client');
   // ID tokens have one: they must not end sessions.
-  if (nonce !== undefined) throw bad('nonce must not be there');
+  if (nonce !== undefined) throw bad('nonce must be absent');
   const isEvent = typeof events === 'object' && events !== null && Object.hasOwn(events, event);
-  if (!isEvent) throw bad('events does not say that this is a logout');
+  if (!isEvent) throw bad('events does not contain the logout event');
   const text = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
   const named = { subject: text(sub), providerSession: text(sid) };
   if (named.subject === undefined && named.providerSession === undefined) throw bad('sub or sid is missing');

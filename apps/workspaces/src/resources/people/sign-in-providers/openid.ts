@@ -51,7 +51,7 @@ export class Openid extends OpenidProvider<ProviderClient> {
     return issuerOf(this.sets, provider);
   }
 
-  /** Whether the provider names itself in its answers; then an answer without a name is from someone else. */
+  /** Whether the provider puts its name into its responses. If so, a response without a name is from someone else. */
   async namesItself(provider: ProviderClient): Promise<boolean> {
     return (await this.sets.document(sourceOf(provider))).authorization_response_iss_parameter_supported === true;
   }
@@ -102,13 +102,13 @@ export function personOf(claims: Claims, provider: SignInProvider): Person {
   };
 }
 
-// A person in no group may have no claim at all: then rights given by groups end.
+// A user without groups may have no claim at all. In this case permissions granted through groups end.
 function groupsOf(value: unknown): string[] {
   const list = value === undefined ? [] : Array.isArray(value) ? value : [value];
   if (!list.every((group) => typeof group === 'string')) {
     throw new Refusal(
       'denied',
-      'The provider sent groups that are not strings. Ask the administrator of the provider.',
+      'The provider sent groups that are not strings. Contact the administrator of the provider.',
     );
   }
   return [...new Set(list as string[])].filter((group) => group !== '');

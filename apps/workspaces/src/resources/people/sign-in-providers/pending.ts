@@ -4,7 +4,9 @@ import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../../../kernel/database/database';
 import type { SignInProvider } from './provider';
 
-/** A sign-in that is about to go to a provider: the parameters to send, and the browser's secret for the answer. */
+/**
+ * A sign-in that is about to be sent to a provider: the parameters to send, and the browser's secret for the response.
+ */
 export interface Leaving {
   readonly state: string;
   readonly nonce: string;
@@ -18,7 +20,7 @@ export interface ComeBack {
   readonly nonce: string;
   readonly verifier: string;
   readonly returnTo: string;
-  /** The hash of the session whose person is proving again who they are. */
+  /** The hash of the session whose user is confirming their identity. */
   readonly sessionHash: Uint8Array<ArrayBuffer> | null;
   readonly client: string;
   readonly beganAtMs: number;
@@ -72,8 +74,8 @@ export async function leave(
 }
 
 /**
- * Consumes the sign-in of a state: it is valid once, and only in the browser that began it. A stored answer is only
- * valid with its handle. Undefined if there is none.
+ * Consumes the sign-in with a given state. It is valid only once, and only in the browser that started it. A stored
+ * response is only valid with its handle. Undefined if there is none.
  */
 export async function comeBack(
   db: Database,
@@ -82,7 +84,7 @@ export async function comeBack(
   nowMs: number,
 ): Promise<ComeBack | undefined> {
   if (browser === undefined || !form.test(state) || !form.test(browser)) return undefined;
-  // A request from another browser consumes nothing: the right person can still return.
+  // A request from another browser consumes nothing, so that the right user can still return.
   const [row] = await db.prisma.$queryRaw<
     {
       provider_id: string;
@@ -128,8 +130,8 @@ export async function leaving(
 }
 
 /**
- * Stores a provider's answer, and returns a handle for the browser that brought it. A browser that knows only the
- * state, such as the browser that started the sign-in, gets nothing. Undefined if there was already an answer.
+ * Stores a provider's response, and returns a handle for the browser that delivered it. A browser that knows only the
+ * state, such as the browser that started the sign-in, gets nothing. Undefined if there is already a response.
  */
 export async function keepAnswer(
   db: Database,

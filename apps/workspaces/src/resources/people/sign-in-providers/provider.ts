@@ -1,7 +1,7 @@
 import type { SignInProvider as Row } from '../../../generated/prisma/client';
 
-/** A provider where people sign in with an account that they have elsewhere; without its secret. */
+/** A provider at which users sign in with an external account; without its client secret. */
 export interface SignInProvider extends Omit<Row, 'clientSecret'> {
-  /** The organizations whose teams it fills, by name; null: all of them. */
+  /** The names of the organizations whose teams it fills; null: all organizations. */
   readonly organizations: readonly string[] | null;
 }

@@ -2,9 +2,10 @@ import type { Database } from '../../../kernel/database/database';
 import type { SignInProvider } from './provider';
 
 /**
- * The directory's account for a subject of the provider at which its people sign in; undefined if there is none, and
- * for every other provider. The subject is the directory's id of a person. For a SAML provider, which identifies people
- * by user name, the subject may also be the user name. People removed from the directory keep their account, suspended.
+ * The directory's account for a subject of the provider at which its users sign in; undefined if there is none, and for
+ * every other provider. The subject is the directory's id of a user. For a SAML provider, which identifies users by
+ * user name, the subject may also be the user name. Users removed from the directory keep their account, but it is
+ * suspended.
  */
 export async function provisionedFor(
   tx: Database,
@@ -20,7 +21,7 @@ export async function provisionedFor(
   return found;
 }
 
-/** Whether the directory decides about a person's teams; then the person's groups at the provider do not. */
+/** Whether the directory determines a user's teams, instead of the user's groups at the provider. */
 export async function isProvisioned(tx: Database, providerId: string, userId: string): Promise<boolean> {
   const [found] = await tx.prisma.$queryRaw<unknown[]>`
     SELECT 1 FROM scim_user s JOIN scim_setting d ON d.enabled AND d.sign_in_provider_id = ${providerId}

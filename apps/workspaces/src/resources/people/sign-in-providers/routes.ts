@@ -26,15 +26,20 @@ export const signInProviderResource: Resource = {
     }),
     post('/admin/sign-in-providers', {
       ...admin,
-      summary: 'Add a provider. It is not contacted before the first sign-in.',
+      summary: 'Create a sign-in provider. It is not called until the first sign-in.',
       stepUp: true,
       body: CreateProvider,
       run: ({ db, env, body, ...call }) => providers.create(db, env.keyring, actorOf(call), body),
     }),
-    get(byId, { ...admin, summary: 'Show a provider, without its secret.', load, run: async ({ target }) => target }),
+    get(byId, {
+      ...admin,
+      summary: 'Show a sign-in provider. Its secret is not shown.',
+      load,
+      run: async ({ target }) => target,
+    }),
     patch(byId, {
       ...admin,
-      summary: 'Change a provider. Disabling it ends the sessions of people who signed in through it.',
+      summary: 'Change a sign-in provider. Disabling it ends the sessions of users who signed in through it.',
       stepUp: true,
       body: UpdateProvider,
       load,
@@ -42,7 +47,8 @@ export const signInProviderResource: Resource = {
     }),
     remove(byId, {
       ...admin,
-      summary: 'Remove a provider. Sessions of people who signed in through it end; their accounts and teams stay.',
+      summary:
+        'Delete a sign-in provider. Sessions of users who signed in through it end. Their accounts and teams are kept.',
       stepUp: true,
       load,
       run: ({ db, target, ...call }) => providers.remove(db, actorOf(call), target),

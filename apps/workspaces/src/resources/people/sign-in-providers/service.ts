@@ -4,7 +4,7 @@ import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
-import { endSessionsOf } from '../sessions/ended';
+import { endSessionsOf } from '../sessions/provider-sessions';
 import { providerAttributes } from './attributes';
 import type { SignInProvider } from './provider';
 import type { ProviderInput } from './schema';
@@ -61,7 +61,7 @@ const sealed = (keyring: Keyring, id: string, text: string): Uint8Array<ArrayBuf
 
 const cellOf = (row: string) => ({ table: 'sign_in_provider', row, column: 'client_secret' });
 
-/** The client secret of a provider; undefined if the provider is gone. */
+/** The client secret of a provider; undefined if the provider no longer exists. */
 export async function secretOf(db: Database, keyring: Keyring, id: string): Promise<string | undefined> {
   const row = await db.prisma.signInProvider.findUnique({ where: { id }, select: { clientSecret: true } });
   return row === null ? undefined : keyring.open(row.clientSecret, cellOf(id)).toString('utf8');
@@ -100,10 +100,10 @@ export async function update(
     await lockRow(tx, 'sign_in_provider', id);
     const before = still(await find(tx, id));
     const { scopes, ...columns } = plain(input);
-    // Subjects are names from this issuer. At another issuer they may mean other people.
+    // Subjects are names from this issuer. At another issuer they may identify other users.
     if (columns.issuer !== undefined && columns.issuer !== before.issuer) {
       const count = await tx.prisma.externalIdentity.count({ where: { providerId: id } });
-      if (count > 0) throw invalid('issuer', 'cannot be changed once people have signed in: add another provider');
+      if (count > 0) throw invalid('issuer', 'cannot be changed after users have signed in: add another provider');
     }
     await tx.prisma.signInProvider.update({
       where: { id },
@@ -138,7 +138,7 @@ export async function remove(db: Database, actor: Actor, provider: SignInProvide
 
 function requireGroups({ siteAdminGroup, groupsClaim }: SignInProvider): void {
   if (siteAdminGroup !== null && groupsClaim === null) {
-    throw invalid('siteAdminGroup', 'needs groups-claim: without it no one is in any group');
+    throw invalid('siteAdminGroup', 'requires groups-claim: without it, users have no groups');
   }
 }
 

@@ -33,9 +33,9 @@ const place = '/ui/sign-in/callback';
 /** A page of our console, with only characters that all browsers parse alike. */
 const ownPage = /^\/ui\/(?![/\\])[\w\-.~!$&'()*+,;=:@%/?#]{0,2000}$/;
 
-const again = 'Begin again from the sign-in page.';
+const again = 'Start again from the sign-in page.';
 
-/** Sign-in of people who come from a provider. Decision 0120. */
+/** Sign-in of users through a provider. Decision 0120. */
 export class SignIn implements ProviderSignIn {
   private readonly openid: Openid;
   private readonly saml: SamlSignIn;
@@ -63,7 +63,7 @@ export class SignIn implements ProviderSignIn {
   ): Promise<string> {
     const { db, keyring, publicUrl, sessions } = this.parts;
     if (session !== undefined && (await sessions.find(session))?.['sign-in-provider']?.id !== id) {
-      throw new Refusal('denied', 'This session did not come from this provider.');
+      throw new Refusal('denied', 'This session was not started through this provider.');
     }
     const begun = {
       browser,
@@ -90,7 +90,7 @@ export class SignIn implements ProviderSignIn {
     return url.href;
   }
 
-  /** Completes what `leave` began. Throws messages that the person may read. */
+  /** Completes what `leave` started. Throws messages that the user may read. */
   async comeBack({ sent, browser }: ComingBack, { requestId }: From): Promise<CameBack> {
     const { db, keyring } = this.parts;
     const named = { state: sent.get('state') ?? '', handle: sent.get('handle') ?? '', browser };
@@ -98,7 +98,7 @@ export class SignIn implements ProviderSignIn {
     if (!begun) {
       throw new Refusal(
         'denied',
-        `This sign-in was not begun in this browser, has expired, or was already completed. ${again}`,
+        `This sign-in was not started in this browser, has expired, or was already completed. ${again}`,
       );
     }
     return this.end(begun, sent, requestId).catch(async (failure) => {
@@ -115,7 +115,7 @@ export class SignIn implements ProviderSignIn {
     const isSaml = begun.providerId === samlId;
     const provider = isSaml ? await this.saml.provider() : await this.client(begun.providerId);
     if (begun.client !== clientOf(provider))
-      throw new Refusal('denied', `The provider was changed meanwhile. ${again}`);
+      throw new Refusal('denied', `The provider's settings have changed in the meantime. ${again}`);
     const person = isSaml ? this.saml.person(begun) : await this.vouchedFor(provider as ProviderClient, begun, sent);
     if (begun.sessionHash !== null) {
       const who = { providerId: provider.id, subject: person.subject };
@@ -135,7 +135,7 @@ export class SignIn implements ProviderSignIn {
     const { db, keyring } = this.parts;
     const provider = await providers.find(db, id);
     const clientSecret = provider?.enabled ? await providers.secretOf(db, keyring, id) : undefined;
-    if (!provider || clientSecret === undefined) throw new Refusal('missing', 'There is no such provider here.');
+    if (!provider || clientSecret === undefined) throw new Refusal('missing', 'This provider does not exist.');
     return { ...provider, clientSecret };
   }
 
@@ -145,7 +145,7 @@ export class SignIn implements ProviderSignIn {
     const iss = sent.get('iss');
     // Otherwise a code of another provider would be sent to this one.
     if (iss === null ? await openid.namesItself(provider) : iss !== issuer) {
-      throw new Refusal('denied', `Another provider answered than was asked. ${again}`);
+      throw new Refusal('denied', `The response is from another provider. ${again}`);
     }
     const error = sent.get('error');
     if (error !== null) {
@@ -206,7 +206,8 @@ interface ProvenPerson extends Person {
 }
 
 /**
- * A provider that keeps people signed in reports when they authenticated; without that claim, they have just done so.
+ * A provider that keeps users signed in reports when they authenticated. Without this claim, they have just
+ * authenticated.
  */
 function provenAt({ auth_time }: Readonly<Record<string, unknown>>, now: number): number {
   return typeof auth_time === 'number' ? Math.min(auth_time * 1000, now) : now;

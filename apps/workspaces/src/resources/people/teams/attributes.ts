@@ -28,7 +28,10 @@ const rights = z.object(
 /** The group that fills a team; null for a team without one, and if no directory may manage groups. */
 const groupOf = ({ scimGroup }: Team, { settings }: View) => (settings.scimEnabled ? scimGroup : null);
 
-/** The attributes of a team, one row each: bodies, answers, columns and the API description derive from here. */
+/**
+ * The attributes of a team, one row each. Request bodies, responses, columns and the API description are derived from
+ * this table.
+ */
 export const teamAttributes = table({
   name: setting('name', { type: text, takes: name, initial: '', when: 'required' }),
   'users-count': shown(whole, (team) => team.userIds.length),

@@ -48,12 +48,12 @@ export async function membershipsOf(
 
 function requireId(id: string | undefined): string {
   if (id === undefined || id === '') {
-    throw new Refusal('invalid', '', [{ path: ['data'], message: 'every member needs an id' }]);
+    throw new Refusal('invalid', '', [{ path: ['data'], message: 'every member needs an ID' }]);
   }
   return id;
 }
 
-/** Adds people to a team. Existing members stay. */
+/** Adds users to a team. Existing members are kept. */
 export async function addMembers(db: Database, actor: Actor, team: Team, membershipIds: string[]): Promise<void> {
   await db.transaction(async (tx) => {
     await tx.prisma.teamMember.createMany({

@@ -21,7 +21,8 @@ export function seesSecretTeams(access: Access, organizationId: string): boolean
 const managesTeam = (access: Access, team: Omit<TeamTarget, 'allowMemberTokenManagement'>): boolean =>
   !team.isOwners && seesTeam(access, team) && access.can(team.organizationId, 'manage-teams');
 
-// A caller who can join a team with more rights, use its token, or let a group join it, could get these rights.
+// A caller who can join a team with more permissions, use its token, or link a group to it, could get these
+// permissions.
 function isWithin(
   access: Access,
   { organizationId, rights, grants }: Pick<TeamTarget, 'organizationId' | 'rights' | 'grants'>,
@@ -29,7 +30,9 @@ function isWithin(
   return access.can(organizationId, 'manage-organization-access') || access.holdsAll(organizationId, rights, grants);
 }
 
-/** Who may receive a team's notifications: owners, and those who manage it and have at least its rights. */
+/**
+ * Who may receive a team's notifications: owners, and callers who manage the team and have at least its permissions.
+ */
 export const hearsForTeam = (access: Access, team: Omit<TeamTarget, 'allowMemberTokenManagement'>): boolean =>
   access.isOwner(team.organizationId) || (managesTeam(access, team) && isWithin(access, team));
 
@@ -46,7 +49,7 @@ function managesToken(access: Access, team: TeamTarget): boolean {
   return isMember || (access.can(team.organizationId, 'manage-teams') && isWithin(access, team));
 }
 
-/** The permission rules of teams. The owners team cannot be deleted, and keeps its name, visibility and rights. */
+/** The permission rules of teams. The owners team cannot be deleted, and keeps its name, visibility and permissions. */
 export const teamPolicy = policy<TeamTarget>()({
   'can-update-membership': managesMembers,
   'can-destroy': managesTeam,

@@ -8,8 +8,8 @@ import {
 } from '../../../kernel/access/organization-rights';
 
 /**
- * Rights that require another right. Granting them also grants the required right; removing the required right removes
- * them.
+ * Permissions that require another permission. Granting them also grants the required one; removing the required one
+ * removes them.
  */
 const needs: readonly (readonly [OrganizationRight, OrganizationRight])[] = [
   ['manage-organization-access', 'manage-teams'],
@@ -19,13 +19,15 @@ const needs: readonly (readonly [OrganizationRight, OrganizationRight])[] = [
   ['read-projects', 'read-workspaces'],
 ];
 
-/** Rights in a request, by their names in the service: `manageProjects`. Absent and null rights do not change. */
+/**
+ * Permissions in a request, by their names in the service: `manageProjects`. Absent and null permissions do not change.
+ */
 export type RightsInput = Readonly<Record<string, boolean | null | undefined>>;
 
 /**
- * The rights after a request. Granting a right also grants the right that it requires; removing a right also removes
- * the rights that require it. Throws `invalid` naming the right if a request grants it and removes the right that it
- * requires.
+ * The permissions after a request. Granting a permission also grants the one that it requires; removing a permission
+ * also removes those that require it. Throws `invalid` with the name of the permission if a request grants it and
+ * removes the one that it requires.
  */
 export function updateRights(current: Rights, input: RightsInput): Rights {
   const requested = new Map(organizationRights.map((right) => [right, input[camel(right)] ?? undefined]));

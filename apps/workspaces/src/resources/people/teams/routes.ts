@@ -17,7 +17,7 @@ const include = ['users', 'organization-memberships', 'organization'] as const;
 
 const list = inOrganization.list('/organizations/:organization_name/teams', {
   summary: 'List the teams of an organization that the caller can see, by name.',
-  query: { q: 'Part of a name, in any case.', 'filter[names]': 'Names, separated by commas.' },
+  query: { q: 'Part of a name, ignoring case.', 'filter[names]': 'Names, separated by commas.' },
   include,
   load: ({ db, env, params }) => organizations.findByName(db, env, params.organization_name),
   run: ({ db, access, target, query, page }) =>
@@ -49,7 +49,7 @@ const update = patch('/teams/:team_id', {
 });
 
 const destroy = remove('/teams/:team_id', {
-  summary: 'Delete a team with its grants and its token.',
+  summary: 'Delete a team with its access grants and its tokens.',
   requires: 'can-destroy',
   load,
   run: ({ db, target, ...call }) => teams.remove(db, actorOf(call), target),
@@ -62,7 +62,7 @@ const members = {
 
 const addUsers = command('POST')('/teams/:team_id/relationships/users', {
   ...members,
-  summary: 'Add users to a team, by id or user name.',
+  summary: 'Add users to a team, by ID or user name.',
   body: Users,
   run: async ({ db, target, body, ...call }) => {
     const ids = body.map(({ id }) => id);
@@ -72,7 +72,7 @@ const addUsers = command('POST')('/teams/:team_id/relationships/users', {
 
 const removeUsers = command('DELETE')('/teams/:team_id/relationships/users', {
   ...members,
-  summary: 'Remove users from a team, by id or user name.',
+  summary: 'Remove users from a team, by ID or user name.',
   body: Users,
   run: async ({ db, target, body, ...call }) => {
     const ids = body.map(({ id }) => id);
@@ -82,7 +82,7 @@ const removeUsers = command('DELETE')('/teams/:team_id/relationships/users', {
 
 const addMemberships = command('POST')('/teams/:team_id/relationships/organization-memberships', {
   ...members,
-  summary: 'Add members of the organization, including invited ones, to a team.',
+  summary: 'Add organization members, including invited ones, to a team.',
   body: Memberships,
   run: async ({ db, target, body, ...call }) => {
     const ids = body.map(({ id }) => id);
@@ -92,7 +92,7 @@ const addMemberships = command('POST')('/teams/:team_id/relationships/organizati
 
 const removeMemberships = command('DELETE')('/teams/:team_id/relationships/organization-memberships', {
   ...members,
-  summary: 'Remove members of the organization from a team.',
+  summary: 'Remove organization members from a team.',
   body: Memberships,
   run: async ({ db, target, body, ...call }) => {
     const ids = body.map(({ id }) => id);

@@ -41,8 +41,8 @@ export async function findMany(db: Database, ids: readonly string[]): Promise<Te
 }
 
 /**
- * The rights of a team. Every answer about a team says whether the caller may grant them, so they are read only once
- * for each revision of the team.
+ * The permissions of a team. Every response about a team says whether the caller may grant them, so they are read only
+ * once for each revision of the team.
  */
 export function grantsOf(db: Database, team: { id: string; grantsRevision: bigint }): Promise<GivenGrants> {
   return db.remembered(`grants ${team.id}`, `${team.grantsRevision}`, async () => {
@@ -100,7 +100,10 @@ export async function create(db: Database, actor: Actor, organizationId: string,
   });
 }
 
-/** Giving rights to a new team requires the same permission as giving them to an existing one. Throws `missing`. */
+/**
+ * Granting permissions to a new team requires the same permission as granting them to an existing team. Throws
+ * `missing`.
+ */
 export function requireMayGive(access: Access, organizationId: string, { organizationAccess }: TeamInput): void {
   const gives = updateRights(0, organizationAccess ?? {}) !== 0;
   if (gives && !access.can(organizationId, 'manage-organization-access')) {

@@ -112,10 +112,10 @@ const TOUCH_SESSIONS_EVERY_MS = 5_000;
 export type Authenticator = Pick<Environment, 'authenticate' | 'authenticateConsole'>;
 
 /**
- * Recognises bearer tokens: returns their owner, or undefined for tokens that are unknown, revoked, expired, idle for
- * too long, or of a suspended user. Records the use of a token at most once a minute. Simultaneous requests share one
- * query. A console session gives the rights of its token, and ends by itself: after some idle time, and in any case
- * after a few hours.
+ * Looks up bearer tokens. Returns their owner; undefined for tokens that are unknown, revoked, expired, idle for too
+ * long, or of a suspended user. Records the use of a token at most once a minute. Simultaneous requests share one
+ * query. A console session has the permissions of its token. It expires after some idle time, and in any case after a
+ * few hours.
  */
 export function createAuthenticator(options: {
   db: Database;
@@ -145,7 +145,7 @@ export function createAuthenticator(options: {
     await db.rows({ ...touchSessions, values: [keys, new Date(now())] });
     return new Map();
   });
-  // Keyed by a plain hash, because a token itself would stay here after its revocation.
+  // Keyed by a plain hash, because a token itself would remain here after its revocation.
   const hashOf = (token: string): string => {
     const plain = hash('sha256', token, 'base64');
     let keyed = hashes.get(plain);

@@ -5,7 +5,7 @@ import type { Database } from '../../../kernel/database/database';
 import * as users from '../users/service';
 import * as tokens from './service';
 
-/** What the first start prints, once. */
+/** The output of the first start, printed once. */
 export interface FirstRun {
   readonly username: string;
   readonly password: string;
@@ -17,7 +17,7 @@ const FIRST_RUN_LOCK = 7_190_224;
 
 /**
  * Creates the first site administrator with a password and a token if there are no accounts yet; otherwise returns
- * undefined. If several nodes start at once, only one creates it.
+ * undefined. If several nodes start at the same time, only one creates it.
  */
 export async function firstRun(
   db: Database,

@@ -3,8 +3,8 @@ import type { Principal } from '../../../kernel/access/principal';
 import type { Database } from '../../../kernel/database/database';
 
 /**
- * Refuses to issue credentials that outlive a session if any of the person's organizations considers the session ended:
- * an API token would give access to that organization again. Throws `denied`.
+ * Refuses to issue credentials that outlive a session if one of the user's organizations considers the session expired,
+ * because an API token would give access to that organization again. Throws `denied`.
  */
 export async function requireFreshSession(db: Database, { id, session }: Principal, now: number): Promise<void> {
   if (session === undefined) return;

@@ -13,7 +13,7 @@ interface Expiring {
   readonly id: string;
   readonly expires_at: Date;
   readonly description: string | null;
-  /** Its owner: a person, a team in an organization, or an organization. */
+  /** Its owner: a user, a team in an organization, or an organization. */
   readonly person: string | null;
   readonly team: string | null;
   readonly organization: string | null;
@@ -21,7 +21,7 @@ interface Expiring {
 }
 
 /**
- * Notifies people by mail that an API token expires within a week: its person, or the owners of its organization. Each
+ * Notifies users by mail that an API token expires within a week: its owner, or the owners of its organization. Each
  * token is claimed first, so that two nodes notify only once. If the server accepted the mail for no recipient, the
  * next run tries again. Tokens come in random order, so that addresses that are never accepted do not delay the others.
  * Returns how many.

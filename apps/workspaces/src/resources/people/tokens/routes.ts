@@ -29,7 +29,7 @@ const list = ofPeople.list('/users/:user_id/authentication-tokens', {
 });
 
 const create = ofPeople.post('/users/:user_id/authentication-tokens', {
-  summary: 'Create an API token for the caller. Only this answer has its text.',
+  summary: 'Create an API token for the caller. Only this response contains its value.',
   tokens: ['user'],
   idempotent: false,
   stepUp: true,
@@ -42,14 +42,14 @@ const create = ofPeople.post('/users/:user_id/authentication-tokens', {
 });
 
 const show = byId.get('/authentication-tokens/:token_id', {
-  summary: 'Show a token of any kind, without its text.',
+  summary: 'Show a token of any type. Its value is not shown.',
   requires: 'can-manage',
   load: ({ db, params }) => findOne(db, params.token_id),
   run: async ({ target }) => target,
 });
 
 const remove = byId.remove('/authentication-tokens/:token_id', {
-  summary: 'Revoke a token of any kind, at once and everywhere.',
+  summary: 'Revoke a token of any type immediately.',
   requires: 'can-manage',
   load: ({ db, params }) => findOne(db, params.token_id),
   run: ({ db, target, ...call }) => tokens.remove(db, actorOf(call), target),
@@ -60,7 +60,7 @@ const loadTeam = ({ db, params }: Lookup<'/teams/:team_id/authentication-token'>
 const creating = (path: '/teams/:team_id/authentication-token' | '/teams/:team_id/authentication-tokens') =>
   ofTeams.post(path, {
     summary:
-      'Create a token of the team: an additional one with a description; without one, it replaces the existing token without a description.',
+      'Create a team token. With a description, the token is an additional one. Without a description, it replaces the existing token that has none.',
     requires: 'can-update-api-token',
     idempotent: false,
     stepUp: true,
@@ -76,21 +76,21 @@ const createForTeam = creating('/teams/:team_id/authentication-token');
 const createOneMore = creating('/teams/:team_id/authentication-tokens');
 
 const listOfTeam = ofTeams.list('/teams/:team_id/authentication-tokens', {
-  summary: 'List the tokens of a team, without their values.',
+  summary: 'List the tokens of a team. Their values are not shown.',
   requires: 'can-view-api-token',
   load: ({ db, params }) => teams.find(db, params.team_id),
   run: ({ db, target, page }) => tokens.listOfTeam(db, target.id, page),
 });
 
 const showOfTeam = ofTeams.get('/teams/:team_id/authentication-token', {
-  summary: "Show the team's token that has no description, without its text.",
+  summary: 'Show the team token that has no description. Its value is not shown.',
   requires: 'can-view-api-token',
   load: loadTeam,
   run: async ({ db, target }) => present(await tokens.findOfTeam(db, target.id)),
 });
 
 const removeOfTeam = ofTeams.remove('/teams/:team_id/authentication-token', {
-  summary: "Revoke the team's token that has no description.",
+  summary: 'Revoke the team token that has no description.',
   requires: 'can-update-api-token',
   load: loadTeam,
   run: async ({ db, target, ...call }) =>
@@ -98,8 +98,8 @@ const removeOfTeam = ofTeams.remove('/teams/:team_id/authentication-token', {
 });
 
 const teamTokens = ofOrganizations.list('/organizations/:organization_name/team-tokens', {
-  summary: 'List the tokens of the teams whose token the caller manages.',
-  query: { q: "Part of a team's name, in any case." },
+  summary: 'List the tokens of the teams whose tokens the caller manages.',
+  query: { q: "Part of a team's name, ignoring case." },
   sort: teamTokenSorts,
   visible: (access, organization) => access.isMember(organization.id),
   load: ({ db, env, params }) => organizations.findByName(db, env, params.organization_name),
@@ -108,7 +108,7 @@ const teamTokens = ofOrganizations.list('/organizations/:organization_name/team-
 });
 
 const removeTeamTokens = ofOrganizations.command('DELETE')('/organizations/:organization_name/team-tokens', {
-  summary: 'Revoke the tokens of teams that the document names, all or none.',
+  summary: 'Revoke several team tokens, all or none.',
   visible: (access, organization) => access.isMember(organization.id),
   body: Tokens,
   load: ({ db, env, params }) => organizations.findByName(db, env, params.organization_name),
@@ -144,7 +144,7 @@ const owners = {
 
 const createForOrganization = ofOrganizations.post('/organizations/:organization_name/authentication-token', {
   ...owners,
-  summary: "Create the organization's token; the previous one ends at once.",
+  summary: 'Create the organization token. The previous token becomes invalid immediately.',
   idempotent: false,
   stepUp: true,
   body: CreateToken,
@@ -156,12 +156,12 @@ const createForOrganization = ofOrganizations.post('/organizations/:organization
 
 const showOfOrganization = ofOrganizations.get('/organizations/:organization_name/authentication-token', {
   ...owners,
-  summary: "Show the organization's token, without its text.",
+  summary: 'Show the organization token. Its value is not shown.',
   run: async ({ db, target, query }) => present(await tokens.findOfOrganization(db, target.id, kindOf(query))),
 });
 
 const listOfOrganization = ofOrganizations.list('/organizations/:organization_name/authentication-tokens', {
-  summary: "List the organization's tokens of a kind, without their values: one, or none.",
+  summary: 'List the organization’s tokens of one type: one, or none. Their values are not shown.',
   query: owners.query,
   tokens: owners.tokens,
   requires: owners.requires,
@@ -176,7 +176,7 @@ const listOfOrganization = ofOrganizations.list('/organizations/:organization_na
 
 const removeOfOrganization = ofOrganizations.remove('/organizations/:organization_name/authentication-token', {
   ...owners,
-  summary: "Revoke the organization's token.",
+  summary: 'Revoke the organization token.',
   run: async ({ db, target, query, ...call }) =>
     tokens.remove(db, actorOf(call), present(await tokens.findOfOrganization(db, target.id, kindOf(query)))),
 });

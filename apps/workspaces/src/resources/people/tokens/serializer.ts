@@ -2,7 +2,7 @@ import { credential, hasOne, instant, sometimes, text, toOne } from '@keystead/j
 import { serializerOf } from '../../../kernel/endpoints/endpoint';
 import type { Token } from './service';
 
-/** A credential; its text is shown once, in the answer to its creation. */
+/** A token. Its value is shown once, in the response to its creation. */
 export const tokenSerializer = serializerOf<Token>()({
   type: 'authentication-tokens',
   shape: {

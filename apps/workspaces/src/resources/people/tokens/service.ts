@@ -14,7 +14,7 @@ import { hashSecret, newSecret } from './secret';
  */
 export type TokenKind = 'user' | 'session' | 'team' | 'organization' | 'audit-trails' | 'agent' | 'scim';
 
-/** Kinds of which an organization has one token each. */
+/** Kinds of tokens that an organization has only one of. */
 export type OrganizationTokenKind = 'organization' | 'audit-trails';
 
 const lifeYears = 2;
@@ -22,8 +22,8 @@ const lifeYears = 2;
 const ending: readonly TokenKind[] = ['user', 'team', 'organization', 'audit-trails'];
 
 /**
- * When a new token expires: as requested, null for never; by default after two years, or earlier if its organization
- * allows less. Throws `invalid` for a request that goes beyond that.
+ * The expiry of a new token: as requested, null for never. Default: two years, or less if the organization has a lower
+ * limit. Throws `invalid` for a request that exceeds the limit.
  */
 function expiryOf(
   kind: TokenKind,
@@ -36,7 +36,7 @@ function expiryOf(
     if (latest === undefined || (asked && asked <= latest)) return asked;
     throw invalid(
       'expiredAt',
-      `must be set, and no later than ${latest.toISOString()}: the organization allows no more`,
+      `must be set, and no later than ${latest.toISOString()}: the organization limits the lifetime`,
     );
   }
   const end = new Date(now);
@@ -61,11 +61,11 @@ export interface Token {
   readonly kind: TokenKind;
   readonly userId: string | null;
   readonly teamId: string | null;
-  /** The organization it belongs to; null for tokens of people. */
+  /** The organization to which the token belongs; null for user tokens. */
   readonly organizationId: string | null;
   readonly agentPoolId: string | null;
   readonly description: string | null;
-  /** An account: a person's, or the service account of a team or organization. */
+  /** An account: a user's, or the service account of a team or organization. */
   readonly createdById: string;
   readonly createdAt: Date;
   readonly lastUsedAt: Date | null;
@@ -79,11 +79,11 @@ export interface TokenOwner {
   readonly userId?: string;
   readonly teamId?: string;
   readonly agentPoolId?: string;
-  /** The organization of the team or pool, or itself: where the change is audited. */
+  /** The organization in which the change is audited: that of the team or pool, or the organization itself. */
   readonly organizationId?: string;
 }
 
-/** What `toToken` needs to know about a token's owner. */
+/** The data about a token's owner that `toToken` needs. */
 export const withTeam = {
   team: { select: { organizationId: true } },
   agentPool: { select: { organizationId: true } },
@@ -96,8 +96,9 @@ type TokenRow = Awaited<ReturnType<Database['prisma']['token']['findUniqueOrThro
 
 /**
  * Creates a token and returns its secret, which is never shown again. An organization has one token of each kind, and a
- * team has one token without a description. Creating another such token ends the first in the same transaction. Throws
- * `invalid` if the expiry is in the past, `ValidationFailed` for a description that another token of the team has.
+ * team has one token without a description. Creating another such token revokes the first in the same transaction.
+ * Throws `invalid` if the expiry is in the past, `ValidationFailed` for a description that another token of the team
+ * has.
  */
 export async function create(
   db: Database,
@@ -143,7 +144,7 @@ export async function create(
 
 const isOfOrganization = (kind: TokenKind): boolean => kind === 'organization' || kind === 'audit-trails';
 
-/** An empty description is shown as sent, but is treated as none. */
+/** An empty description is shown as sent, but treated as absent. */
 const withoutDescription = [{ description: null }, { description: '' }];
 
 async function endPrevious(
@@ -156,7 +157,7 @@ async function endPrevious(
     await lockRow(tx, 'team', teamId!);
     const former = { teamId, kind, ...(description ? { description } : { OR: withoutDescription }) };
     if (!description) await tx.prisma.token.deleteMany({ where: former });
-    // Exactly the words by which the Go client recognises this refusal.
+    // The exact words that the Go client recognises this refusal by.
     else if ((await tx.prisma.token.count({ where: former })) > 0)
       throw new ValidationFailed('description', 'Description has already been taken');
   }
@@ -205,7 +206,7 @@ export async function findOfOrganization(
   return row ? toToken(row) : undefined;
 }
 
-/** The API tokens of a person, oldest first; without a page, all of them. */
+/** The API tokens of a user, oldest first. Without a page: all tokens. */
 export async function listOfUser(
   db: Database,
   userId: string,

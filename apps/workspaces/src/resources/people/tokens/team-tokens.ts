@@ -64,8 +64,8 @@ async function managed(db: Database, access: Access, organizationId: string): Pr
 }
 
 /**
- * The teams with tokens that have no more rights than the caller: grants are compared one by one, which SQL does not
- * do.
+ * The teams with tokens that have no more permissions than the caller. Permissions are compared one by one, which SQL
+ * cannot do.
  */
 async function teamsWithin(db: Database, access: Access, organizationId: string): Promise<string[]> {
   const rows = await db.prisma.$queryRaw<{ id: string }[]>`

@@ -25,9 +25,9 @@ export async function holderOf(
 const restMs = 60_000;
 
 /**
- * Begins a change of address. The new address is confirmed when someone opens the link that is sent to it. Returns the
- * content of the mail. Throws `invalid` if another person has proven the address to be theirs, `limited` within a
- * minute of the last request.
+ * Starts a change of email address. The new address is verified when someone opens the link that is sent to it. Returns
+ * the content of the mail. Throws `invalid` if another user has verified the address, and `limited` within a minute of
+ * the last request.
  */
 export async function askForProof(
   tx: Database,
@@ -61,8 +61,8 @@ export async function askForProof(
 }
 
 /**
- * Frees an address for the person who proves it: an account that had it without proof loses it. False if another person
- * has proven it, or if it is too long to be stored.
+ * Frees an email address for the user who verifies it: an account that had it unverified loses it. Returns false if
+ * another user has verified it, or if it is too long to be stored.
  */
 export async function freeAddress(tx: Database, actor: Actor, email: string): Promise<boolean> {
   if (email.length > 254) return false;
@@ -76,8 +76,9 @@ export async function freeAddress(tx: Database, actor: Actor, email: string): Pr
 }
 
 /**
- * Gives an account the address that it requested, as proven; with `named`, only if it requested that address. Throws
- * `invalid` if it requested another address or none, or if another person has proven the address in the meantime.
+ * Gives an account the email address that it requested, as verified. With `named`: only if it requested this address.
+ * Throws `invalid` if it requested another address or none, or if another user has verified the address in the
+ * meantime.
  */
 export async function changeAddress(tx: Database, actor: Actor, userId: string, named?: string): Promise<void> {
   await lockRow(tx, 'user_account', userId);
@@ -87,7 +88,7 @@ export async function changeAddress(tx: Database, actor: Actor, userId: string, 
   if (email === null && user.emailProven && named?.toLowerCase() === user.email.toLowerCase()) return;
   if (email === null) throw invalid('email', 'has no pending change');
   if (named !== undefined && named.toLowerCase() !== email.toLowerCase()) {
-    throw invalid('email', 'is not the address that this account asked for last');
+    throw invalid('email', 'is not the address that this account requested last');
   }
   const holder = await holderOf(tx, email);
   if (holder?.id !== userId && !(await freeAddress(tx, actor, email))) throw invalid('email', 'has already been taken');

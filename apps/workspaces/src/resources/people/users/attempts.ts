@@ -2,7 +2,10 @@ import type { Keyring } from '@keystead/keyring';
 import { Refusal } from '@keystead/refusal';
 import type { Database } from '../../../kernel/database/database';
 
-/** Wrong proofs in a row before an account is locked: for a minute, then twice as long each time, up to an hour. */
+/**
+ * The number of wrong proofs in a row after which an account is locked: for a minute, then twice as long each time, up
+ * to an hour.
+ */
 const attemptsAllowed = 5;
 const DAY_MS = 86_400_000;
 
@@ -41,19 +44,20 @@ export async function takeAttempt(
   return { key, number: taken.failures };
 }
 
-/** After a correct proof: forgets earlier failures. Attempts that others have begun since are still counted. */
+/** After a correct proof: forgets earlier failures. Attempts that others have started since then are still counted. */
 export async function succeed(db: Database, attempt: Attempt): Promise<void> {
   await forget(db, attempt, attempt.number);
 }
 
 /**
- * The proof was neither right nor wrong: uncounts the attempt. Attempts that others have begun since are still counted.
+ * The proof was neither correct nor wrong: no longer counts the attempt. Attempts that others have started since then
+ * are still counted.
  */
 export async function giveBack(db: Database, attempt: Attempt): Promise<void> {
   await forget(db, attempt, 1);
 }
 
-/** Runs the check of a counted attempt. A check that could not be made was no attempt. */
+/** Runs the check of a counted attempt. If the check fails to run, the attempt is not counted. */
 export async function checked(db: Database, attempt: Attempt, isRight: () => Promise<boolean>): Promise<boolean> {
   try {
     return await isRight();
@@ -63,7 +67,7 @@ export async function checked(db: Database, attempt: Attempt, isRight: () => Pro
   }
 }
 
-// A lock that this attempt caused is also removed; a lock that another attempt caused stays.
+// A lock that this attempt caused is also removed. A lock that another attempt caused remains.
 async function forget(db: Database, { key, number }: Attempt, count: number): Promise<void> {
   await db.prisma.$executeRaw`
     UPDATE sign_in_attempt SET failures = greatest(failures - ${count}::int, 0),
@@ -71,7 +75,7 @@ async function forget(db: Database, { key, number }: Attempt, count: number): Pr
      WHERE name_hash = ${key}`;
 }
 
-/** Counts an attempt of an account, checks the proof, and returns whether it was right. Throws `limited`. */
+/** Counts an attempt of an account, checks the proof, and returns whether it was correct. Throws `limited`. */
 export async function prove(
   db: Database,
   keyring: Keyring,

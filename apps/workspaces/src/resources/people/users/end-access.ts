@@ -1,11 +1,14 @@
 import type { Database } from '../../../kernel/database/database';
 
-/** Why an account's credentials are revoked: a new password, a person identified by a provider, or a suspension. */
+/**
+ * The reason why an account's credentials are revoked: a new password, a user identified by a provider, or a
+ * suspension.
+ */
 export type AccessEnd = 'password' | 'link' | 'suspension';
 
 /**
- * Revokes an account's credentials. If a provider identifies its person for the first time: all credentials, because
- * another person may have created the account. If the directory suspends it: all except second factor, passkeys and
+ * Revokes an account's credentials. If a provider identifies its user for the first time: all credentials, because
+ * someone else may have created the account. If the directory suspends it: all except second factor, passkeys and
  * invitations. With a new password: sessions except the current one, codes and reset links, but not API tokens.
  */
 export async function endAccess(tx: Database, userId: string, by: AccessEnd, keepTokenId = ''): Promise<void> {

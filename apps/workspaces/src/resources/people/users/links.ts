@@ -14,13 +14,13 @@ export interface OneTimeLink {
   readonly kind: LinkKind;
   readonly userId: string;
   readonly membershipId: string | null;
-  /** The inviter; null for links of earlier versions. */
+  /** The inviter; null for links that earlier versions created. */
   readonly createdByType: string | null;
   readonly createdById: string | null;
   readonly expiresAt: Date;
 }
 
-/** Creates a link and returns the secret part of its address; earlier links for the same purpose stop working. */
+/** Creates a link and returns the secret part of its URL. Earlier links for the same purpose stop working. */
 export async function createLink(
   db: Database,
   keyring: Keyring,
@@ -44,7 +44,7 @@ export async function createLink(
   return secret;
 }
 
-/** Where a person opens a link; programs use the same path below `/api/v2` instead of `/app`. */
+/** The URL at which a user opens a link. Programs use the same path below `/api/v2` instead of `/app`. */
 export function linkUrl(publicUrl: string, secret: string): string {
   return `${publicUrl}/app/one-time-links/${secret}`;
 }

@@ -18,7 +18,9 @@ export async function hashPassword(password: string): Promise<string> {
   return ['scrypt', LOG2_COST, BLOCK_SIZE, PARALLEL, salt.toString('base64'), key.toString('base64')].join('$');
 }
 
-/** True if the password is the stored one. Takes the same time if none is stored, so that a caller cannot tell. */
+/**
+ * True if the password matches the stored one. Takes the same time if none is stored, so that callers cannot find out.
+ */
 export async function checkPassword(password: string, kept: string | null): Promise<boolean> {
   const [, cost, block, parallel, salt, key] = (kept ?? dummyHash).split('$');
   const expected = Buffer.from(key ?? '', 'base64');
@@ -34,7 +36,7 @@ export async function checkPassword(password: string, kept: string | null): Prom
 
 const dummyHash = `scrypt$${LOG2_COST}$${BLOCK_SIZE}$${PARALLEL}$${'A'.repeat(22)}==$${'A'.repeat(43)}=`;
 
-/** Only a few run at once: each takes a thread that file operations also need, and 32 MiB. */
+/** Only a few run at the same time, because each takes 32 MiB and a thread that file operations also need. */
 const turns = new WorkTurns({ atOnce: 2, waiting: 512 }, 'sign-ins');
 
 function derive(password: string, salt: Buffer, cost: number, r: number, p: number): Promise<Buffer> {

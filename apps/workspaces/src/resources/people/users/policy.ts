@@ -2,7 +2,8 @@ import { policy } from '../../../kernel/access/policy';
 import type { Account } from './service';
 
 /**
- * What a caller may do with their own account. Account settings belong to people: other tokens may never change them.
+ * The permissions of a caller on their own account. Account settings belong to users, so other tokens can never change
+ * them.
  */
 export const userPolicy = policy<Account>()({
   'can-create-organizations': (access, account) => access.isUser && access.principal.id === account.id,

@@ -8,14 +8,14 @@ import * as users from './service';
 const { get, patch } = endpoints(userPolicy, userSerializer);
 
 const details = get('/account/details', {
-  summary: "Show the caller's account: a person, or the service account of a team or organization token.",
+  summary: "Show the caller's account: a user, or the service account of a team or organization token.",
   load: ({ db, principal }) => users.findCaller(db, principal),
   run: async ({ target }) => target,
 });
 
 const update = patch('/account/update', {
   summary:
-    'Change the caller’s name, or request another address, which is confirmed by opening the link mailed to it with the password.',
+    'Change the caller’s user name, or request a new email address. To verify a new address, the user opens the link mailed to it and enters the password.',
   tokens: ['user'],
   requires: 'can-change-username',
   body: UpdateAccount,
@@ -24,7 +24,7 @@ const update = patch('/account/update', {
 });
 
 const password = patch('/account/password', {
-  summary: 'Change the caller’s password; all other sessions end.',
+  summary: 'Change the caller’s password. All other sessions end.',
   tokens: ['user'],
   requires: 'can-change-username',
   body: ChangePassword,
@@ -33,7 +33,7 @@ const password = patch('/account/password', {
 });
 
 const show = get('/users/:user_id', {
-  summary: 'Show a person. Their address is shown to themselves only.',
+  summary: 'Show a user. The email address is shown only to the user.',
   load: ({ db, params, principal }) => users.findKnown(db, principal, params.user_id),
   run: async ({ target }) => target,
 });

@@ -64,7 +64,7 @@ function isSelf(account: Account, { access: { principal } }: View): boolean {
   return account.resource.type !== 'users' || principal.id === account.id;
 }
 
-/** Users included with an organization's resources: people who invite its members know their addresses. */
+/** Users included with an organization's resources. Callers who can invite members see their email addresses. */
 function managesMember({ access }: View): boolean {
   return access.organizationIds.some((id) => access.can(id, 'manage-membership'));
 }

@@ -52,7 +52,7 @@ export const accountInclude = {
   scimUser: { select: { userName: true, updatedAt: true, removedAt: true } },
 } as const;
 
-/** Data from a directory, shown to administrators and to the person; all null if there may be no directory. */
+/** Data from a directory, shown to administrators and to the user; all null if directories are not allowed. */
 export function directoryAttributes(known: (DirectoryName & { removedAt?: Date | null }) | null, isOn: boolean) {
   const named = isOn && known !== null && !known.removedAt ? known : undefined;
   return {
@@ -62,7 +62,7 @@ export function directoryAttributes(known: (DirectoryName & { removedAt?: Date |
   };
 }
 
-/** The accounts of the given users; unknown ids are left out. */
+/** The accounts of the given users. Unknown ids are omitted. */
 export async function findMany(db: Database, ids: readonly string[]): Promise<Account[]> {
   const rows = await db.prisma.user.findMany({ where: { id: { in: [...ids] } }, include: accountInclude });
   return rows.map(toAccount);
@@ -79,8 +79,8 @@ export async function findCaller(db: Database, principal: Principal): Promise<Ac
 }
 
 /**
- * An account that the caller may know about: their own, those of people in the same organizations, and the service
- * accounts of their teams and organizations. Site administrators know everyone.
+ * An account that the caller may see: their own, those of users in the same organizations, and the service accounts of
+ * their teams and organizations. Site administrators see all accounts.
  */
 export async function findKnown(db: Database, principal: Principal, id: string): Promise<Account | undefined> {
   if (id === principal.id) return find(db, id);
@@ -180,7 +180,7 @@ export function requireGoodPassword(input: { password: string; passwordConfirmat
   }
 }
 
-/** Sets a password and ends the user's sessions, those of the console too, except the one kept. */
+/** Sets a password and ends the user's sessions, including console sessions, except the current one. */
 export async function setPassword(
   db: Database,
   actor: Actor,

@@ -6,22 +6,22 @@ import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
-import { commonProtocol, type Registration, spoken } from './protocol';
+import { commonProtocol, type Registration, supportedVersions } from './protocol';
 
 /** An agent that sends requests. */
 export interface Agent {
   readonly id: string;
-  /** Undefined: it is one of the installation's own, which carries out remote runs and fetches commits. */
+  /** If undefined, the agent belongs to the installation: it executes remote runs and fetches commits. */
   readonly agentPoolId: string | undefined;
   readonly name: string;
   readonly versions: readonly string[];
   /** It carries out requests to Git hosts of its pool's connections, and fetches commits from them. */
   readonly forwards: boolean;
-  /** It may get jobs: it has not signed off, and it still uses the token with which it registered. */
+  /** It may get jobs: it has not deregistered, and it still uses the token that it registered with. */
   readonly alive: boolean;
 }
 
-/** The data by which an agent is looked up. */
+/** The data that an agent is looked up by. */
 export interface Loading {
   readonly db: Database;
   readonly principal: Principal;
@@ -42,7 +42,7 @@ const mostAlive = 500;
 
 /** The agent with an id, in the pool of the token. */
 export async function findAgent(db: Database, principal: Principal, id: string): Promise<Agent | undefined> {
-  // Workers with database access have no protocol version: none of them is an agent.
+  // Workers with database access are not agents and have no protocol version.
   const pool = principal.isOwnWorker ? null : principal.id;
   const [row] = await db.prisma.$queryRaw<AgentRow[]>`
     SELECT name, versions, forwards, ended_at, token_id, agent_pool_id FROM run_worker
@@ -56,7 +56,7 @@ export async function findAgent(db: Database, principal: Principal, id: string):
 /** Throws `transition` for an agent that has signed off, and for one that registered with another token. */
 export function requireAlive({ alive }: Agent): void {
   if (!alive)
-    throw new Refusal('transition', 'this agent has signed off, or registered with another token: register again');
+    throw new Refusal('transition', 'this agent was deregistered, or registered with another token: register again');
 }
 
 /** Throws `unauthenticated` if the token of an agent has ended while the agent waited; its work is then returned. */
@@ -77,7 +77,7 @@ async function requireRoom(tx: Database, agentPoolId: string): Promise<void> {
   await lockRow(tx, 'agent_pool', agentPoolId);
   const alive = { agentPoolId, endedAt: null, seenAt: { gt: new Date(Date.now() - 3_600_000) } };
   if ((await tx.prisma.runWorker.count({ where: alive })) >= mostAlive) {
-    throw invalid('name', `belongs to a pool that has ${mostAlive} agents already`);
+    throw invalid('name', `belongs to an agent pool that already has ${mostAlive} agents`);
   }
 }
 
@@ -94,10 +94,10 @@ export async function register(
   const protocol = commonProtocol(input.protocol);
   if (protocol === undefined) {
     const { oldest, newest } = input.protocol;
-    const older = newest < spoken.oldest ? 'agent' : 'service';
+    const older = newest < supportedVersions.oldest ? 'agent' : 'service';
     throw new Refusal(
       'conflict',
-      `the agent speaks the protocols ${oldest} to ${newest}, this service ${spoken.oldest} to ${spoken.newest}: upgrade the ${older}`,
+      `the agent supports protocol versions ${oldest} to ${newest}, this service ${supportedVersions.oldest} to ${supportedVersions.newest}: upgrade the ${older}`,
     );
   }
   const id = newId('agent');
@@ -131,7 +131,7 @@ export async function register(
   return { id, protocol, pool: principal.name, forwards };
 }
 
-/** Signs an agent off: jobs that it had claimed but not begun are free for others at once. */
+/** Deregisters an agent. Other agents can immediately take jobs that it had claimed but not started. */
 export async function signOff(db: Database, actor: Actor, agent: Agent, organizationId: string | null): Promise<void> {
   await db.transaction(async (tx) => {
     const ended = await tx.prisma.$executeRaw`

@@ -14,7 +14,10 @@ import type { Claim } from './protocol';
 const lookMs = 200;
 const wholeLooks = 5;
 
-/** Frees jobs of an agent whose answer never arrived, for others or for the agent itself. */
+/**
+ * Releases jobs that were given to an agent in a response that never arrived, so that others or the agent itself can
+ * take them.
+ */
 const releaseUnheard = ({ prisma }: Database, workerId: string, holds: readonly string[]) =>
   prisma.$executeRaw`
     UPDATE run_job SET state = 'queued', worker_id = NULL, claimed_until = NULL
@@ -24,7 +27,7 @@ const releaseUnheard = ({ prisma }: Database, workerId: string, holds: readonly 
 interface WorkToTake<Work> {
   /** Called once, before the first look. */
   prepare?(): Promise<unknown>;
-  /** Takes work if there is any now; otherwise undefined. */
+  /** Takes work if there is any; otherwise returns undefined. */
   take(): Promise<Work | undefined>;
   release(work: Work): Promise<void>;
 }

@@ -11,7 +11,7 @@ import { jobFiles, jobInputs } from '../runs/jobs/inputs';
 import type { RunJob } from '../runs/jobs/job';
 import { append, endOf } from '../runs/jobs/logs';
 import { findAgent, type Loading } from './agent';
-import { type Lease, lost, nameUpload, requireBegun, requireLease } from './lease';
+import { type Lease, leaseLost, nameUpload, requireBegun, requireLease } from './lease';
 import * as wire from './protocol';
 import { finishJob, saveSent } from './results';
 import { aboutWork, bodyOf, described, done, gather, json, numberOf, raw, serialOf, toWire } from './wire';
@@ -38,7 +38,7 @@ const leaseOf = ({ env, params, request }: JobRequest): Lease =>
 async function heldJob(call: JobRequest): Promise<RunJob & { readonly isBegun: boolean }> {
   const { id, attempt } = leaseOf(call);
   const found = await describe(call.db, call.env.keyring, id, { workerId: call.params.agent_id, attempt });
-  if (!found) throw lost();
+  if (!found) throw leaseLost();
   return found;
 }
 
@@ -60,14 +60,16 @@ async function inputsOf({ db, env }: JobRequest, held: RunJob) {
 const starting = raw('POST')(`${job}/start`, {
   ...aboutWork,
   summary: 'Report that the tool is about to run.',
-  answers: { 200: described('It may run; where the log continues, and the inputs of the job.', wire.StartAnswer) },
+  answers: {
+    200: described('The job may start. Where the log continues, and the inputs of the job.', wire.StartAnswer),
+  },
   load,
   run: async (call) => {
     const { db, env, params } = call;
     const job = await heldJob(call);
     // Repeated by an agent that did not receive the answer.
-    if (!job.isBegun && !(await started(db, env.keyring, job, params.agent_id))) throw lost();
-    // If a job's inputs cannot be read, the job begins and asks for them separately, so that its run says why it ends.
+    if (!job.isBegun && !(await started(db, env.keyring, job, params.agent_id))) throw leaseLost();
+    // If a job's inputs cannot be read, the job starts and requests them separately, so that its run shows why it ends.
     const [end, given] = await Promise.all([endOf(db, job), inputsOf(call, job).catch(() => undefined)]);
     return json({ 'log-offset': Number(end), inputs: given });
   },
@@ -75,23 +77,23 @@ const starting = raw('POST')(`${job}/start`, {
 
 const beating = raw('POST')(`${job}/heartbeat`, {
   ...aboutWork,
-  summary: 'Extend the lease of a job, and learn whether it must stop.',
+  summary: 'Extend the lease of a job. The response says whether the job must stop.',
   body: bodyOf(wire.Beat),
-  answers: { 200: described('The agent still holds it.', wire.BeatAnswer) },
+  answers: { 200: described('The agent still holds the job.', wire.BeatAnswer) },
   load,
   run: async (call) => {
     const lease = leaseOf(call);
     const by = { workerId: call.params.agent_id, leaseSeconds: call.body['lease-seconds'] };
     const { mine, cancel } = await heartbeat(call.db, lease as RunJob, by);
-    if (!mine && cancel !== 'force-cancel') throw lost();
+    if (!mine && cancel !== 'force-cancel') throw leaseLost();
     return json({ cancel });
   },
 });
 
 const inputs = raw('GET')(`${job}/inputs`, {
   ...aboutWork,
-  summary: 'Read the variables and the key of a job.',
-  answers: { 200: described('Values after all precedence.', wire.InputsAnswer) },
+  summary: 'Read the variables and the SSH key of a job.',
+  answers: { 200: described('Values of the variables after precedence is applied.', wire.InputsAnswer) },
   load,
   run: async (call) => json(await inputsOf(call, await heldJob(call))),
 });
@@ -102,7 +104,7 @@ const files = (Object.keys(fileNames) as (keyof typeof fileNames)[]).map((name) 
   raw('GET')(`${job}/${name}`, {
     ...aboutWork,
     summary: `Download the ${name} that a job works with.`,
-    answers: { 200: { description: 'The bytes.', ...bytes }, 204: { description: 'There is none.' } },
+    answers: { 200: { description: 'The bytes.', ...bytes }, 204: { description: 'There is no file.' } },
     load,
     run: async (call) => {
       const job = await heldJob(call);
@@ -114,12 +116,12 @@ const files = (Object.keys(fileNames) as (keyof typeof fileNames)[]).map((name) 
 
 const logging = raw('PUT')(`${job}/log`, {
   ...aboutWork,
-  summary: 'Append to the log of a job. A repeated piece is stored once.',
+  summary: 'Append to the log of a job. Sending a piece again has no effect.',
   query: { offset: 'Offset of the piece in the log, in bytes.' },
   refuses: [403, 409, 413],
   takes: octets,
   streams: true,
-  answers: { 200: described('The new end of the log.', wire.LogAnswer) },
+  answers: { 200: described('The new length of the log.', wire.LogAnswer) },
   load,
   run: async (call) => {
     const lease = leaseOf(call);
@@ -127,15 +129,16 @@ const logging = raw('PUT')(`${job}/log`, {
     await requireBegun(call.db, call.params.agent_id, lease);
     const piece = await gather(call.request.stream!, largestPiece, 'a piece of a log');
     const end = await append(call.db, call.env.keyring, lease, piece, BigInt(offset));
-    if (!end) throw lost();
-    if (end.gap) throw new Refusal('conflict', `the log ends at ${end.size}: send what comes there first`);
+    if (!end) throw leaseLost();
+    if (end.gap)
+      throw new Refusal('conflict', `the log ends at offset ${end.size}: send the piece that begins there first`);
     return json({ size: Number(end.size) });
   },
 });
 
 const saving = raw('PUT')(`${job}/state`, {
   ...aboutWork,
-  summary: 'Upload the state that an apply left; it becomes the current one. A refused state is quarantined.',
+  summary: 'Upload the state after an apply. It becomes the current state; a state that is refused is quarantined.',
   query: {
     serial: 'Of the state.',
     lineage: 'Of the state.',
@@ -162,11 +165,11 @@ const saving = raw('PUT')(`${job}/state`, {
 const uploads = wire.uploadNames.map((name) =>
   raw('PUT')(`${job}/uploads/${name}`, {
     ...aboutWork,
-    summary: `Hand in the ${name.replaceAll('-', ' ')} of a job; it counts when the result names it.`,
+    summary: `Upload the ${name.replaceAll('-', ' ')} of a job. It is used only if the result names it.`,
     takes: octets,
     streams: true,
     refuses: [403, 409, 413],
-    answers: { 201: described('The name for it in the result.', wire.UploadAnswer) },
+    answers: { 201: described('Name of the file in the result.', wire.UploadAnswer) },
     load,
     run: async (call) => {
       const lease = leaseOf(call);
@@ -198,8 +201,8 @@ const finishing = raw('POST')(`${job}/finish`, {
 
 const releasing = raw('POST')(`${job}/release`, {
   ...aboutWork,
-  summary: 'Return a job that was not started.',
-  answers: { 204: { description: 'It is free for others.' } },
+  summary: 'Return a job that was not started, so that another agent can take it.',
+  answers: { 204: { description: 'Other agents can take the job.' } },
   load,
   run: async (call) => {
     await releaseJob(call.db, leaseOf(call) as RunJob, call.params.agent_id);
@@ -209,10 +212,10 @@ const releasing = raw('POST')(`${job}/release`, {
 
 const loggingIn = raw('POST')(`${job}/login`, {
   ...aboutWork,
-  summary: 'Get the login of a job at the secrets service, with its identity token.',
+  summary: 'Get the identity token and role with which a job logs in to the secrets service.',
   answers: {
-    200: described('The address and the user of the login, or why there is none.', wire.LoginAnswer),
-    204: { description: 'Its workspace has no role there.' },
+    200: described('Address and user of the login, or the reason why there is none.', wire.LoginAnswer),
+    204: { description: 'The workspace has no role at the secrets service.' },
   },
   load,
   run: async (call) => {
@@ -223,8 +226,8 @@ const loggingIn = raw('POST')(`${job}/login`, {
 
 const identifying = raw('POST')(`${job}/identities`, {
   ...aboutWork,
-  summary: 'Get the identity tokens that the variables of a job request.',
-  answers: { 200: described('By audience, or why there are none.', wire.IdentitiesAnswer) },
+  summary: 'Get the workload identity tokens that the variables of a job request.',
+  answers: { 200: described('Identity tokens by audience, or the reason why there are none.', wire.IdentitiesAnswer) },
   load,
   run: async (call) => {
     const identities = await jobIdentities(signing(call), await heldJob(call), call.params.agent_id);
@@ -238,7 +241,7 @@ const identifying = raw('POST')(`${job}/identities`, {
 
 const keeping = raw('POST')(`${job}/credentials`, {
   ...aboutWork,
-  summary: 'Record a token that the secrets service issued to a job, so that it is revoked with the job.',
+  summary: 'Record a token that the secrets service issued to a job, so that it is revoked when the job ends.',
   body: bodyOf(wire.Kept),
   answers: { 201: described('Recorded.', wire.KeptAnswer) },
   load,
@@ -250,7 +253,7 @@ const keeping = raw('POST')(`${job}/credentials`, {
 
 const forgetting = raw('DELETE')(`${job}/credentials/:credential_id`, {
   ...aboutWork,
-  summary: 'Report that such a token was revoked.',
+  summary: 'Report that a recorded token was revoked.',
   answers: { 204: { description: 'Forgotten.' } },
   load,
   run: async (call) => {

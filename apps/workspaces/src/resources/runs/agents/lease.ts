@@ -11,15 +11,15 @@ export interface Lease {
   readonly attempt: number;
 }
 
-/** What a lease can be for: the job of a run, a commit to fetch, a request to a Git host, or a plan to evaluate. */
+/** The work of a lease: the job of a run, a commit to fetch, a request to a Git host, or a plan to evaluate. */
 export type Leased = 'agent-lease' | 'agent-fetch' | 'agent-request' | 'agent-evaluation';
 
 const macOf = (keyring: Keyring, agentId: string, { id, attempt }: Lease, what: Leased): string =>
   keyring.mac(what, `${agentId}\n${id}\n${attempt}`).toString('base64url');
 
 /**
- * Proves that an agent got a job, and in which attempt. It is valid only for this job and agent, and as long as the
- * agent holds the job.
+ * Proves that an agent got a job in a given attempt. It is valid only for this job and agent, and while the agent holds
+ * the job.
  */
 export function mintLease(keyring: Keyring, agentId: string, lease: Lease, what: Leased = 'agent-lease'): string {
   return `${lease.attempt}.${macOf(keyring, agentId, lease, what)}`;
@@ -38,21 +38,21 @@ export function requireLease(
   const [, attempt = '', mac = ''] = /^([1-9]\d{0,8})\.([\w-]{43})$/.exec(String(headers[leaseHeader] ?? '')) ?? [];
   const lease = { id: jobId, attempt: Number(attempt) };
   if (mac === '' || !equalSecrets(mac, macOf(keyring, agentId, lease, what))) {
-    throw new Refusal('denied', `the header ${leaseHeader} does not say that this agent was given this job`);
+    throw new Refusal('denied', `the header ${leaseHeader} does not prove that this agent holds this job`);
   }
   return lease;
 }
 
 /** Refuses results of an agent that no longer holds the job. */
-export const lost = (): Refusal =>
+export const leaseLost = (): Refusal =>
   new Refusal(
     'transition',
-    'the job is not this agent’s any more: it has ended, or was given to another; nothing was changed',
+    'this agent no longer holds the job: it has ended or was given to another agent; nothing was changed',
   );
 
 /** Throws `transition` unless the job is held in this attempt and was started. */
 export async function requireBegun(db: Database, workerId: string, lease: Lease): Promise<void> {
-  if (!(await isMine(db, lease, workerId, true))) throw lost();
+  if (!(await isMine(db, lease, workerId, true))) throw leaseLost();
 }
 
 const uploadMac = (keyring: Keyring, { id, attempt }: Lease, name: UploadName, blobId: string): string =>
@@ -73,7 +73,7 @@ export function openUpload(
   if (upload === undefined) return undefined;
   const [blobId = '', mac = ''] = upload.split('.');
   if (!equalSecrets(mac, uploadMac(keyring, lease, name, blobId))) {
-    throw new Refusal('denied', `${name} names nothing that was handed in for this job`);
+    throw new Refusal('denied', `${name} does not name an upload of this job`);
   }
   return { blobId };
 }

@@ -10,7 +10,7 @@ import { mostRequirements, Requirement } from '../runs/requirements';
  * The protocols that this version supports. Since the second protocol, tests and queries are jobs. An agent one version
  * older or newer shares at least one protocol with this version.
  */
-export const spoken = { oldest: 1, newest: 2 } as const;
+export const supportedVersions = { oldest: 1, newest: 2 } as const;
 
 /** The path of the agents' endpoints. */
 export const agentPrefix = '/api/agent/v1';
@@ -42,7 +42,7 @@ export const Registered = z.looseObject({
   installation: z.string(),
   /** Whether it fetches commits. Absent in older services. */
   fetches: z.boolean().default(false),
-  /** Whether it asks for requests to Git hosts. Absent in older services. */
+  /** Whether the agent takes requests to Git hosts. Absent in older services. */
   forwards: z.boolean().default(false),
   /** Whether it evaluates policies. Absent in older services. */
   judges: z.boolean().default(false),
@@ -52,7 +52,7 @@ export const Registered = z.looseObject({
 export const shortestLease = 5;
 const leaseSeconds = z.number().int().min(shortestLease).max(3600);
 
-/** Asks for a job; `holds` are the jobs that the agent knows it has. */
+/** A request for a job. `holds` contains the jobs that the agent already has. */
 export const Claim = z.strictObject({
   'lease-seconds': leaseSeconds,
   'wait-seconds': whole(30),
@@ -62,7 +62,7 @@ export const Claim = z.strictObject({
 /** A heartbeat for a job. */
 export const Beat = z.strictObject({ 'lease-seconds': leaseSeconds });
 
-/** Whether people want a job to stop. */
+/** Whether a user has canceled the job. */
 export const BeatAnswer = z.looseObject({ cancel: z.enum(['no', 'cancel', 'force-cancel']) });
 
 /** A job in the form sent to an agent. */
@@ -154,7 +154,7 @@ export const EvaluationGiven = z.looseObject({
   lease: z.string(),
 });
 
-/** The verdicts of each set's policies, in the given order. */
+/** The verdicts for the policies of each set, in the same order. */
 export const Verdicts = z.strictObject({
   sets: z.array(
     z.strictObject({
@@ -205,7 +205,9 @@ export const InputsAnswer = z.looseObject({
   'logs-in': z.boolean().default(true),
 });
 
-/** The answer when a job is about to run: where its log continues, and its inputs, unless they cannot be read. */
+/**
+ * The response before a job runs: the offset at which its log continues, and its inputs, unless they cannot be read.
+ */
 export const StartAnswer = z.looseObject({
   'log-offset': z.number(),
   /** Older services sent them only in a separate answer. */
@@ -215,7 +217,7 @@ export const StartAnswer = z.looseObject({
 /** Where a log ends. */
 export const LogAnswer = z.looseObject({ size: z.number() });
 
-/** The name by which the result of a job refers to an upload. */
+/** The name that the result of a job uses for an upload. */
 export const UploadAnswer = z.looseObject({ upload: z.string() });
 
 /** The uploads that a result may refer to. */
@@ -289,6 +291,6 @@ export const KeptAnswer = z.looseObject({ id: z.string() });
 
 /** The newest protocol that both support; undefined if there is none. */
 export function commonProtocol(theirs: { readonly oldest: number; readonly newest: number }): number | undefined {
-  const common = Math.min(theirs.newest, spoken.newest);
-  return common >= Math.max(theirs.oldest, spoken.oldest) ? common : undefined;
+  const common = Math.min(theirs.newest, supportedVersions.newest);
+  return common >= Math.max(theirs.oldest, supportedVersions.oldest) ? common : undefined;
 }

@@ -9,7 +9,7 @@ import {
 } from '../../connections/forwarding/requests';
 import { type Agent, findAgent, type Loading, requireAlive } from './agent';
 import { takeWork } from './claim';
-import { lost, mintLease, requireLease } from './lease';
+import { leaseLost, mintLease, requireLease } from './lease';
 import * as wire from './protocol';
 import { aboutWork, bodyOf, described, done, gather, json, numberOf, raw, toWire } from './wire';
 
@@ -26,11 +26,12 @@ const load = async ({ db, principal, params }: Loading): Promise<Agent | undefin
 
 const claiming = raw('POST')(requests, {
   ...aboutWork,
-  summary: 'Take the next request to a Git host of the pool’s connections; waits as long as the agent asks.',
+  summary:
+    'Take the next request to a Git host of the pool’s connections. Waits up to the time that the agent requests.',
   body: bodyOf(wire.RequestClaim),
   answers: {
     200: described('A request, and the proof that the agent holds it.', wire.RequestGiven),
-    204: { description: 'None now.' },
+    204: { description: 'There is no request at present.' },
   },
   load,
   run: async ({ target, ...call }) => {
@@ -68,7 +69,7 @@ function givenTo({ env, params, request }: AboutRequest): { id: string; agentId:
 
 const answering = raw('PUT')(`${one}/answer`, {
   ...aboutWork,
-  summary: 'Report the answer of a Git host.',
+  summary: 'Report the response of a Git host.',
   query: { status: 'The status of the answer.', 'retry-after': 'Seconds that the host asks to wait.' },
   takes: 'application/octet-stream',
   streams: true,
@@ -82,19 +83,19 @@ const answering = raw('PUT')(`${one}/answer`, {
     const bytes = await gather(call.request.stream, largestAnswer, 'an answer');
     const { db, env } = call;
     if (!(await answerRequest({ db, keyring: env.keyring }, assigned, { status, retryAfterSeconds, bytes })))
-      throw lost();
+      throw leaseLost();
     return done;
   },
 });
 
 const failing = raw('POST')(`${one}/failure`, {
   ...aboutWork,
-  summary: 'Report why a Git host did not answer.',
+  summary: 'Report the reason why a Git host did not answer.',
   body: bodyOf(wire.RequestFailure),
   answers: { 204: { description: 'Noted.' } },
   load,
   run: async (call) => {
-    if (!(await failRequest(call.db, givenTo(call), call.body.reason))) throw lost();
+    if (!(await failRequest(call.db, givenTo(call), call.body.reason))) throw leaseLost();
     return done;
   },
 });

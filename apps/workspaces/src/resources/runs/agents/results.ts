@@ -8,19 +8,19 @@ import type { RunJob, SentState } from '../runs/jobs/job';
 import { endApply, finishPlan, finishToolRun, quarantineState, takeState } from '../runs/jobs/results';
 import { isToolJob } from '../runs/jobs/tool-jobs';
 import type { Health } from '../runs/record-assessment';
-import { type Lease, lost, openUpload, requireBegun } from './lease';
+import { type Lease, leaseLost, openUpload, requireBegun } from './lease';
 import type { Result, UploadName } from './protocol';
 import { fromWire } from './wire';
 
 async function jobOf(db: Database, keyring: Keyring, lease: Lease): Promise<RunJob> {
   const found = await describe(db, keyring, lease.id);
-  if (!found) throw lost();
+  if (!found) throw leaseLost();
   return { ...found, attempt: lease.attempt };
 }
 
 /**
- * Makes the state of an apply the current one. Throws the refusal, or `transition` if the agent no longer holds the
- * job; the state is then in quarantine.
+ * Makes the state after an apply the current one. Throws the refusal, or `transition` if the agent no longer holds the
+ * job. In both cases, the state is quarantined.
  */
 export async function saveSent(
   db: Database,
@@ -30,7 +30,7 @@ export async function saveSent(
   state: SentState,
 ): Promise<void> {
   const job = await jobOf(db, keyring, lease);
-  if (job.kind !== 'apply') throw new Refusal('transition', 'only an apply leaves a state');
+  if (job.kind !== 'apply') throw new Refusal('transition', 'only an apply produces a state');
   try {
     await requireBegun(db, agentId, lease);
   } catch (error) {
@@ -42,7 +42,7 @@ export async function saveSent(
   });
 }
 
-/** Ends a job. Throws `transition` if the agent no longer holds it: nothing was changed. */
+/** Ends a job. Throws `transition` and changes nothing if the agent no longer holds it. */
 export async function finishJob(
   db: Database,
   keyring: Keyring,
@@ -51,7 +51,7 @@ export async function finishJob(
   result: z.infer<typeof Result>,
 ): Promise<void> {
   const job = await describe(db, keyring, lease.id, { workerId: agentId, attempt: lease.attempt });
-  if (!job?.isBegun) throw lost();
+  if (!job?.isBegun) throw leaseLost();
   const { outcome, additions, changes, destructions, imports, uploads = {}, files = {} } = result;
   const counts = { additions, changes, destructions, imports };
   const errorMessage = result['error-message'];
@@ -85,5 +85,5 @@ export async function finishJob(
           lost: result['state-lost'],
           erroredState: sent('errored-state'),
         });
-  if (!stored) throw lost();
+  if (!stored) throw leaseLost();
 }

@@ -14,17 +14,17 @@ const load = ({ db, principal, params }: Loading) => findAgent(db, principal, pa
 
 const registering = raw('POST')(agents, {
   ...forAgents,
-  summary: 'Register an agent with the pool of its token, or as one of the installation’s own.',
+  summary: 'Register an agent with the pool of its token, or as an agent of the installation.',
   body: bodyOf(Registration),
   refuses: [409],
-  answers: { 201: described('Registered; further requests use the id.', Registered) },
+  answers: { 201: described('The agent is registered. Later requests use its ID.', Registered) },
   run: async ({ db, env, principal, body, request }) => {
     const agent = await register(db, actorOf({ principal, request }), principal, body, request.address);
     const installation = env.keyring.mac('agent-installation', '').toString('hex').slice(0, 32);
     const calls = env.vcsReach !== undefined;
     const forwards = agent.forwards && calls;
     const fetches = principal.isOwnWorker === true ? calls : forwards;
-    // The people whose plans are checked control the agents of a pool.
+    // Users whose plans are checked control the agents of a pool.
     const judges = principal.isOwnWorker === true;
     return json({ ...agent, installation, fetches, forwards, judges }, 201);
   },
@@ -32,9 +32,9 @@ const registering = raw('POST')(agents, {
 
 const exiting = raw('DELETE')(agent, {
   ...forAgents,
-  summary: 'Sign an agent off. Jobs that it had not begun are free for others.',
+  summary: 'Deregister an agent. Other agents can take jobs that it had not started.',
   refuses: [403],
-  answers: { 204: { description: 'Signed off.' } },
+  answers: { 204: { description: 'The agent is deregistered.' } },
   load,
   run: async ({ db, principal, target, request }: Call<typeof agent, undefined, Agent>) => {
     await signOff(db, actorOf({ principal, request }), target, principal.organizationId ?? null);
@@ -43,16 +43,17 @@ const exiting = raw('DELETE')(agent, {
 });
 
 /**
- * A job in its sent form: without data that only this service needs, and without values, which have their own endpoint.
+ * A job as it is sent: without data that only this service needs, and without values, which have a separate endpoint.
  */
 const claiming = raw('POST')(`${agent}/jobs`, {
   ...forAgents,
-  summary: 'Take the next job of a workspace that uses the pool, or a remote one; waits as long as the agent asks.',
+  summary:
+    'Take the next job of a workspace that uses the pool, or a remote job. Waits up to the time that the agent requests.',
   body: bodyOf(Claim),
   refuses: [403, 409],
   answers: {
     200: described('A job, and the proof that the agent holds it.', JobAnswer),
-    204: { description: 'None now.' },
+    204: { description: 'There is no job at present.' },
   },
   load,
   run: async ({ db, env, target, body, request, renew }) => {

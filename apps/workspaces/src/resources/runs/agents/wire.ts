@@ -79,7 +79,7 @@ export async function gather(
   let size = 0;
   for await (const piece of stream ?? []) {
     size += piece.length;
-    if (size > limit) throw new Refusal('too-large', `${what} has ${limit} bytes at most`);
+    if (size > limit) throw new Refusal('too-large', `${what} is larger than ${limit} bytes`);
     pieces.push(piece);
   }
   return Buffer.concat(pieces);
@@ -88,7 +88,7 @@ export async function gather(
 const renamed = (value: object, name: (key: string) => string): Record<string, unknown> =>
   Object.fromEntries(Object.entries(value).map(([key, one]) => [name(key), one]));
 
-/** The same with the names on the wire: `run-id` for `runId`. */
+/** The same with the wire names: `run-id` for `runId`. */
 export const toWire = (value: object): Record<string, unknown> => renamed(value, dashed);
 
 /** The same with our own names. */

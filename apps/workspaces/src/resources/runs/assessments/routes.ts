@@ -35,7 +35,7 @@ const resultSerializer = serializerOf<AssessmentResult>()({
     'checks-unknown': whole,
     'created-at': instant,
   },
-  // Answers report that there are none.
+  // In this service there are none.
   relations: {} as Record<string, never>,
   id: ({ id }) => id,
   self: ({ id }) => path(id),
@@ -70,7 +70,7 @@ const load = ({ db, params }: LookupBy<'assessment_result_id'>) => find(db, para
 const byId = '/assessment-results/:assessment_result_id';
 
 const current = ofWorkspace.get('/workspaces/:workspace_id/current-assessment-result', {
-  summary: 'Show the newest result of the assessments of a workspace.',
+  summary: 'Show the newest assessment result of a workspace.',
   requires: 'can-read-assessment-result',
   load: ({ db, params }) => workspaces.find(db, params.workspace_id),
   run: async ({ db, target }) => {
@@ -82,7 +82,7 @@ const current = ofWorkspace.get('/workspaces/:workspace_id/current-assessment-re
 });
 
 const show = ofResult.get(byId, {
-  summary: 'Show the result of an assessment.',
+  summary: 'Show an assessment result.',
   load,
   run: async ({ target }) => target as AssessmentResult,
 });
@@ -131,9 +131,9 @@ const jsonSchema = left(
   },
 );
 
-/** The part that readers of runs may see, as with the plan of a run. */
+/** Data that callers with read access to runs may see, as with the plan of a run. */
 const sanitized = ofResult.raw('GET')(`${byId}/sanitized-plan`, {
-  summary: 'Read the plan of an assessment without sensitive values, as the tool renders it.',
+  summary: 'Read the plan of an assessment as the tool renders it, without sensitive values.',
   answers: { 200: { description: 'It.', type: 'application/json', schema: { type: 'object' } } },
   load,
   run: async ({ db, env, target }) => {
@@ -174,7 +174,7 @@ const data = dataActions.map(({ action, name }) =>
   ),
 );
 
-/** Requested assessments, and the results of all assessments. */
+/** Endpoints that start assessments, and that show the results of all assessments. */
 export const assessmentResource: Resource = {
   name: 'assessment-results',
   endpoints: [assess, current, show, jsonOutput, sanitized, jsonSchema, logOutput, ...data],

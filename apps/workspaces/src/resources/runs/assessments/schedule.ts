@@ -26,13 +26,13 @@ const FIRST_MINUTES = 10;
 const SPREAD = 0.1;
 const KEPT_DAYS = 30;
 
-// The same condition as in the indexes. Null: not scheduled yet, so it is due.
+// The same condition as in the indexes. Null means not scheduled yet, and therefore due.
 const dueAt = Prisma.sql`coalesce(w.assessment_due_at, timestamptz '-infinity')`;
 const hasResources = Prisma.sql`w.current_state_version_id IS NOT NULL AND w.resource_count > 0`;
 
 /**
- * Starts the assessments that are due; returns how many. At most one per workspace, and none during a run. Any number
- * of callers may call it. Decision 0130.
+ * Starts the assessments that are due, at most one per workspace and none during a run. Returns their number. Safe to
+ * call concurrently. Decision 0130.
  */
 export async function startAssessments(db: Database, intervalHours: number): Promise<number> {
   if (intervalHours === 0) return 0;
@@ -77,7 +77,7 @@ export async function assessNow(db: Database, actor: Actor, { id }: Workspace): 
       SELECT ${hasResources} AS manages,
              EXISTS (SELECT 1 FROM run r WHERE r.workspace_id = w.id AND r.finished_at IS NULL) AS busy
         FROM workspace w WHERE w.id = ${id}`;
-    if (found?.busy) throw refused('a run or an assessment is under way');
+    if (found?.busy) throw refused('a run or an assessment is in progress');
     if (!found?.manages) throw refused('it manages no resources');
     const parts = await partsOf(tx, workspace);
     if (!parts) throw refused('it has no configuration, or its agent pool is closed to it');
@@ -118,7 +118,10 @@ async function begin(tx: Database, { id }: Workspace, parts: AssessmentParts, by
   await advance(tx, id);
 }
 
-/** Moves the time of the next assessment, by the database's clock; false if none is due, or if a run came first. */
+/**
+ * Moves the time of the next assessment, by the database's clock. Returns false if none is due, or if a run was started
+ * first.
+ */
 async function take({ prisma }: Database, { id, assessmentDueAt }: Workspace, intervalHours: number): Promise<boolean> {
   if (assessmentDueAt === null) {
     await prisma.$executeRaw`

@@ -25,16 +25,16 @@ const leavesRoot = (name: string): boolean =>
   path.posix.isAbsolute(name) || path.posix.normalize(name).split('/')[0] === '..';
 
 function requireHarmless({ name, type, linkname }: Header): void {
-  if (!kinds.includes(type ?? 'file')) throw new BadArchive(`the archive holds a ${type}: ${name}`);
+  if (!kinds.includes(type ?? 'file')) throw new BadArchive(`the archive contains a ${type}: ${name}`);
   if (name.length > longestPath || name.includes('\0'))
-    throw new BadArchive('the archive holds a path that is too long');
+    throw new BadArchive('the archive contains a path that is too long');
   if (name.split('/').includes('..') || leavesRoot(name)) {
-    throw new BadArchive(`the archive holds a path outside of its folder: ${name}`);
+    throw new BadArchive(`the archive contains a path outside its folder: ${name}`);
   }
   if (type !== 'symlink') return;
   const target = linkname ?? '';
   if (path.posix.isAbsolute(target) || leavesRoot(path.posix.join(path.posix.dirname(name), target))) {
-    throw new BadArchive(`the archive holds a link that leaves it: ${name}`);
+    throw new BadArchive(`the archive contains a link to a path outside it: ${name}`);
   }
 }
 
@@ -47,9 +47,9 @@ async function contentOf(entry: AsyncIterable<unknown>): Promise<Buffer> {
 }
 
 /**
- * Checks a gzip tar as it streams, without storing it: it must be a gzip tar, stay within limits, and contain only
- * folders, files, and links that stay inside. Write every piece, then end; both throw BadArchive. It keeps only the
- * files that `keeps` selects: README.md by default.
+ * Checks an archive as it streams, without storing it. It must be a gzip tar within the limits, and contain only
+ * folders, files, and links that stay inside. Write every piece, then call end; both throw BadArchive. Only the files
+ * that `keeps` selects are stored: README.md by default.
  */
 export class ArchiveCheck {
   private readonly gunzip = createGunzip();
@@ -71,7 +71,7 @@ export class ArchiveCheck {
   async write(piece: Uint8Array): Promise<void> {
     if (this.over) return this.reading;
     if (this.gunzip.write(piece)) return;
-    // A stream that is not gzip ends the wait with zlib's error; the reader reports what it means.
+    // A stream that is not gzip ends the wait with zlib's error, which the reader explains.
     await Promise.race([once(this.gunzip, 'drain').catch(() => this.reading), this.reading]);
   }
 
@@ -109,7 +109,7 @@ export class ArchiveCheck {
     let entries = 0;
     for await (const entry of archive) {
       entries++;
-      if (entries > limits.entries) throw new BadArchive(`the archive holds more than ${limits.entries} files`);
+      if (entries > limits.entries) throw new BadArchive(`the archive contains more than ${limits.entries} files`);
       requireHarmless(entry.header);
       const { name, type, size = 0 } = entry.header;
       const at = path.posix.normalize(name);

@@ -13,7 +13,7 @@ import { ArchiveCheck, BadArchive } from './archive-check';
 import { findOfModule, type ModuleConfiguration } from './configuration-version';
 import { checked, growth, mostEntries } from './upload';
 
-/** The maximum number of configurations of a module: those of stored tests, and some that are not tested yet. */
+/** The maximum number of configurations of a module: those of stored tests, plus some that are not tested yet. */
 const mostOfModule = 200;
 
 /** Callers who manage a module may test it. */
@@ -34,7 +34,7 @@ export function announce(db: Database, actor: Actor, module: { readonly id: stri
     if ((await tx.prisma.configurationVersion.count({ where: { moduleId } })) >= mostOfModule) {
       throw new Refusal(
         'conflict',
-        `the module has ${mostOfModule} configurations already: those that are not tested go after a day`,
+        `the module already has ${mostOfModule} configuration versions for tests: those that are not tested are deleted after a day`,
       );
     }
     const id = newId('cv');
@@ -49,11 +49,11 @@ export function announce(db: Database, actor: Actor, module: { readonly id: stri
   });
 }
 
-const usedAlready = () => new Refusal('conflict', 'this upload URL was used already');
+const usedAlready = () => new Refusal('conflict', 'this upload URL was already used');
 
 /**
- * Stores the archive of such a configuration, once; the same bytes are accepted again. If it is not a valid archive,
- * the configuration becomes errored, with the reason.
+ * Stores the archive of such a configuration, once. The same bytes are accepted again. If the archive is invalid, the
+ * configuration becomes errored, with the reason.
  */
 export async function uploadOfModule(
   db: Database,

@@ -84,7 +84,7 @@ const CreateConfiguration = document('configuration-versions', {
 });
 
 const create = ofWorkspace.post(inWorkspace, {
-  summary: 'Announce a configuration; the answer says where to upload it.',
+  summary: 'Create a configuration version. The response contains the upload URL.',
   spec,
   tokens: ['user', 'team'],
   requires: 'can-queue-run',
@@ -99,7 +99,7 @@ const create = ofWorkspace.post(inWorkspace, {
 });
 
 const index = ofWorkspace.list(inWorkspace, {
-  summary: 'List the configurations of a workspace, newest first.',
+  summary: 'List the configuration versions of a workspace, newest first.',
   spec,
   include,
   load: loadWorkspace,
@@ -112,7 +112,7 @@ const show = both(
   ofAny.get,
   { ...places(''), [byId]: loadAny },
   {
-    summary: 'Show a configuration.',
+    summary: 'Show a configuration version.',
     spec,
     include,
     run: async ({ target }: Call<string, undefined, AnyConfiguration>) => target,
@@ -120,8 +120,8 @@ const show = both(
 );
 
 const download = both(ofConfiguration.raw('GET'), places('/download'), {
-  summary: 'Redirect to the archive of a configuration.',
-  answers: { 302: { description: 'There it is.' } },
+  summary: 'Redirect to the archive of a configuration version.',
+  answers: { 302: { description: 'Redirect to the archive.' } },
   discloses: { action: 'configuration-version.download' },
   run: async ({ env, target: { id, status } }: ConfigurationCall) => {
     if (status !== 'uploaded') throw notFound();
@@ -132,14 +132,14 @@ const download = both(ofConfiguration.raw('GET'), places('/download'), {
 const ingress = endpoints({} as Policy<Ingress>, ingressSerializer, { visible: readsRun, organizationsOf }).get(
   `${byId}/ingress-attributes`,
   {
-    summary: 'Show the commit behind a configuration; those that were uploaded have none.',
+    summary: 'Show the commit of a configuration version. Uploaded ones have none.',
     load: ({ db, params }: LookupBy<'configuration_version_id'>) => findIngress(db, params.configuration_version_id),
     run: async ({ target }) => target,
   },
 );
 
 const content = ofConfiguration.raw('GET')(`${byId}/content`, {
-  summary: 'Download the archive of a configuration, by a signed link.',
+  summary: 'Download the archive of a configuration version with a signed URL.',
   answers: {
     200: {
       description: 'The archive.',
@@ -160,7 +160,7 @@ const content = ofConfiguration.raw('GET')(`${byId}/content`, {
 
 const upload = ofAny.raw('PUT')(`${byId}/content`, {
   summary:
-    'Upload the archive of a configuration, a gzip tar. It can be replaced until a run uses it or others read it.',
+    'Upload the archive of a configuration version (.tar.gz). It can be uploaded again until a run uses it or users other than the uploader read it.',
   answers: { 200: { description: 'Taken.' } },
   takes: 'application/octet-stream',
   refuses: [413, 422],
@@ -176,7 +176,7 @@ const upload = ofAny.raw('PUT')(`${byId}/content`, {
 });
 
 const archiving = ofConfiguration.command('POST')(`${byId}/actions/archive`, {
-  summary: 'Delete the files of a configuration that is not current.',
+  summary: 'Delete the files of a configuration version that is not current.',
   spec,
   status: 202,
   tokens: ['user', 'team'],

@@ -23,10 +23,7 @@ const changeOf = ({ id, organizationId, workspaceId }: ConfigurationVersion, ver
   target: { type: 'configuration-versions', id, name: workspaceId },
 });
 
-/**
- * Creates a configuration that will be uploaded. `applies`: its creator may let the resulting run apply without
- * confirmation.
- */
+/** Creates a configuration that will be uploaded. `applies`: the resulting run may apply without confirmation. */
 export async function create(
   db: Database,
   by: { actor: Actor; applies: boolean; source: string },
@@ -35,7 +32,7 @@ export async function create(
 ): Promise<ConfigurationVersion> {
   const speculative = input.speculative === true;
   if (workspace.vcsIdentifier !== null && !speculative) {
-    throw invalid('speculative', 'must be true: the workspace takes its configuration from a repository');
+    throw invalid('speculative', 'must be true: the configuration of the workspace comes from a repository');
   }
   const id = newId('cv');
   return db.transaction(async (tx) => {
@@ -95,7 +92,7 @@ export async function archive(db: Database, actor: Actor, configuration: Configu
       );
     }
     if ((await inUse(tx, configuration)) > 0) {
-      throw new Refusal('transition', 'transition not allowed: runs still work with the configuration');
+      throw new Refusal('transition', 'transition not allowed: runs are still using the configuration');
     }
     const { count } = await tx.prisma.configurationVersion.updateMany({
       where: { id: configuration.id, status: 'uploaded' },

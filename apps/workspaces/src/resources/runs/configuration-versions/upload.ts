@@ -22,7 +22,10 @@ const awaited = ['pending', 'fetching'];
 export const growth = 4;
 
 const uploadedAlready = () =>
-  new Refusal('conflict', 'this upload URL was used already: a run uses the configuration, or someone has read it');
+  new Refusal(
+    'conflict',
+    'this upload URL can no longer be used: a run uses the configuration, or someone has read it',
+  );
 
 /** The pieces of an upload, each checked before it is passed on. */
 export async function* checked(
@@ -40,10 +43,10 @@ export async function* checked(
 
 /**
  * Stores the archive of a configuration without files. Until a run uses it or someone else has read it, another archive
- * replaces it; the same archive again changes nothing. If the first archive is invalid, too large, or has paths outside
- * its folder, the configuration becomes errored, with the reason; later archives are refused. After a valid archive,
- * runs of the workspace use the configuration, and its run starts. `replaces`: the archive may replace another that
- * arrived during the upload.
+ * can replace it. Uploading the same archive again changes nothing. If the first archive is invalid, too large, or has
+ * paths outside its folder, the configuration becomes errored, with the reason, and later archives are refused. After a
+ * valid archive, runs of the workspace use the configuration, and its run starts. `replaces`: the archive may replace
+ * another that arrived during the upload.
  */
 export async function upload(
   db: Database,
@@ -95,7 +98,9 @@ async function isReplaceable(db: Database, id: string): Promise<boolean> {
   return uploaded === 1 && (await db.prisma.run.count({ where: { configurationVersionId: id } })) === 0;
 }
 
-/** A client that never received the answer sends its archive again: the same bytes are accepted, others are refused. */
+/**
+ * A client that never received the response sends its archive again. The same bytes are accepted; others are refused.
+ */
 async function requireSame(
   db: Database,
   { id }: ConfigurationVersion,
@@ -216,7 +221,7 @@ async function take(
     });
     // A run may wait for its commit.
     if (configuration.status === 'fetching') await advance(tx, workspaceId);
-    // In the same transaction as its inputs: no later job would create the missing run.
+    // In the same transaction as its inputs, because no later job would create the missing run.
     if (queues) await queueRun(tx, keyring, configuration);
     return 'taken';
   });

@@ -39,7 +39,10 @@ const webAddress = z
 
 const once = <T>(given: readonly T[]): T[] => [...new Set(given)];
 
-/** The attributes of a configuration, one row each: bodies, answers, columns and the API description derive from here. */
+/**
+ * The attributes of a configuration, one row each. Request bodies, responses, columns and the API description are
+ * derived from this table.
+ */
 export const notificationAttributes = table({
   name: setting('name', { type: text, takes: label(255), initial: '', when: 'required' }),
   'destination-type': setting('destinationType', {

@@ -156,7 +156,7 @@ async function requireSense(db: Database, made: Checked): Promise<void> {
     issues.push({ path: ['triggers'], message });
   }
   if (issues.length > 0) throw invalidAll(issues);
-  // Invited people may be named: mail goes to them once they have joined.
+  // Invited users can be recipients. They get mail after they have joined.
   const members = await db.prisma.membership.findMany({
     where: {
       organizationId,
@@ -239,8 +239,8 @@ export async function create(
 }
 
 /**
- * Changes the attributes, and removes recipients that are not named; existing clients expect this, but only of this
- * relationship. If the configuration is enabled and its destination changed, the destination is tested first.
+ * Changes the attributes, and removes recipients that are not in the request. Existing clients expect this, but only
+ * for this relationship. If the configuration is enabled and its destination changed, the destination is tested first.
  */
 export async function update(
   db: Database,
@@ -286,7 +286,7 @@ export async function verify(
   return still(await find(db, sender.keyring, configuration.id));
 }
 
-/** Enables a configuration after a successful test; throws `invalid` if no destination answers well. */
+/** Enables a configuration after a successful test. Throws `invalid` if no destination responds successfully. */
 export async function enable(
   db: Database,
   sender: Sender,

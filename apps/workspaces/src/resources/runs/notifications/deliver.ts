@@ -7,7 +7,7 @@ import type { Sender } from './sender';
 /** Parallel deliveries, each for a different configuration, so that a stalled delivery does not delay others. */
 const BATCH = 50;
 const ROUNDS = 20;
-/** The number of attempts before a delivery is given up: about 12 hours in total. */
+/** The number of attempts before a delivery is abandoned: about 12 hours in total. */
 const TRIES = 12;
 
 interface Due {
@@ -26,7 +26,7 @@ interface Due {
 }
 
 /**
- * Sends due deliveries, each by one node at a time; returns how many it tried. Failures are retried at growing
+ * Sends due deliveries, each by one node at a time. Returns the number of attempts. Failures are retried at growing
  * intervals. If a node dies while it sends, another node sends again after a minute, so a message may arrive twice.
  */
 export async function deliverDue(db: Database, sender: Sender, publicUrl: string): Promise<number> {
@@ -65,7 +65,7 @@ async function deliver(db: Database, sender: Sender, publicUrl: string, due: Due
   }
   const run = due.run_id === null ? undefined : await factsOf(db, publicUrl, due.run_id);
   const workspace = due.workspace_id === null ? undefined : await workspaceFactsOf(db, publicUrl, due.workspace_id);
-  const told = {
+  const event = {
     configurationId: configuration.id,
     configurationUrl: `${publicUrl}/api/v2/notification-configurations/${configuration.id}`,
     name: configuration.name,
@@ -77,7 +77,7 @@ async function deliver(db: Database, sender: Sender, publicUrl: string, due: Due
     workspace,
     details: due.details ?? undefined,
   };
-  const { successful, code, body, reached = [] } = await sender.send(db, configuration, told, due.mailed_to);
+  const { successful, code, body, reached = [] } = await sender.send(db, configuration, event, due.mailed_to);
   const over = successful || due.attempts >= TRIES;
   // Doubling from half a minute up to four hours, by the database's clock.
   const wait = Math.min(30 * 2 ** (due.attempts - 1), 4 * 3600);
@@ -136,7 +136,7 @@ async function workspaceFactsOf(
   };
 }
 
-/** The name of the person who caused an event; null if it was not a person. */
+/** The name of the user who caused an event; null if it was not a user. */
 async function nameOf({ prisma }: Database, type: string | null, id: string | null): Promise<string | null> {
   if (type !== 'users' || id === null) return null;
   return (await prisma.user.findUnique({ where: { id }, select: { username: true } }))?.username ?? null;

@@ -46,7 +46,7 @@ async function take(tx: Database, key: Uint8Array<ArrayBuffer>, { atOnce, everyS
   const seconds = Math.max(1, row?.seconds ?? 1);
   throw new Refusal(
     'limited',
-    `mail that tries a configuration was sent by it, or to one of its addresses, too often; try again in ${seconds} seconds`,
+    `too many test emails were sent by this configuration or to one of its addresses; try again in ${seconds} seconds`,
   );
 }
 

@@ -19,7 +19,7 @@ export interface RunFacts extends WorkspaceFacts {
 }
 
 /** The event, of a run or of a workspace. A test has neither. */
-export interface Told {
+export interface NotificationEvent {
   readonly configurationId: string;
   readonly configurationUrl?: string;
   readonly name: string;
@@ -33,26 +33,26 @@ export interface Told {
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-function titleOf({ run, name, status, trigger }: Told): string {
+function titleOf({ run, name, status, trigger }: NotificationEvent): string {
   const about = workspaceHeadlineOf(trigger);
   if (about !== undefined) return status === null ? about : `${about}: ${headlineOf(status)}`;
   return run && status !== null ? headlineOf(status) : `Verification of ${name}`;
 }
 
 /** The data about a workspace in the second shape of bodies. */
-function workspaceBody(told: Told) {
-  const { run, status } = told;
-  const of = run ?? told.workspace;
+function workspaceBody(event: NotificationEvent) {
+  const { run, status } = event;
+  const of = run ?? event.workspace;
   return {
     payload_version: '2',
-    notification_configuration_id: told.configurationId,
-    notification_configuration_url: told.configurationUrl ?? null,
-    trigger_scope: told.trigger.split(':', 1)[0],
-    trigger: told.trigger,
-    message: titleOf(told),
+    notification_configuration_id: event.configurationId,
+    notification_configuration_url: event.configurationUrl ?? null,
+    trigger_scope: event.trigger.split(':', 1)[0],
+    trigger: event.trigger,
+    message: titleOf(event),
     details: {
       ...(run ? { run_id: run.id, run_url: run.url, run_message: run.message, run_status: status } : {}),
-      ...told.details,
+      ...event.details,
       workspace_id: of?.workspaceId ?? null,
       workspace_name: of?.workspaceName ?? null,
       organization_name: of?.organizationName ?? null,
@@ -60,13 +60,13 @@ function workspaceBody(told: Told) {
   };
 }
 
-/** The body for generic addresses: for runs the first shape, which always has the same members. */
-export function genericBody(told: Told) {
-  if (workspaceHeadlineOf(told.trigger) !== undefined) return workspaceBody(told);
-  const { run } = told;
+/** The body for generic destinations. For runs it has the first shape, which always has the same members. */
+export function genericBody(event: NotificationEvent) {
+  if (workspaceHeadlineOf(event.trigger) !== undefined) return workspaceBody(event);
+  const { run } = event;
   return {
     payload_version: 1,
-    notification_configuration_id: told.configurationId,
+    notification_configuration_id: event.configurationId,
     run_url: run?.url ?? null,
     run_id: run?.id ?? null,
     run_message: run?.message ?? null,
@@ -77,11 +77,11 @@ export function genericBody(told: Told) {
     organization_name: run?.organizationName ?? null,
     notifications: [
       {
-        message: titleOf(told),
-        trigger: told.trigger,
-        run_status: told.status,
-        run_updated_at: run ? told.at.toISOString() : null,
-        run_updated_by: told.by,
+        message: titleOf(event),
+        trigger: event.trigger,
+        run_status: event.status,
+        run_updated_at: run ? event.at.toISOString() : null,
+        run_updated_by: event.by,
       },
     ],
   };
@@ -103,7 +103,7 @@ const factNames: readonly (readonly [string, string])[] = [
 ];
 
 /** The lines below the headline, in this order. */
-function factsOf({ run, details = {}, by }: Told): readonly (readonly [title: string, value: string])[] {
+function factsOf({ run, details = {}, by }: NotificationEvent): readonly (readonly [title: string, value: string])[] {
   const fact = (title: string, value: unknown) =>
     value === null || value === undefined ? [] : ([[title, inOneLine(String(value))]] as const);
   return [
@@ -115,12 +115,12 @@ function factsOf({ run, details = {}, by }: Told): readonly (readonly [title: st
 }
 
 /** A message of Slack's incoming webhooks. */
-export function slackBody(told: Told) {
-  const of = told.run ?? told.workspace;
-  const title = slackText(titleOf(told));
+export function slackBody(event: NotificationEvent) {
+  const of = event.run ?? event.workspace;
+  const title = slackText(titleOf(event));
   if (!of) return { text: title };
   const link = `<${of.url}|${slackText(`${of.organizationName}/${of.workspaceName}`)}>`;
-  const detail = factsOf(told)
+  const detail = factsOf(event)
     .flatMap(([name, value]) =>
       name === 'Run' ? [] : name === 'Message' ? [value] : [`${name.toLowerCase()} ${value}`],
     )
@@ -133,11 +133,11 @@ export function slackBody(told: Told) {
 }
 
 /** A message with an adaptive card, for the webhooks of Microsoft Teams. */
-export function teamsBody(told: Told) {
-  const of = told.run ?? told.workspace;
+export function teamsBody(event: NotificationEvent) {
+  const of = event.run ?? event.workspace;
   const block = (text: string, more = {}) => ({ type: 'TextBlock', text, wrap: true, ...more });
   const facts = of
-    ? ([['Organization', of.organizationName], ['Workspace', of.workspaceName], ...factsOf(told)] as const).map(
+    ? ([['Organization', of.organizationName], ['Workspace', of.workspaceName], ...factsOf(event)] as const).map(
         ([title, value]) => ({ title, value }),
       )
     : [];
@@ -146,32 +146,32 @@ export function teamsBody(told: Told) {
     type: 'AdaptiveCard',
     version: '1.4',
     body: [
-      block(titleOf(told), { weight: 'Bolder', size: 'Medium' }),
+      block(titleOf(event), { weight: 'Bolder', size: 'Medium' }),
       ...(facts.length ? [{ type: 'FactSet', facts }] : []),
     ],
     actions: of
-      ? [{ type: 'Action.OpenUrl', title: told.run ? 'Open the run' : 'Open the workspace', url: of.url }]
+      ? [{ type: 'Action.OpenUrl', title: event.run ? 'Open the run' : 'Open the workspace', url: of.url }]
       : [],
   };
   return { type: 'message', attachments: [{ contentType: 'application/vnd.microsoft.card.adaptive', content }] };
 }
 
-/** Subject and text of a mail; a name cannot begin another header. */
-export function mailOf(told: Told): { subject: string; text: string } {
-  const of = told.run ?? told.workspace;
-  if (!of) return { subject: inOneLine(titleOf(told)), text: `${titleOf(told)}\n` };
+/** Subject and text of a mail. A name cannot start another header. */
+export function mailOf(event: NotificationEvent): { subject: string; text: string } {
+  const of = event.run ?? event.workspace;
+  if (!of) return { subject: inOneLine(titleOf(event)), text: `${titleOf(event)}\n` };
   const lines = [
-    titleOf(told),
+    titleOf(event),
     '',
     `Organization  ${of.organizationName}`,
     `Workspace     ${of.workspaceName}`,
-    ...factsOf(told).map(([title, value]) => `${title.padEnd(13)} ${value}`),
+    ...factsOf(event).map(([title, value]) => `${title.padEnd(13)} ${value}`),
     '',
     of.url,
     '',
   ];
   return {
-    subject: inOneLine(`${titleOf(told)}: ${of.organizationName}/${of.workspaceName}`),
+    subject: inOneLine(`${titleOf(event)}: ${of.organizationName}/${of.workspaceName}`),
     text: lines.join('\n'),
   };
 }

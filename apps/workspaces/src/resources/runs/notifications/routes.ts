@@ -66,7 +66,7 @@ const checked = (asked: unknown) => asked as configurations.CheckedNotification;
 
 /** The path names the subject; a body may repeat it, but not contradict it. */
 function requireSame(id: string, given: string | null | undefined): void {
-  if (given !== undefined && given !== id) throw invalid('subscribable', 'must be what the path names');
+  if (given !== undefined && given !== id) throw invalid('subscribable', 'must be the object in the path');
 }
 
 const listOfWorkspace = ofWorkspace.list(inWorkspace, {
@@ -120,7 +120,7 @@ const listOfTeam = ofTeam.list(inTeam, {
 });
 
 const createOfTeam = ofTeam.post(inTeam, {
-  summary: 'Create a notification configuration for a team: of change requests in the workspaces that it may read.',
+  summary: 'Create a notification configuration for a team, about change requests in the workspaces that it can read.',
   requires: 'can-update',
   body: CreateConfiguration,
   load: loadTeam,
@@ -140,7 +140,7 @@ const show = ofConfiguration.get(byId, {
 });
 
 const update = ofConfiguration.patch(byId, {
-  summary: 'Change a notification configuration; a new address that is enabled is tested first.',
+  summary: 'Change a notification configuration. A new URL of an enabled configuration is tested first.',
   requires: 'can-update',
   body: UpdateConfiguration,
   load,
@@ -155,7 +155,7 @@ const verify = ofConfiguration.action(verifyPath, {
 });
 
 const enable = ofConfiguration.action(enablePath, {
-  summary: 'Enable it, if the address answers a test.',
+  summary: 'Send a test, and enable the notification configuration if it succeeds.',
   requires: 'can-update',
   load,
   run: ({ db, env, target, ...call }) => configurations.enable(db, new Sender(env), actorOf(call), target),

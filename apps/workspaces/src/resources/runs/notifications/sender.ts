@@ -4,14 +4,14 @@ import { ClosedAddress, outsideCall } from '@keystead/outside';
 import type { Database } from '../../../kernel/database/database';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { takeTrial } from './mail-trials';
-import { genericBody, mailOf, signatureOf, slackBody, type Told, teamsBody } from './messages';
+import { genericBody, mailOf, type NotificationEvent, signatureOf, slackBody, teamsBody } from './messages';
 
 /** The result of one attempt. */
 export interface Attempt {
   readonly successful: boolean;
-  /** The status of the answer; empty if there was none. */
+  /** The status of the response; empty if there was none. */
   readonly code: string;
-  /** The answer, or why there was none. */
+  /** The response, or the reason why there was none. */
   readonly body: string;
   /** The recipients are only people who have not accepted their invitation yet. */
   readonly waits?: boolean;
@@ -44,10 +44,15 @@ export class Sender {
   }
 
   /** One attempt; never throws because of the destination. `reached`: the addresses that received the mail earlier. */
-  async send(db: Database, receiver: Receiver, told: Told, reached: readonly string[] = []): Promise<Attempt> {
+  async send(
+    db: Database,
+    receiver: Receiver,
+    event: NotificationEvent,
+    reached: readonly string[] = [],
+  ): Promise<Attempt> {
     try {
-      if (receiver.destinationType === 'email') return await this.mail(db, receiver, told, reached);
-      return await this.post(receiver, told);
+      if (receiver.destinationType === 'email') return await this.mail(db, receiver, event, reached);
+      return await this.post(receiver, event);
     } catch (error) {
       return { successful: false, code: '', body: reasonOf(error) };
     }
@@ -65,7 +70,8 @@ export class Sender {
   }
 
   /**
-   * The same; throws `invalid` if no destination answers well. If all recipients are only invited, no one could answer.
+   * The same, but throws `invalid` if no destination responds successfully. If all recipients are only invited, no mail
+   * is sent.
    */
   async requireAnswer(db: Database, receiver: Receiver): Promise<Attempt> {
     const tried = await this.tryNow(db, receiver);
@@ -78,8 +84,8 @@ export class Sender {
     if (!successful) throw invalid('url', `did not verify: ${code === '' ? body : `it answered ${code}`}`);
   }
 
-  private async post({ destinationType, url, token }: Receiver, told: Told): Promise<Attempt> {
-    const json = bodyOf(destinationType, told);
+  private async post({ destinationType, url, token }: Receiver, event: NotificationEvent): Promise<Attempt> {
+    const json = bodyOf(destinationType, event);
     const headers = token ? { 'x-tfe-notification-signature': signatureOf(token, json) } : undefined;
     const { notificationReach: reach } = this.parts;
     const answer = await outsideCall('the address', url ?? '', { method: 'POST', json, headers, reach }, TIMEOUT_MS);
@@ -88,7 +94,12 @@ export class Sender {
     return { successful, code: String(answer.status), body: text.slice(0, KEPT_CHARACTERS) };
   }
 
-  private async mail(db: Database, receiver: Receiver, told: Told, reached: readonly string[]): Promise<Attempt> {
+  private async mail(
+    db: Database,
+    receiver: Receiver,
+    event: NotificationEvent,
+    reached: readonly string[],
+  ): Promise<Attempt> {
     const { mailer } = this.parts;
     if (!mailer) return { successful: false, code: '', body: 'no mail server is set (WORKSPACES_SMTP_URL)' };
     const to = await addressesOf(db, receiver);
@@ -98,13 +109,13 @@ export class Sender {
       return { successful: false, code: '', body: 'no recipient it names is a member at present', waits: true };
     }
     const left = to.filter((address) => !reached.includes(address));
-    const { taken, said: answer, problem } = await mailer.send(left, mailOf(told));
+    const { taken, said: answer, problem } = await mailer.send(left, mailOf(event));
     const successful = problem === undefined;
     return { successful, code: successful ? '250' : '', body: problem ?? answer, reached: taken };
   }
 }
 
-/** The recipients of the mail: the addresses it names, and those of members who are not suspended. */
+/** The recipients of the mail: the addresses in the configuration, and those of members who are not suspended. */
 async function addressesOf(db: Database, receiver: Receiver): Promise<string[]> {
   const people = await db.prisma.user.findMany({
     where: {
@@ -123,16 +134,16 @@ async function addressesOf(db: Database, receiver: Receiver): Promise<string[]> 
   return [...new Set([...receiver.emailAddresses, ...people.map(({ email }) => email)])];
 }
 
-function bodyOf(destinationType: string, told: Told): unknown {
-  if (destinationType === 'slack') return slackBody(told);
-  return destinationType === 'microsoft-teams' ? teamsBody(told) : genericBody(told);
+function bodyOf(destinationType: string, event: NotificationEvent): unknown {
+  if (destinationType === 'slack') return slackBody(event);
+  return destinationType === 'microsoft-teams' ? teamsBody(event) : genericBody(event);
 }
 
 /** Why there was no answer, without secrets that the address may contain. */
 function reasonOf(error: unknown): string {
   const cause = (error as { cause?: unknown }).cause;
   if (error instanceof ClosedAddress || cause instanceof ClosedAddress) {
-    return 'the address is in a network that is closed to notifications (WORKSPACES_NOTIFICATION_NETWORKS opens some)';
+    return 'the address is in a network that notifications may not be sent to (see WORKSPACES_NOTIFICATION_NETWORKS)';
   }
   return (error instanceof Error ? error.message : String(error)).slice(0, KEPT_CHARACTERS);
 }

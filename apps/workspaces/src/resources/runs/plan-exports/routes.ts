@@ -53,7 +53,8 @@ function blobOf({ blobId, expired }: PlanExport): string {
 }
 
 const create = post('/plan-exports', {
-  summary: 'Export a plan for tools that test policies; available for an hour. For administrators of the workspace.',
+  summary:
+    'Export a plan for policy testing tools. The export is available for one hour. For administrators of the workspace.',
   body: document('plan-exports', {
     attributes: { 'data-type': z.enum(dataTypes) },
     relationships: { plan: requiredOne('plans') },
@@ -68,14 +69,14 @@ const create = post('/plan-exports', {
 });
 
 const show = get(byId, {
-  summary: 'Show an export of a plan.',
+  summary: 'Show a plan export.',
   load,
   run: async ({ target }) => target as PlanExport,
 });
 
 const download = raw('GET')(`${byId}/download`, {
-  summary: 'Redirect to the archive of an export.',
-  answers: { 302: { description: 'There it is.' } },
+  summary: 'Redirect to the archive of a plan export.',
+  answers: { 302: { description: 'Redirect to the archive.' } },
   discloses: { action: 'plan-export.download' },
   load,
   run: async ({ env, target }) => {
@@ -89,7 +90,7 @@ const download = raw('GET')(`${byId}/download`, {
 });
 
 const content = raw('GET')(`${byId}/content`, {
-  summary: 'Download the archive of an export, a gzip tar, by a signed link.',
+  summary: 'Download the archive of a plan export (.tar.gz) with a signed URL.',
   answers: {
     200: { description: 'The archive.', type: 'application/gzip', schema: { type: 'string', format: 'binary' } },
   },
@@ -103,7 +104,7 @@ const content = raw('GET')(`${byId}/content`, {
 });
 
 const destroy = remove(byId, {
-  summary: 'Delete an export of a plan.',
+  summary: 'Delete a plan export.',
   load,
   run: ({ db, target, ...call }) => removeExport(db, actorOf(call), target as PlanExport),
 });

@@ -8,7 +8,7 @@ const everything = { number: 1, size: 1000, offset: 0 };
 const orNull = (addresses: readonly string[]) => (addresses.length === 0 ? null : addresses);
 
 /**
- * The content of the import `tfrun`, as far as this service has the data: a run, its workspace, project and
+ * The content of the import `tfrun`, with the data that this service has: a run, its workspace, project and
  * organization.
  */
 export async function runImport(

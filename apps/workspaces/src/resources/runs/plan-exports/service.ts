@@ -7,7 +7,7 @@ import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
 import type { Environment } from '../../../kernel/endpoints/environment';
-import { variablesInForce } from '../../workspaces/variable-sets/reaching';
+import { finalVariables } from '../../workspaces/variable-sets/effective-variables';
 import type { Variable } from '../../workspaces/variables/variable';
 import type { Phase } from '../runs/phases';
 import type { RunTarget } from '../runs/policy';
@@ -25,7 +25,7 @@ const mostPlanBytes = 4 * 1024 * 1024;
 const mostBytes = 256 * 1024 * 1024;
 const deepest = 200;
 
-/** A plan in a format for tools that test policies, with what its rights depend on. */
+/** A plan in a format for policy testing tools, with the data for permission checks. */
 export interface PlanExport extends RunTarget {
   readonly id: string;
   readonly planId: string;
@@ -60,7 +60,7 @@ export async function find(db: Database, id: string): Promise<PlanExport | undef
   return (await findMany(db, [id]))[0];
 }
 
-const isThere = () => invalid('plan', 'has an export already: delete it, or wait until it expires');
+const isThere = () => invalid('plan', 'already has an export: delete it, or wait until it expires');
 
 async function requireNone(tx: Database, plan: Phase, dataType: string): Promise<void> {
   const [live] = await tx.prisma.$queryRaw<{ id: string }[]>`
@@ -75,19 +75,22 @@ async function readJson(db: Database, env: Pick<Environment, 'keyring'>, plan: P
   const blob = await db.prisma.blob.findUnique({ where: { id: plan.jsonBlobId }, select: { size: true } });
   if (!blob) throw noResult();
   if (blob.size > mostPlanBytes)
-    throw invalid('plan', `is larger in JSON than the ${mostPlanBytes} bytes that are exported`);
+    throw invalid('plan', `is larger than ${mostPlanBytes} bytes in JSON, the limit for exports`);
   const json = await readWholeBlob(db, env.keyring, plan.jsonBlobId);
   if (!json) throw noResult();
-  if (nestingOf(json) > deepest) throw invalid('plan', `holds values that nest deeper than ${deepest}`);
+  if (nestingOf(json) > deepest) throw invalid('plan', `contains values that are nested deeper than ${deepest} levels`);
   return json.toString('utf8');
 }
 
-/** Reads JSON that a worker sent. Throws `invalid` for anything but a plan, without quoting it: it may be secret. */
+/**
+ * Parses JSON that a worker sent. Throws `invalid` for anything but a plan, without quoting it, because it may be
+ * secret.
+ */
 function read(json: string): PlanDocument {
   try {
     return readPlan(json);
   } catch {
-    throw invalid('plan', 'has JSON that is not that of a plan');
+    throw invalid('plan', 'has JSON that is not a plan');
   }
 }
 
@@ -113,7 +116,7 @@ export async function create(
   await requireNone(db, plan, dataType);
   return env.largeUploads.run(async () => {
     const json = await readJson(db, env, plan);
-    const variables = await variablesInForce(db, plan.workspace.id);
+    const variables = await finalVariables(db, plan.workspace.id);
     const scrubbed = scrubPlan(read(json), new Set(sensitiveNames(variables)));
     const run = await runImport(db, env.keyring, plan.runId, variables);
     const source = bundle(scrubbed, run, new Date(env.now()));

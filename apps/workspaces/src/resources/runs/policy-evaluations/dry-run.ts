@@ -41,7 +41,7 @@ function waiting({ prisma }: Database, id: string, at: number | null = null): Pr
      ORDER BY x.position LIMIT 1`;
 }
 
-/** The position of the run that was assigned under a claim; undefined if none was. */
+/** The position of the run that a claim selected; undefined if there is none. */
 async function givenOut({ prisma }: Database, { id, claim }: DryEvaluation): Promise<number | undefined> {
   const [found] = await prisma.$queryRaw<{ judged_position: number }[]>`
     SELECT judged_position FROM policy_evaluation WHERE id = ${id} AND judged_claim = ${claim}`;
@@ -58,9 +58,9 @@ async function giveOut({ prisma }: Database, { id, claim }: DryEvaluation, at: n
 }
 
 /**
- * The plan to evaluate under a claim, the same at each call. Runs whose plans no longer exist are skipped. Undefined if
- * the run was deleted in the meantime, or if the dry run has ended. It ends if no runs are left to evaluate, or if its
- * creator may no longer manage policies and so may not see all runs.
+ * The plan to evaluate for a claim, the same at each call. Runs whose plans no longer exist are skipped. Undefined if
+ * the run was deleted in the meantime, or if the dry run has ended. It ends when no runs are left, or when its creator
+ * may no longer manage policies and so may not see all runs.
  */
 export async function nextPlan(
   db: Database,
@@ -72,7 +72,7 @@ export async function nextPlan(
   const { organizationId, createdByType: type, createdById } = dryRun;
   const access = await accessNow(db, { type, id: createdById }, organizationId);
   if (!access?.can(organizationId, 'manage-policies')) {
-    const reason = 'The person who started it may no longer manage policies';
+    const reason = 'The user who started it may no longer manage policies';
     await db.transaction((tx) => endDryRun(tx, id, 'canceled', { reason }));
     return undefined;
   }

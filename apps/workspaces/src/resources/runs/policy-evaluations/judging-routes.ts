@@ -5,7 +5,7 @@ import type { Resource } from '../../../kernel/endpoints/endpoint';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { type Agent, findAgent, type Loading, requireAlive, requireStillKnown } from '../agents/agent';
 import { takeWork } from '../agents/claim';
-import { lost, mintLease, requireLease } from '../agents/lease';
+import { leaseLost, mintLease, requireLease } from '../agents/lease';
 import * as wire from '../agents/protocol';
 import { aboutWork, bodyOf, described, done, gather, json, raw, toWire } from '../agents/wire';
 import type { SetVerdict } from '../runs/stages/policies';
@@ -28,8 +28,8 @@ const octets = 'application/octet-stream';
 const largestVerdicts = 64 * 1024 * 1024;
 
 /**
- * Only the installation's own agents evaluate policies, because the people whose plans are checked control the agents
- * of a pool.
+ * Only the installation's own agents evaluate policies, because users whose plans are checked control the agents of a
+ * pool.
  */
 const load = async ({ db, principal, params }: Loading): Promise<Agent | undefined> => {
   const agent = await findAgent(db, principal, params.agent_id);
@@ -38,11 +38,11 @@ const load = async ({ db, principal, params }: Loading): Promise<Agent | undefin
 
 const claiming = raw('POST')(evaluations, {
   ...aboutWork,
-  summary: 'Take the next plan to evaluate by policies; waits as long as the agent asks.',
+  summary: 'Take the next plan to evaluate with policies. Waits up to the time that the agent requests.',
   body: bodyOf(wire.EvaluationClaim),
   answers: {
     200: described('The policies, and the proof that the agent holds the plan.', wire.EvaluationGiven),
-    204: { description: 'None now.' },
+    204: { description: 'There is no plan at present.' },
   },
   load,
   run: async ({ target, ...call }) => {
@@ -74,12 +74,12 @@ interface JudgingRequest {
   readonly request: { readonly headers: NodeJS.Dict<string | string[]> };
 }
 
-/** The agent's evaluation, if it was the last one to get it. Throws `transition`. */
+/** The evaluation, if this agent was the last to claim it. Otherwise throws `transition`. */
 async function requireTaken({ db, env, params, request }: JudgingRequest): Promise<TakenEvaluation> {
   const { agent_id, policy_evaluation_id: id } = params;
   const { attempt } = requireLease(env.keyring, agent_id, id, request.headers, 'agent-evaluation');
   const taken = await findEvaluation(db, id, attempt);
-  if (!taken) throw lost();
+  if (!taken) throw leaseLost();
   return taken;
 }
 
@@ -92,26 +92,26 @@ const reading = raw('GET')(`${one}/plan`, {
     const taken = await requireTaken(call);
     const prepared = await prepareEvaluation({ db: call.db, keyring: call.env.keyring }, taken);
     const body = await prepared?.plan();
-    if (!body) throw lost();
+    if (!body) throw leaseLost();
     return { status: 200, headers: { 'Content-Type': octets }, body };
   },
 });
 
 const keeping = raw('POST')(`${one}/keep`, {
   ...aboutWork,
-  summary: 'Report that a plan is still being evaluated.',
-  answers: { 204: { description: 'The agent still holds it.' } },
+  summary: 'Report that the evaluation of a plan is still in progress.',
+  answers: { 204: { description: 'The agent still holds the plan.' } },
   load,
   run: async (call) => {
-    if ((await keepEvaluation(call.db, await requireTaken(call))) === 0) throw lost();
+    if ((await keepEvaluation(call.db, await requireTaken(call))) === 0) throw leaseLost();
     return done;
   },
 });
 
 const releasing = raw('POST')(`${one}/release`, {
   ...aboutWork,
-  summary: 'Return a plan that could not be evaluated; it is tried again.',
-  answers: { 204: { description: 'It is free for others.' } },
+  summary: 'Return a plan that could not be evaluated. It is evaluated again later.',
+  answers: { 204: { description: 'Other agents can take the plan.' } },
   load,
   run: async (call) => {
     await postponeEvaluation(call.db, await requireTaken(call));
@@ -143,7 +143,7 @@ function verdictOf(set: JudgingSet, said: ReturnType<typeof verdictsIn>): SetVer
 
 const judging = raw('PUT')(`${one}/verdicts`, {
   ...aboutWork,
-  summary: 'Report the results of policies on a plan, as JSON; the run continues.',
+  summary: 'Report the policy results for a plan, as JSON. The run then continues.',
   takes: octets,
   streams: true,
   refuses: [403, 409, 413],

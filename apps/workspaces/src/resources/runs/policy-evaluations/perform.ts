@@ -5,7 +5,7 @@ import { readBlob, readWholeBlob } from '../../../kernel/blobs/blobs';
 import type { Database } from '../../../kernel/database/database';
 import { Claims, inSeconds, keptFor, type Taken } from '../../connections/git-hosts/claims';
 import { Turns } from '../../connections/git-hosts/turns';
-import { type Candidate, openValue } from '../../workspaces/variable-sets/reaching';
+import { type Candidate, openValue } from '../../workspaces/variable-sets/effective-variables';
 import type { JudgingPolicy, PolicyOutcome, SetVerdict } from '../runs/stages/policies';
 import { takeVerdicts } from '../runs/stages/settle';
 import { lockRunIfThere } from '../runs/transition';
@@ -25,7 +25,7 @@ export interface JudgingSet {
   readonly parameters: readonly { readonly key: string; readonly value: string; readonly sensitive: boolean }[];
 }
 
-/** The sets to evaluate for a run. */
+/** A plan to evaluate, with its run. */
 export interface JudgedPlan {
   readonly run: object;
   /** The plan in JSON, as stored. */
@@ -65,7 +65,7 @@ export interface JudgingParts {
   readonly keyring: Keyring;
 }
 
-/** Evaluates policies for the plans that wait. Any number of workers may do this. */
+/** Evaluates policies for waiting plans. Safe to call concurrently. */
 export function performEvaluations(
   parts: JudgingParts & { readonly engine: PolicyEngine },
   turns = new Turns(),
@@ -78,19 +78,19 @@ export function performEvaluations(
   );
 }
 
-/** Claims the evaluation that has waited longest, of an organization that is not busy. */
+/** Claims the evaluation that has waited longest, among organizations that are not busy. */
 export const takeEvaluations = (db: Database, busy: readonly string[]): Promise<TakenEvaluation[]> =>
   byWorkers.take<DueEvaluation>(db, busy, columns);
 
 /** Extends the claim; returns 0 if someone else has claimed it. */
 export const keepEvaluation = (db: Database, due: TakenEvaluation): Promise<number> => byWorkers.keep(db, due);
 
-/** Returns an evaluation that was not started. */
+/** Releases an evaluation that was not started. */
 export async function returnEvaluation(db: Database, due: TakenEvaluation): Promise<void> {
   await byWorkers.end(db, due, Prisma.sql`now()`, Prisma.sql`attempts = attempts - 1`);
 }
 
-/** Returns an evaluation that failed, for another try in a while. */
+/** Releases an evaluation that failed, to be retried later. */
 export async function postponeEvaluation(db: Database, due: TakenEvaluation): Promise<void> {
   await byWorkers.end(db, due, inSeconds(2 ** due.attempts));
 }
@@ -108,8 +108,8 @@ export async function findEvaluation(
 }
 
 /**
- * Ends evaluations that no worker will carry out: those of Sentinel, those of sets that no longer apply to the
- * workspace, and late ones.
+ * Ends evaluations that no worker will perform: Sentinel policies, sets that no longer apply to the workspace, and late
+ * evaluations.
  */
 export function settleEvaluations(parts: JudgingParts, turns = new Turns()): Promise<void> {
   return turns.each(
@@ -122,23 +122,23 @@ export function settleEvaluations(parts: JudgingParts, turns = new Turns()): Pro
   );
 }
 
-/** For too long no worker has evaluated a plan of a dry run. */
+/** No worker has evaluated a plan of a dry run for too long. */
 async function endUnjudged({ db }: JudgingParts, id: string): Promise<void> {
   await db.transaction((tx) => endDryRun(tx, id, 'errored', { reason: late }));
 }
 
 const late = 'No worker with an OPA binary evaluated the policies within ten minutes';
-const unserved = 'Sentinel policies are stored but not run here: rewrite them for OPA';
+const unserved = 'Sentinel policies are stored but cannot be evaluated: rewrite them for OPA';
 
 /** The run, its plan, and the sets to evaluate. */
 interface PreparedEvaluation {
   readonly run: object;
-  /** Read and decrypted at each call. */
+  /** The files are read and decrypted at each call. */
   sets(): Promise<readonly LoadedSet[]>;
   plan(): Promise<Readable | undefined>;
 }
 
-/** The inputs of an evaluation; undefined if there is nothing left to evaluate: then its outcomes are set. */
+/** The inputs of an evaluation. If there is nothing left to evaluate, sets its outcomes and returns undefined. */
 export async function prepareEvaluation(
   parts: JudgingParts,
   due: TakenEvaluation,
@@ -152,7 +152,7 @@ export async function prepareEvaluation(
   if (!plan && policy_dry_run_id !== null) return undefined;
   // For a dry run, attempts are counted per run.
   if ((plan?.attempts ?? due.attempts) > mostAttempts) {
-    await refuse(parts, due, 'The worker failed several times during the evaluation; its log says why');
+    await refuse(parts, due, 'The worker failed several times during the evaluation; see its log');
     return undefined;
   }
   const run = plan && (await runInput(db, plan.run_id));

@@ -133,7 +133,7 @@ const ofEvaluation = endpoints({} as Policy<Evaluation>, outcomeSerializer, shar
 const ofOutcome = endpoints({} as Policy<SetOutcome>, outcomeSerializer, shared);
 
 const listEvaluations = ofStage.list('/task-stages/:task_stage_id/policy-evaluations', {
-  summary: 'List the policy evaluations at a stage of a run.',
+  summary: 'List the policy evaluations in a task stage of a run.',
   load: async ({ db, params }: LookupBy<'task_stage_id'>) => (await findStages(db, [params.task_stage_id]))[0],
   run: async ({ db, target, page }: Call<string, undefined, TaskStage>) => {
     const items = await evaluationsWhere(db, { taskStageId: target.id });
@@ -146,7 +146,7 @@ const loadEvaluation = async ({ db, params }: LookupBy<'policy_evaluation_id'>) 
   (await findEvaluations(db, [params.policy_evaluation_id]))[0];
 
 const showEvaluation = evaluations.get(byId, {
-  summary: 'Show the evaluation of policies of one kind in a run.',
+  summary: 'Show a policy evaluation.',
   load: loadEvaluation,
   run: async ({ target }) => target,
 });
@@ -167,7 +167,7 @@ function filterOf(entries: Iterable<readonly [string, string]>): (set: SetOutcom
 }
 
 const listOutcomes = ofEvaluation.list(`${byId}/policy-set-outcomes`, {
-  summary: 'List the outcomes of each policy set for a plan.',
+  summary: 'List the policy set outcomes of an evaluation.',
   query: {
     'filter[i][status]': 'passed, failed or errored: of one of the policies; i counts from 0.',
     'filter[i][enforcement_level]': 'Its level.',
@@ -181,7 +181,7 @@ const listOutcomes = ofEvaluation.list(`${byId}/policy-set-outcomes`, {
 });
 
 const showOutcome = ofOutcome.get('/policy-set-outcomes/:policy_set_outcome_id', {
-  summary: 'Show the outcome of a policy set for a plan.',
+  summary: 'Show a policy set outcome.',
   load: async ({ db, params }: LookupBy<'policy_set_outcome_id'>) =>
     (await outcomesWhere(db, { id: params.policy_set_outcome_id }))[0],
   run: async ({ target }) => target,

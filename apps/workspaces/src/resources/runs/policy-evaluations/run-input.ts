@@ -1,6 +1,6 @@
 import type { Database } from '../../../kernel/database/database';
 import { effectiveBindings } from '../../workspaces/tags/service';
-import { variablesInForce } from '../../workspaces/variable-sets/reaching';
+import { finalVariables } from '../../workspaces/variable-sets/effective-variables';
 import { modeOf } from '../runs/run';
 
 interface JudgedRun {
@@ -37,7 +37,7 @@ export async function runInput(db: Database, runId: string): Promise<object | un
   if (!found) return undefined;
   const { workspace_id: id } = found;
   const bindings = (await effectiveBindings(db, [id])).get(id) ?? [];
-  const variables = await variablesInForce(db, id);
+  const variables = await finalVariables(db, id);
   return {
     ...found.run,
     variables: Object.fromEntries(variables.map(({ key, category, sensitive }) => [key, { category, sensitive }])),

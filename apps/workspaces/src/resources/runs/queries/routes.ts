@@ -50,7 +50,7 @@ const queryPolicy = policy<RunTarget>()({
   'can-cancel': (access, { workspace }) => access.has(workspace, 'runs:plan'),
 });
 
-/** The same times under the names that clients of queries know. */
+/** The same times under the names that clients of queries use. */
 const timesOf = ({ 'queued-at': queued, 'started-at': started, ...others }: ToolRun['timestamps']) => ({
   ...(queued === undefined ? {} : { 'queuing-at': queued }),
   ...(started === undefined ? {} : { 'running-at': started }),
@@ -140,7 +140,7 @@ async function workspaceFor(db: Database, id: string, accessTo: QueryCall['acces
 type QueryCall = Call<string, undefined, QueryRun>;
 
 const create = onQuery.post('/queries', {
-  summary: 'Queue a query of a workspace, which lists resources to import. The tool must have the command.',
+  summary: 'Queue a query of a workspace, which lists resources to import. The tool version must support queries.',
   tokens: ['user', 'team'],
   body: CreateQuery,
   run: async ({ db, env, body, accessTo, ...call }) => {
@@ -168,7 +168,7 @@ const create = onQuery.post('/queries', {
 });
 
 const index = onWorkspace.list('/workspaces/:workspace_id/queries', {
-  summary: 'List the queries of a workspace, newest first; the newest 100 are kept.',
+  summary: 'List the queries of a workspace, newest first. The newest 100 are kept.',
   include,
   load: ({ db, params }) => workspaces.find(db, params.workspace_id),
   run: async ({ db, env, target, page }) => {

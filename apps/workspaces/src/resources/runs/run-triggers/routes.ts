@@ -68,7 +68,7 @@ const list = ofWorkspace.list(inWorkspace, {
 });
 
 const create = ofWorkspace.post(inWorkspace, {
-  summary: 'Let applies of another workspace start runs of this one.',
+  summary: 'Create a run trigger: applies of another workspace start runs of this one.',
   tokens: ['user', 'team'],
   requires: 'can-update',
   include,

@@ -59,7 +59,7 @@ export function apply(db: Database, keyring: Keyring, runId: string, by: Act): P
     const { type: confirmedByType, id: confirmedById } = by.actor;
     if (run.savePlan) await requireFresh(tx, run);
     else if (!(await lockFor(tx, run.workspaceId, run.id))) {
-      throw new Refusal('conflict', 'transition not allowed: the workspace is locked by someone else');
+      throw new Refusal('conflict', 'transition not allowed: the workspace is locked by another user');
     }
     await tx.prisma.run.update({ where: { id: run.id }, data: { confirmedByType, confirmedById } });
     await moveRun(tx, run.id, 'confirmed', { actor: by.actor });
@@ -83,7 +83,7 @@ export function discard(db: Database, keyring: Keyring, runId: string, by: Act):
   });
 }
 
-/** Stops a run: at once if nothing is running, otherwise its worker interrupts the tool. */
+/** Cancels a run. If nothing is running, it ends immediately; otherwise its worker interrupts the tool. */
 export function cancel(db: Database, keyring: Keyring, runId: string, by: Act): Promise<void> {
   return act(db, keyring, runId, by, async (tx, run) => {
     if (!actionsOf(run, run.readAt)['is-cancelable']) throw notAllowed(run, 'canceled');
@@ -102,7 +102,7 @@ export function cancel(db: Database, keyring: Keyring, runId: string, by: Act): 
 }
 
 /**
- * Ends a run whose tool does not stop; with `anyTime`, without the waiting time. The workspace is free at once, and
+ * Force-cancels a run whose tool does not stop; with `anyTime`, without waiting. The workspace is free immediately, and
  * later results of the tool are refused.
  */
 export function forceCancel(
@@ -119,7 +119,7 @@ export function forceCancel(
        WHERE id = ${run.id} AND canceled_at IS NULL`;
     const open = { runId: run.id, state: { in: ['claimed', 'started'] } };
     await tx.prisma.runJob.updateMany({ where: open, data: { cancel: 'force-cancel' } });
-    const reason = 'Force-canceled: running work was not waited for';
+    const reason = 'Force-canceled without waiting for running work';
     const how = { actor: by.actor, reason, stamp: 'force-canceled-at', event: 'force-canceled' };
     await finish(tx, run, 'canceled', how);
   });
@@ -135,7 +135,7 @@ export function forceExecute(db: Database, keyring: Keyring, runId: string, by: 
     if (run.lockedById === null) throw new Refusal('denied', 'the workspace is not locked: nothing blocks this run');
     const blocking = run.lockedByType === 'runs' ? await lockRun(tx, keyring, run.lockedById) : undefined;
     if (!blocking || !discardableStatuses.includes(blocking.status)) {
-      throw new Refusal('transition', 'transition not allowed: what locks the workspace cannot be discarded');
+      throw new Refusal('transition', 'transition not allowed: the run that locks the workspace cannot be discarded');
     }
     await tx.prisma.run.update({ where: { id: run.id }, data: { forced: true } });
     await recordEvent(tx, run.id, 'force-executed', { actor: by.actor });

@@ -14,9 +14,9 @@ const BATCH = 20;
 const passing: readonly string[] = ['unavailable', 'upstream', 'timeout', 'limited', 'conflict'];
 
 /**
- * Queues destroy runs for workspaces whose auto-destroy time has come by the database's clock; returns how many. The
- * time is cleared in the transaction that queues the run, so that there is exactly one run, even after a crash. Several
- * nodes may call it at once. Decision 0130.
+ * Queues destroy runs for workspaces whose auto-destroy time has come by the database's clock, and returns their
+ * number. The time is cleared in the transaction that queues the run, so that there is exactly one run, even after a
+ * crash. Safe to call concurrently. Decision 0130.
  */
 export async function startAutoDestroy(db: Database, keyring: Keyring): Promise<number> {
   const due = await db.prisma.$queryRaw<{ id: string }[]>`
@@ -65,7 +65,7 @@ const timeOf = ({ autoDestroyDueAt }: Workspace): Date => autoDestroyDueAt!;
 const reasonOf = ({ message, issues }: Refusal): string =>
   issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; ') || message;
 
-/** Clears the auto-destroy time of a workspace if it is still due; returns the workspace as it was. */
+/** Clears the auto-destroy time of a workspace if it is still due. Returns the previous state of the workspace. */
 async function take(tx: Database, id: string): Promise<Workspace | undefined> {
   await lockRow(tx, 'workspace', id);
   const workspace = await findWorkspace(tx, id);
@@ -75,7 +75,7 @@ async function take(tx: Database, id: string): Promise<Workspace | undefined> {
   return taken > 0 ? workspace : undefined;
 }
 
-/** Whether such a run is already waiting or under way. */
+/** Whether such a run is already waiting or in progress. */
 async function isUnderWay({ prisma }: Database, workspaceId: string): Promise<boolean> {
   const where = { workspaceId, source: autoDestroySource, status: { notIn: [...finalStatuses] } };
   return (await prisma.run.count({ where })) > 0;
@@ -94,7 +94,7 @@ async function skip(tx: Database, workspace: Workspace, reason: string): Promise
   await tellOfWorkspace(tx, id, 'workspace:auto_destroy_run_results', { auto_destroy_at: at, error: reason });
 }
 
-/** Reminds people once 24 hours and once 12 hours ahead; if the first reminder was missed, only 12 hours ahead. */
+/** Sends a reminder 24 hours and 12 hours ahead. If the first reminder was missed, sends only the second. */
 export async function remindOfAutoDestroy({ prisma }: Database): Promise<number> {
   return prisma.$executeRaw`
     WITH near AS (

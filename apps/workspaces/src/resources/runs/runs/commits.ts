@@ -91,9 +91,9 @@ async function configurationOf(tx: Database, workspaceId: string, commitSha: str
 
 /**
  * The newest commit of the branch that a workspace follows, as a configuration that exists or will be fetched. For runs
- * that are started by hand, even if no webhook reported the commit. Undefined if the workspace follows tags or nothing,
- * or if its host is down: then the run uses the newest fetched commit. Throws `invalid` if the host answers that there
- * is no such branch or repository, or that the token may not read it. Call it outside any transaction.
+ * that users start, even if no webhook reported the commit. Undefined if the workspace follows tags or nothing, or if
+ * its host is down; the run then uses the newest fetched commit. Throws `invalid` if the host answers that the branch
+ * or repository does not exist, or that the token may not read it. Call it outside any transaction.
  */
 export async function newestCommit(
   deps: VcsDeps,
@@ -137,4 +137,4 @@ async function findHead(deps: VcsDeps, row: VcsRepository, branch: string): Prom
 }
 
 const gone = (why: string) =>
-  invalid('workspace', `has no newest commit to run: ${why}. Name a configuration version to run an older one`);
+  invalid('workspace', `has no newest commit to run: ${why}. To run an older one, set a configuration version`);

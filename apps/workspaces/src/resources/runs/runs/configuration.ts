@@ -21,8 +21,8 @@ export async function newestUsable(db: Database, workspaceId: string): Promise<s
 }
 
 /**
- * The configuration of a run: the given one, otherwise the current one of the workspace, otherwise the newest uploaded
- * one. Throws `invalid`.
+ * The configuration of a run: the one in the request, otherwise the current one of the workspace, otherwise the newest
+ * uploaded one. Throws `invalid`.
  */
 export async function requireConfiguration(
   db: Database,
@@ -39,13 +39,14 @@ export async function requireConfiguration(
     throw invalid('configurationVersion', `is ${found.status.replace(/_/g, ' ')}; runs need an uploaded one`);
   }
   const newest = await newestUsable(db, workspaceId);
-  if (!newest) throw invalid('configurationVersion', 'is missing: no configuration has been uploaded to the workspace');
+  if (!newest)
+    throw invalid('configurationVersion', 'is required: no configuration has been uploaded to the workspace');
   return { id: newest, speculative: false };
 }
 
 /**
- * The same for a run that destroys: undefined in a workspace that has neither a configuration nor a state, where there
- * is nothing to destroy.
+ * The same for a destroy run. Undefined in a workspace without a configuration and a state, because there is nothing to
+ * destroy.
  */
 export async function configurationToDestroy(
   db: Database,

@@ -45,7 +45,7 @@ export interface Starter {
 
 const issue = (name: string, message: string): Issue => ({ path: [name], message });
 
-/** Whether a variable is named more than once. */
+/** Whether a variable occurs more than once. */
 export function namesTwice(variables: readonly RunVariable[] | null | undefined): boolean {
   const keys = (variables ?? []).map(({ key }) => key);
   return new Set(keys).size < keys.length;
@@ -56,7 +56,7 @@ export function requireSense(workspace: Workspace, input: NewRun): void {
   const { mode } = effectiveMode(workspace);
   const issues: Issue[] = [];
   if (mode === 'local') {
-    issues.push(issue('workspace', 'has the execution mode local: its runs take place where the tool is called'));
+    issues.push(issue('workspace', 'has the execution mode local: runs happen where the tool is executed'));
   }
   if (input.isDestroy && !workspace.allowDestroyPlan && !input.planOnly) {
     issues.push(issue('isDestroy', 'is not allowed: the workspace does not allow destroy plans'));
@@ -72,12 +72,12 @@ export function requireSense(workspace: Workspace, input: NewRun): void {
   }
   if (input.planOnly && input.savePlan) issues.push(issue('savePlan', 'cannot be combined with plan-only'));
   if (input.infraVersion && !input.planOnly) {
-    issues.push(issue('infraVersion', 'can be given for plan-only runs only'));
+    issues.push(issue('infraVersion', 'can only be set for plan-only runs'));
   }
   if (input.moduleVersions?.length && !input.planOnly) {
-    issues.push(issue('moduleVersions', 'can be given for plan-only runs only'));
+    issues.push(issue('moduleVersions', 'can only be set for plan-only runs'));
   }
-  if (namesTwice(input.variables)) issues.push(issue('variables', 'must not name a variable twice'));
+  if (namesTwice(input.variables)) issues.push(issue('variables', 'must not contain the same variable twice'));
   if (issues.length > 0) throw invalidAll(issues);
 }
 
@@ -87,9 +87,9 @@ function sealed(keyring: Keyring, id: string, variables: readonly RunVariable[])
 }
 
 /**
- * Creates a run. It starts when it is its turn and a worker is available. `commit`: a configuration that must still be
- * fetched; the run waits for it. A destroy run of an empty workspace ends at once. Throws `invalid` for a contradictory
- * request, for a workspace without remote runs, and for a missing configuration.
+ * Creates a run. It starts when its turn comes and a worker is available. `commit`: a configuration that must still be
+ * fetched; the run waits for it. A destroy run of an empty workspace ends immediately. Throws `invalid` for a
+ * contradictory request, for a workspace without remote runs, and for a missing configuration.
  */
 export async function create(
   db: Database,
@@ -102,7 +102,7 @@ export async function create(
   requireSense(workspace, input);
   const { mode, poolId } = effectiveMode(workspace);
   if (mode === 'agent' && poolId !== null && (await isPoolOpen(db, workspace, poolId)) !== true) {
-    throw invalid('workspace', 'is in agent mode, and its agent pool is not open to it');
+    throw invalid('workspace', 'has the execution mode agent, but may not use its agent pool');
   }
   const find = input.isDestroy ? configurationToDestroy : requireConfiguration;
   const found = commit ?? (await find(db, workspace, input.configurationVersion));

@@ -11,7 +11,7 @@ import {
 import type { Database } from '../../../kernel/database/database';
 import { lockRow } from '../../../kernel/database/lock-row';
 
-/** A phase whose results and log can be hidden; `runId` is its run. */
+/** A phase whose results and log can be soft-deleted. `runId` is its run. */
 export interface DataOwner {
   readonly type: 'plans' | 'applies' | 'assessment-results';
   readonly id: string;
@@ -59,7 +59,7 @@ export async function changePhaseData(
         ...{ type, id, organizationId, status: isHidden ? hidden : available, readable: available, blobIds: [] },
         async needed() {
           const ended = await prisma.run.count({ where: { id: runId, finishedAt: { not: null } } });
-          return ended === 0 ? 'its run is under way' : undefined;
+          return ended === 0 ? 'its run is in progress' : undefined;
         },
         move: async (from, { status }) => {
           if (from === available) return { count: await hide(tx, phaseId) };

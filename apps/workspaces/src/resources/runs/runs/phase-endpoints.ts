@@ -56,7 +56,10 @@ const DEFAULT_WINDOW = 65_536;
 
 const patienceMs = 5000;
 
-/** Waits briefly for more of a log, because the client would ask again half a second later. Undefined: nothing came. */
+/**
+ * Waits briefly for more of a log, because the client would otherwise repeat its request half a second later. Undefined
+ * if nothing was added.
+ */
 function moreOf(
   env: Pick<Environment, 'watches' | 'waiting'>,
   { id, status, logSize }: Logged,
@@ -75,7 +78,7 @@ function moreOf(
   });
 }
 
-/** The log of something whose phase has its id, read in windows: by a token, or by a link whose secret is in its path. */
+/** The log of an object whose phase has the same id, read in windows: with a token, or with a signed URL. */
 export function logsAt<T extends Logged>(
   path: string,
   what: string,
@@ -98,11 +101,11 @@ export function logsAt<T extends Logged>(
   return [
     raw('GET')(`/${path}/:id/logs`, {
       ...common,
-      summary: `Read a part of the log of ${what}: it begins with STX, and ends with ETX once it is complete.`,
+      summary: `Read a part of the log of ${what}. It begins with STX, and ends with ETX when it is complete.`,
     }),
     raw('GET')(`/${path}/:id/logs/:expires/:signature`, {
       ...common,
-      summary: `Read a part of the log of ${what}, by a signed link.`,
+      summary: `Read a part of the log of ${what} with a signed URL.`,
       auth: 'none',
       link: 'only',
     }),
@@ -121,7 +124,7 @@ export interface ResultForm {
   readonly summary: string;
   readonly mayRead: Rule<Phase>;
   readonly blobOf: (phase: Phase) => string | null;
-  /** The status while there is none: 204, or 404. */
+  /** The status while there is no result: 204 or 404. */
   readonly absent: 204 | 404;
   /** The part of the stored bytes that is the result; by default all of it. */
   readonly partOf?: (stored: string) => string;
@@ -130,16 +133,16 @@ export interface ResultForm {
 /** The endpoints of a result: a redirect from the plan or apply and from its run, and the bytes behind a link. */
 export function resultOf({ path, name, summary, mayRead, blobOf, absent, partOf }: ResultForm): Endpoint[] {
   const at = (id: string) => contentPath(path, id, name);
-  const followed: Answers = { 307: { description: 'There it is.' } };
+  const followed: Answers = { 307: { description: 'Redirect to the result.' } };
   const kind = path === 'plans' ? 'plan' : 'apply';
-  // Other people may use the link: the trail records who received it, and its use.
+  // Others may use the link, so the trail records who received it and when it is used.
   const discloses = {
     action: `${kind}.read-${name}`,
     when: ({ status }: Raw) => status !== 204 && mayRead !== readsRun,
   };
   const redirect = {
     summary,
-    answers: absent === 204 ? { ...followed, 204: { description: 'There is none yet.' } } : followed,
+    answers: absent === 204 ? { ...followed, 204: { description: 'There is no result yet.' } } : followed,
     requires: mayRead,
     discloses,
     run: async ({ env, target }: { env: Parameters<typeof signedUrl>[0]; target: Phase }): Promise<Raw> => {
@@ -154,7 +157,7 @@ export function resultOf({ path, name, summary, mayRead, blobOf, absent, partOf 
     raw('GET')(`/${path}/:id/${name}`, { ...redirect, load: loadPhase(path) }),
     raw('GET')(ofRun, { ...redirect, load: loadPhaseOfRun(path) }),
     raw('GET')(`/${path}/:id/content/${name}`, {
-      summary: `${summary} By a signed link.`,
+      summary: `${summary} With a signed URL.`,
       answers: { 200: { description: 'The result.', type: 'application/json', schema: { type: 'object' } } },
       link: 'or-token',
       requires: mayRead,

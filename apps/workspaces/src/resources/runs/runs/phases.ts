@@ -6,7 +6,7 @@ import type { Environment } from '../../../kernel/endpoints/environment';
 import type { RunTarget } from './policy';
 import { modeOf } from './run';
 
-/** The plan or the apply of a run, with what its rights depend on and where its log is read. */
+/** The plan or the apply of a run, with the data for permission checks and the path of its log. */
 export interface Phase extends Row, RunTarget {
   readonly runId: string;
   readonly executionMode: string;
@@ -46,7 +46,7 @@ export async function findMany(
 ): Promise<Phase[]> {
   const kind = kindOf[path];
   const condition = 'id' in where ? Prisma.sql`f.id = ANY(${where.id.in})` : Prisma.sql`f.run_id = ${where.runId}`;
-  // One statement instead of one for each table, because a log is read in many pieces and each needs all of this.
+  // One statement instead of one per table, because a log is read in many pieces and each read needs all of this.
   const rows = await db.prisma.$queryRaw<Record<string, unknown>[]>`
     SELECT f.*, w.id AS workspace_id, w.project_id, w.organization_id, ${executionMode} AS execution_mode,
            ARRAY(SELECT x.id FROM plan_export x WHERE x.plan_id = f.id) AS export_ids,

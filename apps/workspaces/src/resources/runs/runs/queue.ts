@@ -10,7 +10,7 @@ import { closeStages, enterStage, hasStage } from './stages/stages';
 import { applyingStatuses, type FinalStatus } from './statuses';
 import { endPhases, movePhase, moveRun } from './transition';
 
-/** What the queue needs to know about a run. */
+/** The properties of a run that the queue needs. */
 interface QueuedRun {
   readonly id: string;
   readonly status: string;
@@ -32,7 +32,7 @@ interface WorkspaceQueue {
   readonly worker_versions: readonly string[];
 }
 
-/** Runs that need no turn: plans that change nothing, and saved plans until they are applied. */
+/** Runs that do not wait for their turn: plans that change nothing, and saved plans until they are applied. */
 const bypasses = (run: QueuedRun): boolean => run.plan_only || (run.save_plan && !isApplying(run));
 const isApplying = ({ status }: QueuedRun): boolean => applyingStatuses.includes(status);
 const waits = (run: QueuedRun): boolean => run.status === 'pending' || (run.save_plan && run.status === 'confirmed');
@@ -82,7 +82,7 @@ export async function enqueueNow(
   await tellOfWork(tx);
 }
 
-/** Gives the lock of an unlocked workspace to a run. False: it is locked. */
+/** Gives the lock of an unlocked workspace to a run. Returns false if it is locked. */
 export async function lockFor(tx: Database, workspaceId: string, runId: string): Promise<boolean> {
   const taken = await tx.prisma.$executeRaw`
     UPDATE workspace SET locked_at = now(), locked_by_type = 'runs', locked_by_id = ${runId}, locked_reason = NULL,
@@ -110,7 +110,7 @@ async function unlockAfter(tx: Database, workspaceId: string, runId: string): Pr
 }
 
 /**
- * Starts the next runs of a workspace: speculative and saved plans at once, other runs one at a time, under the
+ * Starts the next runs of a workspace: speculative and saved plans immediately, other runs one at a time, under the
  * workspace's lock. A run does not start without a worker of its version, or while its commit is fetched, and no other
  * run overtakes it. Call it while the workspace is locked.
  */
@@ -139,7 +139,7 @@ export async function advance(tx: Database, workspaceId: string): Promise<void> 
   await finish(tx, { ...next, workspaceId, planId: next.plan_id, applyId: next.apply_id }, 'discarded', { reason });
 }
 
-/** What ending a run needs to know about it. */
+/** The properties of a run that are needed to end it. */
 interface Ending {
   readonly id: string;
   readonly workspaceId: string;
@@ -176,7 +176,10 @@ export async function finish(
   await advance(tx, run.workspaceId);
 }
 
-/** Ends the assessment of a workspace if one is under way: runs go first. Call it while the workspace is locked. */
+/**
+ * Ends the assessment of a workspace if one is in progress, because runs take precedence. Call it while the workspace
+ * is locked.
+ */
 export async function yieldAssessment(tx: Database, workspaceId: string): Promise<void> {
   const under = await tx.prisma.run.findMany({
     where: { workspaceId, isAssessment: true, finishedAt: null },

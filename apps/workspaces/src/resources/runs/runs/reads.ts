@@ -203,7 +203,7 @@ export async function countsOf(
   return found;
 }
 
-/** How many runs of an organization wait, and how many are under way. */
+/** How many runs of an organization wait, and how many are in progress. */
 export async function capacityOf(db: Database, organizationId: string): Promise<{ pending: number; running: number }> {
   const [found] = await db.prisma.$queryRaw<[{ pending: number; running: number }]>`
     SELECT count(*) FILTER (WHERE r.status NOT IN ('planning', 'applying'))::int AS pending,

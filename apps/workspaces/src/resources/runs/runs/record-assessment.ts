@@ -3,7 +3,7 @@ import { newId } from '../../../kernel/database/ids';
 import { tellOfWorkspace } from './note-notifications';
 import type { FinalStatus } from './statuses';
 
-/** The counts of an assessment: resources by whether they match the state, checks by their result. */
+/** The counts of an assessment: resources that match and do not match the state, and checks by result. */
 export interface Health {
   readonly resourcesDrifted: number;
   readonly resourcesUndrifted: number;

@@ -8,7 +8,7 @@ export const isScalar = (value: unknown): boolean =>
   typeof value !== 'object' || value === null || value instanceof ExactNumber;
 
 /**
- * A value without its sensitive parts; `mask` has the same shape, with true for sensitive parts. `seen` receives the
+ * A value without its sensitive parts. `mask` has the same shape, with true for sensitive parts. `seen` receives the
  * hidden values.
  */
 export function redact(value: unknown, mask: unknown, seen?: (part: unknown) => void): unknown {

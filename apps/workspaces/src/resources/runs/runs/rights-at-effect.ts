@@ -6,10 +6,10 @@ import type { Run } from './run';
 import { runTriggerSource } from './statuses';
 
 /**
- * Lets a run apply without confirmation, or requires a confirmation and says why. This is decided after the plan, by
- * the rights at that time. The starter of the run must still be allowed to apply. The configuration must come from
- * someone who may apply, or from the branch or tags that the workspace follows, or a person must have confirmed an
- * earlier run that applied it. Call it while the workspace is locked.
+ * Lets a run apply without confirmation, or requires a confirmation and records why. This is decided after the plan,
+ * with the permissions at that time. The user who started the run must still be allowed to apply. The configuration
+ * must come from a user who may apply, or from the branch or tags that the workspace follows, or a user must have
+ * confirmed an earlier run that applied it. Call it while the workspace is locked.
  */
 export async function decideUnattended(tx: Database, run: Run): Promise<{ applies: boolean; reason: string | null }> {
   if (!run.autoApply) return { applies: false, reason: null };
@@ -23,8 +23,8 @@ export async function decideUnattended(tx: Database, run: Run): Promise<{ applie
 }
 
 /**
- * The reason why a requested plan or apply must not begin: its requester no longer has the right. Call it when a worker
- * begins, while the workspace is locked.
+ * The reason why a requested plan or apply must not start: its requester no longer has permission. Call it when a
+ * worker starts it, while the workspace is locked.
  */
 export async function phaseProblem(tx: Database, run: Run, kind: 'plan' | 'apply'): Promise<string | undefined> {
   const { createdByType: type, createdById: id, confirmedByType, confirmedById } = run;
@@ -37,17 +37,17 @@ export async function phaseProblem(tx: Database, run: Run, kind: 'plan' | 'apply
     // Runs of run triggers, repositories and the clock depend on the workspace's settings.
     if (type === system.type || run.source === runTriggerSource) return undefined;
     if (await mayStill(tx, { type, id }, 'runs:plan', run.workspace)) return undefined;
-    return 'the person who started it may no longer plan here';
+    return 'the user who started it may no longer plan in this workspace';
   }
   if (confirmedById === null) return unattendedProblem(tx, run);
   if (await mayStill(tx, { type: confirmedByType, id: confirmedById }, 'runs:apply', run.workspace)) return undefined;
-  return 'the person who confirmed it may no longer apply here';
+  return 'the user who confirmed it may no longer apply in this workspace';
 }
 
 const unattendedProblem = async (tx: Database, run: Run): Promise<string | undefined> =>
   (await starterProblem(tx, run)) ?? (await retiredProblem(tx, run)) ?? (await configurationProblem(tx, run));
 
-/** The reason why a run that no person started must not apply: the setting that started it is off. */
+/** The reason why a run that no user started must not apply: the setting that started it is off. */
 async function starterProblem(tx: Database, run: Run): Promise<string | undefined> {
   const { createdByType: type, createdById: id, source } = run;
   if (source === runTriggerSource) {
@@ -56,13 +56,12 @@ async function starterProblem(tx: Database, run: Run): Promise<string | undefine
     return 'the workspace no longer applies runs of run triggers automatically';
   }
   if (type === system.type || (await mayStill(tx, { type, id }, 'runs:apply', run.workspace))) return undefined;
-  return 'the person who started it may no longer apply here';
+  return 'the user who started it may no longer apply in this workspace';
 }
 
 /**
- * The reason why a run that no person started must not apply a commit: the workspace now follows something else, the
- * host no longer has the branch or tag, or the tag names another commit. Scheduled destroy runs often outlive their
- * branch.
+ * The reason why a run that no user started must not apply a commit: the workspace now follows something else, the host
+ * no longer has the branch or tag, or the tag names another commit. Scheduled destroy runs often outlive their branch.
  */
 async function retiredProblem(tx: Database, run: Run): Promise<string | undefined> {
   if ((run.createdByType !== system.type && run.source !== runTriggerSource) || run.isDestroy) return undefined;
@@ -82,16 +81,17 @@ async function retiredProblem(tx: Database, run: Run): Promise<string | undefine
   const { branch, tag } = from;
   const followed = vcsBranch ?? row?.defaultBranch ?? branch;
   if (tag === null ? vcsTagsRegex !== null || branch !== followed : vcsTagsRegex === null) {
-    return `the workspace does not follow ${tag === null ? `the branch ${branch}` : 'tags'} any more`;
+    return `the workspace no longer follows ${tag === null ? `the branch ${branch}` : 'tags'}`;
   }
   const ref = tag === null ? `branch:${branch}` : `tag:${tag}`;
   const head = await tx.prisma.vcsHead.findUnique({ where: { workspaceId_ref: { workspaceId, ref } } });
-  if (head?.goneSince) return `the ${tag === null ? `branch ${branch}` : `tag ${tag}`} is gone from the repository`;
+  if (head?.goneSince)
+    return `the ${tag === null ? `branch ${branch}` : `tag ${tag}`} no longer exists in the repository`;
   if (tag === null || head === null || head.commit === from.commitSha) return undefined;
-  return `the tag ${tag} is at another commit now`;
+  return `the tag ${tag} now points to another commit`;
 }
 
-/** A run whose plan showed everything in its configuration, so the person who confirmed it has seen everything. */
+/** A run whose plan showed everything in its configuration, so that the user who confirmed it has seen everything. */
 const whole = {
   refreshOnly: false,
   isDestroy: false,
@@ -112,5 +112,5 @@ async function configurationProblem(tx: Database, run: Run): Promise<string | un
   const { configurationVersionId } = run;
   const confirmed = { configurationVersionId, status: 'applied', confirmedById: { not: null } };
   if ((await tx.prisma.run.count({ where: { ...confirmed, ...whole } })) > 0) return undefined;
-  return 'its configuration was uploaded by someone who may not apply here, and no confirmed run has applied all of it';
+  return 'its configuration was uploaded by a user who may not apply in this workspace, and no confirmed run has applied all of it';
 }

@@ -102,7 +102,7 @@ async function workspaceFor(call: Call<string, RunKind, never>) {
 }
 
 const create = ofRun.post('/runs', {
-  summary: 'Start a run: a plan, and an apply if requested.',
+  summary: 'Create a run: a plan, and an apply if requested.',
   spec,
   tokens: ['user', 'team'],
   body: CreateRun,
@@ -163,7 +163,7 @@ const listByQuery = ofWorkspace.list('/runs', {
 });
 
 const listInOrganization = ofOrganization.list('/organizations/:organization_name/runs', {
-  summary: 'List the runs of an organization that the caller can see, newest first, without a total.',
+  summary: 'List the runs of an organization that the caller can see, newest first. The response contains no total.',
   uncounted: true,
   query: organizationParameters,
   cursorKey: runKey,
@@ -183,14 +183,15 @@ const listInOrganization = ofOrganization.list('/organizations/:organization_nam
 });
 
 const queue = ofOrganization.list('/organizations/:organization_name/runs/queue', {
-  summary: 'List the runs of an organization that wait for a worker or are with one, in their order.',
+  summary: 'List the queued and active runs of an organization, in the order of the queue.',
   include,
   load: loadOrganization,
   run: ({ db, env, access, target, page }: Call<string, undefined, Organization>) =>
     listQueue(db, env.keyring, access, target.id, page!),
 });
 
-const howLong = 'It goes on while `Accept` names text/event-stream; otherwise it ends with what is known now.';
+const howLong =
+  'The stream continues while `Accept` names text/event-stream. Otherwise it ends after the current status.';
 
 const streamOfRun = ofRun.raw('GET')('/runs/:run_id/stream', {
   summary: `Follow a run as server-sent events. ${howLong}`,
@@ -205,11 +206,11 @@ const streamOfRun = ofRun.raw('GET')('/runs/:run_id/stream', {
 
 const listAnswers = streamAnswers(
   '`ready`: later changes are sent from now on. `run`: something happened to a run, with `run-id`, `workspace-id`, `status` and ' +
-    '`action`. `reset`: what happened after `Last-Event-ID` is not known any more. An event may come twice.',
+    '`action`. `reset`: the events after `Last-Event-ID` are no longer known. An event may be sent twice.',
 );
 
 const streamOfWorkspace = ofWorkspace.raw('GET')('/workspaces/:workspace_id/runs/stream', {
-  summary: `Follow the runs of a workspace, as server-sent events. ${howLong}`,
+  summary: `Follow the runs of a workspace as server-sent events. ${howLong}`,
   answers: listAnswers,
   load: ({ db, params }) => workspaces.find(db, params.workspace_id),
   run: async (call: Call<string, undefined, Workspace>) =>
@@ -217,7 +218,7 @@ const streamOfWorkspace = ofWorkspace.raw('GET')('/workspaces/:workspace_id/runs
 });
 
 const streamOfOrganization = ofOrganization.raw('GET')('/organizations/:organization_name/runs/stream', {
-  summary: `Follow the runs of an organization that the caller can see, as server-sent events. ${howLong}`,
+  summary: `Follow the runs of an organization that the caller can see as server-sent events. ${howLong}`,
   answers: listAnswers,
   load: loadOrganization,
   run: async (call: Call<string, undefined, Organization>) =>
@@ -246,7 +247,7 @@ const capacity = endpoints(organizationPolicy, capacitySerializer, {
   visible: (access, { id }) => access.isMember(id) || access.principal.siteAdmin,
   organizationsOf: (item: { id: string; organizationId?: string }) => [item.organizationId ?? item.id],
 }).get('/organizations/:organization_name/capacity', {
-  summary: 'Show how many runs of an organization wait, and how many are in progress.',
+  summary: 'Show how many runs of an organization are queued, and how many are in progress.',
   load: loadOrganization,
   run: async ({ db, target }: Call<string, undefined, Organization>) => ({
     id: target.name,
@@ -279,8 +280,7 @@ const counts = endpoints(organizationPolicy, countSerializer, {
   visible: (access, { id }) => access.isMember(id) || access.principal.siteAdmin,
   organizationsOf: (item: { id: string; organizationId?: string }) => [item.organizationId ?? item.id],
 }).get('/organizations/:organization_name/run-counts', {
-  summary:
-    'Show how many of the runs that the caller can see wait for confirmation, wait in the queue, and are in progress.',
+  summary: 'Show how many of the runs that the caller can see wait for confirmation, are queued, and are in progress.',
   load: loadOrganization,
   run: async ({ db, access, target }: Call<string, undefined, Organization>) => ({
     id: target.name,
@@ -290,18 +290,18 @@ const counts = endpoints(organizationPolicy, countSerializer, {
 });
 
 const verbs = {
-  apply: { does: actions.apply, requires: 'can-apply', summary: 'Confirm the plan of a run: it will be applied.' },
-  discard: { does: actions.discard, requires: 'can-discard', summary: 'Discard a run that waits.' },
-  cancel: { does: actions.cancel, requires: 'can-cancel', summary: 'Interrupt a run.' },
+  apply: { does: actions.apply, requires: 'can-apply', summary: 'Apply a run: confirm its plan.' },
+  discard: { does: actions.discard, requires: 'can-discard', summary: 'Discard a run that waits for confirmation.' },
+  cancel: { does: actions.cancel, requires: 'can-cancel', summary: 'Cancel a run.' },
   'force-cancel': {
     does: actions.forceCancel,
     requires: 'can-force-cancel',
-    summary: 'End a run that did not stop after it was canceled.',
+    summary: 'Force-cancel a run that did not stop after it was canceled.',
   },
   'force-execute': {
     does: actions.forceExecute,
     requires: 'can-force-execute',
-    summary: 'Start a pending run instead of the one that waits for confirmation.',
+    summary: 'Start a pending run and discard the run that waits for confirmation.',
   },
 } as const;
 

@@ -27,7 +27,7 @@ export interface Run extends Omit<Row, 'variables' | 'moduleVersions'> {
   readonly organizationId: string;
   readonly organization: string;
   readonly workspaceName: string;
-  /** What its rights depend on. */
+  /** The data for permission checks. */
   readonly workspace: WorkspaceTarget;
   readonly planId: string;
   readonly planStatus: string;
@@ -39,7 +39,7 @@ export interface Run extends Omit<Row, 'variables' | 'moduleVersions'> {
   /** The tokens that its plan and its apply received from the secrets service, by their accessors. */
   readonly secretsLogins: readonly SecretsLogin[];
   readonly variables: readonly RunVariable[];
-  /** Runs of the organization that are ahead of it, or under way. */
+  /** Runs of the organization that are ahead of it, or in progress. */
   readonly position: number;
   /** When it was read, by the database's clock. */
   readonly readAt: Date;
@@ -65,7 +65,7 @@ export interface ModuleVersion {
 /** Why a commit waits. */
 interface Fetching {
   readonly failures: number;
-  /** The pool whose agents call the host; null if workers of the service do. */
+  /** The pool whose agents call the host; null if the service's workers call it. */
   readonly pool: string | null;
   readonly forwards: boolean;
 }
@@ -111,7 +111,7 @@ const quoted = (names: readonly string[]): string => names.map((name) => `'${nam
 
 const places = { w: 'w', p: 'j', o: 'o' };
 
-/** Everything a `Run` is made of, from rows named `r`; conditions follow. */
+/** All columns of a `Run`, from rows named `r`. Conditions follow. */
 export const selectRuns = `
 SELECT r.*, w.organization_id, w.project_id, w.name AS workspace_name, o.name AS organization,
        p.id AS plan_id, p.status AS plan_status, p.has_changes, a.id AS apply_id,

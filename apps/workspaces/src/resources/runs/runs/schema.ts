@@ -70,7 +70,7 @@ export const CreateRun = document('runs', {
   relationships: { workspace: requiredOne('workspaces'), 'configuration-version': one('configuration-versions') },
 });
 
-/** The comment of an action: `{"comment":"…"}`, the same as attributes of a document, or nothing. */
+/** The comment of an action: `{"comment":"…"}`, the same as attributes of a document, or no body. */
 export const Remark = bare({
   comment: z.string().trim().max(10_000).nullish().describe('A comment.'),
 });

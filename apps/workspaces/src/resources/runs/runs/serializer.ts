@@ -7,7 +7,7 @@ import { runPolicy } from './policy';
 import type { Run } from './run';
 import { actionsOf, runStatuses, waitingStatuses } from './statuses';
 
-/** The account for a kind of caller and its id, as clients expect authors. */
+/** The account for a kind of caller and its id, in the form that clients expect for authors. */
 export function accountOf(type: string | null, id: string | null) {
   return toOne('users', id === null || type === 'users' ? id : accountIdOf({ id }));
 }
@@ -15,15 +15,15 @@ export function accountOf(type: string | null, id: string | null) {
 /** Why a commit waits, and what to do if the wait does not end automatically. */
 function fetchingReason({ failures, pool, forwards }: NonNullable<Run['fetching']>): string {
   if (pool !== null && !forwards) {
-    return `Waiting for its commit: no agent of the connection’s pool ${pool} that forwards requests is connected. Start one with AGENT_REQUEST_FORWARDING`;
+    return `Waiting for its commit: no agent of the connection’s agent pool ${pool} that forwards requests is connected. Start one with AGENT_REQUEST_FORWARDING`;
   }
   const by = pool === null ? 'a worker of the service' : `an agent of the pool ${pool}`;
   const times = failures === 1 ? 'once' : `${failures} times`;
-  const failed = failures === 0 ? '' : `; its Git host has failed to give it ${times} and is asked again`;
+  const failed = failures === 0 ? '' : `; fetching it from the Git host failed ${times} and is retried`;
   return `Waiting for ${by} to fetch its commit${failed}`;
 }
 
-/** Why a run has its status: what was recorded when it ended, or what it waits for. */
+/** The reason for a run's status: recorded when it ended, or what it is waiting for. */
 function statusReason(run: Run): string | null {
   if (run.statusReason !== null || !waitingStatuses.includes(run.status)) return run.statusReason;
   if (run.executionMode === 'local') {
@@ -34,11 +34,11 @@ function statusReason(run: Run): string | null {
   const bypasses = run.planOnly || (run.savePlan && run.status === 'pending');
   if (run.lockedByType !== null && !bypasses && !(run.lockedByType === 'runs' && run.lockedById === run.id)) {
     return run.lockedByType === 'runs'
-      ? `Waiting for ${run.lockedById} to end: one run of a workspace takes place at a time`
+      ? `Waiting for ${run.lockedById} to end: a workspace has one run at a time`
       : 'Waiting for the lock of the workspace to be released';
   }
   if (run.status === 'pending' && !bypasses && currentRunId !== null && currentRunId !== run.id) {
-    return `Waiting for ${currentRunId} to end: one run of a workspace takes place at a time`;
+    return `Waiting for ${currentRunId} to end: a workspace has one run at a time`;
   }
   const isOfAgents = run.executionMode === 'agent';
   if (!run.workersAlive) {
@@ -54,7 +54,7 @@ function statusReason(run: Run): string | null {
         : ` ${isOfAgents ? 'Agents of the pool' : 'Workers'} have ${run.workerVersions.join(', ')}.`;
     return `Waiting for ${one} with version ${run.infraVersion} of the tool.${has}`;
   }
-  return `Waiting for ${one} that is free`;
+  return `Waiting for ${one} to become free`;
 }
 
 /** A run. */

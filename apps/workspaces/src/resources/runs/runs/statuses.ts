@@ -68,7 +68,7 @@ const cancelable = new Set([
   ...taskStatuses,
 ]);
 
-/** Statuses of saved plans that are being applied: they hold the workspace then. */
+/** Statuses of saved plans that are being applied. They then hold the workspace. */
 export const applyingStatuses: readonly string[] = [
   ...['confirmed', 'pre_apply_running', 'pre_apply_awaiting_decision', 'pre_apply_completed'],
   ...['apply_queued', 'applying'],

@@ -33,7 +33,7 @@ export async function lockRunIfThere(tx: Database, keyring: Keyring, id: string)
   }
 }
 
-// RFC 3339 with an offset and no fraction: what clients read strictly.
+// RFC 3339 with an offset and no fraction, because clients parse it strictly.
 /** SQL: now, in the format of the runs' timestamps. */
 export const stampNow = Prisma.sql`to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"+00:00"')`;
 
@@ -88,7 +88,7 @@ export async function moveRun(
            clock_timestamp() FROM moved`;
 }
 
-/** What ending a run needs to know about its workspace. */
+/** The properties of a workspace that are needed to end a run. */
 interface RunEnd {
   readonly name: string;
   readonly organizationId: string;

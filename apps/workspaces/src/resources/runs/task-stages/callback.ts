@@ -20,7 +20,7 @@ const link = z
     'must be an http or https address',
   );
 
-/** The answer of a task: a document with outcomes as complete resources in a relationship. */
+/** The result of a task: a document with outcomes as complete resources in a relationship. */
 export const Callback = z.object({
   data: z.object({
     type: z.literal('task-results'),
@@ -71,7 +71,7 @@ export function requireToken(keyring: Keyring, { id }: TaskResult, authorization
 }
 
 /**
- * Whether a task in its current form was asked for a result. A task that was deleted or has another address may neither
+ * Whether a task in its current form was asked for a result. A task that was deleted or has another URL may neither
  * read nor answer.
  */
 export async function isAsked(db: Database, runTaskId: string, taskUrl: string): Promise<boolean> {
@@ -89,12 +89,12 @@ const isOpen = ({ status }: { readonly status: string }): boolean => status === 
 
 /** Throws `transition` for a result that exists or was given up. */
 export function requireOpen(result: { readonly status: string }): void {
-  if (!isOpen(result)) throw new Refusal('transition', `the result is ${result.status}: it no longer takes an answer`);
+  if (!isOpen(result)) throw new Refusal('transition', `the result is ${result.status} and can no longer be changed`);
 }
 
 /**
- * Stores a task's message about a result: that the task is running, or, once, how it ended. Throws `transition` for an
- * ended result.
+ * Stores a task's message about a result: that the task is running or, only once, its outcome. Throws `transition` if
+ * the result is final.
  */
 export async function takeResult(
   db: Database,

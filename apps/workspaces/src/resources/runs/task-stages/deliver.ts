@@ -39,8 +39,8 @@ const claims = new Claims({
 });
 
 /**
- * Sends due requests to the services of tasks, and ends results whose task was silent for too long. Any number of
- * callers may call it.
+ * Sends due requests to the services of tasks, and ends results whose task sent nothing for too long. Safe to call
+ * concurrently.
  */
 export function performTasks(deps: TaskDeps, turns = new Turns()): Promise<void> {
   const { db } = deps;

@@ -191,7 +191,7 @@ const showStage = ofStage.get(stagePath, {
 });
 
 const override = ofStage.action(`${stagePath}/actions/override`, {
-  summary: 'Let a run continue although mandatory tasks or policies did not pass.',
+  summary: 'Override a task stage, so that the run continues although mandatory tasks or policies failed.',
   tokens: ['user', 'team'],
   requires: 'can-override',
   body: Remark,
@@ -203,7 +203,7 @@ const override = ofStage.action(`${stagePath}/actions/override`, {
 });
 
 const showResult = ofResult.get(resultPath, {
-  summary: 'Show the result of a task in a run.',
+  summary: 'Show the task result in a run.',
   include: ['task_stage'],
   load: loadResult,
   run: async ({ target }) => target,
@@ -211,7 +211,7 @@ const showResult = ofResult.get(resultPath, {
 
 const ofOutcomes = endpoints({} as Policy<TaskResult>, outcomeSerializer, { visible: readsRun, organizationsOf });
 const listOutcomes = ofOutcomes.list(`${resultPath}/outcomes`, {
-  summary: 'List what a task found in a run.',
+  summary: 'List the outcomes of a task result.',
   load: loadResult,
   run: async ({ target, page }: Call<string, undefined, TaskResult>) => {
     const all = outcomesOf(target);
@@ -222,14 +222,14 @@ const listOutcomes = ofOutcomes.list(`${resultPath}/outcomes`, {
 const showOutcome = endpoints({} as Policy<TaskOutcome>, outcomeSerializer, { visible: readsRun, organizationsOf }).get(
   '/task-result-outcomes/:task_result_outcome_id',
   {
-    summary: 'Show one of the findings of a task in a run.',
+    summary: 'Show an outcome of a task result.',
     load: ({ db, params }: LookupBy<'task_result_outcome_id'>) => findOutcome(db, params.task_result_outcome_id),
     run: async ({ target }) => target,
   },
 );
 
 const callback = raw('PATCH')(`${resultPath}/callback`, {
-  summary: 'Report the progress of a task, or its final result, with the token of its request.',
+  summary: 'Report the progress or the final result of a task, with the access token from the task’s request.',
   answers: { 200: { description: 'Taken.' } },
   refuses: [401, 409],
   auth: 'none',
@@ -252,7 +252,7 @@ const reading = {
 
 const planJson = raw('GET')(`${resultPath}/plan-json`, {
   ...reading,
-  summary: 'Download the plan for a task, in JSON, with the token of its request.',
+  summary: 'Download the plan in JSON for a task, with the access token from the task’s request.',
   answers: { 200: { description: 'The plan.', type: 'application/json', schema: { type: 'object' } } },
   run: async ({ db, env, target, request }) => {
     const { runId } = await requireReader(db, env.keyring, target as TaskResult, request.headers.authorization);
@@ -266,7 +266,7 @@ const planJson = raw('GET')(`${resultPath}/plan-json`, {
 const octets = 'application/octet-stream';
 const configuration = raw('GET')(`${resultPath}/configuration`, {
   ...reading,
-  summary: 'Download the configuration of a run for a task, with the token of its request.',
+  summary: 'Download the configuration of a run for a task, with the access token from the task’s request.',
   answers: { 200: { description: 'The archive.', type: octets, schema: { type: 'string', format: 'binary' } } },
   run: async ({ db, env, target, request }) => {
     const { runId } = await requireReader(db, env.keyring, target as TaskResult, request.headers.authorization);
@@ -285,7 +285,7 @@ async function requireReader(
   requireToken(keyring, result, authorization);
   await requireAsked(db, result);
   // A request that was sent, or is about to be.
-  if (result.endsAt === null) throw new Refusal('transition', 'the task has not begun');
+  if (result.endsAt === null) throw new Refusal('transition', 'the task has not started');
   requireOpen(result);
   return result;
 }

@@ -11,7 +11,7 @@ export interface Progress {
   readonly additions: number | null;
   readonly changes: number | null;
   readonly destructions: number | null;
-  /** How many policies were evaluated for the plan, and how many of them did not pass; null if there were none. */
+  /** The number of policies that were evaluated for the plan, and the number that failed; null if there were none. */
   readonly policies: { readonly judged: number; readonly against: number } | null;
 }
 
@@ -29,7 +29,7 @@ interface NamedWorkspace {
   readonly workspace: string;
 }
 
-/** Whether the organization wants one status for all its workspaces. */
+/** Whether the organization has one status for all its workspaces. */
 interface Aggregation {
   readonly isAggregated: boolean;
 }

@@ -42,7 +42,7 @@ function parsed(body: Buffer): unknown {
 }
 
 /**
- * Accepts a delivery of a webhook, once: it is stored before the answer, and processed later by any node. Throws
+ * Accepts a delivery of a webhook, once. It is stored before the response, and any node processes it later. Throws
  * `denied` for a delivery that was not signed with the secret, and for one about another repository.
  */
 export async function receive(
@@ -58,7 +58,7 @@ export async function receive(
   const json = parsed(body);
   const events = host.eventsOf(headers, json);
   if (row.remoteId !== null && events.some(({ repositoryId }) => repositoryId !== row.remoteId)) {
-    throw new Refusal('denied', 'the delivery is about another repository than this webhook');
+    throw new Refusal('denied', 'the delivery is about a different repository than this webhook');
   }
   if (events.length === 0) return;
   await remember(db, row.id, deliveryIdOf(host, headers, json, body), events);
@@ -130,7 +130,7 @@ const claims = new Claims({
 });
 
 /**
- * Processes waiting deliveries, oldest first. Any number of callers may call it: each delivery is claimed for a while.
+ * Processes waiting deliveries, oldest first. Safe to call concurrently, because each delivery is claimed for a while.
  */
 export function processDeliveries(
   deps: VcsDeps,
@@ -174,9 +174,7 @@ async function processOne(
   }
 }
 
-/**
- * Deletes deliveries that were processed two weeks ago; if one is sent again after that, its commit is already known.
- */
+/** Deletes deliveries that were processed two weeks ago. If one is sent again later, its commit is already known. */
 export async function forgetDeliveries(db: Database): Promise<void> {
   await db.prisma.$executeRaw`
     DELETE FROM vcs_delivery WHERE state <> 'waiting' AND received_at < now() - interval '14 days'`;

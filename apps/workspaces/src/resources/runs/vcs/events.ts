@@ -20,7 +20,7 @@ export async function workspacesOf(db: Database, { row }: Pick<Reached, 'row'>):
 export const branchOf = (workspace: Workspace, { row }: Pick<Reached, 'row'>): string | null =>
   workspace.vcsBranch ?? row.defaultBranch;
 
-/** Caches each answer of a host for a while, because many workspaces may need it. */
+/** Caches responses of a host for a while, because many workspaces may need them. */
 function once<T>(find: (key: string) => Promise<T>): (key: string) => Promise<T> {
   const lookups = new Map<string, Promise<T>>();
   return (key) => {
@@ -158,7 +158,10 @@ export async function lookForTags(db: Database, reached: Reached, workspaces: re
   }
 }
 
-/** Whether a passing status is reported for commits that concern no workspace: set by the organization or the installation. */
+/**
+ * Whether a passing status is reported for commits that concern no workspace: set by the organization or the
+ * installation.
+ */
 async function tellsPassing(db: Database, id: string, settings: SiteSettings): Promise<boolean> {
   if (settings.sendPassingStatusesForUntriggeredSpeculativePlans) return true;
   const found = await db.prisma.organization.findUnique({ where: { id }, select: { sendPassingStatuses: true } });

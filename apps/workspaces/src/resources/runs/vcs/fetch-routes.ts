@@ -3,7 +3,7 @@ import type { Resource } from '../../../kernel/endpoints/endpoint';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { type Agent, findAgent, type Loading, requireAlive, requireStillKnown } from '../agents/agent';
 import { takeWork } from '../agents/claim';
-import { lost, mintLease, requireLease } from '../agents/lease';
+import { leaseLost, mintLease, requireLease } from '../agents/lease';
 import * as wire from '../agents/protocol';
 import { aboutWork, bodyOf, described, done, json, raw, toWire } from '../agents/wire';
 import {
@@ -30,11 +30,11 @@ const load = async ({ db, principal, params }: Loading): Promise<Agent | undefin
 
 const claiming = raw('POST')(fetches, {
   ...aboutWork,
-  summary: 'Take the next commit to fetch, with the credential for it; waits as long as the agent asks.',
+  summary: 'Take the next commit to fetch, with a credential for it. Waits up to the time that the agent requests.',
   body: bodyOf(wire.FetchClaim),
   answers: {
     200: described('A commit, and the proof that the agent holds it.', wire.FetchAnswer),
-    204: { description: 'None now.' },
+    204: { description: 'There is no commit at present.' },
   },
   load,
   run: async ({ target, ...call }) => {
@@ -67,18 +67,18 @@ interface FetchRequest {
   readonly request: { readonly headers: NodeJS.Dict<string | string[]> };
 }
 
-/** The agent's fetch, if it was the last one to get it. Throws `transition`. */
+/** The fetch, if this agent was the last to claim it. Otherwise throws `transition`. */
 async function requireTaken({ db, env, params, request }: FetchRequest): Promise<TakenFetch> {
   const { agent_id, configuration_version_id: id } = params;
   const { attempt } = requireLease(env.keyring, agent_id, id, request.headers, 'agent-fetch');
   const taken = await findTaken(db, id, attempt);
-  if (!taken) throw lost();
+  if (!taken) throw leaseLost();
   return taken;
 }
 
 const archiving = raw('PUT')(`${one}/archive`, {
   ...aboutWork,
-  summary: 'Upload the archive of a commit; runs that wait for it begin.',
+  summary: 'Upload the archive of a commit. Runs that wait for it can then start.',
   takes: 'application/octet-stream',
   streams: true,
   refuses: [403, 409, 413],
@@ -99,7 +99,7 @@ const archiving = raw('PUT')(`${one}/archive`, {
 
 const failing = raw('POST')(`${one}/failure`, {
   ...aboutWork,
-  summary: 'Report why a commit was not fetched. It is retried if that may help.',
+  summary: 'Report why a commit was not fetched. The fetch is retried if that may help.',
   body: bodyOf(wire.FetchFailure),
   answers: { 204: { description: 'Noted.' } },
   load,

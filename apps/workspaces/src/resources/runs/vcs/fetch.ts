@@ -9,7 +9,7 @@ import { accessTo } from '../../connections/repositories/repository';
 
 /** A commit to fetch, with its credential, which only the fetching program may see. */
 export interface Fetch {
-  /** What the commit is for: a configuration version, or the fetch of a version of a module. */
+  /** The purpose of the commit: a configuration version, or a version of a module. */
   readonly configurationVersionId: string;
   /** Empty if it is for no workspace. */
   readonly workspaceId: string;
@@ -37,7 +37,7 @@ const longestPauseSeconds = 60;
 /** Seconds until a commit is tried again. */
 export const pauseAfter = (failures: number): number => pauseSeconds(failures - quickTries, longestPauseSeconds);
 
-/** SQL: whether the worker that claimed a commit is gone. Workers send heartbeats whether or not they fetch. */
+/** SQL: whether the worker that claimed a commit is dead. Workers send heartbeats even if they are not fetching. */
 export const workerIsGone = (row: string): string => `(${row}.fetch_worker_id IS NOT NULL AND NOT EXISTS (
   SELECT 1 FROM run_worker k WHERE k.id = ${row}.fetch_worker_id AND k.ended_at IS NULL
      AND k.seen_at > now() - interval '${workerSilenceSeconds} seconds'))`;
@@ -58,7 +58,7 @@ export async function credentialsFor(
   if (!repository || !host) return 'the workspace is no longer connected to the repository';
   const access = await accessTo({ db, keyring }, repository);
   if (agentPoolId !== null && !isOwnHost(access, cloneUrl)) {
-    return `the repository is said to be at ${cloneUrl}, which is not the host of its connection`;
+    return `the clone URL of the repository is ${cloneUrl}, which is not at the host of its connection`;
   }
   const token = await db.prisma.oauthToken.findUnique({ where: { id: repository.oauthTokenId } });
   const sshKey =

@@ -13,6 +13,6 @@ export interface Publishing extends Pick<Environment, 'configurationBytes' | 'la
 export interface FetchedCommit {
   /** Why it could not be fetched. */
   readonly problem?: string;
-  /** Its content; undefined if that is gone. */
+  /** Its content; undefined if it no longer exists. */
   archive(): Promise<Readable | undefined>;
 }

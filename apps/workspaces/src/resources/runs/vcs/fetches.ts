@@ -71,7 +71,10 @@ export async function claimFetch(
   };
 }
 
-/** Releases commits given to a worker in an answer that it never received: a worker that asks for one has none. */
+/**
+ * Releases commits that were given to a worker in a response that it never received. A worker that asks for a commit
+ * has none.
+ */
 export async function releaseUnheard(db: Database, workerId: string): Promise<void> {
   await db.prisma.$executeRaw`
     UPDATE ingress_attributes i SET fetch_at = now(), fetch_worker_id = NULL
@@ -81,7 +84,7 @@ export async function releaseUnheard(db: Database, workerId: string): Promise<vo
   await releaseModuleFetches(db, { workerId });
 }
 
-/** Returns a commit whose fetch did not begin. */
+/** Releases a commit whose fetch did not start. */
 export async function releaseFetch(db: Database, fetch: Fetch): Promise<void> {
   const { configurationVersionId, attempt } = fetch;
   if (isModuleFetch(configurationVersionId)) return releaseModuleFetches(db, fetch);
@@ -106,8 +109,8 @@ export async function findTaken(
 }
 
 /**
- * Stores the archive of a commit; its run begins. `requireTaken` throws if the sender has lost the claim by the time
- * the whole archive is there.
+ * Stores the archive of a commit, so that its run can start. `requireTaken` throws if the sender has lost the claim
+ * before the whole archive has arrived.
  */
 export async function finishFetch(
   db: Database,
@@ -140,13 +143,13 @@ async function hostIsBack(db: Database, configurationVersionId: string): Promise
 }
 
 /**
- * Records a failed fetch: it is retried for hours if that may help, otherwise its configuration ends in error. Does
- * nothing if another worker has claimed it since.
+ * Records a failed fetch. It is retried for hours if that may help; otherwise its configuration becomes errored. Does
+ * nothing if another worker has claimed the commit in the meantime.
  */
 export async function failFetch(db: Database, taken: TakenFetch, reason: string, again: boolean): Promise<void> {
   const { configurationVersionId: id, workspaceId, attempt } = taken;
   if (isModuleFetch(id)) return failModuleFetch(db, taken, reason, again);
-  // The number goes up, as with a claim: a repeated report of this attempt is ignored.
+  // The number is incremented, as with a claim, so that a repeated report of this attempt is ignored.
   const [row] = await db.prisma.$queryRaw<{ failures: number; waits: boolean }[]>`
     UPDATE ingress_attributes i SET fetch_attempts = fetch_attempts + 1, fetch_failures = fetch_failures + ${again ? 1 : 0}
       FROM configuration_version c

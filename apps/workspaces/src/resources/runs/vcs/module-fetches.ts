@@ -82,7 +82,7 @@ export async function findModuleFetch(db: Database, id: string, attempt: number)
   return (await db.prisma.moduleFetch.count({ where: heldBy(taken) })) > 0 ? taken : undefined;
 }
 
-/** Returns commits whose fetch did not begin: one, or all that a worker never received. */
+/** Releases commits whose fetch did not start: one, or all that a worker never received. */
 export async function releaseModuleFetches(db: Database, whose: TakenFetch | { workerId: string }): Promise<void> {
   const where = 'workerId' in whose ? { fetchWorkerId: whose.workerId, status: 'fetching' } : heldBy(whose);
   await db.prisma.moduleFetch.updateMany({ where, data: { ...ended, nextAt: new Date(0) } });

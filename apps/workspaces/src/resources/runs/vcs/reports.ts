@@ -57,8 +57,8 @@ const linkOf = ({ publicUrl }: VcsDeps, row: ReportRow): string =>
 const givenUp = 'given up';
 
 /**
- * There is nothing left to report unless another run of the commit starts: the last status was sent or given up, or
- * there will be none.
+ * Nothing is left to report unless another run of the commit starts: the last status was sent or abandoned, or there
+ * will be none.
  */
 const isOver = `(c.created_at <= now() - interval '30 days' OR i.repository_id IS NULL OR i.status_sent IS NOT DISTINCT FROM '${givenUp}'
    OR coalesce(i.status_sent LIKE 'done %', false)
@@ -66,16 +66,16 @@ const isOver = `(c.created_at <= now() - interval '30 days' OR i.repository_id I
    OR c.status = 'uploaded' AND r.id IS NULL AND NOT c.auto_queue_runs)`;
 
 /**
- * Finished commits are not checked again. A run that begins in the meantime changes the time, and so keeps its commit
- * open.
+ * Finished commits are not checked again. A run that starts in the meantime changes the time and thereby keeps its
+ * commit open.
  */
 const closeThoseThatAreOver = `
 UPDATE ingress_attributes o SET status_open = false
   FROM (${select} WHERE i.status_open AND ${isOver} LIMIT 1000) t WHERE o.id = t.id AND o.status_at = t."statusAt"`;
 
 /**
- * Reports the status of commits to hosts: the status sent last is compared with the current one, so that nothing is
- * lost with a process, and a host that was down gets only the newest. Safe with any number of callers.
+ * Reports the status of commits to hosts. The last sent status is compared with the current one, so that nothing is
+ * lost if a process dies, and a host that was down gets only the newest status. Safe to call concurrently.
  */
 export async function reportStatuses(deps: VcsDeps, turns = new Turns()): Promise<void> {
   const { db } = deps;
@@ -224,7 +224,7 @@ const commentClaims = new Claims({
 /** Far in the future: until a new status changes it. */
 const whenTold = Prisma.sql`timestamptz '9999-01-01T00:00:00Z'`;
 
-/** Maintains one comment on each pull request: the newest plan of every workspace that it concerns. */
+/** Maintains one comment on each pull request, with the newest plan of every affected workspace. */
 export function writeComments(deps: VcsDeps, turns = new Turns()): Promise<void> {
   const { db } = deps;
   const facts = Prisma.sql`x.comment_id, x.digest`;

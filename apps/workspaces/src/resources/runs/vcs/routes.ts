@@ -17,14 +17,14 @@ const delivered = {
   refuses: [413],
   answers: {
     202: { description: 'Accepted, or already known.' },
-    400: { description: 'It is not JSON.' },
-    403: { description: 'It is not signed with the secret, or about another repository.' },
+    400: { description: 'The body is not JSON.' },
+    403: { description: 'The signature is wrong, or the event is about another repository.' },
   },
 } as const;
 const taken = { status: 202, headers: {}, body: '' };
 
 const webhook = raw('POST')('/webhooks/vcs/:vcs_repository_id', {
-  summary: 'Where a Git host delivers what happened in a repository, signed with the secret of its webhook.',
+  summary: 'Webhook for events of a repository. The Git host signs them with the secret of the webhook.',
   ...delivered,
   load: ({ db, env, params }) =>
     env.vcsReach === undefined ? Promise.resolve(undefined) : findRepository(db, params.vcs_repository_id),
@@ -37,7 +37,7 @@ const webhook = raw('POST')('/webhooks/vcs/:vcs_repository_id', {
 
 const appWebhook = raw('POST')('/webhooks/github-app/:oauth_client_id', {
   ...delivered,
-  summary: 'Where GitHub delivers what happened in the repositories of an app, signed with its webhook secret.',
+  summary: 'Webhook for events of the repositories of a GitHub App, signed with its webhook secret.',
   load: ({ db, env, params }) =>
     env.vcsReach === undefined ? Promise.resolve(undefined) : findApp(db, params.oauth_client_id),
   run: async ({ db, env, target, request }) => {

@@ -12,8 +12,8 @@ import { branchMoved, branchOf, lookForTags, pullMoved, workspacesOf } from './e
 const longestPauseSeconds = 60;
 
 /**
- * Maintains the repositories that are due: creates and removes webhooks, and polls for commits without an event. Safe with
- * any number of callers.
+ * Maintains the repositories that are due: creates and removes webhooks, and polls for commits without an event. Safe
+ * to call concurrently.
  */
 export async function syncRepositories(
   deps: VcsDeps,

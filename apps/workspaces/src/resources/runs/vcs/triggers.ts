@@ -18,7 +18,7 @@ const isBelow = (file: string, prefix: string): boolean =>
 
 /** A pattern as a regular expression without backtracking: `*` and `?` stay within a folder, `**` crosses folders. */
 function expressionOf(pattern: string): RE2JS {
-  // Repeated, `**/` means the same, and costs much.
+  // A repeated `**/` means the same but is expensive.
   const text = folder(pattern)
     .replace(/(?:\*\*\/)+/g, '**/')
     .replace(/\*\*\/|\*\*|\*|\?|[^*?]+/g, (part) => {
@@ -34,7 +34,7 @@ function expressionOf(pattern: string): RE2JS {
 const mostSteps = 200_000_000;
 const longestTurnMs = 10;
 
-/** Gives other requests their turn, if they have waited for a while. */
+/** Lets other requests run, if they have waited for a while. */
 function turns(): () => Promise<void> {
   let sinceMs = performance.now();
   return async () => {
@@ -44,7 +44,10 @@ function turns(): () => Promise<void> {
   };
 }
 
-/** The maximum number of steps per character of a path: after the first wildcard, any part of a pattern may begin anywhere. */
+/**
+ * The maximum number of steps per character of a path: after the first wildcard, any part of a pattern may begin
+ * anywhere.
+ */
 const stepsOf = (pattern: string): number => 1 + pattern.length - pattern.search(/[*?]|$/);
 
 async function matchesSome(patterns: readonly string[], files: readonly string[]): Promise<boolean> {
@@ -60,7 +63,7 @@ async function matchesSome(patterns: readonly string[], files: readonly string[]
 }
 
 /**
- * Whether changed files concern a workspace. Undefined (not all files are known) means yes. Prefixes and variable files
+ * Whether changed files affect a workspace. Undefined (not all files are known) means yes. Prefixes and variable files
  * are used in addition to the working directory; patterns replace all of these.
  */
 export async function concerns(triggers: Triggers, files: readonly string[] | undefined): Promise<boolean> {

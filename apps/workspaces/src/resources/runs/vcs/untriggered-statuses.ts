@@ -64,7 +64,7 @@ async function reportOne(
   const { db, publicUrl } = deps;
   const { repository_id: id, commit } = due;
   try {
-    // There is one status for all: the status of the workspace that plans it.
+    // All workspaces share one status: the status of the workspace that plans the commit.
     if (due.isAggregated && due.concernsAnother) {
       await claims.remove(db, due);
       return;

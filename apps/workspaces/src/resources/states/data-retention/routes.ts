@@ -20,7 +20,7 @@ import * as workspaces from '../../workspaces/workspaces/workspace';
 import * as retention from './service';
 import { type Kind, type Preview, preview } from './sweep';
 
-/** A policy in its shown form; `legacy` under the only type that older clients know. */
+/** A policy as shown in responses. `legacy`: with the only type that older clients know. */
 interface ShownPolicy extends retention.RetentionPolicy {
   readonly legacy?: boolean;
 }
@@ -112,12 +112,12 @@ function policyAt<Target>(owner: PolicyOwner<Target>): Endpoint[] {
   return [
     get(path, {
       ...common,
-      summary: `Show the data retention policy in force for ${of}, its own or inherited.`,
+      summary: `Show the data retention policy that applies to ${of}: its own or an inherited one.`,
       run: ({ db, target }: TargetCall<undefined>) => retention.findEffective(db, holder(target)),
     }),
     previews.get(`${path}/preview`, {
       ...common,
-      summary: `Show what the policies in force would delete now from ${of}. Only for callers who may change them.`,
+      summary: `Preview what the current policies would delete from ${of} now. Only for callers who may change the policy.`,
       requires: mayChange,
       run: async ({ db, env, target }: TargetCall<undefined>) => {
         const { workspaceId, organizationId } = holder(target);
@@ -135,7 +135,7 @@ function policyAt<Target>(owner: PolicyOwner<Target>): Endpoint[] {
     }),
     patch(path, {
       ...common,
-      summary: `Set the data retention policy of ${of}, in the older form.`,
+      summary: `Set the data retention policy of ${of} (older form).`,
       requires: mayChange,
       body: PolicyBody,
       names: async ({ db }: Lookup<string>, target: Target) => (await retention.findEffective(db, holder(target)))?.id,
@@ -143,7 +143,7 @@ function policyAt<Target>(owner: PolicyOwner<Target>): Endpoint[] {
     }),
     remove(path, {
       ...common,
-      summary: `Remove the data retention policy of ${of}; the inherited one applies again.`,
+      summary: `Delete the data retention policy of ${of}. The inherited policy applies again.`,
       requires: mayChange,
       run: ({ db, target, ...call }: TargetCall<undefined>) => retention.remove(db, actorOf(call), holder(target)),
     }),

@@ -28,8 +28,8 @@ async function findOwn(db: Database, holder: RetentionTarget): Promise<Retention
 }
 
 /**
- * The effective policy: the holder's own, otherwise the policy of the level above, up to the installation; null if
- * there is none.
+ * The effective policy: the object's own, otherwise that of the next level up to the installation; null if there is
+ * none.
  */
 export async function findEffective(db: Database, holder: RetentionTarget): Promise<RetentionPolicy | null> {
   const own = await findOwn(db, holder);

@@ -7,7 +7,7 @@ const BATCH = 500;
 /** Kinds of data that a policy removes. */
 export type Kind = 'state-versions' | 'configuration-versions';
 
-// The first policy on the way up decides, even one that keeps everything.
+// The policy on the nearest level is used, even if it keeps everything.
 const effectiveDays = Prisma.sql`CASE WHEN rw.id IS NOT NULL THEN rw.delete_older_than_n_days
   WHEN ro.id IS NOT NULL THEN ro.delete_older_than_n_days ELSE ri.delete_older_than_n_days END`;
 
@@ -35,7 +35,7 @@ function due(kind: Kind, nowMs: number, within: Prisma.Sql): Prisma.Sql {
   return Prisma.sql`FROM ${tableOf[kind]} x ${policies} WHERE ${spared[kind]} AND ${old} AND ${within}`;
 }
 
-/** What a policy would remove now, oldest first: how many, and the first ids. */
+/** What a policy would remove now, oldest first: the number of versions and the first ids. */
 export interface Preview {
   readonly kind: Kind;
   readonly count: number;
@@ -115,7 +115,7 @@ export interface Swept {
 
 /**
  * Applies the retention policies: old data is soft-deleted, and data that was soft-deleted a week ago is removed. Works
- * in small batches that several nodes share; if it is stopped halfway, the next sweep continues.
+ * in small batches that several nodes share. If it is interrupted, the next sweep continues.
  */
 export async function sweep(db: Database, nowMs: number): Promise<Swept> {
   let softDeleted = 0;

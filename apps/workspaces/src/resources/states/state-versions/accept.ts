@@ -25,7 +25,8 @@ export interface Offered {
   /** The tool's JSON of the same state. */
   readonly jsonBlobId?: string;
   /**
-   * The quarantined state that they come from: removed from quarantine if they are accepted, kept if they are refused.
+   * The quarantined state from which the bytes come. It is removed from quarantine if they are accepted, and kept if
+   * they are refused.
    */
   readonly quarantinedId?: string;
   /** They were derived from stored bytes, so nothing is lost if they are refused. */
@@ -33,8 +34,8 @@ export interface Offered {
 }
 
 /**
- * Makes content current if the lock and the history still allow it, which is decided while the workspace's row is
- * locked. Otherwise keeps it in quarantine and refuses. Returns the id of the state version.
+ * Makes content current if the lock and the history still allow this; this is decided while the workspace's row is
+ * locked. Otherwise quarantines it and refuses. Returns the id of the state version.
  */
 export async function accept(
   db: Database,

@@ -68,7 +68,7 @@ const loadWorkspace = ({ db, params }: LookupBy<'workspace_id'>) => workspaces.f
 const load = ({ db, params }: LookupBy<'state_version_id'>) => find(db, params.state_version_id);
 
 const create = ofWorkspace.post(inWorkspace, {
-  summary: 'Create a state version of a locked workspace: with its content, or to be uploaded.',
+  summary: 'Create a state version in a locked workspace, with its content or for a later upload.',
   spec,
   requires: 'can-create-state-versions',
   keepsAccess: true,
@@ -81,7 +81,7 @@ const create = ofWorkspace.post(inWorkspace, {
 });
 
 const rollback = ofWorkspace.patch(inWorkspace, {
-  summary: 'Roll back to an earlier state, as a new version.',
+  summary: 'Roll back to an earlier state version. Creates a new state version.',
   spec,
   status: 201,
   requires: 'can-create-state-versions',
@@ -108,7 +108,7 @@ const currentOutputs = endpoints(workspacePolicy, outputSerializer, {
   visible: workspacePolicy['can-read-settings'],
   organizationsOf,
 }).list('/workspaces/:workspace_id/current-state-version-outputs', {
-  summary: 'List the outputs of the current state of a workspace; sensitive values are omitted.',
+  summary: 'List the outputs of the current state version of a workspace. Sensitive values are omitted.',
   spec,
   paging: 'none',
   requires: 'can-read-state-outputs',
@@ -128,7 +128,7 @@ const currentOutputs = endpoints(workspacePolicy, outputSerializer, {
 });
 
 const index = ofState.list('/state-versions', {
-  summary: 'List the state versions of a workspace named by filters, newest first.',
+  summary: 'List the state versions of the workspace in the filters, newest first.',
   spec,
   query: {
     'filter[organization][name]': 'The organization; needed.',
@@ -157,7 +157,8 @@ const show = ofState.get(byId, {
 });
 
 const versionOutputs = ofOutput.list(`${byId}/outputs`, {
-  summary: 'List the outputs of a state version; sensitive values are for those who may read the whole state.',
+  summary:
+    'List the outputs of a state version. Sensitive values are shown only to callers who may read the whole state.',
   requires: 'can-read-state-outputs',
   discloses: {
     action: 'state-version.read-sensitive-outputs',
@@ -171,7 +172,7 @@ const versionOutputs = ofOutput.list(`${byId}/outputs`, {
 });
 
 const showOutput = ofOutput.get('/state-version-outputs/:output_id', {
-  summary: 'Show an output, its value included.',
+  summary: 'Show a state version output, including its value.',
   requires: 'can-read-state-outputs',
   discloses: { action: 'state-version-output.read', when: (output) => output?.sensitive === true },
   load: async ({ db, env, params }) => (await outputs.findMany(db, env.keyring, [params.output_id]))[0],
@@ -181,7 +182,7 @@ const showOutput = ofOutput.get('/state-version-outputs/:output_id', {
 const contentOf = (form: Form) => {
   const at = `${byId}/content/${form}` as const;
   const download = ofState.raw('GET')(at, {
-    summary: `Download a state as ${form === 'raw' ? 'it was written' : 'the tool’s JSON'}, byte for byte.`,
+    summary: `Download a state version ${form === 'raw' ? 'exactly as it was uploaded' : 'as the tool’s JSON, exactly as it was uploaded'}.`,
     answers: { 200: { description: 'The state.', type: 'application/json', schema: { type: 'object' } } },
     link: 'or-token',
     requires: 'can-read-state-versions',
@@ -195,7 +196,7 @@ const contentOf = (form: Form) => {
     },
   });
   const upload = ofState.raw('PUT')(at, {
-    summary: 'Upload the content of an announced state version. The link accepts one upload.',
+    summary: 'Upload the content of a state version. The URL accepts one upload.',
     answers: { 200: { description: 'Taken.' } },
     takes: 'application/json',
     refuses: [413, 422],
@@ -262,7 +263,7 @@ const listKept = endpoints(workspacePolicy, quarantineSerializer, {
   visible: workspacePolicy['can-read-settings'],
   organizationsOf,
 }).list('/workspaces/:workspace_id/quarantined-states', {
-  summary: 'List the uploads of states that were refused, newest first.',
+  summary: 'List the state uploads that were refused, newest first.',
   paging: 'none',
   requires: 'can-read-state-versions',
   load: loadWorkspace,
@@ -276,7 +277,7 @@ const listKept = endpoints(workspacePolicy, quarantineSerializer, {
 });
 
 const promote = ofState.action('/quarantined-states/:quarantined_id/actions/promote', {
-  summary: 'Make a refused upload the current state of its locked workspace.',
+  summary: 'Make a refused upload the current state version of its locked workspace.',
   status: 201,
   // A repeated request no longer finds the promoted version.
   idempotent: false,

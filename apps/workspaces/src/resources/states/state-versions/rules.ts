@@ -24,17 +24,17 @@ export interface Claim {
  */
 export function requireOwnClaim({ serial, lineage }: Claim, parsed: ParsedState): void {
   if (serial !== parsed.serial) {
-    throw invalid('serial', `is ${serial}, and the state has the serial ${parsed.serial}`);
+    throw invalid('serial', `is ${serial}, but the state has the serial ${parsed.serial}`);
   }
   if (lineage !== null && lineage !== parsed.lineage) {
     throw invalid(
       'lineage',
-      `is ${lineage}, and the state has ${parsed.lineage ? `the lineage ${parsed.lineage}` : 'none'}`,
+      `is ${lineage}, but the state has ${parsed.lineage ? `the lineage ${parsed.lineage}` : 'none'}`,
     );
   }
 }
 
-/** Refuses unless the caller holds the workspace's lock. Throws `conflict` in the words clients know. */
+/** Refuses unless the caller holds the workspace's lock. Throws `conflict` with the message that clients expect. */
 export async function requireLock(
   db: Database,
   actor: Pick<Actor, 'type' | 'id'>,
@@ -50,7 +50,8 @@ export async function requireLock(
 
 /**
  * Refuses a state that does not follow the current one: the same serial with other content, a lower serial, or another
- * lineage without a higher serial. Throws `conflict` naming serials and lineages of both; `force` accepts every state.
+ * lineage without a higher serial. Throws `conflict` with the serials and lineages of both. `force` accepts every
+ * state.
  */
 export function requireSuccessor(claim: Claim, current: History | undefined): void {
   if (!current || claim.force) return;
@@ -65,6 +66,6 @@ export function requireSuccessor(claim: Claim, current: History | undefined): vo
   }
   const otherLineage = claim.lineage !== null && current.lineage !== null && claim.lineage !== current.lineage;
   if (otherLineage && claim.serial <= current.serial) {
-    throw new Refusal('conflict', `The state provided has another lineage than the current one: ${both}`);
+    throw new Refusal('conflict', `The state provided has a different lineage than the current one: ${both}`);
   }
 }

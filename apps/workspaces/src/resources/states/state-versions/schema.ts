@@ -30,8 +30,8 @@ function isBase64(value: unknown): boolean {
 const base64 = z.custom<Base64>(isBase64, 'must be base64').meta({ type: 'string', pattern });
 
 /**
- * The bytes behind base64, run by run, so that other requests run in between. Each run is valid until the next one is
- * requested, because a large text is decoded into the same buffer again and again.
+ * Decodes base64 piece by piece, so that other requests run in between. Each piece is valid until the next one is
+ * requested, because all pieces are decoded into the same buffer.
  */
 export async function* decoded(text: Base64): AsyncGenerator<Uint8Array> {
   if (typeof text === 'string') {

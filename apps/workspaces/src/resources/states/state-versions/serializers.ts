@@ -164,7 +164,7 @@ export function withLinks(env: Environment, version: StateVersion): ShownStateVe
   };
 }
 
-/** Adds the signed links for missing uploads: only for the answer to the creator of the version. */
+/** Adds the signed URLs for missing uploads. Only for the response to the creator of the version. */
 export function withUploadLinks(version: ShownStateVersion, env: Environment): ShownStateVersion {
   const { id, status, rawBlobId, jsonBlobId } = version;
   const pending = status === 'pending';

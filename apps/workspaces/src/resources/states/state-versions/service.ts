@@ -49,18 +49,18 @@ async function givenOutputs(text: Base64 | null | undefined): Promise<ParsedOutp
     for await (const piece of jsonObject(decoded(text), 'jsonStateOutputs')) pieces.push(piece);
     parsed = parseExact(Buffer.concat(pieces).toString('utf8'));
   } catch {
-    throw invalid('jsonStateOutputs', 'must be base64 of a JSON object');
+    throw invalid('jsonStateOutputs', 'must be a JSON object in base64');
   }
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed) || parsed instanceof ExactNumber) {
-    throw invalid('jsonStateOutputs', 'must be base64 of a JSON object');
+    throw invalid('jsonStateOutputs', 'must be a JSON object in base64');
   }
   return parseOutputs(Object.entries(parsed));
 }
 
 /**
  * Creates a state version without content (pending, to be uploaded), or with it (finalized). The caller must hold the
- * workspace's lock. Throws `conflict` for a lock or a history that does not fit, `invalid` for bytes that are not a
- * state; refused content is kept in quarantine.
+ * workspace's lock. Throws `conflict` for a lock or history that does not match, and `invalid` for bytes that are not a
+ * state. Refused content is quarantined.
  */
 export async function create(
   db: Database,
@@ -95,7 +95,10 @@ export async function create(
     for await (const piece of decoded(state)) {
       size += piece.length;
       if (size > inlineLimitBytes) {
-        throw new Refusal('too-large', 'inline state may be 16 MiB; leave state out and use hosted-state-upload-url');
+        throw new Refusal(
+          'too-large',
+          'inline state can be at most 16 MiB; omit state and use hosted-state-upload-url',
+        );
       }
       await seen(piece);
     }
@@ -155,7 +158,7 @@ export async function rollback(
   const earlier = await find(db, earlierId);
   const blobId = earlier?.workspaceId === workspace.id && earlier.status === 'finalized' ? earlier.rawBlobId : null;
   if (!earlier || blobId === null) {
-    throw invalid('rollbackStateVersion', 'is not a state of this workspace that can be restored');
+    throw invalid('rollbackStateVersion', 'is not a state version of this workspace that can be restored');
   }
   const untilMs = performance.now() + patienceMs;
   if (earlier.format === null) throw invalid('rollbackStateVersion', sealedSerial);

@@ -74,7 +74,10 @@ export async function uploadRaw(
   });
 }
 
-/** Receives the JSON format of a state version, an object; before, after or together with the state itself. */
+/**
+ * Receives the JSON format of a state version, which is an object. It can arrive before, after or together with the
+ * state itself.
+ */
 export async function uploadJson(
   db: Database,
   env: KeyringEnv,
@@ -97,7 +100,7 @@ export async function uploadJson(
   throw uploadedAlready();
 }
 
-/** What `requireOwnClaim` throws, if anything: the upload is kept before it is refused. */
+/** The error of `requireOwnClaim`, if any. The upload is quarantined before it is refused. */
 function claimProblem(claim: Claim, parsed: ParsedState): Refusal | undefined {
   try {
     requireOwnClaim(claim, parsed);
@@ -114,4 +117,4 @@ function requireMissing(version: StateVersion, form: 'raw' | 'json'): void {
   if (!open || there !== null) throw uploadedAlready();
 }
 
-const uploadedAlready = () => new Refusal('conflict', 'this upload URL was used already, or is no longer valid');
+const uploadedAlready = () => new Refusal('conflict', 'this upload URL was already used or is no longer valid');

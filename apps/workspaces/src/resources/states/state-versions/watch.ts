@@ -6,7 +6,7 @@ import { type StateThread, type StateThreads, stateThreadsOf } from './scanner/s
 const shortBytes = 64 * 1024;
 const runBytes = 256 * 1024;
 
-/** Receives the pieces of a state in order; the next piece follows once the returned promise resolves. */
+/** Receives the pieces of a state in order. The next piece follows when the returned promise resolves. */
 export type Seen = (piece: Uint8Array) => Promise<void> | undefined;
 
 /**

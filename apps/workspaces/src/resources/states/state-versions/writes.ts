@@ -70,7 +70,7 @@ const finalizeStored = finalizing({
   ready: 'JOIN blob b ON b.id = $4',
   kept: 'kept AS (UPDATE blob b SET provisional = false FROM held WHERE b.id = $4)',
 });
-/** For a single chunk, which is stored by the same statement. */
+/** For a single chunk, which the same statement stores. */
 const finalizeWhole = finalizing({
   name: 'state_finalize_whole',
   ready: '',
@@ -89,7 +89,7 @@ export interface Announced {
 }
 
 /**
- * Creates a pending version; undefined if the workspace is no longer at the revision. Without a revision the caller
+ * Creates a pending version; undefined if the workspace is no longer at the revision. Without a revision, the caller
  * must hold the lock of its row.
  */
 export async function announce(
@@ -119,7 +119,10 @@ export async function announce(
   return row && addedVersion(row, workspace);
 }
 
-/** The data about a state whose bytes have arrived; `parsed` is absent for states too large to read at once. */
+/**
+ * The data about a state whose bytes have arrived. `parsed` is absent for states that are too large to parse as a
+ * whole.
+ */
 export interface Content {
   readonly blob: GatheredBlob;
   readonly parsed: ParsedState | undefined;
@@ -225,8 +228,8 @@ async function goodBase(db: Database, actor: Actor, workspaceId: string, claim: 
 }
 
 /**
- * Creates a pending version without a transaction; undefined if that is not possible: the attempt with the lock then
- * finds out why.
+ * Creates a pending version without a transaction; undefined if this is not possible. The attempt with the lock then
+ * finds the reason.
  */
 export async function tryAnnounce(
   db: Database,
@@ -240,8 +243,8 @@ export async function tryAnnounce(
 }
 
 /**
- * Makes a version current without a transaction; false if that is not possible; the attempt with the lock then finds
- * out why.
+ * Makes a version current without a transaction; false if this is not possible. The attempt with the lock then finds
+ * the reason.
  */
 export async function tryFinalize(
   db: Database,
@@ -274,7 +277,7 @@ export function described(parsed: ParsedState, version: Pick<StateVersion, 'line
   };
 }
 
-/** What decides whether a workspace accepts a state: who holds its lock, and its current state. */
+/** The data that determines whether a workspace accepts a state: the holder of its lock, and its current state. */
 export interface StateBase {
   /** Changes with the workspace, including its lock and its current state. */
   readonly revision: string;

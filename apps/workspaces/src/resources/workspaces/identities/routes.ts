@@ -4,11 +4,11 @@ import { z } from 'zod';
 import type { Database } from '../../../kernel/database/database';
 import { type Call, endpoints, type Resource, serializerOf } from '../../../kernel/endpoints/endpoint';
 import { claimsOf, workspaceIdentity } from '../../installation/identity-tokens/identity-token';
-import { candidates, openValue } from '../variable-sets/reaching';
+import { candidates, openValue } from '../variable-sets/effective-variables';
 import { workspacePolicy } from '../workspaces/policy';
 import type { Workspace } from '../workspaces/workspace';
 import * as workspaces from '../workspaces/workspace';
-import { declaredIdentities, identityKinds } from './declared';
+import { declaredIdentities, identityKinds } from './declared-identities';
 
 const phases = ['plan', 'apply'] as const;
 
@@ -111,7 +111,7 @@ async function preview({ db, env, target: { id, organizationId } }: Previewed) {
 const list = endpoints(workspacePolicy, identitySerializer, { visible: workspacePolicy['can-read-settings'] }).list(
   '/workspaces/:workspace_id/workload-identities',
   {
-    summary: 'Show the identities of the runs of a workspace, as a trust policy elsewhere sees them.',
+    summary: 'Show the workload identities of the runs of a workspace, as trust policies of other systems see them.',
     paging: 'none',
     requires: 'can-read-variable',
     load: ({ db, params }) => workspaces.find(db, params.workspace_id),

@@ -18,8 +18,8 @@ interface Uses {
 }
 
 /**
- * Whether a workspace may use a pool: a pool of the whole organization, of its project, or of the workspace, unless the
- * workspace is excluded. Undefined if the organization has no such pool.
+ * Whether a workspace may use an agent pool: the pool must be open to the whole organization, to the project, or to the
+ * workspace, and must not exclude the workspace. Undefined if the organization does not have this pool.
  */
 export async function isPoolOpen(
   db: Database,

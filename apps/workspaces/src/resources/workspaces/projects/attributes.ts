@@ -25,8 +25,8 @@ const duration = z
 const overwrites = { 'default-execution-mode': z.boolean().nullish(), 'default-agent-pool': z.boolean().nullish() };
 
 /**
- * The attributes of a project, one row each: bodies, answers, columns and the API description derive from here.
- * Spec: Limits (project names of up to 40 characters).
+ * The attributes of a project, one row each. Request bodies, responses, columns and the API description are derived
+ * from this table. Spec: Limits (project names of up to 40 characters).
  */
 export const projectAttributes = table({
   name: setting('name', { type: text, takes: name, initial: '', when: 'required' }),
@@ -44,7 +44,7 @@ export const projectAttributes = table({
     takes: duration,
     initial: null,
   }),
-  // Null: as the organization says. Only its owners may change it.
+  // Null: the setting of the organization. Only its owners may change it.
   'allow-force-delete-workspaces': setting('allowForceDeleteWorkspaces', {
     type: flag.nullable(),
     takes: flag.nullable(),

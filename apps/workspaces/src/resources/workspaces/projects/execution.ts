@@ -1,13 +1,13 @@
 import { invalid } from '@keystead/jsonapi';
 import type { Database } from '../../../kernel/database/database';
 
-/** How workspaces of a project run by default; a null mode means the mode of the organization. */
+/** The default execution settings of a project's workspaces. A null mode means the mode of the organization. */
 export interface Execution {
   readonly executionMode: string | null;
   readonly agentPoolId: string | null;
 }
 
-/** The settings in a request; the pool comes as attribute or as relationship. */
+/** The settings in a request. The agent pool can be an attribute or a relationship. */
 export interface ExecutionInput {
   readonly defaultExecutionMode?: string | null;
   readonly defaultAgentPoolId?: string | null;

@@ -7,8 +7,8 @@ import { mayMove } from './policy';
 import type { Project } from './project';
 
 /**
- * Moves workspaces into a project, all or none.
- * Throws `denied` naming those that are unknown or that the caller may not move.
+ * Moves workspaces into a project, all or none. Throws `denied` with the workspaces that are unknown or that the caller
+ * may not move.
  */
 export async function moveWorkspaces(
   db: Database,

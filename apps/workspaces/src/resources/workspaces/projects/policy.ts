@@ -1,7 +1,7 @@
 import type { Access, ProjectTarget } from '../../../kernel/access/access';
 import { policy } from '../../../kernel/access/policy';
 
-/** What the rules need to know about a project. */
+/** The properties of a project that the rules need. */
 export interface JudgedProject extends ProjectTarget {
   readonly isDefault: boolean;
 }

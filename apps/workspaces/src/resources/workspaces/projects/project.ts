@@ -6,9 +6,9 @@ export interface Project extends JudgedProject {
   readonly name: string;
   readonly description: string | null;
   readonly autoDestroyActivityDuration: string | null;
-  /** Null: as the organization says. */
+  /** Null: the setting of the organization. */
   readonly allowForceDeleteWorkspaces: boolean | null;
-  /** The role with which runs of its workspaces get credentials; null: none. */
+  /** The role that runs of its workspaces get credentials with; null: none. */
   readonly secretsRole: string | null;
   readonly secretsNamespace: string | null;
   readonly executionMode: string | null;

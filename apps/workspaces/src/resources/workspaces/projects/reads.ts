@@ -6,7 +6,7 @@ import type { Database } from '../../../kernel/database/database';
 import { inOrder } from '../../../kernel/database/in-order';
 import type { Project } from './project';
 import { findMany } from './service';
-import { projectHasBinding } from './tagged';
+import { projectHasBinding } from './tag-filters';
 
 /** The filters and orders of a list of projects. */
 export interface ProjectSearch {

@@ -11,7 +11,7 @@ import { listProjects } from './reads';
 import { CreateProject, UpdateProject, Workspaces } from './schema';
 import { projectSerializer } from './serializer';
 import * as projects from './service';
-import { taggedFilters, taggedParameters } from './tagged';
+import { taggedFilters, taggedParameters } from './tag-filters';
 
 const inOrganization = endpoints(organizationPolicy, projectSerializer, {
   visible: (access, organization) => access.canTraverse(organization.organizationId),
@@ -27,7 +27,7 @@ const loadOrganization = ({ db, env, params }: Lookup<typeof inPath>) =>
 const list = inOrganization.list(inPath, {
   summary: 'List the projects of an organization that the caller can see.',
   query: {
-    q: 'Part of a name, in any case.',
+    q: 'Part of a name, ignoring case.',
     'filter[names]': 'Whole names in any case, separated by commas; wins over q.',
     'filter[permissions][create-workspace]': 'true: only projects in which the caller may create workspaces.',
     'filter[permissions][update]': 'true: only projects that the caller may change.',
@@ -93,7 +93,8 @@ const destroy = remove(byId, {
 });
 
 const move = command('POST')('/projects/:project_id/relationships/workspaces', {
-  summary: 'Move workspaces into the project, all or none. Needs the right to move in both projects.',
+  summary:
+    'Move workspaces into a project, all or none. The caller must be allowed to move workspaces in both projects.',
   requires: 'can-move-workspace',
   body: Workspaces,
   load: ({ db, params }) => projects.find(db, params.project_id),

@@ -8,5 +8,5 @@ export const CreateProject = document('projects', { attributes: projectAttribute
 export const UpdateProject = document('projects', { attributes: projectAttributes.update, relationships });
 export const Workspaces = references('workspaces');
 
-/** The settings of a project in a request; given tag bindings replace the old ones. */
+/** The settings of a project in a request. Tag bindings in the request replace the existing ones. */
 export type ProjectInput = ParsedDocument<typeof UpdateProject>;

@@ -118,7 +118,8 @@ export async function update(
 export async function remove(db: Database, actor: Actor, project: Project): Promise<void> {
   if (project.isDefault) throw new Refusal('denied', 'The default project cannot be deleted');
   await db.transaction(async (tx) => {
-    // Keeps workspaces from being created in the project or moved to it in the meantime: they share-lock its row.
+    // Prevents workspaces from being created in the project or moved to it in the meantime, because they share-lock its
+    // row.
     await lockRow(tx, 'project', project.id);
     const left = await tx.prisma.workspace.findMany({
       where: { projectId: project.id },

@@ -112,7 +112,7 @@ export async function bindTagsTo(
   }
 }
 
-/** The same for a project, or a workspace in it, which must not override a reserved key of its project. */
+/** The same for a project, or for a workspace in it. A workspace must not override a reserved key of its project. */
 export async function bindTags(
   db: Database,
   bound: Bound,

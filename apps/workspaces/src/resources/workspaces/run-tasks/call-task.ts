@@ -24,7 +24,7 @@ export async function callTask(
     return status >= 200 && status < 300 ? undefined : `it answered ${status}`;
   } catch (error) {
     if ([error, (error as Error).cause].some((one) => one instanceof ClosedAddress)) {
-      return 'its address is in a network that is closed to calls (WORKSPACES_NOTIFICATION_NETWORKS opens some)';
+      return 'its address is in a network that may not be called (see WORKSPACES_NOTIFICATION_NETWORKS)';
     }
     return (error as Error).message;
   }
@@ -37,5 +37,5 @@ export async function callTask(
 export async function requireTaken(reach: Reach, to: { url: string; key: string | undefined }): Promise<void> {
   const body = { payload_version: 1, stage: 'test', access_token: 'test-token', is_speculative: true };
   const problem = await callTask(reach, to, body);
-  if (problem !== undefined) throw invalid('url', `did not take a test: ${problem}`);
+  if (problem !== undefined) throw invalid('url', `did not accept a test request: ${problem}`);
 }

@@ -21,7 +21,7 @@ import { enforcementLevels, findKey, type RunTask, taskStages, type WorkspaceTas
 
 const stages = z.array(choice(taskStages));
 
-/** Uses of a task reveal which workspaces exist. */
+/** The uses of a task reveal which workspaces exist. */
 const seesUses = (access: Access, { organizationId }: { readonly organizationId: string }): boolean =>
   access.can(organizationId, 'manage-run-tasks') || access.can(organizationId, 'read-workspaces');
 
@@ -169,7 +169,7 @@ const listTasks = ofOrganization.list(inOrganization, {
 });
 
 const createTask = ofOrganization.post(inOrganization, {
-  summary: 'Create a run task; sends a test to its address first.',
+  summary: 'Create a run task. A test request is sent to its URL first.',
   requires: 'can-manage-run-tasks',
   body: CreateTask,
   load: loadOrganization,
@@ -182,7 +182,7 @@ const createTask = ofOrganization.post(inOrganization, {
 const showTask = ofTask.get(byId, { summary: 'Show a run task.', include, load, run: async ({ target }) => target });
 
 const updateTask = ofTask.patch(byId, {
-  summary: 'Change a run task; sends a test to a new address first.',
+  summary: 'Change a run task. A test request is sent to a new URL first.',
   requires: 'can-manage',
   body: UpdateTask,
   load,
@@ -200,7 +200,7 @@ const updateTask = ofTask.patch(byId, {
 });
 
 const removeTask = ofTask.remove(byId, {
-  summary: 'Delete a run task, in all workspaces.',
+  summary: 'Delete a run task from the organization and all workspaces.',
   requires: 'can-manage',
   load,
   run: ({ db, target, ...call }) => tasks.removeTask(db, actorOf(call), target),
@@ -209,7 +209,7 @@ const removeTask = ofTask.remove(byId, {
 const listUses = endpoints(taskPolicy, attachedSerializer, { visible: reads }).list(
   `${byId}/relationships/workspace-tasks`,
   {
-    summary: 'List the workspaces that use a run task, each with its settings of the task.',
+    summary: 'List the workspaces that use a run task, with their settings for it.',
     requires: seesUses,
     load,
     run: ({ db, target, page }) => tasks.listAttached(db, { runTaskId: target.id }, page!),

@@ -91,7 +91,7 @@ interface Home {
   readonly entitlements: Pick<Entitlements, 'globalRunTasks' | 'runTaskLimit'>;
 }
 
-/** A task's settings for all workspaces: none if the plan has no global tasks, as clients expect. */
+/** A task's settings for all workspaces; absent if the plan has no global tasks, as clients expect. */
 function globalOf({ globalConfiguration: given }: TaskInput, { entitlements }: Pick<Home, 'entitlements'>) {
   if (!given || !entitlements.globalRunTasks) return {};
   return {
@@ -266,7 +266,7 @@ export async function attach(
     if ((await tx.prisma.runTask.count({ where })) === 0) throw invalid('task', 'was not found');
     const there = { workspaceId: workspace.id, runTaskId: taskId };
     if ((await tx.prisma.workspaceRunTask.count({ where: there })) > 0) {
-      throw invalid('task', 'is attached to this workspace already');
+      throw invalid('task', 'is already attached to this workspace');
     }
     const { enforcementLevel } = input;
     await tx.prisma.workspaceRunTask.create({

@@ -87,7 +87,7 @@ async function requireFree(db: Database, organizationId: string, wanted: string 
 /** Reserved keys of bindings: members read them, callers who manage all projects set them. */
 export const reservedTagKeyEndpoints = [
   onOrganization.list(path, {
-    summary: 'List the keys of key-value tags that an organization reserves.',
+    summary: 'List the reserved tag keys of an organization.',
     load: loadOrganization,
     run: async ({ db, target, page }) => {
       const where = { organizationId: target.id };
@@ -105,7 +105,7 @@ export const reservedTagKeyEndpoints = [
     },
   }),
   onOrganization.post(path, {
-    summary: 'Reserve a key of key-value tags.',
+    summary: 'Reserve a tag key.',
     requires: (access, { id }) => access.can(id, 'manage-projects'),
     body: CreateKey,
     load: loadOrganization,
@@ -119,7 +119,7 @@ export const reservedTagKeyEndpoints = [
       }),
   }),
   onKeys.patch(byId, {
-    summary: 'Change a reserved key of key-value tags.',
+    summary: 'Change a reserved tag key.',
     requires: 'can-update',
     body: ChangeKey,
     load,
@@ -137,7 +137,7 @@ export const reservedTagKeyEndpoints = [
       }),
   }),
   onKeys.remove(byId, {
-    summary: 'Free a reserved key of key-value tags.',
+    summary: 'Delete a reserved tag key.',
     requires: 'can-update',
     load,
     run: ({ db, target, ...call }) =>

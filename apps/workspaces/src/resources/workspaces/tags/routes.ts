@@ -86,45 +86,45 @@ const bindingsInWorkspace = '/workspaces/:workspace_id/relationships/tag-binding
 const bindingsInProject = '/projects/:project_id/relationships/tag-bindings';
 
 /**
- * The same bindings as relationships, for newer clients. The sent bindings are added, or replace all; the answer has no
- * body.
+ * The same bindings as relationships, for newer clients. The bindings in the request are added, or replace all. The
+ * response has no body.
  */
 const relationshipsOfBindings = [
   onBindings.list(bindingsInWorkspace, {
-    summary: 'List the key-value tags of a workspace, as its relationship.',
+    summary: 'List the tag bindings of a workspace (relationship).',
     paging: 'none',
     load: findWorkspace,
     run: async ({ db, target }) => ({ items: await tags.bindings(db, target) }),
   }),
   onBindings.command('POST')(bindingsInWorkspace, {
-    summary: 'Add key-value tags to a workspace, or change their values, and answer nothing.',
+    summary: 'Add tag bindings to a workspace, or change their values. The response has no content.',
     requires: 'can-manage-tags',
     body: references(sentBindings),
     load: findWorkspace,
     run: async ({ db, target, body, ...call }) => void (await tags.bind(db, actorOf(call), target, body)),
   }),
   onBindings.command('PATCH')(bindingsInWorkspace, {
-    summary: 'Replace the key-value tags of a workspace.',
+    summary: 'Replace the tag bindings of a workspace.',
     requires: 'can-manage-tags',
     body: references(sentBindings),
     load: findWorkspace,
     run: async ({ db, target, body, ...call }) => void (await tags.bind(db, actorOf(call), target, body, 'replace')),
   }),
   onProjectBindings.list(bindingsInProject, {
-    summary: 'List the key-value tags of a project, as its relationship.',
+    summary: 'List the tag bindings of a project (relationship).',
     paging: 'none',
     load: ofProject,
     run: async ({ db, target }) => ({ items: await bindingsOfProject(db, target) }),
   }),
   onProjectBindings.command('POST')(bindingsInProject, {
-    summary: 'Add key-value tags to a project, or change their values, and answer nothing.',
+    summary: 'Add tag bindings to a project, or change their values. The response has no content.',
     requires: 'can-manage-tags',
     body: references(sentBindings),
     load: ofProject,
     run: async ({ db, target, body, ...call }) => void (await tags.bindProject(db, actorOf(call), target, body)),
   }),
   onProjectBindings.command('PATCH')(bindingsInProject, {
-    summary: 'Replace the key-value tags of a project.',
+    summary: 'Replace the tag bindings of a project.',
     requires: 'can-manage-tags',
     body: references(sentBindings),
     load: ofProject,
@@ -144,14 +144,14 @@ const endpointsOfTags = [
     },
   }),
   onOrganization.command('DELETE')(ofOrganization, {
-    summary: 'Delete tags of an organization, from every workspace.',
+    summary: 'Delete tags from an organization and all its workspaces.',
     requires: 'can-manage-tags',
     body: references(tagsByName),
     load: findOrganization,
     run: ({ db, target, body, ...call }) => tags.removeAll(db, actorOf(call), target.id, body),
   }),
   onTags.command('POST')('/tags/:tag_id/relationships/workspaces', {
-    summary: 'Attach a tag to workspaces.',
+    summary: 'Add a tag to workspaces.',
     body: references('workspaces'),
     load: ({ db, params }) => tags.find(db, params.tag_id),
     run: ({ db, access, target, body, ...call }) =>
@@ -163,7 +163,7 @@ const endpointsOfTags = [
     run: ({ db, target, page }) => tags.listOfWorkspace(db, target.id, page!),
   }),
   onWorkspace.command('POST')(ofWorkspace, {
-    summary: 'Attach tags to a workspace, by id or by name.',
+    summary: 'Add tags to a workspace, by ID or name.',
     requires: 'can-manage-tags',
     body: references(tagsByName),
     load: findWorkspace,
@@ -177,40 +177,40 @@ const endpointsOfTags = [
     run: ({ db, target, body, ...call }) => tags.removeFrom(db, actorOf(call), target, body),
   }),
   onBindings.list('/workspaces/:workspace_id/tag-bindings', {
-    summary: 'List the key-value tags of a workspace.',
+    summary: 'List the tag bindings of a workspace.',
     paging: 'none',
     load: findWorkspace,
     run: async ({ db, target }) => ({ items: await tags.bindings(db, target) }),
   }),
   onBindings.list('/workspaces/:workspace_id/effective-tag-bindings', {
-    summary: 'List the key-value tags of a workspace and those of its project.',
+    summary: 'List the tag bindings of a workspace, including those inherited from its project.',
     paging: 'none',
     serializer: effectiveBindingSerializer,
     load: findWorkspace,
     run: ({ db, target }) => effective(db, target.id),
   }),
   onBindings.change('PATCH')('/workspaces/:workspace_id/tag-bindings', {
-    summary: 'Add key-value tags to a workspace, or change their values.',
+    summary: 'Add tag bindings to a workspace, or change their values.',
     requires: 'can-manage-tags',
     body: references(sentBindings),
     load: findWorkspace,
     run: async ({ db, target, body, ...call }) => ({ items: await tags.bind(db, actorOf(call), target, body) }),
   }),
   onProjectBindings.list('/projects/:project_id/tag-bindings', {
-    summary: 'List the key-value tags of a project.',
+    summary: 'List the tag bindings of a project.',
     paging: 'none',
     load: ofProject,
     run: async ({ db, target }) => ({ items: await bindingsOfProject(db, target) }),
   }),
   onProjectBindings.list('/projects/:project_id/effective-tag-bindings', {
-    summary: 'List the key-value tags that the workspaces of a project inherit.',
+    summary: 'List the tag bindings that the workspaces of a project inherit.',
     paging: 'none',
     serializer: effectiveBindingSerializer,
     load: ofProject,
     run: ({ db, target }) => effective(db, target.id),
   }),
   onProjectBindings.change('PATCH')('/projects/:project_id/tag-bindings', {
-    summary: 'Add key-value tags to a project, or change their values; its workspaces inherit them.',
+    summary: 'Add tag bindings to a project, or change their values. Its workspaces inherit them.',
     requires: 'can-manage-tags',
     body: references(sentBindings),
     load: ofProject,

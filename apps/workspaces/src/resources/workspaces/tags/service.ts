@@ -74,7 +74,7 @@ async function recordTags(db: Database, actor: Actor, workspace: Workspace, verb
   });
 }
 
-/** Attaches tags to a workspace; those it has stay. Throws `invalid` or `missing`. */
+/** Adds tags to a workspace and keeps its existing tags. Throws `invalid` or `missing`. */
 export async function add(db: Database, actor: Actor, workspace: Workspace, sent: readonly SentReference[]) {
   await db.transaction(async (tx) => {
     await attachTags(tx, workspace.organizationId, workspace.id, sent);
@@ -110,7 +110,7 @@ export async function removeAll(db: Database, actor: Actor, organizationId: stri
   });
 }
 
-/** Attaches a tag to more workspaces; the caller must be allowed to tag each of them. */
+/** Adds a tag to several workspaces. The caller must be allowed to tag each of them. */
 export async function addToWorkspaces(
   db: Database,
   caller: { access: Access; actor: Actor },

@@ -114,8 +114,8 @@ export async function update(
 }
 
 /**
- * A caller who manages the teams of a project can give them only rights that the caller has there or may delegate.
- * Throws `missing`.
+ * A caller who manages the teams of a project can grant them only permissions that the caller has there or may
+ * delegate. Throws `missing`.
  */
 function requireHeld(holder: Access, project: ProjectTarget, capabilities: Mask): void {
   const delegated = holder.can(project.organizationId, 'delegate-policy-overrides') ? maskOf('policies:override') : 0;

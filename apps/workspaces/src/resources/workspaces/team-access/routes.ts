@@ -40,8 +40,8 @@ async function requireTeam(db: Database, access: Access, organizationId: string,
 }
 
 /**
- * Throws `denied` if a request lets a team override policies and the caller may neither override them there nor
- * delegate that right, because policies also apply to the administrators of a workspace.
+ * Throws `denied` if a request allows a team to override policies and the caller may neither override them there nor
+ * delegate this permission, because policies also apply to workspace administrators.
  */
 function requireMayDelegate(
   access: Access,
@@ -61,7 +61,7 @@ function present<T>(found: T | undefined): T {
 }
 
 const listOfWorkspace = ofWorkspaces.list('/team-workspaces', {
-  summary: 'List which teams have access to a workspace, or to which workspaces a team has access.',
+  summary: 'List the teams with access to a workspace, or the workspaces to which a team has access.',
   query: {
     'filter[workspace][id]': 'The workspace; this or the other filter is required.',
     'filter[team][id]': 'The team.',
@@ -125,7 +125,7 @@ const removeOfWorkspace = ofWorkspaces.remove(workspaceGrantPath, {
 });
 
 const listOfProject = ofProjects.list('/team-projects', {
-  summary: 'List which teams have access to a project.',
+  summary: 'List the teams with access to a project.',
   query: { 'filter[project][id]': 'The project; required.' },
   include: ['team', 'project'],
   run: async ({ db, query, page, accessTo }) => {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { projectLevels, workspaceLevels } from '../../../kernel/access/access-levels';
 import { projectDials, projectWorkspaceDials, workspaceDials } from '../../../kernel/access/capabilities';
 
-// The values of a setting are declared once, next to what they allow.
+// The values of a setting are declared once, next to the capabilities that they grant.
 const oneOf = (values: readonly string[]) => z.enum(values as [string, ...string[]]).nullish();
 const toggle = z.boolean().nullish();
 

@@ -5,7 +5,7 @@ import { type Dial, dialValue, type Mask } from '../../../kernel/access/capabili
 /** The values of some settings, by their names in the service. */
 export type DialValues<D extends Record<string, Dial>> = Record<keyof D, string | boolean>;
 
-/** The same in a request: absent and null leave a setting unchanged. */
+/** The same in a request. Absent and null values leave a setting unchanged. */
 export type SentDials<D extends Record<string, Dial>> = { readonly [K in keyof D]?: string | boolean | null };
 
 /** The shown form of a setting. */
@@ -22,8 +22,8 @@ export function settingsOf<D extends Record<string, Dial>>(dials: D, mask: Mask)
 }
 
 /**
- * The settings after a request. Only the `custom` level allows other values; every other level accepts only its own
- * values. Throws `invalid` with one issue per attribute that differs, each below `at`.
+ * The settings after a request. Only the `custom` level allows arbitrary values; other levels accept only their own
+ * values. Throws `invalid` with one issue for each different attribute, below `at`.
  */
 export function settled<D extends Record<string, Dial>>(
   access: string,

@@ -8,8 +8,8 @@ import type { VariableSet } from './variable-set';
 const { setting, lenient, shown, table } = attributesOf<VariableSet, View>();
 
 /**
- * Callers who may change the assignments see all of them; others see only the workspaces and projects they may see
- * anyway.
+ * Callers who may change the assignments see all of them. Others see only the workspaces and projects to which they
+ * have access.
  */
 export function assigned(set: VariableSet, { access }: View) {
   if (variableSetPolicy['can-update'](access, set)) return set;
@@ -20,7 +20,10 @@ export function assigned(set: VariableSet, { access }: View) {
   };
 }
 
-/** The attributes of a variable set, one row each: bodies, answers, columns and the API description derive from here. */
+/**
+ * The attributes of a variable set, one row each. Request bodies, responses, columns and the API description are
+ * derived from this table.
+ */
 export const variableSetAttributes = table({
   name: setting('name', { type: text, takes: label(90), initial: '', when: 'required' }),
   description: lenient('description', { type: text, takes: z.string().max(512), initial: '' }),

@@ -2,7 +2,7 @@ import { choice, flag, hasOne, text, toOne } from '@keystead/jsonapi';
 import { z } from 'zod';
 import { serializerOf } from '../../../kernel/endpoints/endpoint';
 import { variableAttributes } from '../variables/attributes';
-import type { EffectiveVariable, Source } from './reaching';
+import type { EffectiveVariable, Source } from './effective-variables';
 
 const source = {
   origin: choice(['workspace', 'workspace-varset', 'project-varset', 'global-varset']),

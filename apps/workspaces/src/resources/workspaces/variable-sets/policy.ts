@@ -2,7 +2,7 @@ import type { Access, WorkspaceTarget } from '../../../kernel/access/access';
 import { policy } from '../../../kernel/access/policy';
 import { projectPolicy } from '../projects/policy';
 
-/** What the rules need to know about a variable set. */
+/** The properties of a variable set that the rules need. */
 export interface JudgedSet {
   readonly organizationId: string;
   readonly global: boolean;

@@ -25,7 +25,7 @@ const inOrganization = endpoints(organizationPolicy, variableSetSerializer, {
 });
 const ofSet = endpoints(variableSetPolicy, variableSetSerializer, { visible: variableSetPolicy['can-read'] });
 const include = ['workspaces', 'projects', 'vars', 'organization', 'stacks'] as const;
-const search = { q: 'Part of a name, in any case.' };
+const search = { q: 'Part of a name, ignoring case.' };
 
 const inPath = '/organizations/:organization_name/varsets';
 const loadOrganization = ({ db, env, params }: Lookup<typeof inPath>) =>
@@ -115,7 +115,7 @@ function changesOf<B extends SentRelations & { readonly parent?: string | null }
 
 const changes = {
   summary:
-    'Change a variable set; omitted fields keep their values. Lists of workspaces and projects replace the existing ones; variables without an id are added.',
+    'Change a variable set; omitted fields keep their values. Lists of workspaces and projects replace the existing ones. Variables without an ID are added.',
   requires: 'can-update',
   include,
   body: UpdateVariableSet,
@@ -131,7 +131,7 @@ const update = [ofSet.patch, ofSet.put, ofSet.action].map((change) =>
 );
 
 const destroy = ofSet.remove(byId, {
-  summary: 'Delete a variable set with its variables.',
+  summary: 'Delete a variable set and its variables.',
   requires: 'can-update',
   load,
   run: ({ db, target, ...call }) => sets.remove(db, actorOf(call), target),
@@ -144,7 +144,7 @@ const assigning = { requires: 'can-update', load: loadFor } as const;
 const idsOf = (body: readonly SentReference[]) => body.map(({ id }) => id ?? '');
 
 function refuseGlobal(set: VariableSet): void {
-  if (set.global) throw new Refusal('invalid', 'A global variable set applies to every workspace already');
+  if (set.global) throw new Refusal('invalid', 'A global variable set already applies to all workspaces');
 }
 
 const addWorkspaces = ofSet.command('POST')(workspacesPath, {
@@ -192,7 +192,7 @@ const inWorkspace = endpoints(workspacePolicy, variableSetSerializer, {
   visible: workspacePolicy['can-read-settings'],
 });
 const applicable = inWorkspace.list('/workspaces/:workspace_id/applicable-varsets', {
-  summary: 'List the variable sets that do not reach a workspace, and can be assigned to it.',
+  summary: 'List the variable sets that do not apply to a workspace and can be assigned to it.',
   query: search,
   include,
   load: ({ db, params }) => workspaces.find(db, params.workspace_id),
@@ -200,7 +200,7 @@ const applicable = inWorkspace.list('/workspaces/:workspace_id/applicable-varset
     listVariableSets(db, access, target.organizationId, { q: query.get('q'), applicableTo: target, page }),
 });
 const ofWorkspace = inWorkspace.list('/workspaces/:workspace_id/varsets', {
-  summary: 'List the variable sets that reach a workspace, global ones included.',
+  summary: 'List the variable sets that apply to a workspace, including global ones.',
   query: search,
   include,
   load: ({ db, params }) => workspaces.find(db, params.workspace_id),
@@ -210,7 +210,7 @@ const ofWorkspace = inWorkspace.list('/workspaces/:workspace_id/varsets', {
 const ofProject = endpoints(projectPolicy, variableSetSerializer, { visible: projectPolicy['can-read'] }).list(
   '/projects/:project_id/varsets',
   {
-    summary: 'List the variable sets that reach a project, global ones included.',
+    summary: 'List the variable sets that apply to a project, including global ones.',
     query: search,
     include,
     load: ({ db, params }) => projects.find(db, params.project_id),

@@ -13,7 +13,7 @@ import type { VariableSet } from './variable-set';
 
 const { initial, plain, stored } = variableSetAttributes;
 
-/** The settings of a set in a request; given lists replace the assignments. */
+/** The settings of a set in a request. Lists in the request replace the assignments. */
 export type VariableSetInput = Omit<SetInput, 'workspaces' | 'projects' | 'vars' | 'parent'> & {
   readonly parentProjectId?: string | null;
   readonly workspaceIds?: readonly string[];
@@ -109,10 +109,11 @@ export async function update(
   });
 }
 
-// Lists in the request replace the old ones; a global set has none.
+// Lists in the request replace the existing ones. A global set has none.
 async function assign(tx: Database, organizationId: string, id: string, input: VariableSetInput): Promise<void> {
   const { global, parentProjectId } = await tx.prisma.variableSet.findUniqueOrThrow({ where: { id } });
-  if (global && parentProjectId !== null) throw invalid('global', 'must be false: the set is of one project');
+  if (global && parentProjectId !== null)
+    throw invalid('global', 'must be false: the variable set belongs to one project');
   if (global || input.workspaceIds) await tx.prisma.variableSetWorkspace.deleteMany({ where: { variableSetId: id } });
   if (global || input.projectIds) await tx.prisma.variableSetProject.deleteMany({ where: { variableSetId: id } });
   if (global) return;

@@ -12,8 +12,8 @@ import type { Variable } from '../variables/variable';
 import { workspacePolicy } from '../workspaces/policy';
 import * as workspaces from '../workspaces/workspace';
 import { effectiveVariableSerializer } from './effective-serializer';
+import { effectiveVariables, finalVariables, variablesWithOverrides } from './effective-variables';
 import { variableSetPolicy } from './policy';
-import { effectiveVariables, variablesInForce, variablesStanding } from './reaching';
 import { reaches, searchVariables } from './reads';
 import * as sets from './service';
 import type { VariableSet } from './variable-set';
@@ -40,8 +40,8 @@ const search = endpoints(organizationPolicy, variableSerializer, {
   organizationsOf,
 }).list('/organizations/:organization_name/vars', {
   summary:
-    'Find variables of the workspaces and variable sets that the caller can read, by key. Values are not searched.',
-  query: { q: 'Part of the key, in any case.' },
+    'Find variables by key, in the workspaces and variable sets that the caller can read. Values are not searched.',
+  query: { q: 'Part of the key, ignoring case.' },
   include: ['configurable', 'varset'],
   load: ({ db, env, params }) => organizations.findByName(db, env, params.organization_name),
   run: ({ db, access, target, query, page }) => searchVariables(db, access, target.id, query.get('q') ?? '', page),
@@ -55,14 +55,14 @@ const inForce = ofWorkspace.list('/workspaces/:workspace_id/all-vars', {
   paging: 'none',
   requires: 'can-read-variable',
   load: ({ db, params }) => workspaces.find(db, params.workspace_id),
-  run: async ({ db, target }) => ({ items: await variablesInForce(db, target.id) }),
+  run: async ({ db, target }) => ({ items: await finalVariables(db, target.id) }),
 });
 const effective = endpoints(workspacePolicy, effectiveVariableSerializer, {
   visible: workspacePolicy['can-read-settings'],
   organizationsOf,
 }).list('/workspaces/:workspace_id/effective-variables', {
   summary:
-    'List the variables that runs of a workspace get: the effective value of each key, its origin, and the values it overwrites.',
+    'List the variables that runs of a workspace use: for each key, its effective value, the source of this value, and the values that it overwrites.',
   paging: 'none',
   requires: 'can-read-variable',
   load: ({ db, params }) => workspaces.find(db, params.workspace_id),
@@ -76,18 +76,19 @@ async function loadReached(db: Database, workspaceId: string, setId: string) {
 }
 const standing = ofWorkspace.list(standingPath, {
   summary:
-    'List the variables of a set in a workspace, with the variables that they overwrite and that overwrite them.',
+    'List the variables of a set as they apply to a workspace, with the variables that they overwrite or that overwrite them.',
   paging: 'none',
   requires: 'can-read-variable',
   load: ({ db, params }) => loadReached(db, params.workspace_id, params.varset_id),
-  run: async ({ db, target, params }) => ({ items: await variablesStanding(db, target, params.varset_id) }),
+  run: async ({ db, target, params }) => ({ items: await variablesWithOverrides(db, target, params.varset_id) }),
 });
 const oneStanding = ofWorkspace.get(`${standingPath}/:variable_id`, {
-  summary: 'Show a variable of a set in a workspace, with the variables that it overwrites and that overwrite it.',
+  summary:
+    'Show a variable of a set as it applies to a workspace, with the variables that it overwrites or that overwrite it.',
   requires: 'can-read-variable',
   load: async ({ db, params }) => {
     const workspace = await loadReached(db, params.workspace_id, params.varset_id);
-    const all = workspace && (await variablesStanding(db, workspace, params.varset_id));
+    const all = workspace && (await variablesWithOverrides(db, workspace, params.varset_id));
     const variable = all?.find(({ id }) => id === params.variable_id);
     return workspace && variable && { ...workspace, variable };
   },

@@ -13,8 +13,8 @@ const key = z
   .refine(isSeen, notSeen);
 
 /**
- * The attributes of a variable, one row each: bodies, answers, columns and the API description derive from here.
- * Sensitive values are never shown; `service.ts` says where they are stored and what else applies to them.
+ * The attributes of a variable, one row each. Request bodies, responses, columns and the API description are derived
+ * from this table. Sensitive values are never shown; see `service.ts` for how they are stored.
  */
 export const variableAttributes = table({
   key: setting('key', { type: text, takes: key, initial: '', when: 'required' }),

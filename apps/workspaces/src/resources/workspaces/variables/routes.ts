@@ -104,7 +104,7 @@ const show = ofOne.get('/workspaces/:workspace_id/vars/:variable_id', {
 });
 
 const listSomewhere = ofWorkspace.list('/vars', {
-  summary: 'List the variables of a workspace named by filters.',
+  summary: 'List the variables of the workspace in the filters.',
   paging: 'none',
   query: {
     'filter[organization][name]': 'The organization; needed.',
@@ -119,7 +119,7 @@ const listSomewhere = ofWorkspace.list('/vars', {
 });
 
 const createSomewhere = ofWorkspace.post('/vars', {
-  summary: 'Create a variable of the workspace named in the document.',
+  summary: 'Create a variable of the workspace in the request body.',
   body: CreateVariableSomewhere,
   run: async ({ db, env, body, accessTo, ...call }) => {
     const workspace = await workspaces.find(db, body.workspace);

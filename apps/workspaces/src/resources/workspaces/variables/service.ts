@@ -90,8 +90,8 @@ export async function create(
 }
 
 /**
- * Changes the given fields. Throws `invalid` if this would make a sensitive variable readable, or give it a new key but
- * no new value: the caller may not know the old one.
+ * Changes the given fields. Throws `invalid` if this would make a sensitive variable readable, or change its key
+ * without a new value, because the caller may not know the old value.
  */
 export async function update(
   db: Database,
@@ -109,7 +109,7 @@ export async function update(
     const value = input.value ?? (sensitive && !before.sensitive ? (before.value ?? '') : undefined);
     if (before.sensitive && !sensitive) throw invalid('sensitive', 'cannot be turned off: the value would be readable');
     if (before.sensitive && input.key !== undefined && input.key !== before.key && value === undefined) {
-      throw invalid('key', 'of a sensitive variable cannot be changed without giving its value again');
+      throw invalid('key', 'of a sensitive variable cannot be changed without sending its value again');
     }
     const variable = await tx.prisma.variable.update({
       where: { id },
@@ -140,7 +140,7 @@ export async function updateSeveral(
   changes: readonly { readonly id: string; readonly value: VariableInput }[],
 ): Promise<void> {
   const placed = changes.map((change, index) => ({ ...change, index }));
-  // Always in the same order: two such requests could otherwise deadlock.
+  // Always in the same order, because two such requests could otherwise deadlock.
   placed.sort((one, other) => (one.id < other.id ? -1 : 1));
   await db.transaction(async (tx) => {
     for (const { id, value, index } of placed) {
@@ -185,8 +185,8 @@ function shown(variable: Variable, value = notShown) {
 }
 
 /**
- * Removes a variable's value from audit events in which an earlier version recorded it; a node with such a version may
- * have been running until now.
+ * Removes a variable's value from audit events in which an earlier version of this service recorded it. A node with
+ * such a version may still have been running.
  */
 async function forgetValues(tx: Database, { organizationId }: Owner, id: string): Promise<void> {
   const without = (column: Prisma.Sql) =>

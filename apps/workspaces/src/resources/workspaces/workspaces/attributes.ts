@@ -21,7 +21,7 @@ const paths = z.array(z.string().max(4096)).max(MOST_PATHS).nullable();
 const folder = z
   .string()
   .max(4096)
-  .refine((value) => !value.split('/').includes('..'), 'must be a path below the repository');
+  .refine((value) => !value.split('/').includes('..'), 'must be a path in the repository');
 
 /** Like the tool's `-var-file`. A path that begins with a slash is relative to the root of the repository. */
 const varFiles = z.array(folder.min(1)).max(100);
@@ -87,7 +87,7 @@ function repository(workspace: Workspace, { publicUrl }: View) {
   };
 }
 
-/** Whether execution mode and agent pool are the workspace's own; the two change together. */
+/** Whether execution mode and agent pool are set in the workspace itself. The two change together. */
 const overwritten = z.object({ 'execution-mode': flag, 'agent-pool': flag });
 
 function overwrites({ executionMode }: Workspace) {
@@ -96,8 +96,8 @@ function overwrites({ executionMode }: Workspace) {
 }
 
 /**
- * The attributes of a workspace, one row each: bodies, answers, columns, the API description and what an import copies
- * derive from here. The rules between them are in `settings.ts`.
+ * The attributes of a workspace, one row each. Request bodies, responses, columns, the API description and the import
+ * are derived from this table. The rules between them are in `settings.ts`.
  * Spec: Workspace (type `workspaces`; id of the form `ws-<id>`)
  */
 export const workspaceAttributes = table({

@@ -33,7 +33,8 @@ export async function listConsumers(
 }
 
 /**
- * The ids in a request, each a workspace of the same organization that the caller sees. Throws `missing` or `invalid`.
+ * The ids in a request. Each must be a workspace of the same organization that the caller can see. Throws `missing` or
+ * `invalid`.
  */
 async function requireConsumers(
   db: Database,
@@ -53,7 +54,10 @@ async function requireConsumers(
   return ids;
 }
 
-/** Adds, replaces or removes consumers. Refused (`invalid`) while the state is open to the whole project or organization. */
+/**
+ * Adds, replaces or removes consumers. Refused (`invalid`) while the state is open to the whole project or
+ * organization.
+ */
 export async function changeConsumers(
   db: Database,
   caller: { access: Access; actor: Actor },

@@ -32,7 +32,7 @@ interface VersionsRow {
   pooled: string[];
 }
 
-/** Versions to choose from, and the newest stable one that can run: the default for workspaces. */
+/** The available versions, and the newest stable one that can run, which is the default for workspaces. */
 export interface Catalogue {
   readonly versions: readonly string[];
   /** The versions on workers with a recent heartbeat. */
@@ -79,7 +79,7 @@ export async function requireVersion(
   const { knows, versions } = known ?? (await catalogue(db));
   if (isExact(text)) {
     if (knows(text, organizationId)) return text;
-    throw invalid('infraVersion', `is not available: no enabled version is named ${text}, and no worker has it`);
+    throw invalid('infraVersion', `is not available: ${text} is not an enabled version, and no worker has it`);
   }
   const allowed = parseConstraint(text);
   if (allowed === undefined) throw invalid('infraVersion', 'is neither a version nor a version constraint');
@@ -88,7 +88,8 @@ export async function requireVersion(
 }
 
 /**
- * The exact version for a run of a workspace: the newest that matches its setting, if possible one that workers have.
+ * The exact version for a run of a workspace: the newest version that matches its setting, if possible one that workers
+ * have.
  */
 export async function resolveVersion(db: Database, text: string): Promise<string> {
   if (isExact(text)) return text;
@@ -99,8 +100,8 @@ export async function resolveVersion(db: Database, text: string): Promise<string
 }
 
 /**
- * Gives queued runs the version that their workspace now asks for. A speculative plan that asked for another version
- * keeps its version. The caller must hold the workspace lock.
+ * Sets the version of queued runs to the one that their workspace now selects. A speculative plan that requested
+ * another version keeps it. The caller must hold the workspace lock.
  */
 export async function repinWaiting(
   tx: Database,

@@ -4,7 +4,7 @@ import type { Access } from '../../../kernel/access/access';
 import { visibleWorkspaces } from '../../../kernel/access/visible';
 import type { Database } from '../../../kernel/database/database';
 import { containing, literally } from '../../../kernel/database/like';
-import { taggedFilters, taggedParameters, workspaceHasBinding } from '../projects/tagged';
+import { taggedFilters, taggedParameters, workspaceHasBinding } from '../projects/tag-filters';
 import {
   countAll,
   findGrantedPage,
@@ -76,7 +76,7 @@ function conditions(query: Query): Prisma.Sql[] {
 interface SortColumn {
   readonly column: Prisma.Sql;
   readonly nullable?: true;
-  /** Its value as the key of a cursor; empty for none. */
+  /** Its value as the key of a cursor; empty if there is none. */
   readonly key: Prisma.Sql;
   /** The value in a key; undefined if it is not valid. */
   parse(key: string): Prisma.Sql | undefined;
@@ -198,7 +198,7 @@ async function listBehind(
   return { items: rows.slice(0, size), more: rows.length > size };
 }
 
-/** Conditions; for each workspace after a position, one of them is true. */
+/** Conditions. For each workspace after a position, one of them is true. */
 function behind({ column, nullable, parse }: SortColumn, descending: boolean, place: Cursor | undefined): Prisma.Sql[] {
   const withoutValue = nullable ? [Prisma.sql`${column} IS NULL`] : [];
   if (place === undefined) return [nullable ? Prisma.sql`${column} IS NOT NULL` : Prisma.sql`TRUE`, ...withoutValue];
@@ -212,7 +212,7 @@ function behind({ column, nullable, parse }: SortColumn, descending: boolean, pl
   ];
 }
 
-/** The total; known without counting if the first page is not full. */
+/** The total. It need not be counted if the first page is not full. */
 async function countWhere(db: Database, where: Prisma.Sql, found: number, page: Page): Promise<number> {
   if (found < page.size && (found > 0 || page.offset === 0)) return page.offset + found;
   const [count] = await db.prisma.$queryRaw<[{ total: number }]>`

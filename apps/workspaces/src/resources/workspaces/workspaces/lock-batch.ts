@@ -155,8 +155,8 @@ export const locking: Batched<LockRequest, Outcome<'done' | 'held' | 'expired'>>
 };
 
 /**
- * Releases locks. Returns `done`, or why not: `free` (not locked), `other` (held by someone else), `pending` (an
- * announced upload is missing).
+ * Releases locks. Returns `done`, or the reason why not: `free` (not locked), `other` (held by someone else), `pending`
+ * (the latest state version has not been uploaded).
  */
 export const unlocking: Batched<UnlockRequest, Outcome<'done' | 'free' | 'other' | 'pending'>> = {
   ...unlockAll,

@@ -7,7 +7,7 @@ import type { LockTerms } from './schema';
 import { rememberWorkspace, type WorkspaceStamp, workspaceAt } from './stamp';
 import { find, requireWorkspace, type Workspace } from './workspace';
 
-/** The holder of a lock: a person, a team, an organization, or a run. */
+/** The holder of a lock: a user, a team, an organization, or a run. */
 export interface LockHolder {
   readonly type: string;
   readonly id: string;
@@ -23,7 +23,7 @@ async function nameOf(db: Database, { type, id }: LockHolder): Promise<string> {
   return user?.username ?? id;
 }
 
-/** `is locked by User ann`: clients recognise a lock conflict by these words. */
+/** `is locked by User ann`: clients recognize a lock conflict by this text. */
 export async function lockedByWhom(db: Database, workspace: Workspace): Promise<string> {
   const holder = { type: workspace.lockedByType ?? 'users', id: workspace.lockedById ?? '' };
   return `is locked by ${SINGULAR.get(holder.type) ?? holder.type} ${await nameOf(db, holder)}`;
@@ -105,7 +105,9 @@ export async function unlock(db: Database, actor: Actor, stamp: WorkspaceStamp):
   return current;
 }
 
-/** Extends the caller's lock by a heartbeat. Throws `conflict` if the caller holds none that expects heartbeats. */
+/**
+ * Extends the caller's lock with a heartbeat. Throws `conflict` if the caller holds no lock that expects heartbeats.
+ */
 export async function heartbeat(db: Database, actor: Actor, workspace: Workspace): Promise<Workspace> {
   const beaten = await db.rows({
     name: 'workspace_lock_heartbeat',
@@ -118,7 +120,10 @@ export async function heartbeat(db: Database, actor: Actor, workspace: Workspace
   return requireWorkspace(db, workspace.id);
 }
 
-/** Ends the locks whose holders opted in to heartbeats and stopped sending them, by the database's clock; returns how many. */
+/**
+ * Ends the locks whose holders opted in to heartbeats and stopped sending them, by the database's clock. Returns their
+ * number.
+ */
 export async function releaseExpired(db: Database, workspaceId?: string): Promise<number> {
   const expired = await db.prisma.$queryRaw<{ workspace_id: string }[]>`
     SELECT l.workspace_id FROM workspace_lock l JOIN workspace w ON w.id = l.workspace_id

@@ -41,25 +41,25 @@ function providerName(text: string): string {
   return QUALIFIED.exec(text)?.[1] ?? BARE.exec(text)?.[1] ?? text;
 }
 
-/** `[0]`, `["a"]`, or nothing if there is no index. */
+/** `[0]`, `["a"]`, or empty if there is no index. */
 function bracketed({ index, is_text: isText }: ManagedResourceRow): string {
   if (index === null) return '';
   return `[${isText ? JSON.stringify(index).replace(/([$%])\{/g, '$1$1{') : index}]`;
 }
 
-/** The same id for the same instance of the same workspace, in every state. */
+/** An id that is the same for an instance of a workspace in every state. */
 function idOf(workspaceId: string, address: string): string {
   const digest = createHash('sha256').update(`${workspaceId} ${address}`).digest('hex');
   return `wsr-${digest.slice(0, 16)}`;
 }
 
-/** The word before each name of a module, and quoted strings, which may contain it. */
+/** Matches the word before each module name, and quoted strings, because they may contain it. */
 const moduleWords = '("(?:[^"\\\\]|\\\\.)*")|(^|\\.)module\\.';
 
 /**
  * A page of the resources in the current state, one row per instance, by address, without data sources. A state that
- * was read before indexes were stored shows one row per resource. Of a very large state, not all instances are listed;
- * `meta` then says how many are missing.
+ * was read before indexes were stored has one row per resource. For a very large state, not all instances are listed;
+ * `meta` then contains the number of missing ones.
  */
 export async function listResources(
   db: Database,

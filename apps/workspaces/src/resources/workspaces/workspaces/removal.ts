@@ -27,7 +27,7 @@ export async function remove(db: Database, caller: WorkspaceCaller, workspace: W
     if (current.resourceCount > 0 && !mayForceDelete(caller.access, current)) {
       throw new Refusal(
         'denied',
-        'This workspace still manages resources, and its project or organization lets only owners delete such workspaces',
+        'This workspace still manages resources, and its project or organization allows only owners to delete such workspaces',
       );
     }
     await erase(tx, caller.actor, current, 'workspace.delete');

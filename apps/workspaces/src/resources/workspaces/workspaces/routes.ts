@@ -70,7 +70,7 @@ const callerOf = (
   vcs: { keyring: call.env.keyring, reach: call.env.vcsReach },
 });
 
-/** What the answers about workspaces may include. */
+/** The resources that responses about workspaces can include. */
 const include = [
   'organization',
   'current_run',
@@ -184,35 +184,35 @@ const locking = both(action, stampsBelow('actions/lock'), {
 });
 
 const unlocking = both(action, stampsBelow('actions/unlock'), {
-  summary: "Release the caller's own lock.",
+  summary: 'Unlock a workspace that the caller locked.',
   requires: 'can-unlock',
   ...quickly,
   run: ({ db, target, ...call }: Call<string, unknown, WorkspaceStamp>) => unlock(db, actorOf(call), target),
 });
 
 const beating = both(action, below('actions/heartbeat'), {
-  summary: "Send a heartbeat for the caller's lock, taken with heartbeat-seconds.",
+  summary: "Send a heartbeat for the caller's lock. Only for locks with heartbeat-seconds.",
   requires: 'can-lock',
   include,
   run: ({ db, target, ...call }: WorkspaceCall) => heartbeat(db, actorOf(call), target),
 });
 
 const forcing = both(action, below('actions/force-unlock'), {
-  summary: "Release any user's lock.",
+  summary: 'Force-unlock a workspace that any user locked.',
   requires: 'can-force-unlock',
   include,
   run: ({ db, target, ...call }: WorkspaceCall) => forceUnlock(db, actorOf(call), target),
 });
 
 const history = list('/workspaces/:workspace_id/locks', {
-  summary: 'List when a workspace was locked, by whom and why, newest first.',
+  summary: 'List the locks of a workspace, newest first: when it was locked, by whom, and why.',
   serializer: lockSerializer,
   load: findById,
   run: ({ db, target, page }: Call<string, undefined, Workspace>) => listLocks(db, target.id, page!),
 });
 
 const managed = list('/workspaces/:workspace_id/resources', {
-  summary: 'List the resources that the current state manages, by address.',
+  summary: 'List the resources in the current state of a workspace, by address.',
   serializer: managedResourceSerializer,
   requires: 'can-read-state-versions',
   load: findById,
@@ -220,7 +220,7 @@ const managed = list('/workspaces/:workspace_id/resources', {
 });
 
 const assignment = patch('/workspaces/:workspace_id/relationships/ssh-key', {
-  summary: 'Assign an SSH key to a workspace, or remove it with null.',
+  summary: 'Assign an SSH key to a workspace, or remove it.',
   tokens: ['user', 'team'],
   requires: (access, workspace: Workspace) =>
     workspacePolicy['can-update'](access, workspace) ||
@@ -233,7 +233,7 @@ const assignment = patch('/workspaces/:workspace_id/relationships/ssh-key', {
 const consumersPath = '/workspaces/:workspace_id/relationships/remote-state-consumers';
 
 const consumers = list(consumersPath, {
-  summary: 'List the workspaces that may read the state of this one.',
+  summary: 'List the workspaces that may read the state of a workspace (remote state consumers).',
   load: findById,
   run: ({ db, access, target, page }: Call<string, undefined, Workspace>) => listConsumers(db, access, target, page!),
 });

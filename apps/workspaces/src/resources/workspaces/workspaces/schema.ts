@@ -41,7 +41,10 @@ export type NewWorkspace = ParsedDocument<typeof CreateWorkspace>;
 /** The content of an update. */
 export type WorkspaceChanges = ParsedDocument<typeof UpdateWorkspace>;
 
-/** Why a lock is taken, and how long it outlives the last heartbeat of its holder; without that, it does not expire. */
+/**
+ * The reason for a lock, and how long it outlives the last heartbeat of its holder. Without this time, it does not
+ * expire.
+ */
 export const LockBody = bare({
   reason: z.string().max(2048).nullish(),
   'heartbeat-seconds': z.int().min(10).max(86_400).nullish(),

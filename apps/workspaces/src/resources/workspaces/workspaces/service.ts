@@ -30,7 +30,7 @@ async function requireRoom(db: Database, settings: SiteSettings, organization: O
     SELECT 1 FROM organization_tally WHERE organization_id = ${organization.id} FOR UPDATE`;
   const tally = await db.prisma.organizationTally.findUnique({ where: { organizationId: organization.id } });
   if ((tally?.workspaces ?? 0) >= most) {
-    throw new Refusal('invalid', `this organization may have at most ${most} workspaces`);
+    throw new Refusal('invalid', `this organization can have at most ${most} workspaces`);
   }
 }
 
@@ -75,8 +75,8 @@ export async function create(
 }
 
 /**
- * Asks the host for the repository that a new workspace will follow; undefined if it follows none, or no host is
- * called. Throws like `create`. Call it outside any transaction.
+ * Looks up, at the host, the repository that a new workspace will follow; undefined if it follows none, or if the
+ * service does not call hosts. Throws like `create`. Call it outside any transaction.
  */
 export async function checkNew(
   db: Database,

@@ -13,7 +13,7 @@ export function initialSettings(name: string, infraVersion: string, globalRemote
 
 type Changes = WorkspaceChanges | NewWorkspace;
 
-/** The requested pool: undefined if not mentioned; an empty id means none. */
+/** The requested pool: undefined if the request omits it. An empty id means none. */
 function poolOf(changes: Changes): string | null | undefined {
   const requested = changes.agentPoolId !== undefined ? changes.agentPoolId : changes.agentPool;
   return requested === '' ? null : requested;
@@ -24,17 +24,17 @@ function modeAsked(changes: Changes): ExecutionMode | null | undefined {
   return changes.operations === undefined ? undefined : changes.operations ? 'remote' : 'local';
 }
 
-/** Mode and pool after a change; `inherited` is the mode if the workspace sets none. */
+/** Mode and pool after a change. `inherited` is the mode if the workspace sets none. */
 function executionAfter(before: WorkspaceSettings, changes: Changes, inherited: ExecutionMode, issues: Issue[]) {
   const requestedMode = modeAsked(changes);
   const pool = poolOf(changes);
   const own = changes.settingOverwrites?.executionMode ?? changes.settingOverwrites?.agentPool;
   const named = changes.agentPoolId !== undefined ? 'agentPoolId' : 'agentPool';
   if (changes.executionMode !== undefined && changes.executionMode !== null && changes.operations !== undefined) {
-    issues.push({ path: ['operations'], message: 'must not be given together with execution mode' });
+    issues.push({ path: ['operations'], message: 'must not be set together with execution mode' });
   }
   if (own === true && (requestedMode === undefined || requestedMode === null) && before.executionMode === null) {
-    issues.push({ path: ['executionMode'], message: 'must be given when the setting is overwritten' });
+    issues.push({ path: ['executionMode'], message: 'is required when the setting is overwritten' });
   }
   const drops = own === false || requestedMode === null;
   const mode = drops ? null : (requestedMode ?? before.executionMode);
@@ -102,7 +102,7 @@ function triggersAfter(before: WorkspaceSettings, changes: Changes, issues: Issu
   const prefixes = changes.triggerPrefixes === null ? [] : changes.triggerPrefixes;
   const patterns = changes.triggerPatterns === null ? [] : changes.triggerPatterns;
   if (prefixes !== undefined && patterns !== undefined && prefixes.length > 0 && patterns.length > 0) {
-    issues.push({ path: ['triggerPatterns'], message: 'must not be given together with trigger prefixes' });
+    issues.push({ path: ['triggerPatterns'], message: 'must not be set together with trigger prefixes' });
   }
   // One kind replaces the other.
   const triggerPrefixes = prefixes ?? (patterns !== undefined && patterns.length > 0 ? [] : before.triggerPrefixes);
@@ -129,10 +129,10 @@ function regexIssues(after: WorkspaceSettings, changes: Changes): Issue[] {
   const problem = requireRegex(after.vcsTagsRegex);
   if (problem !== undefined) return [{ path, message: problem }];
   if (after.triggerPrefixes.length > 0 || after.triggerPatterns.length > 0) {
-    return [{ path, message: 'must not be given together with trigger prefixes or patterns' }];
+    return [{ path, message: 'must not be set together with trigger prefixes or patterns' }];
   }
   if (after.fileTriggersEnabled && changes.fileTriggersEnabled === true) {
-    return [{ path, message: 'must not be given while file triggers are enabled' }];
+    return [{ path, message: 'must not be set while file triggers are enabled' }];
   }
   return [];
 }
@@ -143,7 +143,7 @@ function destroyAfter(before: WorkspaceSettings, changes: Changes, issues: Issue
     issues.push({ path: ['autoDestroyActivityDuration'], message: 'must not be given together with auto destroy at' });
   }
   if (inherits && (at || duration)) {
-    const message = 'must not be true if the workspace is given its own time or duration';
+    const message = 'must not be true if the request sets a time or duration for the workspace';
     issues.push({ path: ['inheritsProjectAutoDestroy'], message });
   }
   // One kind replaces the others.
@@ -156,9 +156,9 @@ function destroyAfter(before: WorkspaceSettings, changes: Changes, issues: Issue
 }
 
 /**
- * The settings of a workspace after a change, with every rule between them. Throws `invalid`, one issue for each
- * failing attribute. Rules that need the database (pools, tokens, versions, projects) are checked elsewhere. Spec:
- * Workspaces
+ * The settings of a workspace after a change, checked against all rules between them. Throws `invalid` with one issue
+ * for each wrong attribute. Rules that need the database (pools, tokens, versions, projects) are checked elsewhere.
+ * Spec: Workspaces
  */
 export function settingsAfter(
   before: WorkspaceSettings,

@@ -18,7 +18,7 @@ export function requireRegex(expression: string): string | undefined {
 const atom = /\\[pP]\{[^}]*(?:\}|$)|\\[\s\S]|\[\^?\]?(?:\\[\s\S]|[^\]\\])*(?:\]|\\?$)|\{(\d+)(?:,(\d*))?\}|[\s\S]/gu;
 
 /**
- * The approximate number of states of an expression, before it is compiled: every repetition multiplies what it
+ * The approximate number of states of an expression, before it is compiled. Every repetition multiplies what it
  * repeats.
  */
 function stepsOf(expression: string): number {

@@ -31,7 +31,7 @@ export function readTags(sent: readonly SentReference[]): { names: string[]; ids
     if (typeof name === 'string') {
       names.add(name);
     } else if (name !== undefined) {
-      throw invalid('tags', 'must have names that are strings');
+      throw invalid('tags', 'must have strings as names');
     } else if (id !== undefined && id !== '') {
       ids.add(id);
     } else {
@@ -42,8 +42,8 @@ export function readTags(sent: readonly SentReference[]): { names: string[]; ids
 }
 
 /**
- * Attaches tags to a workspace, in the given order; names that are new to the organization are created. Throws
- * `invalid` for a name that no tag can have.
+ * Adds tags to a workspace in the given order, and creates tags that are new to the organization. Throws `invalid` for
+ * an invalid name.
  */
 export async function attachTags(
   db: Database,

@@ -39,7 +39,7 @@ interface DefaultRow extends KeyedRow {
   execution_mode: ExecutionMode | null;
 }
 
-/** The data from which a new workspace is created; all of it can be read before the caller is authenticated. */
+/** The data to create a new workspace from; all of it can be read before the caller is authenticated. */
 export interface WorkspaceBase {
   readonly organizationId: string;
   readonly epoch: string | undefined;
@@ -50,7 +50,7 @@ export interface WorkspaceBase {
   readonly versions: Catalogue;
 }
 
-/** The base in the organization with a name; undefined if there is none. */
+/** The base in the organization with the name; undefined if there is none. */
 export async function findBase(db: Database, env: PlanEnvironment, name: string): Promise<WorkspaceBase | undefined> {
   const [organization, row, versions] = await Promise.all([
     findOrganization(db, env, name),
@@ -63,7 +63,10 @@ export async function findBase(db: Database, env: PlanEnvironment, name: string)
   return { organizationId, epoch, revision, organization, home, versions };
 }
 
-/** The project of a new workspace: the given one, if the caller may create workspaces in it, or the default one. */
+/**
+ * The project of a new workspace: the one in the request, if the caller may create workspaces in it, otherwise the
+ * default project.
+ */
 export async function targetProjectOf(
   db: Database,
   access: Access,
@@ -85,7 +88,7 @@ async function findProject(db: Database, id: string): Promise<WorkspaceBase['hom
   return row && { projectId: row.key, organizationId: row.organization_id, mode: row.execution_mode };
 }
 
-/** The project to which an update moves the workspace; undefined if it stays. Both projects have to allow it. */
+/** The project to which an update moves the workspace; undefined if it is not moved. Both projects must allow this. */
 export async function moveOf(
   db: Database,
   access: Access,
@@ -93,7 +96,7 @@ export async function moveOf(
   asked: string | null | undefined,
 ): Promise<string | undefined> {
   if (asked === undefined || asked === '' || asked === workspace.projectId) return undefined;
-  if (asked === null) throw invalid('project', 'must name a project: every workspace is in one');
+  if (asked === null) throw invalid('project', 'must be a project: every workspace belongs to one');
   const { organizationId } = workspace;
   const target = { id: asked, organizationId };
   const project = await db.prisma.project.findFirst({ where: { id: asked, organizationId }, select: { id: true } });

@@ -26,9 +26,9 @@ export interface Workspace extends Row {
   readonly organizationPoolId: string | null;
   readonly projectMode: ExecutionMode | null;
   readonly projectPoolId: string | null;
-  /** How long the project lets its workspaces be idle, such as `14d`; null if it sets nothing. */
+  /** How long workspaces of the project may be idle, such as `14d`; null if the project sets no limit. */
   readonly projectAutoDestroy: string | null;
-  /** Whether its workspaces may be deleted while they manage resources; null: as the organization says. */
+  /** Whether its workspaces may be deleted while they manage resources; null: the setting of the organization. */
   readonly projectForceDelete: boolean | null;
   readonly tagNames: readonly string[];
   readonly variableIds: readonly string[];
@@ -66,7 +66,7 @@ SELECT w.*, o.name AS organization, o.revision AS organization_revision, p.revis
        c.http_url AS vcs_http_url, c.service_provider AS vcs_provider,
        g.id AS vcs_repository_id, g.display_identifier AS vcs_display_identifier, g.http_url AS vcs_repository_url`;
 
-/** Everything a `Workspace` is made of, from rows named `w`; conditions follow. */
+/** All columns of a `Workspace`, from rows named `w`. Conditions follow. */
 export const selectWorkspaces = `${columns},
        ARRAY(SELECT t.name FROM workspace_tag wt JOIN tag t ON t.id = wt.tag_id
               WHERE wt.workspace_id = w.id ORDER BY wt.position) AS tag_names,
@@ -81,7 +81,7 @@ export const selectWorkspaces = `${columns},
                    AND NOT u.is_assessment
                  ORDER BY u.created_at DESC LIMIT 30) l) AS kpis`;
 
-/** The same for rows that were just inserted: nothing belongs to them yet. */
+/** The same for rows that were just inserted and have no related rows yet. */
 export const selectNewWorkspaces = `${columns},
        '{}'::text[] AS tag_names, '{}'::text[] AS variable_ids, '{}'::text[] AS output_ids, NULL::json AS kpis`;
 
@@ -104,7 +104,7 @@ export const workspacesById = `(SELECT f.* FROM unnest($1::text[]) AS k(key)
 
 /**
  * Workspaces by id. Planning takes eight times as long as executing, and PostgreSQL would plan for each id, because it
- * assumes ten ids in an unknown list. Quick reads are planned only once.
+ * assumes ten ids in an unknown list. Quick reads, in contrast, are planned only once.
  */
 const readById = {
   name: 'workspace_by_id',

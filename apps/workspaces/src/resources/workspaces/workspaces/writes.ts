@@ -22,7 +22,8 @@ const audited = (changed: string): string => `audited AS (
   SELECT ${auditColumns} FROM jsonb_populate_recordset(NULL::audit_event, $2) a
    WHERE a.target_id IN (SELECT id FROM ${changed}))`;
 
-// The rows, their audit events and (by trigger) the total are one statement: all of a batch or nothing.
+// The rows, their audit events and (through a trigger) the total are written in one statement, so that a batch is
+// written completely or not at all.
 const insertMany = {
   name: 'workspace_insert_many',
   text: `WITH added AS (
@@ -114,7 +115,7 @@ export interface Edit {
   readonly ifMatch: bigint | undefined;
   /** The settings after the change; throws refusals. */
   readonly apply: (current: Workspace, before: WorkspaceSettings) => WorkspaceSettings;
-  /** The project it moves to; if omitted, it stays. */
+  /** The project to which the workspace moves; if omitted, it does not move. */
   readonly projectId?: string;
 }
 
@@ -143,7 +144,7 @@ interface Edited {
   readonly events: ColumnValues[];
 }
 
-/** Applies an edit on top of the earlier ones in the batch; a refused one changes nothing. */
+/** Applies an edit after the earlier ones in the batch. A refused edit changes nothing. */
 function applyEdit(edit: Edit, latest: Edited): Edited | Error {
   const isFirst = latest.events.length === 0;
   const current = isFirst ? latest.before : settled(latest.before, latest.after);
@@ -252,7 +253,7 @@ const editingUnderLock: Decision<Edit, Workspace> = {
 };
 
 /**
- * Makes an edit together with simultaneous ones, each on top of the previous one. Edits overtaken by another write are
+ * Makes an edit together with simultaneous edits, one after the other. Edits that conflict with another write are
  * repeated under the lock of the workspace. Throws what the edit refuses, `missing`, and `precondition`.
  */
 export async function writeEdit(db: Database, stamp: WorkspaceStamp, edit: Edit): Promise<Workspace> {

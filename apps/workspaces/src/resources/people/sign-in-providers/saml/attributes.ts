@@ -16,7 +16,7 @@ function isSafeUrl(given: string): boolean {
 }
 
 const nothing = { type: text.nullable(), initial: null };
-/** A string or nothing, which existing clients send as an empty string. */
+/** A string or null. Existing clients send an empty string for null. */
 const orNothing = (schema: z.ZodType<string, string>) =>
   z.union([z.literal('').transform(() => null), schema.nullable()]);
 const address = {
@@ -29,7 +29,10 @@ const certificate = {
 };
 const name = { type: text, takes: z.string().min(1).max(255) };
 const method = { type: text, takes: z.enum(['SHA1', 'SHA256']), initial: 'SHA256' };
-/** The attributes of the settings, one row each: bodies, answers, columns and the API description derive from here. */
+/**
+ * The attributes of the settings, one row each. Request bodies, responses, columns and the API description are derived
+ * from this table.
+ */
 export const samlAttributes = table({
   enabled: toggle('enabled', false),
   debug: toggle('debug', false),
@@ -55,7 +58,7 @@ export const samlAttributes = table({
   'want-assertions-signed': toggle('wantAssertionsSigned', false),
   'signature-signing-method': setting('signatureSigningMethod', method),
   'signature-digest-method': setting('signatureDigestMethod', method),
-  // Stored and shown without any effect: nothing here depends on the product.
+  // Stored and shown without any effect, because nothing in this service depends on the product.
   'provider-type': setting('providerType', {
     type: text,
     takes: z.enum(['okta', 'entra', 'saml', 'unknown']),

@@ -7,7 +7,7 @@ import { requestIdOf } from './request';
 import { readResponse } from './response';
 import { find, samlId } from './settings';
 
-/** What receiving an answer needs. */
+/** The dependencies for receiving a response. */
 export interface Receiving {
   readonly db: Database;
   readonly keyring: Keyring;
@@ -16,9 +16,9 @@ export interface Receiving {
 }
 
 /**
- * Accepts the provider's answer to a pending sign-in, once. The result redirects the browser that brought the answer to
- * the end of the sign-in, which works only in the browser that began it. An answer without a pending sign-in is not
- * parsed. Throws `denied` with what the person can do, and with the exact reason only if `debug` is set.
+ * Accepts the provider's response to a pending sign-in, once. The result redirects the browser that delivered the
+ * response to the end of the sign-in, which works only in the browser that started it. A response without a pending
+ * sign-in is not parsed. Throws `denied` with advice for the user, and with the exact reason only if `debug` is set.
  */
 export async function receive(parts: Receiving, form: URLSearchParams): Promise<{ state: string; handle: string }> {
   const { db, keyring, publicUrl, nowMs } = parts;
@@ -45,7 +45,7 @@ function requireProven({ sessionHash, beganAtMs }: Pending, provenAtMs: number):
   if (sessionHash !== null && provenAtMs < beganAtMs - leewayMs) {
     throw new Refusal(
       'denied',
-      'The provider did not ask you to sign in again. Ask the administrator of the provider.',
+      'The provider did not require you to sign in again. Ask the administrator of the provider.',
     );
   }
 }
@@ -53,8 +53,8 @@ function requireProven({ sessionHash, beganAtMs }: Pending, provenAtMs: number):
 const tooLate = (): Refusal =>
   new Refusal(
     'denied',
-    'This sign-in was not begun here, has expired, or was already completed. Begin again from the sign-in page.',
+    'This sign-in was not started here, has expired, or was already completed. Start again from the sign-in page.',
   );
 
-/** A person's answer while it waits for their browser. */
+/** A user's SAML response while it waits for their browser. */
 export const readAnswer = (text: string): SamlPerson => JSON.parse(text) as SamlPerson;

@@ -72,7 +72,7 @@ function requirePlain(xml: string): void {
   if (body.includes('<!') || body.includes('<?')) {
     refuse('it has a document type, a comment, a section or an instruction');
   }
-  if (count(xml, 'EncryptedAssertion') > 0) refuse('it is encrypted, and this service has no key for that');
+  if (count(xml, 'EncryptedAssertion') > 0) refuse('it is encrypted, and this service cannot decrypt it');
   if (count(xml, 'Assertion') > 1 || count(xml, 'Response') !== 1) refuse('it has more than one assertion');
   if (count(xml, 'Signature') > 2) refuse('it has too many signatures');
   if (/xmldsig(-more)?#(rsa-|dsa-|ecdsa-)?(sha1|md5)|#hmac-/i.test(xml)) {
@@ -93,8 +93,8 @@ function requireEnvelope(xml: string, { requestId }: Expected, consumer: string)
   const destination = partOf('Destination');
   if (destination !== undefined && destination !== consumer) refuse('it is for another destination');
   const inResponseTo = partOf('InResponseTo');
-  if (inResponseTo === undefined) refuse('it answers no request');
-  if (inResponseTo !== requestId) refuse('it answers another request');
+  if (inResponseTo === undefined) refuse('it does not belong to a request');
+  if (inResponseTo !== requestId) refuse('it belongs to another request');
   const status = /<(?:[^\s<>/:]+:)?StatusCode\s[^<>]*?Value\s*=\s*["']([^"']*)["']/.exec(xml)?.[1];
   if (status !== `${protocol}:status:Success`) {
     refuse(`the provider says ${/[\w.-]{1,60}$/.exec(status ?? '')?.[0] ?? 'nothing'}`);
@@ -123,7 +123,7 @@ function requireTime(node: Node, nowMs: number): void {
   if (NotBefore !== undefined && !((timeOf(NotBefore) ?? Number.NaN) <= nowMs + leewayMs))
     refuse('it is not valid yet');
   const end = timeOf(NotOnOrAfter);
-  if (end === undefined) refuse('it does not say when it expires');
+  if (end === undefined) refuse('it has no expiry');
   if (end <= nowMs - leewayMs) refuse('it is too old');
 }
 
@@ -140,20 +140,21 @@ function requireSubject(assertion: Node, { requestId, nowMs }: Expected, consume
   const [subject, ...others] = children(assertion, 'Subject');
   const [nameId, ...more] = children(subject, 'NameID');
   if (subject === undefined || others.length > 0 || nameId === undefined || more.length > 0) {
-    return refuse('it does not name one person');
+    return refuse('it does not name exactly one user');
   }
   const name = nameId._;
   const hasParts = Object.keys(nameId).some((key) => key !== '$' && key !== '_');
-  if (typeof name !== 'string' || name === '' || name.length > 512 || hasParts) return refuse('it names no person');
+  if (typeof name !== 'string' || name === '' || name.length > 512 || hasParts)
+    return refuse('it does not name a user');
   if (nameId.$?.Format === `${protocol}:nameid-format:transient`) {
-    return refuse('its name for a person changes each time: let the provider send a persistent one');
+    return refuse('its name for the user is transient: configure the provider to send a persistent name');
   }
   const bearers = children(subject, 'SubjectConfirmation').filter(({ $ }) => $?.Method === `${protocol}:cm:bearer`);
   const data = bearers.flatMap((one) => children(one, 'SubjectConfirmationData'));
   if (data.length === 0) return refuse('it does not name its recipient');
   if (!data.some(({ $ }) => $?.Recipient === consumer)) return refuse('it is for another recipient');
   const ours = data.find(({ $ }) => $?.Recipient === consumer && $?.InResponseTo === requestId);
-  if (ours === undefined) return refuse('it answers another request');
+  if (ours === undefined) return refuse('it belongs to another request');
   requireTime(ours, nowMs);
   return name;
 }

@@ -29,13 +29,17 @@ const open = { outside: true, auth: 'none', edition: 'self-hosted' } as const;
 
 const consume = raw('POST')('/users/saml/auth', {
   ...open,
-  summary: 'Where the SAML provider sends the browser with its answer.',
+  summary: 'Assertion consumer service: receives the SAML response from the browser.',
   streams: true,
   takes: 'application/x-www-form-urlencoded',
   refuses: [413],
   answers: {
-    303: { description: 'To the page that ends the sign-in.' },
-    403: { description: 'Why not, as a page.', type: 'text/html', schema: { type: 'string' } },
+    303: { description: 'Redirect to the page that completes the sign-in.' },
+    403: {
+      description: 'A page with the reason why the sign-in failed.',
+      type: 'text/html',
+      schema: { type: 'string' },
+    },
   },
   run: async ({ db, env, request }): Promise<Raw> => {
     const form = await readForm(request.stream, formBytes);
@@ -54,7 +58,7 @@ const consume = raw('POST')('/users/saml/auth', {
 
 const describe = raw('GET')('/users/saml/metadata', {
   ...open,
-  summary: "This service's SAML metadata, for the provider.",
+  summary: "This service's SAML metadata, for the identity provider.",
   answers: {
     200: { description: 'The metadata.', type: 'application/samlmetadata+xml', schema: { type: 'string' } },
   },
@@ -73,7 +77,7 @@ export const samlResource: Resource = {
     patch(place, {
       ...admin,
       summary:
-        'Change the SAML settings; omitted fields keep their values. Disabling SAML ends the sessions of people who signed in by it.',
+        'Change the SAML settings; omitted fields keep their values. Disabling SAML ends the sessions of users who signed in with it.',
       stepUp: true,
       body: UpdateSaml,
       names: () => settings.samlId,
@@ -81,7 +85,7 @@ export const samlResource: Resource = {
     }),
     action(`${place}/actions/revoke-old-certificate`, {
       ...admin,
-      summary: 'Remove the previous certificate of the provider.',
+      summary: 'Remove the previous certificate of the identity provider.',
       stepUp: true,
       run: ({ db, ...call }) => settings.revokeOld(db, actorOf(call)),
     }),

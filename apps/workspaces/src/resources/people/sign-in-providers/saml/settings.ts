@@ -5,7 +5,7 @@ import { type Actor, recordChange } from '../../../../kernel/audit/audit';
 import type { Database } from '../../../../kernel/database/database';
 import type { Environment, SiteSettings } from '../../../../kernel/endpoints/environment';
 import { updateSettings } from '../../../installation/settings/service';
-import { endSessionsOf } from '../../sessions/ended';
+import { endSessionsOf } from '../../sessions/provider-sessions';
 import { type SamlSettings, samlAttributes } from './attributes';
 import type { SamlInput } from './schema';
 
@@ -41,7 +41,7 @@ export async function update(
 ): Promise<SamlSettings> {
   if (checksSamlCertificates) requireReadable(input);
   return db.transaction(async (tx) => {
-    // Two changes at once run one after the other: each sees the result of the other.
+    // Simultaneous changes run one after the other, so that each sees the result of the previous one.
     await tx.prisma.$queryRaw`SELECT 1 FROM saml_setting FOR UPDATE`;
     const before = await find(tx);
     const { privateKey } = input;

@@ -17,7 +17,9 @@ export interface SamlParts {
   now(): number;
 }
 
-/** The browser’s part of sign-in by SAML: it leaves, and fetches what the provider has answered. Decision 0125. */
+/**
+ * The browser’s part of sign-in with SAML: it goes to the provider, and fetches the provider's response. Decision 0125.
+ */
 export class SamlSignIn {
   constructor(private readonly parts: SamlParts) {}
 
@@ -45,10 +47,10 @@ export class SamlSignIn {
     return { ...row, ...clientOf(settings), organizations: null };
   }
 
-  /** The person it identified. Throws `denied` if it has not answered. */
+  /** The user that the provider identified. Throws `denied` if the provider has not responded. */
   person({ answer }: ComeBack): SamlPerson {
     if (answer === undefined) {
-      throw new Refusal('denied', 'The provider has not answered. Begin again from the sign-in page.');
+      throw new Refusal('denied', 'The provider has not answered. Start again from the sign-in page.');
     }
     return readAnswer(answer);
   }
@@ -62,7 +64,7 @@ export class SamlSignIn {
 
   private async settings(): Promise<SamlSettings> {
     const settings = await find(this.parts.db);
-    if (!settings.enabled) throw new Refusal('missing', 'There is no such provider here.');
+    if (!settings.enabled) throw new Refusal('missing', 'This provider does not exist.');
     return settings;
   }
 }

@@ -19,7 +19,7 @@ interface Abandoned {
   readonly phase_id: string;
 }
 
-/** Decides about the jobs whose lease has ended; returns how many there were. Any number of callers may call it. */
+/** Handles the jobs whose lease has expired, and returns their number. Safe to call concurrently. */
 export async function settleAbandoned(db: Database, keyring: Keyring): Promise<number> {
   const abandoned = await db.prisma.$queryRaw<Abandoned[]>`
     SELECT id, run_id, phase_id FROM run_job WHERE state IN ('claimed', 'started') AND claimed_until < now()
@@ -37,8 +37,8 @@ export async function forgetWorkers(db: Database): Promise<number> {
 }
 
 /**
- * Decides about one abandoned job. A job that never started, and a plan, is done again by another worker. An apply that
- * had started may have changed anything: its run ends in error and the workspace is free for people to check.
+ * Handles one abandoned job. Another worker repeats a plan, or a job that never started. An apply that had started may
+ * have changed anything, so its run becomes errored and the workspace is unlocked for users to check.
  */
 async function giveUp(
   db: Database,
@@ -73,8 +73,8 @@ async function giveUp(
     }
     const reason =
       job.kind === 'plan'
-        ? `The worker was lost while planning, ${job.losses + 1} times`
-        : 'The worker was lost while applying. What was changed is not known: compare the infrastructure with the state before the next run';
+        ? `The worker was lost during the plan, ${job.losses + 1} times`
+        : 'The worker was lost during the apply. It is not known what was changed: compare the infrastructure with the state before the next run';
     await movePhase(tx, job.phase_id, 'errored', { errorMessage: reason });
     await finish(tx, run, 'errored', { reason });
   });
@@ -115,7 +115,7 @@ async function endOne(tx: Database, keyring: Keyring, id: string): Promise<boole
   if (!run || !still) return false;
   const has = run.workerVersions.join(', ');
   const those = run.executionMode === 'agent' ? 'agent of the pool' : 'worker';
-  const reason = `No ${those} has version ${run.infraVersion} of the tool. Versions that are there: ${has}. Choose one of them for the workspace`;
+  const reason = `No ${those} has version ${run.infraVersion} of the tool. Available versions: ${has}. Set one of them in the workspace`;
   const [phase] = await tx.prisma.$queryRaw<{ log_size: bigint }[]>`
     SELECT log_size FROM run_phase WHERE id = ${run.planId} FOR UPDATE`;
   const log = { id: run.planId, logSize: BigInt(phase?.log_size ?? 0n) };

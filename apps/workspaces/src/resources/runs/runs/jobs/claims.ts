@@ -20,8 +20,8 @@ import {
 import { applyingStatuses } from '../statuses';
 import { lockRunIfThere, movePhase, moveRun } from '../transition';
 import { settleAbandoned } from './abandoned';
-import { isClosed, isHeld } from './held';
 import type { ClaimingWorker, Heartbeat, JobHolder, RunJob } from './job';
+import { isClosed, isHeld } from './job-holder';
 import { describeToolJob, isToolJob, startToolJob, takeToolJob } from './tool-jobs';
 
 const BATCH = 20;
@@ -146,7 +146,7 @@ interface JobRow {
   readonly traceparent: string | null;
 }
 
-/** A job with everything its worker needs. With `by`: undefined unless that worker holds it, in that attempt. */
+/** A job with everything that its worker needs. With `by`: undefined unless this worker holds it in this attempt. */
 export async function describe(
   db: Database,
   keyring: Keyring,
@@ -213,9 +213,8 @@ export async function newestQueued(db: Database): Promise<string> {
 }
 
 /**
- * Takes the next job for a version that the worker has; undefined if there is none. It also records that this worker is
- * alive, gives abandoned jobs to others, and starts waiting runs. Any number of workers may call it, each about once a
- * second.
+ * Takes the next job for a version that the worker has; undefined if there is none. Also records that this worker is
+ * alive, releases abandoned jobs, and starts waiting runs. Any number of workers may call it, each about once a second.
  */
 export async function claimJob(db: Database, keyring: Keyring, by: ClaimingWorker): Promise<RunJob | undefined> {
   await noteWorker(db, by);
@@ -229,14 +228,14 @@ export async function claimJob(db: Database, keyring: Keyring, by: ClaimingWorke
   return { ...job, attempt: taken.attempt };
 }
 
-/** True while this worker holds a job in this attempt; with `begun`, only if its tool was started. */
+/** True while this worker holds a job in this attempt. With `started`: only if its tool was started. */
 export async function isMine(
   { prisma }: Database,
   { id, attempt }: Pick<RunJob, 'id' | 'attempt'>,
   workerId: string,
-  begun = false,
+  started = false,
 ): Promise<boolean> {
-  const ownJob = isHeld({ workerId, attempt }, begun ? "'started'" : undefined);
+  const ownJob = isHeld({ workerId, attempt }, started ? "'started'" : undefined);
   return (await prisma.$queryRaw<unknown[]>`SELECT 1 FROM run_job j WHERE j.id = ${id} AND ${ownJob}`).length > 0;
 }
 
@@ -269,8 +268,8 @@ export async function heartbeat(
 }
 
 /**
- * Records that the tool is about to run: plan_queued becomes planning, apply_queued applying. False: the worker no
- * longer holds the job.
+ * Records that the tool is about to run: plan_queued becomes planning, and apply_queued becomes applying. Returns false
+ * if the worker no longer holds the job.
  */
 export async function started(db: Database, keyring: Keyring, job: RunJob, workerId: string): Promise<boolean> {
   if (isToolJob(job)) return startToolJob(db, job, (tx) => isMine(tx, job, workerId));
@@ -278,7 +277,7 @@ export async function started(db: Database, keyring: Keyring, job: RunJob, worke
     const run = await lockRunIfThere(tx, keyring, job.runId);
     if (!run || !(await isMine(tx, job, workerId))) return false;
     if (job.kind === 'apply' && !(await lockFor(tx, run.workspaceId, run.id))) {
-      const reason = 'The lock of the workspace was removed before the apply began; nothing was changed';
+      const reason = 'The lock of the workspace was removed before the apply started; nothing was changed';
       await movePhase(tx, job.applyId, 'errored', { errorMessage: reason });
       await finish(tx, run, 'errored', { reason });
       return false;
@@ -293,7 +292,7 @@ export async function started(db: Database, keyring: Keyring, job: RunJob, worke
         target,
         after: { reason: problem },
       });
-      await finish(tx, run, run.isAssessment ? 'canceled' : 'discarded', { reason: `Did not begin: ${problem}` });
+      await finish(tx, run, run.isAssessment ? 'canceled' : 'discarded', { reason: `Did not start: ${problem}` });
       return false;
     }
     await tx.prisma.$executeRaw`
@@ -307,7 +306,7 @@ export async function started(db: Database, keyring: Keyring, job: RunJob, worke
   });
 }
 
-/** Gives back a job that was claimed and not started, for another worker. */
+/** Releases a job that was claimed and not started, so that another worker can take it. */
 export async function releaseJob(db: Database, job: RunJob, workerId: string): Promise<void> {
   await db.prisma.runJob.updateMany({
     where: { id: job.id, workerId, attempt: job.attempt, state: 'claimed' },

@@ -3,7 +3,7 @@ import { type OutsideResponse, outsideCall } from '@keystead/outside';
 import type { Database } from '../../../../kernel/database/database';
 import { newId } from '../../../../kernel/database/ids';
 import { claimsOf, identityToken, workspaceIdentity } from '../../../installation/identity-tokens/identity-token';
-import { declaredIdentities } from '../../../workspaces/identities/declared';
+import { declaredIdentities } from '../../../workspaces/identities/declared-identities';
 import { isMine } from './claims';
 import { isOfFork, jobInputs } from './inputs';
 import type { JobIdentities, JobLogin, KeptToken, LoginParts, RunJob, SecretsService } from './job';
@@ -69,7 +69,7 @@ export async function keepToken(
   const id = newId('cred');
   const sealed = new Uint8Array(keyring.seal(Buffer.from(token), cell(id)));
   await db.prisma.runCredential.create({ data: { id, jobId: job.id, workerId, namespace, sealed } });
-  // People can find the token in the secrets service with it. It gives no access.
+  // Users can find the token in the secrets service with it. It gives no access.
   if (accessor !== '') {
     const data = { secretsAccessor: accessor, secretsNamespace: namespace };
     await db.prisma.runPhase.updateMany({ where: { id: job.kind === 'plan' ? job.planId : job.applyId }, data });
@@ -89,8 +89,8 @@ interface Left {
 }
 
 /**
- * Revokes tokens whose job has ended or was lost with its worker. Returns how many; calls `failed` for each that could
- * not be revoked.
+ * Revokes tokens whose job has ended or was lost with its worker. Returns their number, and calls `failed` for each
+ * token that could not be revoked.
  */
 export async function revokeLeft(
   { db, keyring, secrets }: Omit<LoginParts, 'nowMs' | 'issuer'> & { secrets: SecretsService | undefined },
@@ -131,7 +131,7 @@ export function postSecrets(
   return outsideCall('the secrets service', `${address}/v1/${path}`, request, timeoutMs);
 }
 
-/** Revokes a token; one that has already ended is not an error. */
+/** Revokes a token. Succeeds if it has already ended. */
 export async function revokeToken(address: string, namespace: string, token: string, ca?: string): Promise<void> {
   const answer = await postSecrets(address, 'auth/token/revoke-self', { namespace, token, ca });
   if (answer.status >= 300 && answer.status !== 403) throw new Error(`revoke-self answered ${answer.status}`);

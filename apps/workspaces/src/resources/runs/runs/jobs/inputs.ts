@@ -3,7 +3,7 @@ import { Prisma } from '../../../../generated/prisma/client';
 import { runToken } from '../../../../kernel/access/run-tokens';
 import { readBlob } from '../../../../kernel/blobs/blobs';
 import type { Database } from '../../../../kernel/database/database';
-import { type Candidate, candidates, openValue } from '../../../workspaces/variable-sets/reaching';
+import { type Candidate, candidates, openValue } from '../../../workspaces/variable-sets/effective-variables';
 import type { JobInputs, JobVariable, RegistryLogin, RunJob } from './job';
 
 /** The rank of the run's own values among the ranks below. Only priority sets override them. */
@@ -14,7 +14,7 @@ function opened(keyring: Keyring, one: Candidate): JobVariable {
   return { key, value: openValue(keyring, one), hcl, sensitive };
 }
 
-/** Whether a run plans a change by someone without write access to the repository: it gets no secrets. */
+/** Whether a run plans a change by someone without write access to the repository. Such a run gets no secrets. */
 export async function isOfFork(db: Database, runId: string): Promise<boolean> {
   const [row] = await db.prisma.$queryRaw<
     { forked: boolean }[]

@@ -69,7 +69,9 @@ export interface JobVariable {
   readonly sensitive: boolean;
 }
 
-/** Where the tool finds modules and providers of the organization, and a token that reads them while the job is under way. */
+/**
+ * Where the tool finds modules and providers of the organization, and a token that reads them while the job is running.
+ */
 export interface RegistryLogin {
   readonly host: string;
   readonly token: string;
@@ -85,7 +87,7 @@ export interface JobInputs {
   readonly sshKey: string | undefined;
   /** Undefined for a run that gets no secrets. */
   readonly registry: RegistryLogin | undefined;
-  /** Whether there is a role to log in with at the secrets service; undefined: ask. */
+  /** Whether there is a role for logging in at the secrets service; undefined: the worker must ask. */
   readonly logsIn?: boolean;
   state(): Promise<Readable | undefined>;
   configuration(): Promise<Readable | undefined>;
@@ -93,7 +95,10 @@ export interface JobInputs {
   planFile(): Promise<Readable | undefined>;
 }
 
-/** What a worker should do with its job. If it is not `mine`, stop at once, because its results are refused. */
+/**
+ * What a worker should do with its job. If it is not `mine`, the worker must stop immediately, because its results are
+ * refused.
+ */
 export interface Heartbeat {
   readonly mine: boolean;
   /** `cancel`: interrupt the tool and wait; `force-cancel`: kill it. */
@@ -183,7 +188,7 @@ export interface PlanResult {
   readonly generatedConfiguration?: boolean;
   /** The counts of an assessment. */
   readonly health?: Health;
-  /** What `init` installed; undefined: the worker did not say. */
+  /** What `init` installed; undefined if the worker did not report it. */
   readonly requirements?: readonly Requirement[];
   readonly errorMessage?: string;
 }
@@ -191,7 +196,7 @@ export interface PlanResult {
 /** The result of an apply. */
 export interface ApplyResult {
   readonly outcome: 'applied' | 'errored' | 'canceled';
-  /** The state after the apply, for any outcome; becomes a state version of the run unless nothing changed. */
+  /** The state after the apply, for any outcome. It becomes a state version of the run unless nothing changed. */
   readonly state?: Uint8Array;
   /** The file that the tool wrote because it could not save its state. */
   readonly erroredState?: Uint8Array | StoredBytes;

@@ -16,7 +16,7 @@ function harmless(bytes: Uint8Array): Uint8Array {
   return bytes.map((byte) => (byte === STX[0] || byte === ETX[0] ? SPACE : byte));
 }
 
-/** Where the log of a job ends, and whether the bytes to add began after that. */
+/** The end of a job's log, and whether the bytes to add begin after it. */
 export interface Appended {
   readonly size: bigint;
   readonly gap: boolean;

@@ -14,8 +14,8 @@ import { requireWorkspace } from '../../../workspaces/workspaces/workspace';
 import { afterPlan, finish } from '../queue';
 import { noteRequirements } from '../requirements';
 import type { Run } from '../run';
+import { noteApplied } from '../run-triggers';
 import { lockRunIfThere, movePhase, recordEvent } from '../transition';
-import { noteApplied } from '../triggered';
 import { isMine } from './claims';
 import type { ApplyResult, Bytes, PlanResult, RunJob, SentState, ToolRunResult } from './job';
 import { finishToolJob } from './tool-jobs';
@@ -50,7 +50,7 @@ const counts = ({ additions, changes, destructions, imports }: PlanResult | Appl
   imports,
 });
 
-/** Ends a plan job. False if this worker no longer held it; then nothing was changed. */
+/** Ends a plan job. Returns false and changes nothing if this worker no longer holds it. */
 export async function finishPlan(
   db: Database,
   keyring: Keyring,
@@ -107,7 +107,10 @@ function headOf(state: Uint8Array): { serial: bigint; lineage: string | null } {
   return { serial: serialIn(serial) ?? 0n, lineage: lineage ?? null };
 }
 
-/** Makes a state the current one, as the run that holds the workspace's lock. Throws the refusal; the state is then in quarantine. */
+/**
+ * Makes a state the current one, on behalf of the run that holds the workspace's lock. Throws the refusal; the state is
+ * then quarantined.
+ */
 export async function saveState(db: Database, keyring: Keyring, job: RunJob, state: Uint8Array): Promise<void> {
   const md5 = createHash('md5').update(state).digest('hex');
   await takeState(db, keyring, job, { ...headOf(state), md5, bytes: Readable.from([state]) });
@@ -145,12 +148,14 @@ export async function takeState(db: Database, keyring: Keyring, job: RunJob, sta
   await uploadRaw(db, { keyring }, version, bytes, limit);
   const run = await db.prisma.run.findUnique({ where: { id: job.runId } });
   if (!run?.createdById) return;
-  // The run held the lock; the author of the version is the person who started the run.
+  // The run held the lock. The author of the version is the user who started the run.
   const by = { createdByType: run.createdByType, createdById: run.createdById };
   await db.prisma.stateVersion.update({ where: { id: version.id }, data: by });
 }
 
-/** Ends an apply job. False if this worker no longer held it; then the state of the result is stored in quarantine. */
+/**
+ * Ends an apply job. If this worker no longer holds it, stores the state of the result in quarantine and returns false.
+ */
 export async function finishApply(
   db: Database,
   keyring: Keyring,
@@ -163,7 +168,7 @@ export async function finishApply(
   return endApply(db, keyring, job, workerId, { ...result, erroredState, lost });
 }
 
-/** Ends an apply job whose state was uploaded before; `lost` is the reason if the state was refused. */
+/** Ends an apply job whose state was uploaded before. `lost` is the reason if the state was refused. */
 export async function endApply(
   db: Database,
   keyring: Keyring,
@@ -222,7 +227,7 @@ async function saveOrSay(db: Database, keyring: Keyring, job: RunJob, state: Uin
     return undefined;
   } catch (error) {
     if (!isRefusal(error) && !(error instanceof SyntaxError)) throw error;
-    const why = error.message === '' ? 'its workspace is gone' : error.message;
+    const why = error.message === '' ? 'its workspace no longer exists' : error.message;
     return `The state after the apply could not be saved: ${why}`;
   }
 }

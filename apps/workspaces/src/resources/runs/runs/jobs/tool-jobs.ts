@@ -16,8 +16,8 @@ import {
   type ToolRunSettings,
 } from '../tool-runs/tool-run';
 import { movePhase } from '../transition';
-import { isHeld } from './held';
 import type { ClaimingWorker, JobHolder, RunJob, ToolRunResult } from './job';
+import { isHeld } from './job-holder';
 import { appendToPhase, readRange } from './logs';
 
 /** The protocol since which agents know these jobs. */
@@ -46,7 +46,7 @@ const from = Prisma.sql`
   LEFT JOIN registry_module m ON m.id = t.module_id
   LEFT JOIN workspace w ON w.id = t.workspace_id LEFT JOIN project p ON p.id = w.project_id`;
 
-/** Takes a queued test or query, from the organization with the fewest running ones; runs come first. */
+/** Takes a queued test or query, from the organization with the fewest running ones. Runs take precedence. */
 export async function takeToolJob(
   { prisma }: Database,
   by: ClaimingWorker,
@@ -86,7 +86,9 @@ interface Described {
   readonly variables: Uint8Array | null;
 }
 
-/** Such a job with everything its worker needs. With `by`: undefined unless that worker holds it, in that attempt. */
+/**
+ * Such a job with everything that its worker needs. With `by`: undefined unless this worker holds it in this attempt.
+ */
 export async function describeToolJob(
   { prisma }: Database,
   keyring: Keyring,
@@ -139,7 +141,7 @@ export async function describeToolJob(
   };
 }
 
-/** Options of plans and applies that do not apply here. */
+/** Options of plans and applies that have no effect on tests and queries. */
 const nothingElse = {
   isDestroy: false,
   refresh: true,
@@ -160,7 +162,7 @@ async function problemOf(tx: Database, run: ToolRun): Promise<string | undefined
   const { organizationId, createdByType: type, createdById: id, workspace, moduleId } = run;
   if (workspace) {
     const may = await mayStill(tx, { type, id }, 'runs:plan', workspace);
-    return may ? undefined : 'the person who started it may no longer plan here';
+    return may ? undefined : 'the user who started it may no longer plan in this workspace';
   }
   const module = await tx.prisma.registryModule.findUnique({ where: { id: moduleId ?? '' } });
   if (!module?.testsEnabled) return 'tests of the module are no longer enabled';
@@ -168,7 +170,7 @@ async function problemOf(tx: Database, run: ToolRun): Promise<string | undefined
   const access = await accessNow(tx, { type, id }, organizationId);
   return access?.can(organizationId, 'manage-modules')
     ? undefined
-    : 'the person who started it may no longer manage modules';
+    : 'the user who started it may no longer manage modules';
 }
 
 /** Records that the tool is about to run. False: the job is no longer the worker's. */
@@ -178,7 +180,7 @@ export function startToolJob(db: Database, job: RunJob, isMine: (tx: Database) =
     if (!run || !(await isMine(tx))) return false;
     const problem = await problemOf(tx, run);
     if (problem !== undefined) {
-      await endToolRun(tx, run, 'canceled', { reason: `Did not begin: ${problem}` });
+      await endToolRun(tx, run, 'canceled', { reason: `Did not start: ${problem}` });
       return false;
     }
     await tx.prisma.runJob.update({ where: { id: job.id }, data: { state: 'started', startedAt: new Date() } });
@@ -246,7 +248,7 @@ export async function giveUpToolJob(tx: Database, jobId: string, toolRunId: stri
     });
     return;
   }
-  const left = run.kind === 'test' ? '. What the tests have made may still be there' : '';
+  const left = run.kind === 'test' ? '. Resources that the tests created may still exist' : '';
   await endToolRun(tx, run, 'errored', { reason: `The worker was lost${left}` });
 }
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Prisma } from '../../../../generated/prisma/client';
 import type { Database } from '../../../../kernel/database/database';
 import { newId } from '../../../../kernel/database/ids';
-import { workspaceHasBinding } from '../../../workspaces/projects/tagged';
+import { workspaceHasBinding } from '../../../workspaces/projects/tag-filters';
 import { stampNow } from '../transition';
 
 /** The languages of policies. Sentinel policies are stored but not run. */
@@ -72,7 +72,7 @@ const named = (of: 'workspace' | 'project', id: string, excluded: boolean): Pris
   SELECT 1 FROM ${Prisma.raw(`policy_set_${of}`)} x
    WHERE x.policy_set_id = s.id AND x.${Prisma.raw(`${of}_id`)} = ${Prisma.raw(id)} AND x.excluded = ${excluded})`;
 
-/** SQL: the set s applies to the workspace w. An exclusion by a list or tag wins over everything else. */
+/** SQL: the set s applies to the workspace w. An exclusion by a list or tag overrides everything else. */
 const reaches = Prisma.sql`s.organization_id = w.organization_id
   AND NOT ${named('workspace', 'w.id', true)} AND NOT ${named('project', 'w.project_id', true)} AND NOT ${selected(true)}
   AND (s.global OR ${named('workspace', 'w.id', false)} OR ${named('project', 'w.project_id', false)} OR ${selected(false)})`;
@@ -82,7 +82,7 @@ const current = Prisma.sql`(SELECT v.id FROM policy_set_version v WHERE v.policy
 
 /**
  * SQL: the version of the set s that is evaluated. If a set follows a repository and has no readable version, this is a
- * version without files, which no plan passes.
+ * version without files, and every plan fails.
  */
 const judgingVersion = Prisma.sql`coalesce(${current}, CASE WHEN s.vcs_identifier IS NOT NULL THEN coalesce((
   SELECT v.id FROM policy_set_version v WHERE v.policy_set_id = s.id ORDER BY v.created_at DESC, v.id DESC LIMIT 1), '') END)`;
@@ -90,7 +90,7 @@ const judgingVersion = Prisma.sql`coalesce(${current}, CASE WHEN s.vcs_identifie
 /** SQL: the set s has a version or policies. */
 const judges = Prisma.sql`(${judgingVersion} IS NOT NULL OR EXISTS (SELECT 1 FROM policy_set_policy m WHERE m.policy_set_id = s.id))`;
 
-/** Gives a run an evaluation after its plan for each kind of policies that apply to its workspace now. */
+/** Adds an evaluation after the plan of a run for each kind of policies that currently apply to its workspace. */
 export async function preparePolicies(tx: Database, runId: string): Promise<void> {
   const found = await tx.prisma.$queryRaw<{ kind: PolicyKind; organization_id: string }[]>`
     SELECT DISTINCT s.kind, s.organization_id FROM run r JOIN workspace w ON w.id = r.workspace_id JOIN policy_set s ON ${reaches}
@@ -237,7 +237,7 @@ export function verdictOf(sets: readonly JudgedSet[]): 'passed' | 'failed' | 'er
   return failed ? 'failed' : 'errored';
 }
 
-/** Whether people may let a run continue, because every failed set can be overridden. */
+/** Whether users may let a run continue, because every failed set can be overridden. */
 export const isOverridable = (sets: readonly JudgedSet[]): boolean =>
   sets
     .filter(blocks)

@@ -91,7 +91,8 @@ async function leaveStage(tx: Database, run: Run, stage: TaskStageName): Promise
 }
 
 /**
- * Lets a run continue although mandatory tasks or policies did not pass. Throws `transition` if nothing waits for that.
+ * Lets a run continue although mandatory tasks or policies failed. Throws `transition` if no stage is waiting for an
+ * override.
  */
 export async function overrideStage(
   db: Database,

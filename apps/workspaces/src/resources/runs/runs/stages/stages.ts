@@ -29,7 +29,7 @@ interface ReachingTask {
   readonly global_level: EnforcementLevel | null;
 }
 
-/** Gives a new run the current tasks of its workspace, and those of all workspaces. */
+/** Adds the current tasks of the workspace, and the global tasks, to a new run. */
 export async function prepareStages(tx: Database, runId: string, planOnly: boolean): Promise<void> {
   const found = await tx.prisma.$queryRaw<ReachingTask[]>`
     SELECT t.id, t.organization_id, t.name, t.url, a.id AS attached_id, a.stages, a.enforcement_level AS level,
@@ -93,8 +93,8 @@ const stampOf = (status: string): string => `${status.replaceAll('_', '-')}-at`;
 const longest = Prisma.raw("interval '60 minutes'");
 
 /**
- * Begins the tasks of a stage, and its policies, which are due at once. False: there are none, or the stage has already
- * begun.
+ * Starts the tasks of a stage, and its policies, which are due immediately. Returns false if there are none, or if the
+ * stage has already started.
  */
 export async function enterStage(tx: Database, runId: string, stage: TaskStageName): Promise<boolean> {
   const found = await findStage(tx, runId, stage);

@@ -128,7 +128,7 @@ class Teller {
     this.stream.send('run', data, idOf(this.read));
   }
 
-  /** Sends a piece of log. False: there is no complete character yet. */
+  /** Sends a piece of a log. Returns false if it does not contain a complete character yet. */
   private async sendLog({ id, kind, status, logSize, news }: PhaseState): Promise<boolean> {
     const from = this.read[kind];
     const { db, keyring } = this.parts;

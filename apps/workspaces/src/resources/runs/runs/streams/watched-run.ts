@@ -31,7 +31,7 @@ export interface RunState {
 
 const endedPhases: ReadonlySet<string> = new Set<PhaseStatus>(['finished', 'errored', 'canceled']);
 
-/** The largest addition that is read once for all watchers; those further behind read separately. */
+/** The largest addition that is read once for all watchers. Watchers that are further behind read separately. */
 const largestNews = 64 * 1024;
 
 const read = `${selectRuns}, r.id AS key ${fromRuns} WHERE r.id = ANY($1)`;
@@ -103,8 +103,8 @@ const columns = Prisma.sql`e.id, w.organization_id AS "organizationId", e.run_id
 const tables = Prisma.sql`run_event e JOIN run r ON r.id = e.run_id JOIN workspace w ON w.id = r.workspace_id`;
 
 /**
- * Recent events of organizations, read every second while they are watched. Transactions may commit in another order
- * than they begin, within at most half a minute. So newer events are read again each time, and none is missed.
+ * Recent events of organizations, read every second while they are watched. Transactions may commit in a different
+ * order than they start, within at most half a minute. So newer events are read again each time, and none is missed.
  */
 export const watchedOrganizations: Watched<readonly RunNews[]> = {
   name: 'runs of organizations',
@@ -122,7 +122,7 @@ export const watchedOrganizations: Watched<readonly RunNews[]> = {
 /** Gaps that are too large are not filled. */
 const mostMissed = 500;
 
-/** The events since a given one; undefined if that is unknown or too old, or if there are too many. */
+/** The events since a given event; undefined if it is unknown or too old, or if there are too many. */
 export async function missedSince(
   { db }: Parameters<typeof watchedOrganizations.read>[0],
   organizationId: string,

@@ -19,9 +19,9 @@ import {
   type ToolRunSettings,
 } from './tool-run';
 
-/** The most unfinished runs of the tool for a module or a workspace. */
+/** The maximum number of unfinished runs of the tool for a module or a workspace. */
 const mostUnfinished = 50;
-/** The most finished ones for a module or a workspace; older ones are deleted. */
+/** The maximum number of finished ones for a module or a workspace; older ones are deleted. */
 const mostKept = 100;
 
 /** A new run of the tool: its owner, inputs and settings. */
@@ -59,7 +59,7 @@ export async function create(tx: Database, keyring: Keyring, actor: Actor, given
   const isOfModule = 'moduleId' in owner;
   await lockRow(tx, isOfModule ? 'registry_module' : 'workspace', isOfModule ? owner.moduleId : owner.workspaceId);
   if ((await tx.prisma.toolRun.count({ where: { ...owner, finishedAt: null } })) >= mostUnfinished) {
-    throw new Refusal('conflict', `${mostUnfinished} of ${name} are not over yet: wait, or cancel some`);
+    throw new Refusal('conflict', `${mostUnfinished} of ${name} are not finished yet: wait, or cancel some`);
   }
   await prune(tx, owner);
   const kind: ToolRunKind = isOfModule ? 'test' : 'query';

@@ -10,7 +10,7 @@ import { findMany, type TestResults, type ToolRun } from './tool-run';
 /** How long after a cancel a run of the tool can be force-canceled. */
 const coolOffSeconds = 60;
 
-/** Locks a run of the tool until the transaction ends and reads it; undefined if it is gone. */
+/** Locks a run of the tool until the transaction ends, and reads it; undefined if it no longer exists. */
 export async function lockToolRun(tx: Database, id: string): Promise<ToolRun | undefined> {
   await lockRow(tx, 'tool_run', id);
   return (await findMany(tx, [id]))[0];
@@ -41,8 +41,8 @@ const notAllowed = ({ status }: ToolRun, verb: string) =>
 const isOver = ({ finishedAt }: ToolRun): boolean => finishedAt !== null;
 
 /**
- * Stops a run of the tool: at once while it waits; otherwise its worker interrupts the tool. Repeating the request has
- * no effect.
+ * Cancels a run of the tool: immediately while it waits; otherwise its worker interrupts the tool. Repeating the
+ * request has no effect.
  */
 function cancel(db: Database, actor: Actor, id: string): Promise<void> {
   return db.transaction(async (tx) => {
@@ -72,7 +72,7 @@ function forceCancel(db: Database, actor: Actor, id: string): Promise<void> {
     await tx.prisma.runJob.updateMany({ where: { phaseId: id }, data: { cancel: 'force-cancel' } });
     await endToolRun(tx, run, 'canceled', {
       actor,
-      reason: 'Force-canceled: running work was not waited for',
+      reason: 'Force-canceled without waiting for running work',
     });
     await tx.prisma.$executeRaw`
       UPDATE run_phase SET timestamps = timestamps || jsonb_build_object('force-canceled-at', ${stampNow}) WHERE id = ${id}`;
@@ -80,8 +80,12 @@ function forceCancel(db: Database, actor: Actor, id: string): Promise<void> {
 }
 
 const ways = [
-  ['cancel', cancel, (what: string) => `Cancel ${what}. Repeating the request has no effect.`],
-  ['force-cancel', forceCancel, (what: string) => `End ${what} that did not stop within a minute after the cancel.`],
+  ['cancel', cancel, (what: string) => `Cancel ${what}. Sending the request again has no effect.`],
+  [
+    'force-cancel',
+    forceCancel,
+    (what: string) => `Force-cancel ${what} that did not stop within a minute after the cancel.`,
+  ],
 ] as const;
 
 /** The declaration of such an endpoint, without its path, and who may call it. */
@@ -90,7 +94,7 @@ interface Stopping {
   readonly run: (call: Call<string, undefined, ToolRun>) => Promise<void>;
 }
 
-/** The endpoints that stop runs of the tool, for example `tests`: `declare` gives each its path. */
+/** The endpoints that cancel runs of the tool, for example `tests`. `declare` adds the path. */
 export const stopping = (
   what: string,
   declare: (verb: 'cancel' | 'force-cancel', given: Stopping) => Endpoint,

@@ -15,7 +15,7 @@ export interface ToolRunSettings {
   readonly testDirectory?: string | null;
   readonly verbose?: boolean;
   readonly parallelism?: number | null;
-  /** For a query: the tool also writes configuration for what it finds. */
+  /** For a query: the tool also generates configuration for what it finds. */
   readonly generateConfig?: boolean;
 }
 

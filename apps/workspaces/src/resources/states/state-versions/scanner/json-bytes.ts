@@ -1,4 +1,4 @@
-/** The bytes of JSON. Positions are offsets; functions that search for an end get the position where to begin. */
+/** The bytes of JSON. Positions are offsets. Functions that search for an end get the start position. */
 export const QUOTE = 0x22;
 export const BACKSLASH = 0x5c;
 export const COMMA = 0x2c;
@@ -15,7 +15,7 @@ export const words: Readonly<Record<number, string>> = { 116: 'true', 102: 'fals
 const escapes = new Uint8Array(256);
 for (const letter of '"\\/bfnrt') escapes[letter.charCodeAt(0)] = 1;
 
-/** Whether the byte may follow a backslash; the caller handles `u` with its digits. */
+/** Whether the byte may follow a backslash. The caller handles `u` with its digits. */
 export const isEscape = (byte: number): boolean => escapes[byte] === 1;
 const isDigit = (byte: number): boolean => byte >= 0x30 && byte <= 0x39;
 export const isHex = (byte: number): boolean => isDigit(byte) || ((byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x66);
@@ -37,7 +37,7 @@ export interface JsonChunk {
   readonly view: DataView;
 }
 
-/** The position after the spaces that begin at `i`, of which there are many in an indented state. */
+/** The position after the spaces that begin at `i`. An indented state contains many. */
 export function afterSpaces({ bytes, view }: JsonChunk, i: number): number {
   const lastFour = bytes.length - 4;
   while (i <= lastFour && view.getInt32(i, true) === 0x20202020) i += 4;
@@ -112,7 +112,7 @@ enum NumberPart {
 export class JsonNumber {
   private part: NumberPart = NumberPart.Minus;
 
-  /** Begins a number. Returns false if no number begins with this byte. */
+  /** Starts a number. Returns false if no number begins with this byte. */
   begin(byte: number): boolean {
     this.part = byte === 0x2d ? NumberPart.Minus : byte === 0x30 ? NumberPart.Zero : NumberPart.Int;
     return byte === 0x2d || isDigit(byte);
@@ -170,7 +170,7 @@ export class JsonNumber {
 const slots = 256;
 const knownBytes = 64;
 
-/** Short strings that are repeated in a document: created once, and looked up by their bytes. */
+/** Short strings that are repeated in a document. They are created once and looked up by their bytes. */
 export class KnownTexts {
   private readonly bytes = new Uint8Array(slots * knownBytes);
   private readonly lengths = new Uint8Array(slots);

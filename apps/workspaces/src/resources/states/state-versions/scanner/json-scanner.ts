@@ -38,15 +38,15 @@ export interface JsonListener {
   readonly deepest: number;
   /** A key of the object at `depth`. */
   key(depth: number, key: string): void;
-  /** A value begins; returns the maximum number of bytes of its text that the listener wants. */
+  /** Called when a value begins. Returns the maximum number of bytes of its text that the listener needs. */
   begin(depth: number, kind: 'object' | 'array' | 'scalar', position: number): number;
-  /** The value at `depth` has ended; `text` is given if it was wanted and not too long. */
+  /** Called when the value at `depth` has ended. `text` is present if it was requested and is not too long. */
   end(depth: number, text: string | undefined, position: number): void;
 }
 
 const deepest = 1_000;
 
-// The order matters: before `Key` a value may come, before `Colon` a string.
+// The order matters: states before `Key` accept a value, and states before `Colon` accept a string.
 enum At {
   Value,
   ValueOrEnd,
@@ -63,8 +63,8 @@ enum At {
 }
 
 /**
- * Reads JSON as its bytes arrive, in any pieces, and stores only what its listener wants: a document of any size is
- * read in the same memory. Accepts exactly what `JSON.parse` accepts, up to 10,000 levels deep.
+ * Reads JSON as its bytes arrive, in any pieces, and stores only what its listener needs, so that a document of any
+ * size is read in constant memory. Accepts exactly what `JSON.parse` accepts, up to 10,000 levels deep.
  */
 export class JsonScanner {
   private at: At = At.Value;
@@ -329,8 +329,8 @@ export class JsonScanner {
 }
 
 /**
- * Passes on the same bytes, in constant memory. Throws `invalid` for `field` if they are not a JSON object. Until the
- * end, nothing derived from them may be used.
+ * Passes on the same bytes, in constant memory. Throws `invalid` for `field` if they are not a JSON object. Do not use
+ * anything derived from them before the end.
  */
 export async function* jsonObject(source: AsyncIterable<Uint8Array>, field: string): AsyncGenerator<Uint8Array> {
   let isObject = false;

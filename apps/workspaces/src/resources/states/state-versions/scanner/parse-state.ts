@@ -1,7 +1,10 @@
 import { ExactNumber, exactJson, plainNumbers } from '@keystead/envelope';
 import { invalid } from '@keystead/jsonapi';
 
-/** An output as a state records it; `detailedType` is a type expression of the tool. The value is JSON text, with every digit. */
+/**
+ * An output as a state records it; `detailedType` is a type expression of the tool. The value is JSON text, with every
+ * digit.
+ */
 export interface ParsedOutput {
   readonly name: string;
   readonly valueText: string;
@@ -59,7 +62,7 @@ export function serialIn(value: unknown): bigint | undefined {
 /** The serial after another. Throws `invalid` if there is none. */
 export function serialAfter(serial: bigint): bigint {
   if (serial < highestSerial) return serial + 1n;
-  throw invalid('serial', `of the current state is ${serial}, and there is none above it`);
+  throw invalid('serial', `of the current state is ${serial}, the highest possible serial`);
 }
 
 /** A serial as answers and the audit trail show it, with every digit. */
@@ -88,7 +91,7 @@ export function parseOutputs(outputs: Iterable<readonly [string, unknown]>): Par
 
 const unstorable = /[\0\ud800-\udfff]/;
 
-/** A string that the database can hold: NUL and lone surrogates are replaced. */
+/** A string that the database can store: NUL and lone surrogates are replaced. */
 export function storableText(value: string): string {
   if (!unstorable.test(value)) return value;
   return Buffer.from(value).toString('utf8').replaceAll('\0', '\uFFFD');

@@ -53,8 +53,8 @@ const isTextField = (key: string): key is TextField =>
 type Section = 'outputs' | 'resources' | undefined;
 
 /**
- * Reads the content of a state while its bytes are streamed, in memory that does not grow with the state. Format 4, or
- * an older one as far as it has the same fields.
+ * Reads the content of a state while its bytes are streamed, in memory that does not grow with the state. Supports
+ * format 4, and the same fields of older formats.
  */
 export class StateReader {
   private readonly scanner = new JsonScanner({
@@ -80,7 +80,7 @@ export class StateReader {
   private serial: { from: number; to: number } | undefined;
   private serialFrom = 0;
 
-  /** Reads the next piece. Throws NoState if the bytes cannot be a state any more. */
+  /** Reads the next piece. Throws NoState once the bytes cannot be a state. */
   write(piece: Uint8Array): void {
     translated(() => this.scanner.write(piece));
   }
@@ -204,7 +204,7 @@ export class StateReader {
   }
 }
 
-/** An index in the form that the tool writes; undefined for anything else. */
+/** An index in the format of the tool; undefined for anything else. */
 function keyOf(value: unknown): InstanceKey | undefined {
   if (typeof value === 'string') return storableText(value);
   return value === null || Number.isSafeInteger(value) ? (value as number | null) : undefined;

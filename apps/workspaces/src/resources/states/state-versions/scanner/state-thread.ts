@@ -5,7 +5,7 @@ import { type Digest, StateDigest } from './state-reader';
 export type Asked =
   | { readonly state: number; readonly run: Uint8Array }
   | { readonly state: number; readonly now: 'end' | 'forget' };
-/** It answers each run and each end, in their order. */
+/** It answers each piece and each end, in order. */
 export type Answered = { readonly state: number; readonly digest?: Digest };
 
 const digests = new Map<number, StateDigest>();

@@ -1,5 +1,5 @@
 /** The fields that a change altered, with their values before and after. */
-export function Changed({ before, after }: { readonly before: unknown; readonly after: unknown }) {
+export function ChangedFields({ before, after }: { readonly before: unknown; readonly after: unknown }) {
   const [old, now] = [fieldsOf(before), fieldsOf(after)];
   const names = [...new Set([...Object.keys(old), ...Object.keys(now)])].filter(
     (name) => JSON.stringify(old[name]) !== JSON.stringify(now[name]),

@@ -3,7 +3,7 @@ import { Clock, type LucideIcon, Star } from 'lucide-react';
 import { type Mark, useMarks } from './marks';
 
 /** Links to favourite and recent workspaces; nothing if there are none. */
-export function Marked({ org }: { readonly org: string }) {
+export function FavouriteWorkspaces({ org }: { readonly org: string }) {
   const { favourites, recent, isFavourite } = useMarks(org);
   const others = recent.filter(({ id }) => !isFavourite(id));
   if (favourites.length + others.length === 0) return null;

@@ -21,7 +21,7 @@ export interface Declared {
 type Settings = Record<string, string>;
 
 interface Provider {
-  /** The default audience; undefined: a variable has to set it. */
+  /** The default audience; undefined if a variable must set it. */
   readonly audience: (settings: Settings) => string | undefined;
   /** Settings that plans and applies may have separately. */
   readonly byPhase?: string;
@@ -29,7 +29,7 @@ interface Provider {
   readonly required: readonly string[];
 }
 
-/** The name of a Google workload identity provider: given whole, or in parts. */
+/** The name of a Google workload identity provider, set as a whole or in parts. */
 export const gcpProvider = (settings: Settings): string =>
   settings.WORKLOAD_PROVIDER_NAME ??
   `projects/${settings.PROJECT_NUMBER}/locations/global/workloadIdentityPools/${settings.WORKLOAD_POOL_ID}/providers/${settings.WORKLOAD_PROVIDER_ID}`;

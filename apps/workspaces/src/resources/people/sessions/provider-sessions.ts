@@ -1,7 +1,10 @@
 import { Prisma } from '../../../generated/prisma/client';
 import type { Database } from '../../../kernel/database/database';
 
-/** Sessions that began at a provider: all of them, those of one of its people, or those of one of its sessions. */
+/**
+ * Sessions that were started through a provider: all of them, those of one of its users, or those of one of its
+ * sessions.
+ */
 export interface FromProvider {
   readonly providerId: string;
   readonly subject?: string;

@@ -21,7 +21,7 @@ export async function noteApplied(tx: Database, run: Run): Promise<void> {
   await tx.prisma.runTrigger.updateMany({ where: { sourceableId: run.workspaceId }, data: { dueRunId: run.id } });
 }
 
-/** Starts the runs that are due after others; returns how many. Any number of callers may call it. */
+/** Starts the runs that are due after others, and returns their number. Safe to call concurrently. */
 export async function startTriggered(db: Database, keyring: Keyring): Promise<number> {
   const due = await db.prisma.$queryRaw<Due[]>`
     SELECT id, workspace_id, due_run_id FROM run_trigger WHERE due_run_id IS NOT NULL ORDER BY id LIMIT ${BATCH}`;

@@ -2,7 +2,9 @@ import { Prisma } from '../../../../generated/prisma/client';
 import { isPoolOpen } from '../run';
 import type { JobHolder } from './job';
 
-/** SQL: the pool `hp` of the agent that holds the job `j` is no longer open to its workspace, or to tests of modules. */
+/**
+ * SQL: the pool `hp` of the agent that holds the job `j` is no longer open to its workspace, or to tests of modules.
+ */
 export const isClosed = `EXISTS (SELECT 1 FROM run_worker hk JOIN agent_pool ha ON ha.id = hk.agent_pool_id
    LEFT JOIN run hr ON hr.id = j.run_id LEFT JOIN tool_run ht ON ht.id = j.phase_id
    LEFT JOIN workspace hw ON hw.id = coalesce(hr.workspace_id, ht.workspace_id) LEFT JOIN project hp ON hp.id = hw.project_id

@@ -3,7 +3,7 @@ import type { Database } from '../../../kernel/database/database';
 import { findMany, list } from '../variables/service';
 import type { Variable } from '../variables/variable';
 
-/** A stored variable, with its rank among variables with the same key; the highest rank wins. */
+/** A stored variable, with its rank among variables with the same key. The highest rank takes precedence. */
 export interface Candidate {
   readonly id: string;
   readonly key: string;
@@ -23,8 +23,9 @@ export function openValue(keyring: Keyring, { id, value, sealed }: Candidate): s
 
 /**
  * All variables that apply to a workspace. The ranks, from the lowest: global, project and workspace sets, the
- * workspace itself, [the run], then sets with priority, where a wider scope has a higher rank. Among sets of one rank,
- * the first by name wins. A set that a project owns never applies outside the project, even if it was assigned there.
+ * workspace itself, [the run], then sets with priority, where a wider scope has a higher rank. Among sets of the same
+ * rank, the first by name takes precedence. A set that a project owns never applies outside the project, even if it was
+ * assigned there.
  */
 export async function candidates(db: Database, workspaceId: string): Promise<Candidate[]> {
   return db.prisma.$queryRaw<Candidate[]>`
@@ -65,7 +66,7 @@ export interface EffectiveVariable extends Source {
 const origins: readonly Origin[] = ['global-varset', 'project-varset', 'workspace-varset', 'workspace'];
 const ownRank = 4;
 
-/** The values that runs of a workspace get, the source of each, and what it overrides; by category and key. */
+/** The values of a workspace's runs, with their sources and the values that they override, by category and key. */
 export async function effectiveVariables(
   db: Database,
   { id, organizationId }: { readonly id: string; readonly organizationId: string },
@@ -100,8 +101,11 @@ export async function effectiveVariables(
   });
 }
 
-/** The variables of a set that applies to a workspace, each with what overrides it there, and what it overrides. */
-export async function variablesStanding(
+/**
+ * The variables of a set as they apply to a workspace, each with the variable that overrides it and those that it
+ * overrides.
+ */
+export async function variablesWithOverrides(
   db: Database,
   workspace: { readonly id: string; readonly organizationId: string },
   variableSetId: string,
@@ -117,7 +121,7 @@ export async function variablesStanding(
 }
 
 /** The effective variables of a workspace, its own and those of sets: one for each key and category, by key. */
-export async function variablesInForce(db: Database, workspaceId: string): Promise<Variable[]> {
+export async function finalVariables(db: Database, workspaceId: string): Promise<Variable[]> {
   const counting = new Map<string, string>();
   for (const { id, key, category } of await candidates(db, workspaceId)) counting.set(`${category} ${key}`, id);
   const found = await findMany(db, [...counting.values()]);

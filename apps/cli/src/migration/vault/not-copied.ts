@@ -21,7 +21,7 @@ const lists: readonly (readonly [path: string, what: string])[] = [
 const builtInNames = ['default'];
 
 /** Reports content that is not copied at all. */
-export async function tellRest(place: NamespacePair): Promise<void> {
+export async function reportNotCopied(place: NamespacePair): Promise<void> {
   const devices = await findShown(place, 'sys/audit', 'audit devices');
   const isDevice = (device: unknown) => typeof (device as { type?: unknown } | null)?.type === 'string';
   tell(
