@@ -60,11 +60,11 @@ function requireFrom(file) {
   return Object.assign(load, { resolve });
 }
 
-let parser;
+const kept = new Set();
 
 /** The loader of a thread's sources: like in processes that tests start, compiled sources come from a cache. */
 function loaderOfThreads() {
-  parser ??= compileParser();
+  if (kept.size === 0) kept.add(compileParser());
   return path.join(__dirname, 'from-source.cjs');
 }
 
