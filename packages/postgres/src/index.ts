@@ -30,6 +30,7 @@ export { ensureOwnDatabase } from './own-database';
 export { createPool, type PoolOptions } from './pool';
 export { isPooledByTransaction, refusePoolOfTransactions } from './pooling';
 export { Silence } from './silence';
+export { socketFolders } from './socket-folder';
 export { isStalePlan, withFreshPlan } from './stale-plan';
 export { isReadOnlyServer, REPLAY_LAG, ReplayLag } from './standby';
 export { DatabaseWatch, type WatchOptions } from './watch';

@@ -20,6 +20,7 @@ class OneRealm {
   async teardown() {
     this.fakeTimersModern.dispose();
     putBack(this.before);
+    forgetTests();
   }
 
   /** What ends a file or a test hangs or is quick, also in thorough files, whose tests may take long. */
@@ -61,6 +62,16 @@ function putBack({ globals, variables, listeners, exit, directory }) {
   }
   process.exit = exit;
   process.chdir(directory);
+}
+
+/**
+ * Forgets what Jest's runner keeps in globals. Each file has its own runner: its tests would stay in memory, with 15 MB
+ * for each of their services, and its handlers would report each test of all later files once more.
+ */
+function forgetTests() {
+  for (const symbol of Object.getOwnPropertySymbols(globalThis)) {
+    if (['JEST_STATE_SYMBOL', 'EVENT_HANDLERS'].includes(symbol.description)) delete globalThis[symbol];
+  }
 }
 
 module.exports = OneRealm;

@@ -1,9 +1,11 @@
 // The modules that all test files of a worker share: installed packages, and our own sources, which have no state
 // except constants (architecture.test.ts). They are compiled once, and after the first file they are as fast as in a
 // service that has run for a while.
+const { readFileSync } = require('node:fs');
 const { createRequire, isBuiltin } = require('node:module');
 const path = require('node:path');
 const { compileFunction } = require('node:vm');
+const { gunzipSync } = require('node:zlib');
 
 const root = path.resolve(__dirname, '../../..');
 /** From within the packages, where Node loads ES modules without a warning. */
@@ -50,9 +52,30 @@ function loadSource(file) {
 }
 
 function requireFrom(file) {
-  const resolve = (name) => (isBuiltin(name) ? name : through.resolve(file, name));
+  const resolve = (name) => {
+    if (name === 'tsx/cjs') return loaderOfThreads();
+    return isBuiltin(name) ? name : through.resolve(file, name);
+  };
   const load = (name) => (isBuiltin(name) ? require(name) : loadShared(resolve(name)));
   return Object.assign(load, { resolve });
+}
+
+const kept = new Set();
+
+/** The loader of a thread's sources: like in processes that tests start, compiled sources come from a cache. */
+function loaderOfThreads() {
+  if (kept.size === 0) kept.add(compileParser());
+  return path.join(__dirname, 'from-source.cjs');
+}
+
+/**
+ * Compiles the parser that threads read modules and policies with. While it is kept, threads use its code; otherwise
+ * each of them compiles it again, which takes 200 ms of processor time.
+ */
+async function compileParser() {
+  const { resolve } = createRequire(path.join(root, 'apps', 'workspaces', 'package.json'));
+  const file = path.join(path.dirname(resolve('@cdktn/hcl2json')), '..', 'main.wasm.gz');
+  return WebAssembly.compile(gunzipSync(readFileSync(file)));
 }
 
 module.exports = { isShared, loadShared, shareThrough };

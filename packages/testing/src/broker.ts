@@ -19,16 +19,24 @@ export interface Ready {
   /** The server's files and its log, when the run has its own server. */
   dataDir?: string;
   logFile?: string;
+  /** The folder of the server's socket, when the tests use that and not its port. */
+  socketFolder?: string;
 }
+
+type Served = Pick<Ready, 'adminUrl' | 'owner' | 'socketFolder'>;
 
 /** The keeper's answer if the work failed. */
 export interface Failed {
   error: string;
 }
 
-/** The connection string of a database of this run, as its owner. */
-export function ownersUrl(adminUrl: string, database: string, owner: Ready['owner']): string {
+/**
+ * The connection string of a database of this run, as its owner. It names the server's port also when it leads to its
+ * socket.
+ */
+export function ownersUrl({ adminUrl, owner, socketFolder }: Served, database: string): string {
   const url = new URL(adminUrl);
+  if (socketFolder !== undefined) url.searchParams.set('host', socketFolder);
   url.pathname = `/${database}`;
   url.username = owner.name;
   url.password = owner.password;

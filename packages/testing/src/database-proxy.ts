@@ -47,6 +47,7 @@ export class DatabaseProxy {
     const url = new URL(this.target.href);
     url.hostname = '127.0.0.1';
     url.port = String((this.server.address() as AddressInfo).port);
+    url.searchParams.delete('host');
     return url.href;
   }
 

@@ -5,7 +5,7 @@ import { BROKER_VARIABLE, type Failed, ownersUrl, type Ready, type Service } fro
 
 /** A database of one test file. */
 export interface TestDatabase {
-  /** As its owner, who is not a superuser. */
+  /** As its owner, who is not a superuser; through the server's socket, if it has one. */
   url: string;
   name: string;
   /** Removes it and closes its connections. Databases that a test forgets are removed at the end of the run. */
@@ -25,10 +25,11 @@ export interface TestServer {
  * `KEYSTEAD_TEST_SQL_SECRETS` or `KEYSTEAD_TEST_SQL_WORKSPACES`, to test with another physical table layout.
  */
 export async function freshDatabase(service: Service): Promise<TestDatabase> {
-  const { adminUrl, template, prefix, owner } = await ask(service);
+  const ready = await ask(service);
+  const { adminUrl, template, prefix, owner } = ready;
   const name = `${prefix}_${randomBytes(6).toString('hex')}`;
   await admin(adminUrl, `CREATE DATABASE "${name}" OWNER ${owner.name} TEMPLATE "${template}" STRATEGY FILE_COPY`);
-  const fresh = database(adminUrl, name, owner);
+  const fresh = database(ready, name);
   const more = process.env[`KEYSTEAD_TEST_SQL_${service.toUpperCase()}`];
   if (more) await admin(await asSuperuser(fresh.url), more);
   return fresh;
@@ -36,10 +37,11 @@ export async function freshDatabase(service: Service): Promise<TestDatabase> {
 
 /** An empty database without any table. */
 export async function emptyDatabase(): Promise<TestDatabase> {
-  const { adminUrl, prefix, owner } = await ask('server');
+  const ready = await ask('server');
+  const { adminUrl, prefix, owner } = ready;
   const name = `${prefix}_${randomBytes(6).toString('hex')}`;
   await admin(adminUrl, `CREATE DATABASE "${name}" OWNER ${owner.name} TEMPLATE template0 ENCODING 'UTF8'`);
-  return database(adminUrl, name, owner);
+  return database(ready, name);
 }
 
 /** The connection string of the same test database as superuser, for actions that services may not do. */
@@ -55,11 +57,11 @@ export async function testServer(): Promise<TestServer> {
   return { adminUrl, dataDir, logFile };
 }
 
-function database(adminUrl: string, name: string, owner: Ready['owner']): TestDatabase {
+function database(ready: Ready, name: string): TestDatabase {
   return {
-    url: ownersUrl(adminUrl, name, owner),
+    url: ownersUrl(ready, name),
     name,
-    drop: () => admin(adminUrl, `DROP DATABASE IF EXISTS "${name}" WITH (FORCE)`),
+    drop: () => admin(ready.adminUrl, `DROP DATABASE IF EXISTS "${name}" WITH (FORCE)`),
   };
 }
 

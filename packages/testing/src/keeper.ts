@@ -7,6 +7,7 @@ import {
   binariesIn,
   type EmbeddedServer,
   onDatabase,
+  socketFolders,
   startEmbedded,
   withClient,
 } from '@keystead/postgres';
@@ -22,6 +23,7 @@ const root = path.resolve(__dirname, '../../..');
 const prefix = `keystead_test_${randomBytes(4).toString('hex')}`;
 const templates = new Map<string, string>();
 let server: EmbeddedServer | undefined;
+let socketFolder: string | undefined;
 let box: string | undefined;
 let adminUrl: string | undefined;
 const owner = { name: `${prefix}_owner`, password: randomBytes(12).toString('hex') };
@@ -34,12 +36,16 @@ async function start(): Promise<string> {
   }
   box = mkdtempSync(path.join(quickFolder(), 'keystead-test-'));
   const bin = process.env.KEYSTEAD_TEST_POSTGRES_BIN;
+  const dataDir = path.join(box, 'postgres');
+  // A query through a socket takes two thirds of the processor time of one through a port. On the machine's own
+  // PostgreSQL, the tests use the port.
+  if (bin === undefined) [socketFolder] = socketFolders(dataDir).filter((folder) => folder === dataDir);
   // As `name=value name=value`.
   const parameters = Object.fromEntries(
     new URLSearchParams((process.env.KEYSTEAD_TEST_POSTGRES_SETTINGS ?? '').replaceAll(' ', '&')),
   );
   server = await startEmbedded({
-    dataDir: path.join(box, 'postgres'),
+    dataDir,
     binaries: bin ? binariesIn(bin) : undefined,
     // This data need not survive a power cut; tests that need a durable server start their own.
     settings: {
@@ -48,6 +54,7 @@ async function start(): Promise<string> {
       max_connections: '500',
       max_wal_size: '2GB',
       log_line_prefix: '[%e] ',
+      ...(socketFolder === undefined ? {} : { unix_socket_directories: `"${socketFolder}"` }),
       ...parameters,
     },
   });
@@ -72,7 +79,7 @@ async function template(service: string, admin: string): Promise<string> {
   await withClient(admin, (client) =>
     client.query(`CREATE DATABASE "${name}" OWNER ${owner.name} TEMPLATE template0 ENCODING 'UTF8'`),
   );
-  const url = ownersUrl(admin, name, owner);
+  const url = ownersUrl({ adminUrl: admin, owner, socketFolder }, name);
   await applyMigrations({ url, dir: path.join(root, 'prisma', service, 'migrations') });
   templates.set(service, name);
   return name;
@@ -87,6 +94,7 @@ async function answer(question: string): Promise<Ready | Failed> {
       prefix,
       template: question === 'server' ? undefined : await template(question, admin),
       dataDir: box && path.join(box, 'postgres'),
+      socketFolder,
       logFile: server?.logFile,
     };
   } catch (error) {
