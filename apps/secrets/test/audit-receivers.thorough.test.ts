@@ -243,7 +243,7 @@ describe('audit lines sent elsewhere by API', () => {
       ['socket', { address: '127.0.0.1:9', write_timeout: '1h' }, 'write_timeout'],
       ['socket', { address: '127.0.0.1:9', facility: 'AUTH' }, '"facility"'],
       ['socket', { address: '127.0.0.1:9', ca_cert: 'x' }, 'ca_cert'],
-      ['syslog', {}, 'SECRETS_AUDIT_BY_API_RECEIVERS does not name syslog'],
+      ['syslog', {}, 'SECRETS_AUDIT_BY_API_RECEIVERS does not contain syslog'],
       ['syslog', { address: 'unix:///dev/log' }, 'address'],
       ['syslog', { address: 'udp://127.0.0.1:9', facility: 'LOCAL9' }, 'facility'],
       ['syslog', { address: 'udp://127.0.0.1:9', tag: 'a b' }, 'tag'],

@@ -6,7 +6,7 @@ export class ExactNumber {
   }
 }
 
-const numberParts = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?)0*(\d*))?$/;
+const exponentParts = /^([eE]([+-]?))/;
 
 /** An exponent of this many digits plus the length of a string is exact in a double. */
 const longestExponent = 15;
@@ -16,15 +16,29 @@ const longestExponent = 15;
  * that has none, for example because its exponent is too long, is returned unchanged. Takes linear time.
  */
 export function decimalValue(digits: string): string {
-  const parts = numberParts.exec(digits);
-  if (!parts) return digits;
-  const [, sign, whole = '', fraction = '', below = '', exponent = ''] = parts;
-  const all = (whole + fraction).replace(/^0+/, '');
+  const start = digits.startsWith('-') ? 1 : 0;
+  const point = endOf(digits, start, isDigit);
+  const hasFraction = digits[point] === '.';
+  const mantissaEnd = hasFraction ? endOf(digits, point + 1, isDigit) : point;
+  if (point === start || (hasFraction && mantissaEnd === point + 1)) return digits;
+  const [, exponent = '', below = ''] = exponentParts.exec(digits.slice(mantissaEnd, mantissaEnd + 2)) ?? [];
+  const exponentStart = endOf(digits, mantissaEnd + exponent.length, isZero);
+  if (endOf(digits, exponentStart, isDigit) !== digits.length) return digits;
+  const whole = digits.slice(start, point);
+  const all = hasFraction ? whole + digits.slice(point + 1, mantissaEnd) : whole;
   let end = all.length;
-  while (end > 0 && all.charCodeAt(end - 1) === 48) end--;
+  while (end > 0 && isZero(all.charCodeAt(end - 1))) end--;
   if (end === 0) return '0';
-  if (exponent.length > longestExponent) return digits;
-  return `${sign}${all.slice(0, end)}e${Number(`${below}${exponent || 0}`) - fraction.length + (all.length - end)}`;
+  if (digits.length - exponentStart > longestExponent) return digits;
+  const shift = Number(`${below}${digits.slice(exponentStart) || 0}`) + whole.length - end;
+  return `${digits.slice(0, start)}${all.slice(endOf(all, 0, isZero), end)}e${shift}`;
+}
+
+/** Where a run of characters ends. For millions of them, a regular expression runs out of stack. */
+function endOf(text: string, from: number, isMember: (c: number) => boolean): number {
+  let at = from;
+  while (at < text.length && isMember(text.charCodeAt(at))) at++;
+  return at;
 }
 
 /** JSON text of a value from a request. Every number keeps its digits. */
@@ -132,6 +146,7 @@ function isKey(text: string, from: number): boolean {
   return false;
 }
 
+const isZero = (c: number): boolean => c === 48;
 const isDigit = (c: number): boolean => c >= 48 && c <= 57;
 
 function unmarked(value: unknown, name: string): unknown {
