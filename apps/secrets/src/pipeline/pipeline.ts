@@ -106,11 +106,9 @@ async function carryOut(kernel: Kernel, request: Request, advance: Advance, isOv
   const bounds = boundsOf(match, token !== undefined);
   if (request.readBody) {
     const reading = request.readBody(bounds);
-    if (reading instanceof Promise) {
-      request.sent = await reading;
-      // A body may take long to arrive, and the namespace may be locked in the meantime.
-      checkMatch({ ...match, namespace: kernel.namespaces.find(match.namespace.uuid) ?? match.namespace });
-    } else request.sent = reading;
+    request.sent = reading instanceof Promise ? await reading : reading;
+    // A body may take long to arrive, and the namespace may be locked in the meantime.
+    checkMatch({ ...match, namespace: kernel.namespaces.find(match.namespace.uuid) ?? match.namespace });
   } else requireWithin(request.sent, bounds);
   const bearer = token && (await authenticate(kernel, token));
   const caller = bearer ? advance({ ...identified, bearer }) : identified;
