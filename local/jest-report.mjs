@@ -1,9 +1,9 @@
-// What a report of Jest says: its counts, and what failed.
+// Reads a report of Jest: its counts, and the failed tests.
 import path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 
 /**
- * What a report of Jest counts. A suite that could not even be loaded has no tests to fail, and a crash leaves no
+ * The counts in a report of Jest. A suite that could not even be loaded has no tests to fail, and a crash leaves no
  * report: each is counted as one failure.
  */
 export function countsOf(report, code) {

@@ -17,7 +17,7 @@ export function findSystemPostgres() {
   for (const folder of candidates) {
     const program = path.join(folder, 'postgres');
     if (!existsSync(program)) continue;
-    // The program on PATH may be a link: initdb and the rest are next to the real one.
+    // The program on PATH may be a link. The other programs, such as initdb, are next to the real file.
     const bin = path.dirname(realpathSync(program));
     const version = versionOf(path.join(bin, 'postgres'));
     if (version >= OLDEST && existsSync(path.join(bin, 'initdb'))) found.set(bin, version);

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Prints the SQL that would bring a migrated database to what schema.prisma says; nothing when they agree. It needs
-// no native engine and downloads nothing. Usage: node prisma/schema-drift.mjs SCHEMA_FILE DATABASE_URL
+// Prints the SQL that would make a migrated database match schema.prisma; nothing if they agree. It needs no native
+// engine and downloads nothing. Usage: node prisma/schema-drift.mjs SCHEMA_FILE DATABASE_URL
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';

@@ -1,4 +1,4 @@
-// Packs every built file once, so that no service spends time on it: `.br` and `.gz` next to each.
+// Compresses every built file once, to `.br` and `.gz` files next to it, so that no service spends time on this.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';

@@ -10,7 +10,7 @@ export default defineConfig({
   resolve: { conditions: ['source', ...defaultClientConditions] },
   build: {
     outDir: 'dist/ui',
-    // What is loaded with what: the test of the budgets reads it.
+    // Lists the chunks that each chunk loads, for the test of the budgets.
     manifest: 'manifest.json',
     emptyOutDir: true,
     target: 'es2023',

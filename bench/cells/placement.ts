@@ -1,15 +1,15 @@
 /**
- * How organizations are placed: by a digest of their id, or in the least used cell; then they stay there, or move away
- * from a full cell.
+ * How organizations are placed: by a digest of their id, or in the least used cell; then they stay there, or move to
+ * another cell when their cell is full.
  */
 export type Placement = 'digest' | 'least used' | 'least used, then moved';
 
-/** The simulation: loads are shares of the capacity of one cell. */
+/** The parameters of a simulation. Loads are shares of the capacity of a cell. */
 export interface Fleet {
   readonly cells: number;
   readonly organizations: number;
   readonly days: number;
-  /** The total load on the first day, in cells. */
+  /** The total load on the first day, as a number of full cells. */
   readonly demand: number;
   /** The exponent of Zipf's law: the load of the organization of rank r is proportional to r^-skew. */
   readonly skew: number;
@@ -19,18 +19,18 @@ export interface Fleet {
   readonly full: number;
 }
 
-/** What happened in the cells of a fleet. */
+/** The result of the simulation of a fleet of cells. */
 export interface Outcome {
   /** The highest load of a cell on any day. */
   readonly peak: number;
-  /** The share of cell days above capacity. */
+  /** The share of overloaded cells, counted for each day. */
   readonly overloaded: number;
   readonly moves: number;
-  /** The highest load of the largest organization: no placement gets below it. */
+  /** The highest load of the largest organization. With any placement, some cell has at least this load. */
   readonly largest: number;
 }
 
-/** Numbers from 0 to 1, the same ones for the same seed (mulberry32). */
+/** Random numbers from 0 to 1; the same seed gives the same numbers (mulberry32). */
 function numbersFrom(seed: number): () => number {
   let state = seed;
   return () => {
@@ -41,7 +41,7 @@ function numbersFrom(seed: number): () => number {
   };
 }
 
-/** Plays the days of a fleet; the same seed gives the same organizations to every placement. */
+/** Simulates the days of a fleet. With the same seed, all placements get the same organizations. */
 export function play(fleet: Fleet, placement: Placement, seed: number): Outcome {
   const random = numbersFrom(seed);
   const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());

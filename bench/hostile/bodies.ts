@@ -15,16 +15,19 @@ export interface Bounds {
 export interface Body {
   readonly kind: string;
   readonly media: string;
-  /** Made when it is sent: thousands of them, up to some MiB each, do not fit into memory. */
+  /**
+   * Generates the body. It is called only when the body is sent, because thousands of bodies of some MiB each do not
+   * fit into memory.
+   */
   text(): string;
 }
 
-/** Room for the headers, and for the values around the many. */
+/** Bytes that are left free for the headers, and for the values around the many small ones. */
 const slack = 40;
 
 /**
- * The worst bodies within the bounds: every declared field as long as allowed, one after the other, and undeclared
- * fields in every shape. `inside` is the place of the fields in a document.
+ * The most expensive bodies within the bounds: each declared field in turn with the maximum length, and undeclared
+ * fields in all shapes. `inside` is the place of the fields in a document.
  */
 export function bodiesFor(media: string, schema: Schema, bounds: Bounds, hints: Hints, form: boolean): Body[] {
   const json = (kind: string, value: () => unknown): Body => ({ kind, media, text: () => textOf(value()) });

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 
-/** What to measure, and for how long. */
+/** The services to measure, and for how long. */
 export interface HostileOptions {
   readonly services: readonly ('secrets' | 'workspaces')[];
   /** For each service. */

@@ -20,7 +20,10 @@ export interface Case {
 export interface Outcome extends Omit<Case, 'body'> {
   /** 0 if the connection ended without an answer. */
   readonly status: number;
-  /** The longest turn of the event loop in the meantime; the shortest of several tries where the first was too long. */
+  /**
+   * The longest turn of the event loop during the request. If it was too long, the request was repeated, and this is
+   * the shortest of these longest turns.
+   */
   readonly turn: Turn;
   readonly bytes: number;
   readonly auditBytes: number;
@@ -37,14 +40,14 @@ export interface Target {
   auditBytes(): number;
 }
 
-/** Longest turn of the event loop in ms that a request may cause. */
+/** The maximum time in ms that a request may block the event loop. */
 export const limits: Readonly<Record<Sender, number>> = { stranger: 50, caller: 250 };
 const tries = 3;
 const patienceMs = 120_000;
 
 /**
- * Sends a request, and repeats it if it took too long, because garbage of earlier ones may have been collected in the
- * meantime.
+ * Sends a request, and repeats it if it took too long, because the time may include the garbage collection after
+ * earlier requests.
  */
 export async function runCase(target: Target, one: Case): Promise<Outcome> {
   const { body: make, ...rest } = one;
@@ -70,7 +73,10 @@ async function attempt(target: Target, one: Sent): Promise<{ status: number; tur
   return { status, turn: turn === undefined ? noTurn : turn };
 }
 
-/** The turn of the answer has been recorded once another request was answered in a later turn. */
+/**
+ * Waits until the turn that answered has been recorded: this is certain after another request was answered in a later
+ * turn.
+ */
 async function settled({ url }: Target): Promise<void> {
   for (let i = 0; i < 2; i++) {
     const status = await send(url, { method: 'GET', path: '/readyz', headers: {} });

@@ -10,7 +10,7 @@ import { secretsHints } from './secrets-hints';
 import { startWatched } from './service';
 
 const KiB = 1024;
-/** Resources that do not exist from the start. */
+/** The mounts to create before the test. */
 const mounts: readonly (readonly [string, object])[] = [
   ['mounts/kv1', { type: 'kv' }],
   ['mounts/kv2', { type: 'kv', options: { version: '2' } }],
@@ -19,7 +19,7 @@ const mounts: readonly (readonly [string, object])[] = [
   ['auth/jwt', { type: 'jwt' }],
 ];
 
-/** The secrets service with one of every kind, and its cases. */
+/** Prepares the secrets service with one object of every kind, and returns its cases. */
 export async function prepareSecrets(setup: Ground): Promise<{ target: Target; cases: Case[] }> {
   const target = await startWatched(
     'secrets',

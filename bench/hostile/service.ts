@@ -7,7 +7,10 @@ import { freePort } from '../src/service';
 import type { Target } from './run-case';
 import { LoopTurns, watchProgram } from './turns';
 
-/** Starts a service as in production, watched from within, and cut off from everything but this machine. */
+/**
+ * Starts a service as in production. Its event loop is watched by a program in the process, and it can only connect to
+ * this machine.
+ */
 export async function startWatched(
   name: 'secrets' | 'workspaces',
   env: Record<string, string>,

@@ -16,7 +16,10 @@ interface Made {
   readonly data: { readonly id: string };
 }
 
-/** The workspace service with an organization that has one of everything, used by its owner, and its cases. */
+/**
+ * Prepares the workspace service with an organization that has one object of every kind. The caller owns the
+ * organization. Also returns the cases.
+ */
 export async function prepareWorkspaces(setup: Ground): Promise<{ target: Target; cases: Case[] }> {
   const firstRun = path.join(setup.folder, 'first-run.json');
   const target = await startWatched(

@@ -7,7 +7,7 @@ export type Hints = Readonly<Record<string, readonly unknown[]>>;
 interface Making {
   readonly bounds: Bounds;
   readonly hints: Hints;
-  /** Characters of every text, elements of every list and map; few if left out. */
+  /** The number of characters in every string and of elements in every list and map; small if absent. */
   readonly size: Partial<Record<'string' | 'array' | 'object' | 'any', number>>;
   /** The characters of strings. */
   readonly text?: string;

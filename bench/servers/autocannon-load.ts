@@ -14,7 +14,7 @@ const { url, load, connections, seconds, start }: Settings = JSON.parse(readFile
 let n = start;
 let at = 0;
 
-/** Takes the next path and number; all connections share both. */
+/** Sets the path and number of the next request; all connections share the sequence of both. */
 function next(request: autocannon.Request): autocannon.Request {
   const number = String(++n);
   const path = load.paths[at++ % load.paths.length] as string;

@@ -15,7 +15,7 @@ const write = (req: http.IncomingMessage, res: http.ServerResponse) => {
   } else writeBytes(req.url as string, res);
 };
 
-/** `/12345` is answered with as many bytes. */
+/** Answers `/12345` with 12345 bytes. */
 function writeBytes(url: string, res: http.ServerResponse): void {
   let body = longer.get(url);
   if (body === undefined) {
@@ -26,7 +26,10 @@ function writeBytes(url: string, res: http.ServerResponse): void {
   res.end(body);
 }
 
-/** Three servers with the same small answer: the ceiling, plain Express, and ours with its log lines. */
+/**
+ * Three servers with the same small answer: bare `node:http` (the ceiling), plain Express, and our server with its log
+ * lines.
+ */
 async function start(kind: string): Promise<number> {
   if (kind === 'keystead') {
     const app = createApp();

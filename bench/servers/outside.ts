@@ -1,7 +1,10 @@
 import { DirectoryStandIn } from '../../apps/secrets/test/stand-ins/cloudone';
 import { SchedulerStandIn } from '../../apps/secrets/test/stand-ins/scheduler';
 
-/** Stand-ins of a scheduler and a directory; the first argument is the scheduler's delay in milliseconds. */
+/**
+ * Starts stand-ins of a scheduler and a directory. The first argument is the delay of the scheduler's answers in
+ * milliseconds.
+ */
 async function start(): Promise<object> {
   const scheduler = new SchedulerStandIn();
   const directory = new DirectoryStandIn();

@@ -5,8 +5,8 @@ import { get, type Read } from './get';
 let times: number[] = [];
 
 /**
- * Reads an address every few milliseconds over one kept connection; each later message is answered with the times since
- * the last, in ms.
+ * Reads an address every few milliseconds over one kept connection; each later message is answered with the durations
+ * of the reads since the previous message, in ms.
  */
 process.once('message', async (what: Read) => {
   process.on('message', () => {

@@ -37,7 +37,8 @@ interface ChildOptions {
 export async function startChild(file: string, args: readonly string[], options: ChildOptions = {}): Promise<Child> {
   const node = [...(options.nodeArguments ?? []), ...(file.endsWith('.ts') ? ['--import', 'tsx'] : []), file, ...args];
   const [command, all] = pinned(options.cores, process.execPath, node);
-  // Into a file, as under `npm start`: a pipe would make its reader part of what is measured.
+  // The output goes to a file, as with `npm start`: with a pipe, the process that reads it would be part of the
+  // measurement.
   const folder = mkdtempSync(path.join(os.tmpdir(), 'keystead-bench-'));
   const logFile = path.join(folder, 'log');
   const output = openSync(logFile, 'a');

@@ -125,7 +125,7 @@ export async function startCluster(folder: string): Promise<Cluster> {
     },
     async ready() {
       const rebuildAtMs = Date.now() + REBUILD_MS;
-      // Once: another call would restart a copy in progress.
+      // Each member is rebuilt only once, because another call would restart a copy in progress.
       const rebuilt = new Set<string>();
       for (const untilMs = Date.now() + READY_MS; ; await sleep(200)) {
         const members = await states();

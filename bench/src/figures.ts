@@ -6,7 +6,7 @@ export interface Figures {
   p99Ms: number;
 }
 
-/** The middle value; the mean of the two middle ones of an even number. NaN of nothing. */
+/** The median of values; for an even number of values, the mean of the two middle ones; NaN for no values. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length >> 1;

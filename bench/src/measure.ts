@@ -2,7 +2,10 @@ import type { Statement } from './ceilings';
 import type { Options } from './options';
 import type { Measured, Row, Scenario } from './scenario';
 
-/** The two ceilings: bare `node:http`, and PostgreSQL by statement. Each run gives requests a second. */
+/**
+ * The two ceilings: bare `node:http`, and PostgreSQL by statement. Each function measures one of them and returns the
+ * rate per second.
+ */
 export interface Baselines {
   bare(connections: number, seconds: number, bytes?: number): Promise<number>;
   ceiling(statement: Statement, connections: number, seconds: number): Promise<number>;

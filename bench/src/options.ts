@@ -10,7 +10,7 @@ export interface Options {
   /** Only scenarios whose name contains one of these. */
   only: readonly string[];
   write: boolean;
-  /** Also on a machine that is busy. */
+  /** Whether to measure even if the machine is busy. */
   busy: boolean;
 }
 

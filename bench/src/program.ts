@@ -5,7 +5,7 @@ import { type EmbeddedServer, serverVersion, startEmbedded } from '@keystead/pos
 import { benchRoot } from './child';
 import type { Pinning } from './machine';
 
-/** Where a program of the bench works: its own folder and PostgreSQL. */
+/** The resources of a program of the bench: a temporary folder and PostgreSQL. */
 export interface Ground {
   readonly folder: string;
   readonly postgres: EmbeddedServer;

@@ -29,7 +29,7 @@ function cellsOf({ name, connections, rounds }: Row): string[] {
   ];
 }
 
-// The ratio is taken within each round, because both of its sides felt the same machine.
+// The ratio is taken within each round, because both values were measured under the same conditions of the machine.
 function ratio(rounds: readonly Measured[], to: 'bare' | 'ceiling'): string {
   const ratios = rounds.flatMap((one) => (one[to] === undefined ? [] : [one.requestsPerSecond / one[to]]));
   return ratios.length === 0 ? '' : median(ratios).toFixed(3);

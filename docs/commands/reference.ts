@@ -1,6 +1,6 @@
 import { elsewhere } from '../../apps/cli/src/commands/all';
 
-/** The commands of OpenBao 2.7.2, by what one types. */
+/** The commands of OpenBao 2.7.2, by the words to type. */
 export const referenceCommands: readonly string[] =
   `agent, agent generate-config, audit disable, audit enable, audit list,
 auth disable, auth enable, auth help, auth list, auth move, auth tune, debug, delete, kv delete, kv destroy,
@@ -16,7 +16,7 @@ token renew, token revoke, transit, unwrap, version, version-history, write`
     .split(',')
     .map((name) => name.trim());
 
-/** Those that we have and that work otherwise in something one would notice. */
+/** Commands that we have and that differ noticeably. */
 export const different: Readonly<Record<string, string>> = {
   'audit enable': 'files in one directory, where the service is set to allow it; refused elsewhere',
   'audit disable': 'refused by the service for devices of its configuration',
@@ -36,7 +36,7 @@ export const different: Readonly<Record<string, string>> = {
   ssh: 'certificates only (`-mode=ca`), with a key that is made for the connection; options of `ssh` as `-option`',
 };
 
-/** Those that we do not have, and why or what to do instead. */
+/** Commands that we do not have, with the reason or the alternative. */
 export const absent: Readonly<Record<string, string>> = {
   ...elsewhere,
   'agent generate-config': 'as above',

@@ -1,4 +1,4 @@
-// Asks the service in this container whether it is well: exit code 0 or 1. Usage: healthcheck.cjs SECRETS 8200
+// Asks the service in this container whether it is healthy: exit code 0 or 1. Usage: healthcheck.cjs SECRETS 8200
 const [prefix, port] = process.argv.slice(2);
 const tls = process.env[`${prefix}_TLS_CERT_FILE`] !== undefined;
 const { request } = tls ? require('node:https') : require('node:http');

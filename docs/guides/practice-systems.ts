@@ -15,9 +15,9 @@ import { startPracticeDatabase } from './practice-database';
 
 /** Stand-ins for the systems that engines and login methods use, for readers who follow a guide without the real ones. */
 export interface PracticeSystems {
-  /** What the guides expect to be set in the shell. */
+  /** The environment variables that the guides expect in the shell. */
   shell: Record<string, string>;
-  /** What the secrets service must be started with. */
+  /** The environment variables that the secrets service must be started with. */
   service: Record<string, string>;
   stop(): Promise<void>;
 }

@@ -16,7 +16,7 @@ async function freePort() {
   return port;
 }
 
-/** The OpenAPI documents of both services, of an installation that has every engine and login method there is. */
+/** The OpenAPI documents of both services, from an installation with every engine and login method. */
 export async function openapiDocuments() {
   const folder = mkdtempSync(path.join(tmpdir(), 'keystead-docs-'));
   const ports = [await freePort(), await freePort()];

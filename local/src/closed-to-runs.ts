@@ -1,7 +1,7 @@
 import { closedToRuns } from '@keystead/addresses';
 import { type LocalConfig, serviceNames } from './config';
 
-/** Listeners of the services that are closed to runs here, as host:port. */
+/** The addresses (host:port) of listeners of the services that runs on this machine must not reach. */
 export function listenersClosedToRuns({ services }: LocalConfig, env: NodeJS.ProcessEnv): string[] {
   return serviceNames.flatMap((name) => {
     const { host, port, address } = services[name];

@@ -5,7 +5,7 @@ export function hasEnded(child: ChildProcess): boolean {
   return child.exitCode !== null || child.signalCode !== null;
 }
 
-/** Asks a live process to end and waits until it has; one that does not end in time is killed. */
+/** Asks a live process to end and waits until it has; if the process does not end in time, it is killed. */
 export async function endProcess(child: ChildProcess, patienceSeconds: number): Promise<void> {
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   child.kill('SIGTERM');

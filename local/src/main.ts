@@ -10,10 +10,10 @@ import { ensureSealKeys, makeAgentToken } from './seal-keys';
 import { DRAIN_SECONDS } from './service-process';
 import { Stop } from './stop';
 
-/** How the caller shows a step that takes time. */
+/** Shows the progress of a step, and runs it. */
 export type ShowStep = <T>(name: string, work: () => Promise<T>) => Promise<T>;
 
-// npm passes Ctrl-C on to us although the terminal already did: one keypress arrives twice.
+// Two signals within this time are one Ctrl-C: the terminal sends the signal, and npm sends it again.
 const SAME_KEYPRESS_MS = 1_000;
 const root = path.resolve(__dirname, '../..');
 const builtPrograms: Programs = {

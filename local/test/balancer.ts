@@ -70,7 +70,7 @@ export class Balancer {
         socket.on('error', () => {});
         socket.once('close', () => this.sockets.delete(socket));
       }
-      // Any kind of end on one side looks the same on the other.
+      // If one side ends the connection in some way, the other side gets the same kind of end.
       inner.once('close', (failed) => (failed ? outer.resetAndDestroy() : outer.destroySoon()));
       outer.once('close', () => inner.destroy());
       inner.pipe(outer);

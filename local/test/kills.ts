@@ -1,9 +1,9 @@
 import type { TestInstallation } from './installation';
 import { waitFor } from './start';
 
-/** What can be killed: both services, their PostgreSQL, and the program that started them. */
+/** The processes that can be killed: both services, their PostgreSQL, and the program that started them. */
 export const victims = ['secrets', 'postgres', 'workspaces', 'program'] as const;
-/** The same, and the worker, if there is one. */
+/** The processes above, and the worker, if there is one. */
 export type Victim = (typeof victims)[number] | 'worker';
 
 /** Kills one process with SIGKILL and resolves when everything works again: by itself, or after a new start. */

@@ -6,8 +6,8 @@ import { freePort, freshDatabase, fromSource, type TestDatabase } from '@keystea
 import { Balancer } from './balancer';
 import { waitFor } from './start';
 
-// Two nodes of each service behind a load balancer, restarted one after the other under load: no client may notice.
-// Some hundred requests always, ten thousand in the long form.
+// Two nodes of each service behind a load balancer, restarted one after the other under load: no client may notice. The
+// short form sends some hundred requests, the long form ten thousand.
 
 const long = process.env.KEYSTEAD_LONG === '1';
 const ENOUGH = long ? 10_000 : 400;

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export interface Started {
   process: ChildProcess;
   output(): string;
-  /** The part of it on stderr. */
+  /** The part of the output that was written to stderr. */
   complaints(): string;
   /** Resolves once the output matches; rejects if the program ends or five minutes pass before that. */
   says(pattern: RegExp): Promise<void>;

@@ -7,7 +7,7 @@ import { killAndRecover, victims } from './kills';
 
 const page = path.resolve(__dirname, '../../docs/try-it.md');
 
-// The guides normally test the same.
+// The test of the guides normally tests the undisturbed page, too.
 const long = process.env.KEYSTEAD_LONG === '1';
 
 describe.each([...(long ? [['undisturbed']] : []), ['with every process killed in the middle']])(

@@ -1,7 +1,8 @@
 import type { Context } from './context';
 
 /**
- * A flag of a command. The name shows its value: `--once` has none, `--ttl <duration>` one, `<name...>` several.
+ * A flag of a command. Its name shows how many values it takes: `--once` takes none, `--ttl <duration>` one,
+ * `<name...>` several.
  */
 export interface FlagSpec {
   readonly help: string;

@@ -14,7 +14,7 @@ export interface Context {
   env: NodeJS.ProcessEnv;
   /** Shows progress to a person. */
   progress(what: string, unit: string, total?: number): Progress;
-  /** Long work that can be interrupted: every step of its progress checks for that. */
+  /** Long work that can be interrupted: every step of its progress checks for an interruption. */
   interruption: Interruption;
   /** Sets the exit code of a command that succeeded but whose result is a code, such as `status`. */
   exitWith(code: number): void;
@@ -35,7 +35,7 @@ export async function makeContext(
   const settings = readSettings(flags, surroundings.env);
   const output = new Output(surroundings, settings.format, await writerOf(settings.format));
   const interruption = new Interruption((text) => {
-    // Behind ^C, which the terminal shows.
+    // Ends the line on which the terminal shows ^C.
     if (surroundings.terminal?.err) surroundings.err('\n');
     output.note(text);
   });

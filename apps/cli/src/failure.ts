@@ -4,7 +4,7 @@ import { exitCodes, Problem } from './problem';
 interface ForeignError extends Error {
   readonly code?: unknown;
   readonly path?: unknown;
-  /** Only errors of the database have one. */
+  /** Only errors of the database have a severity. */
   readonly severity?: unknown;
 }
 

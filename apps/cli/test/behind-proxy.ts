@@ -4,8 +4,8 @@ import { afterAll, beforeAll } from '@jest/globals';
 import { startWorkspaces, type Workspaces } from '../../workspaces/test/start-workspaces';
 
 /**
- * A service behind an address that is known before it starts, which its signed links need; the proxy can answer "not
- * now".
+ * A proxy in front of a service. The address of the proxy is known before the service starts, because signed links
+ * contain it. The proxy can also refuse requests with 429 for a while.
  */
 export function behindProxy() {
   const env: Record<string, string> = {};

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 
-/** A node of the tree that the browser gives to screen readers, without what it leaves out. */
+/** A node of the tree that the browser gives to screen readers, without ignored nodes. */
 export interface SpokenNode {
   readonly role: string;
   readonly name: string;
@@ -22,7 +22,7 @@ interface AxNode {
 
 const textOf = (value: Value | undefined): string => String(value?.value ?? '').trim();
 
-/** What a screen reader gets from a page, in reading order. */
+/** The nodes of a page that a screen reader gets, in reading order. */
 export async function spokenNodes(page: Page): Promise<SpokenNode[]> {
   const browser = await page.context().newCDPSession(page);
   try {
@@ -41,13 +41,13 @@ export async function spokenNodes(page: Page): Promise<SpokenNode[]> {
   }
 }
 
-/** Roles that say nothing without a name. */
+/** Roles that are useless without a name. */
 const named = new Set([
   ...['button', 'link', 'textbox', 'searchbox', 'combobox', 'checkbox', 'radio', 'switch', 'slider', 'spinbutton'],
   ...['tab', 'menuitem', 'option', 'table', 'navigation', 'dialog', 'region', 'progressbar', 'img', 'image', 'heading'],
 ]);
 
-/** What is wrong with a page for people who hear it. */
+/** The problems of a page for people who use a screen reader. */
 export function problemsOf(nodes: readonly SpokenNode[]): string[] {
   const problems = nodes
     .filter(({ role, name }) => named.has(role) && name === '')

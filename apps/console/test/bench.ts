@@ -1,5 +1,5 @@
-// `npm run bench:console`: how soon pages of both consoles are there and how soon they answer, next to a bare page that a
-// plain server sends, in turns. Prints a table; needs Chromium.
+// `npm run bench:console`: how long pages of both consoles take to load and to respond, measured in turns with a bare
+// page from a plain server. Prints a table; needs Chromium.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -8,7 +8,7 @@ import path from 'node:path';
 import { type Browser, type BrowserContext, type CDPSession, chromium, type Page } from 'playwright-core';
 import type { FirstRun } from '../../../local/src/first-run';
 import { start } from '../../../local/test/start';
-// Not by the name of the package: much of it works only in Jest.
+// Imported by path, because much of the package works only in Jest.
 import { findBrowser } from '../../../packages/testing/src/browser';
 import { freePort } from '../../../packages/testing/src/free-port';
 
@@ -16,7 +16,7 @@ const rounds = 5;
 
 interface Conditions {
   readonly name: string;
-  /** How many times slower than this machine. */
+  /** The factor by which the processor is slowed down. */
   readonly cpu: number;
   readonly network?: {
     readonly latency: number;
@@ -25,7 +25,7 @@ interface Conditions {
   };
 }
 
-/** Slow 4G as page-speed tools mean it: 150 ms there and back, 1.6 Mbit/s down, 750 kbit/s up. */
+/** Slow 4G as page-speed tools define it: 150 ms round trip, 1.6 Mbit/s down, 750 kbit/s up. */
 const slow4g = { latency: 150, downloadThroughput: 1_600_000 / 8, uploadThroughput: 750_000 / 8 };
 const conditions: readonly Conditions[] = [
   { name: 'loopback', cpu: 1 },
@@ -39,7 +39,7 @@ interface Shown {
   readonly context: BrowserContext;
 }
 
-/** What a page is when nothing but its text has to be sent and drawn. */
+/** The lower bound of every page: only its text is sent and drawn. */
 function bareServer(): Promise<Server> {
   const body = '<!doctype html><title>bare</title><main><h1>A page</h1><p>That has nothing to load.</p></main>';
   const server = createServer((_req, res) => {
@@ -56,14 +56,14 @@ async function hold(client: CDPSession, { cpu, network }: Conditions): Promise<v
   await client.send('Network.emulateNetworkConditions', { offline: false, ...none, ...network });
 }
 
-/** Milliseconds until the largest text of a page was drawn, with nothing in the cache. */
+/** Milliseconds until the largest text of a page was drawn, with an empty cache. */
 async function paintOf({ url, context }: Shown, under: Conditions): Promise<number> {
   const page = await context.newPage();
   try {
     await hold(await context.newCDPSession(page), under);
     await page.goto(url);
     await page.locator('h1').first().waitFor();
-    // What appears this long after the heading is no longer part of loading.
+    // Content that appears this long after the heading is no longer part of loading.
     await page.waitForTimeout(1000);
     return await page.evaluate(
       () =>

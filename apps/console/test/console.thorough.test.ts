@@ -1,5 +1,5 @@
-// Few files, because an installation and a browser take longer to start than most journeys take to walk; more than one, because
-// together they would take longer than all other tests.
+// The journeys are in few files, because starting an installation and a browser takes longer than most journeys. They
+// are in more than one, because all journeys in one file would take longer than all other tests.
 import './journeys/secrets';
 import './journeys/transit';
 import './journeys/pki';

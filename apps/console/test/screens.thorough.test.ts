@@ -1,2 +1,2 @@
-// Apart from the journeys: it opens every page several times, which takes minutes of one processor.
+// Separate from the journeys, because opening every page several times takes minutes of one processor.
 import './journeys/screens';

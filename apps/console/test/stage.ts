@@ -13,13 +13,13 @@ export type Theme = 'light' | 'dark';
 interface OpenOptions {
   readonly theme?: Theme;
   readonly width?: number;
-  /** An origin that the page may also lead to, where every request is approved. */
+  /** An origin that the page may link to; every request to it is allowed. */
   readonly leadsTo?: string;
-  /** Where else the page really goes, as origins: a provider that people sign in at. */
+  /** Other origins that the page really visits, such as a provider where people sign in. */
   readonly visits?: readonly string[];
 }
 
-/** Looks until what is expected of a page is so: a page follows what is done to it a moment later. */
+/** Repeats a check until it succeeds, because a page reacts to an action a moment later. */
 export async function soon(look: () => unknown, withinMs = 15_000): Promise<void> {
   for (const end = Date.now() + withinMs; ; ) {
     try {
@@ -32,32 +32,35 @@ export async function soon(look: () => unknown, withinMs = 15_000): Promise<void
   }
 }
 
-/** A button that can be pressed: of the open dialog, if there is one, as many are called like the button that opens it. */
+/**
+ * An enabled button: that of the open dialog if there is one, because the button that opens a dialog often has the same
+ * name.
+ */
 export const button = (page: Page, name: string): Locator =>
   page.locator('dialog[open], body:not(:has(dialog[open]))').getByRole('button', { name, exact: true });
 
-/** Signs out by the menu of the account. */
+/** Signs out through the account menu. */
 export async function signOut(page: Page): Promise<void> {
   await page.getByRole('button', { name: /^Account of/ }).click();
   await page.getByRole('menuitem', { name: 'Sign out' }).click();
 }
 
-/** A real installation, as `npm start` makes it, and a real browser before it. */
+/** A real installation, as `npm start` creates it, and a real browser. */
 export interface Stage {
   readonly installation: TestInstallation;
-  /** Opens an address in a browser that knows nothing yet. */
+  /** Opens an address in a new browser without cookies and storage. */
   open(url: string, options?: OpenOptions): Promise<Page>;
   /** Opens a console and signs in with the credentials of the first run. */
   signedIn(service: 'secrets' | 'workspaces', at?: string, options?: OpenOptions): Promise<Page>;
-  /** Violations of axe on a page, of all its rules or some, each with where it is. */
+  /** Violations of axe's rules (all or some of them) on a page, each with its place. */
   violations(page: Page, rules?: readonly string[]): Promise<string[]>;
-  /** Keeps a picture where KEYSTEAD_PICTURES names a folder. */
+  /** Stores a screenshot if KEYSTEAD_PICTURES names a folder. */
   picture(page: Page, name: string): Promise<void>;
 }
 
 const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
-/** Runs within each page: reports text that people see and that a template or a missing value left behind. */
+/** Runs in each page: reports visible text that an unfilled template or a missing value left behind. */
 function watchText(): void {
   const wrong = /\$\{|\{\w+[.[]|\[object |\bundefined\b|\bNaN\b/;
   const look = (node: Node): void => {
@@ -126,7 +129,7 @@ export function stage(env: Record<string, string> = {}): Stage {
     });
     page.on('console', (message) => {
       if (elsewhere(message.location().url)) return;
-      // What a service refuses is shown on the page; the browser logs it as well.
+      // The page shows refusals of a service; the browser also logs them.
       if (message.type() === 'error' && !/Failed to load resource: .* status of 4\d\d/.test(message.text())) {
         troubles.push(`console: ${message.text()}`);
       }
@@ -154,7 +157,7 @@ export function stage(env: Record<string, string> = {}): Stage {
       return page;
     },
     async violations(page, rules) {
-      // What is still coming is judged once it is there.
+      // Wait until the page is complete before checking it.
       await page.getByRole('heading', { level: 1 }).first().waitFor();
       if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe);
       return page.evaluate(async (only) => {

@@ -9,5 +9,5 @@ const notThere = (wanted: 'auth' | 'secret', without: readonly string[]) =>
 /** The types of auth methods that are not mounted by default; tests over all operations mount each of them. */
 export const authMethods: readonly string[] = notThere('auth', ['oidc', 'azure']);
 
-/** The same for secrets engines, without kv, which has two versions. */
+/** The types of secrets engines that are not mounted by default, without kv, which has two versions. */
 export const secretsEngines: readonly string[] = notThere('secret', ['kv', 'nomad', 'aws']);

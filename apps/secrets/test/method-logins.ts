@@ -12,14 +12,17 @@ import { TlsListener } from './tls-listener';
 
 /** How an auth method is set up, and how to log in with it. */
 export interface MethodLogin {
-  /** The writes that set it up, below the mount. */
+  /** The write that configures the method; the path is below the mount. */
   readonly config?: readonly [path: string, fields: object];
-  /** The path for token parameters, and its other fields. */
+  /** The path that stores the token parameters (of a role, a user or the configuration), and the other fields of this path. */
   readonly record: readonly [path: string, fields: object];
-  /** Changes of these fields, and of the configuration, that still allow this login. */
+  /**
+   * Changes of the requirements, in the fields of `record` and in the configuration. The login meets the new
+   * requirements, too, but a login that began before the change must be refused.
+   */
   readonly demands: object;
   readonly configChange?: object;
-  /** A renewal is refused once the token would have other policies. */
+  /** Whether a waiting login is refused, like a renewal, if the policies have changed since it began. */
   readonly keepsPolicies?: boolean;
   login?(): Promise<readonly [path: string, body: object]>;
   /** Starts a login that waits for its caller; returns a function to get the token. */

@@ -54,7 +54,7 @@ const QUICK_CONNECTIONS = 4;
 /** After a database has not answered for this long, requests do not wait for it. */
 const SILENT_MS = 3000;
 
-/** Three large uploads at a time; the others wait before their bodies are read. */
+/** The limits of large uploads: three at a time; the others wait before their bodies are read. */
 const largeUploads = { atOnce: 3, waiting: 64, waitMs: 60_000 } as const;
 
 const apiPage = {
@@ -71,11 +71,11 @@ export interface Service {
   readonly db: Database;
   readonly env: Environment;
   readonly pool: Pool;
-  /** Code that finds storage unavailable reports it here. */
+  /** Code that notices that storage is unavailable reports this here. */
   readonly outage: Outage;
-  /** Why this node must not end anything by the clock; undefined if it may. */
+  /** Why nothing may expire on this node at present; undefined if things may expire. */
   readonly clockTrouble: () => string | undefined;
-  /** Creates the first site administrator, once; undefined if there is one. */
+  /** Creates the first site administrator; undefined if an account already exists. */
   firstRun(options?: { username?: string; email?: string; password?: string }): Promise<FirstRun | undefined>;
   ready(): Promise<{ ready: boolean; reasons: string[] }>;
   close(): Promise<void>;
@@ -83,12 +83,12 @@ export interface Service {
 
 /** Dependencies that a caller can replace: clocks and the log. */
 export interface ServiceOverrides {
-  /** The clock to use instead of the database's. */
+  /** The clock to use instead of that of the database. */
   readonly now?: () => number;
   /** The clock of this machine, in epoch milliseconds. */
   readonly machineClock?: () => number;
   readonly log?: Logger;
-  /** The address of the metrics. */
+  /** The registry of the metrics. */
   readonly registry?: Registry;
 }
 
@@ -215,7 +215,7 @@ export async function createService(config: Config, parts: ServiceOverrides = {}
     silence,
     standby: lag && { lag, primaryUrl: standby?.primaryUrl },
     apiPage: config.apiPage ? new ApiPage(apiPage) : undefined,
-    // Signing in is a write.
+    // There is no console on a standby, because signing in writes to the database.
     console: config.console.on && !standby ? consoleHost(config, env, db, log) : undefined,
   });
   showLag(parts.registry, lag);

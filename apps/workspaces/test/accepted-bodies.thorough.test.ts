@@ -37,7 +37,7 @@ describe('the bodies of requests that are not documents of a resource', () => {
     const unwalked = operations.filter((one) => {
       const isDocument = documentOf(one)?.properties?.attributes || documentOf(one)?.type === 'array';
       const isOurs = isAction(one) || isLock(one) || isOfDirectory(one) || isOfAgents(one);
-      // For agents, the examples say why one is left out.
+      // The examples give the reason if an operation of agents is left out.
       return !(isDocument || isOurs) || (typeof one.making === 'string' && !isOfAgents(one));
     });
     const assignment = 'PATCH /workspaces/:workspace_id/relationships/ssh-key';

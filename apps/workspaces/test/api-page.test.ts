@@ -7,7 +7,7 @@ import { startWorkspaces } from './start-workspaces';
 const seen = findBrowser() === undefined ? test.skip : test;
 
 describe('the page of the API', () => {
-  // Another address than the one at which links begin: requests go to where the page came from.
+  // The page's address differs from the public URL: its requests go to the address that it was loaded from.
   const workspaces = startWorkspaces({ env: { WORKSPACES_PUBLIC_URL: 'https://workspaces.example' } });
   const address = () => `http://127.0.0.1:${(workspaces.server.address() as AddressInfo).port}`;
 

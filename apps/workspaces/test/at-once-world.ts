@@ -8,7 +8,7 @@ import { PASSWORD, type Workspaces } from './start-workspaces';
 
 const organization = 'arena';
 
-/** What the examples of a test file create their objects with, in a separate organization. */
+/** The clients and helpers of the examples of one test file, in a separate organization. */
 export function worldOf(workspaces: Workspaces, as: World['as']): World {
   let made = 0;
   let archive: Buffer = Buffer.alloc(0);

@@ -14,7 +14,7 @@ import { resource, startWorkspaces } from './start-workspaces';
 const copies = 2000;
 /** Jobs that run this seldom may read everything. */
 const seldomSeconds = 600;
-/** Tables in which everything has ended, with their unique columns besides ids. */
+/** Tables in which all rows have ended, with their unique columns besides ids. */
 const past: Readonly<Record<string, string>> = {
   workspace: `'name', 'copy-' || n`,
   workspace_lock: `'id', n * 100 + x.id`,
@@ -44,7 +44,7 @@ interface Doing {
 describe('the background jobs of an installation with old data', () => {
   const host = new FakeGitea();
   let client: Client;
-  // Before the database is dropped.
+  // Runs before the database is dropped.
   afterAll(async () => {
     await client.end();
     await host.stop();

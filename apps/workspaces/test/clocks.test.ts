@@ -8,7 +8,8 @@ import { startHousekeeping } from '../src/housekeeping';
 import { createService, type Service } from '../src/service';
 import { resource, startWorkspaces } from './start-workspaces';
 
-// Otherwise a node whose clock is weeks ahead would permanently remove states that its organization wants to keep.
+// If this failed, a node whose clock is weeks ahead would permanently remove states that its organization wants to
+// keep.
 
 const DAY_MS = 86_400_000;
 

@@ -12,7 +12,7 @@ import { startJudging } from '../src/worker/policies/http-judging';
 import { fakeWorker } from './fake-worker';
 import { objectingEngine } from './objecting-engine';
 
-// A process that a test kills: a node of the service with its jobs, or, with the address of one, an agent that
+// A process that a test kills: a node of the service with its jobs, or, given the address of a node, an agent that
 // evaluates plans. Its fault points are its commits, its calls to the service, and the moment after it has evaluated a
 // plan.
 

@@ -27,7 +27,7 @@ export class FakeGitea extends FakeHost {
   /** The names of further repositories that the token can use, and the entries at the top of each commit. */
   readonly others: string[] = [];
   readonly entries: { type: string; path: string }[] = [];
-  /** Answers 503 to everything. */
+  /** Whether it answers 503 to everything. */
   away = false;
 
   protected async respond(

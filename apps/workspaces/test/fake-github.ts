@@ -24,15 +24,15 @@ export class FakeGithub extends FakeHost {
   readonly calls: string[] = [];
   branch = '';
   minted = 0;
-  /** Answers 500 to everything. */
+  /** Whether it answers 500 to everything. */
   away = false;
-  /** Refuses to issue tokens. */
+  /** Whether it refuses to issue tokens. */
   refuses = false;
   /** Answers 403 to everything, with this message. */
   says = '';
   /** The lifetime of its tokens. */
   seconds = 3600;
-  /** An invalid token. */
+  /** Whether it answers with an invalid token. */
   lies = false;
   private readonly publicKey;
   constructor() {

@@ -4,7 +4,7 @@ import { archiveOf } from './worker-fixture';
 
 /** How commits are fetched: by default successfully, by a worker. */
 interface Fetching {
-  /** Why they cannot be fetched. */
+  /** Why the commits cannot be fetched. */
   readonly fails?: string;
   readonly again?: boolean;
   readonly agentPoolId?: string;
@@ -23,7 +23,7 @@ export async function fetchAll(
     const fetch = await claimFetch(db, keyring, 'worker', agentPoolId);
     if (!fetch) return seen.size;
     if (seen.has(fetch.configurationVersionId)) {
-      // Its pause was shorter than the time that this machine needed.
+      // The pause of this fetch was shorter than the time that this machine needed.
       await releaseFetch(db, fetch);
       return seen.size;
     }

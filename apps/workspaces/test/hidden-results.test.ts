@@ -5,7 +5,7 @@ import { grant, team, teamToken } from './members';
 import { startRuns, stateOf } from './run-fixture';
 import { resource } from './start-workspaces';
 
-// Otherwise the results of a plan could not be hidden, would be hidden from some readers only, or could not be
+// If this failed, the results of a plan could not be hidden, would be hidden from some readers only, or could not be
 // restored.
 
 const plan = {

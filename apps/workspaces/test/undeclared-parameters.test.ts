@@ -48,7 +48,7 @@ describe('query parameters that an operation does not declare', () => {
       const word = method.toLowerCase() as 'get' | 'post' | 'patch' | 'put' | 'delete';
       const undeclared = names.filter((name) => !declares(endpoint, name));
       expect(undeclared.length).toBeGreaterThan(names.length / 2);
-      // Each operation gets some of them, and each of them goes to many operations.
+      // Each operation gets some of the parameters, and each parameter goes to many operations.
       for (const name of undeclared.filter((_, i) => (i + index) % 4 === 0)) {
         const answer = await workspaces.admin[word](`${there}?${encodeURIComponent(name)}=audit-trails`);
         const named = answer.body.errors?.[0]?.source?.parameter;

@@ -2,10 +2,10 @@ import type { Endpoint, Resource } from '../../../apps/workspaces/src/kernel/end
 import { absent, different } from './notes';
 import type { Operation } from './reference';
 
-/** What became of an operation here. */
+/** The comparison of an operation with this service. */
 export interface Compared extends Operation {
   readonly state: 'same' | 'differs' | 'not built';
-  /** How it differs, or why it is not built; for one that is the same, the only edition that has it. */
+  /** How it differs, or why it is not built; for an equal operation, the only edition that has it. */
   readonly note: string;
 }
 

@@ -1,6 +1,6 @@
 import type { Compared } from './compare';
 
-/** The page: what became here of each operation of the reference. */
+/** The page with the status of each operation of the reference in this service. */
 export function pageOf(compared: readonly Compared[]): string {
   const of = (state: Compared['state']) => compared.filter((one) => one.state === state);
   const [same, differs, absent] = [of('same'), of('differs'), of('not built')];

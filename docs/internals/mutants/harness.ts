@@ -59,7 +59,7 @@ export class Suite {
     ({ around: this.around, tests: this.tests } = read());
   }
 
-  /** Do any of its tests name the row? */
+  /** Whether any of its tests names the row. */
   names(row: string): boolean {
     return this.tests.some(({ ids }) => ids.has(row));
   }

@@ -5,8 +5,8 @@ export interface ServiceListener {
   /** The addresses that clients use. */
   readonly publicUrls: readonly string[];
   /**
-   * The service treats requests from a trusted address as its proxy's, and runs send from the addresses of their
-   * machine.
+   * The service treats requests from a trusted address as requests of its proxy. Runs send requests from the addresses
+   * of their machine.
    */
   readonly trustsAddresses: boolean;
   readonly metrics?: { readonly host: string; readonly port: number } | undefined;

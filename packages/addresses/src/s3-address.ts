@@ -18,7 +18,7 @@ export interface S3Defaults {
 
 const parameters = ['endpoint', 'region', 'path-style'];
 
-/** Whether a string looks like such an address. */
+/** Whether a string looks like the address of a bucket. */
 export const isS3Address = (text: string): boolean => text.startsWith('s3://');
 
 /**

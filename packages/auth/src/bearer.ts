@@ -5,7 +5,10 @@ export function readBearer(header: string | undefined): string | undefined {
   return token === '' ? undefined : token;
 }
 
-/** Name and password of an `Authorization: Basic …` header, as OAuth clients write them (form-encoded); undefined for others. */
+/**
+ * Name and password of an `Authorization: Basic …` header, as OAuth clients write them (form-encoded); undefined for
+ * any other header.
+ */
 export function readBasic(header: string | undefined): { name: string; password: string } | undefined {
   if (!header || !/^basic /i.test(header)) return undefined;
   const text = Buffer.from(header.slice('Basic '.length).trim(), 'base64').toString('utf8');

@@ -1,7 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import type { Claims } from './signature';
 
-/** How far clocks may be apart, and what is assumed if a token has only some of the time claims. All in seconds. */
+/** How far clocks may be apart, and the validity of a token that lacks some time claims. All in seconds. */
 export interface Leeways {
   readonly skew: number;
   /** How long a token without `exp` is valid after it was issued. */

@@ -3,7 +3,7 @@ import type { Claims } from './signature';
 /** A scalar that a claim can be compared with. */
 type Scalar = string | number | bigint | boolean;
 
-/** A claim by its name, or by a JSON pointer if the name begins with a slash. Undefined if there is none. */
+/** A claim by its name, or by a JSON pointer if the name begins with a slash. Undefined if the claim does not exist. */
 export function claimAt(claims: Claims, name: string): unknown {
   const steps = name.startsWith('/') ? pointerSteps(name) : [name];
   let value: unknown = claims;
@@ -27,7 +27,7 @@ export function textsOf(value: unknown): string[] | undefined {
   return list.every(isScalar) ? list.map(String) : undefined;
 }
 
-/** Can it be compared with a string? */
+/** Whether the value is a scalar, which can be compared with a string. */
 export function isScalar(value: unknown): value is Scalar {
   return ['string', 'boolean', 'bigint'].includes(typeof value) || Number.isFinite(value);
 }

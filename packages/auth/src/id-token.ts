@@ -9,7 +9,7 @@ export interface IdTokenCheck extends Omit<SignatureCheck, 'longest'> {
   /** Undefined if the provider's issuer is unknown: then no token is valid. */
   readonly issuer: string | undefined;
   readonly clientId: string;
-  /** Undefined if no browser was involved: a device, a refresh. */
+  /** Undefined if no browser was involved: at a device login or a refresh. */
   readonly nonce: string | undefined;
   /** How long ago the user may have signed in at the provider; 0 means any time. */
   readonly maxAgeSeconds: number;
@@ -55,8 +55,8 @@ export async function verifyIdToken(idToken: string, accessToken: string, check:
 }
 
 /**
- * The claims of an ID token, merged with those of the userinfo endpoint. Throws `invalid` if these are about another
- * subject.
+ * The claims of an ID token, merged with those of the userinfo endpoint. Throws `invalid` if the userinfo is about
+ * another subject.
  */
 export function withUserInfo(idClaims: Claims, more: Claims | undefined): Claims {
   const { nonce: _spent, ...userClaims } = idClaims;

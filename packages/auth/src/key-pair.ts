@@ -6,8 +6,8 @@ import type { Worker } from 'node:worker_threads';
 import { startThread } from './start-thread';
 import { WorkTurns } from './work-turns';
 
-// No other code may generate key pairs. An RSA key takes seconds, and four at once would occupy all threads that also
-// write files, resolve names and compute logins to the database.
+// No other code may generate key pairs. Generating an RSA key takes seconds. Four at once would occupy all of Node's
+// threads, which also write files, resolve names and compute logins to the database.
 
 const generate = promisify(generateKeyPair);
 
@@ -33,7 +33,7 @@ class RsaThreads {
     return this.turns.run(async () => {
       const [thread = this.start()] = this.idle;
       this.idle.delete(thread);
-      // It keeps the process alive only while it works.
+      // The thread keeps the process alive only while it works.
       thread.ref();
       const key = await keyFrom(thread, bits);
       thread.unref();

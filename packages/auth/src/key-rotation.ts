@@ -1,9 +1,9 @@
 /** The rotating signing keys of an issuer; the issuer decides how to store a key. */
 export interface RotatingKeys<Key extends object> {
   readonly current: Key;
-  /** Already published, so that clients that cache our key set know it before it signs. */
+  /** Already published, so clients that cache our key set know the key before it signs. */
   readonly next: Key;
-  /** They no longer sign, but tokens that they signed may still be valid. */
+  /** These keys no longer sign, but tokens that they signed may still be valid. */
   readonly previous: readonly (Key & { readonly retiredAtMs: number })[];
   readonly currentSinceMs: number;
 }

@@ -29,7 +29,7 @@ export function codeFor({ key, algorithm, digits }: CodeScheme, counter: number)
   return speakeasy.hotp({ secret: '', counter, digits, digest } as speakeasy.HotpOptions);
 }
 
-/** The newest period within the window to which this code belongs; undefined if there is none. */
+/** The newest period within the window to which this code belongs; undefined if the code is wrong. */
 export function matchCounter(scheme: CodeScheme, code: string, nowMs: number, skew: number): number | undefined {
   const now = counterAt(nowMs, scheme.periodSeconds);
   const actual = Buffer.from(code);

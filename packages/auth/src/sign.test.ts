@@ -28,7 +28,7 @@ describe('a signing key', () => {
     expect(published).toMatchObject({ ...publicMembers, kid: key.kid, use: 'sig' });
     expect(published).not.toHaveProperty('d');
     if (published.kty === 'RSA') expect(Buffer.from(published.n!, 'base64url')).toHaveLength(256);
-    // Twice: parsed, and from the cache.
+    // The key is used twice: parsed, and from the cache.
     for (const iat of [1, 2]) {
       const token = signJwt({ sub: 'me', iat }, key);
       const head = JSON.parse(Buffer.from(token.split('.')[0]!, 'base64url').toString());

@@ -52,7 +52,7 @@ export async function verifySignature(token: string, check: SignatureCheck): Pro
   const plain = object(body);
   const { alg, kid } = header;
   if (kid !== undefined && typeof kid !== 'string') throw denied('malformed jwt');
-  // A critical extension, and we support none.
+  // The token has a critical extension, and we support no extensions.
   if (header.crit !== undefined) throw denied('malformed jwt: it demands extensions');
   const algorithm = check.algorithms.find((allowed) => allowed === alg);
   if (!algorithm) throw denied('unexpected signature algorithm of jwt');

@@ -6,7 +6,7 @@ import sirv from 'sirv';
 
 const root = '/ui';
 
-/** In addition to the policy of every page: strings never become markup. Sign-in is a form. */
+/** In addition to the policy of every page, strings never become markup, and forms are allowed for the sign-in. */
 const policy = contentPolicy({
   'font-src': "'self'",
   'form-action': "'self'",

@@ -36,7 +36,7 @@ const one = /^\/ui\/passkeys\/([\w-]{1,64})$/;
 
 type Answering = (req: IncomingMessage, res: ServerResponse) => Promise<void>;
 
-/** What the routes need from the console host. */
+/** The parts of the console host that the routes use. */
 export interface PasskeyRoutesParts {
   readonly passkeys: Passkeys;
   readonly sessions: SessionCookie;

@@ -9,10 +9,10 @@ import type { From } from './sessions';
 
 const root = '/ui/sign-in/';
 const providerPath = /^\/ui\/sign-in\/([\w-]{1,64})(\/logout)?$/;
-/** A logout token lists no groups. */
+/** Forms are small: a logout token lists no groups. */
 const maxFormBytes = 64 * 1024;
 
-/** What these routes need. */
+/** The dependencies of these routes. */
 export interface RoutesParts {
   readonly providers: ProviderSignIn;
   readonly sessions: SessionCookie;
@@ -29,12 +29,12 @@ export interface RoutesParts {
 export class ProviderRoutes {
   constructor(private readonly parts: RoutesParts) {}
 
-  /** Whether a path is one of these. */
+  /** Whether a path is one of the sign-in paths. */
   owns(path: string): boolean {
     return path.startsWith(root);
   }
 
-  /** Answers a request for one of these paths. Never throws. */
+  /** Answers a request for a sign-in path. Never throws. */
   async answer(req: IncomingMessage, res: ServerResponse, path: string): Promise<void> {
     const [, provider, isLogout] = providerPath.exec(path) ?? [];
     try {
@@ -117,7 +117,7 @@ function end(res: ServerResponse, status: number, type: string, body: string): v
 
 const statusOf = (error: unknown): number => (isRefusal(error) ? usualStatus[error.kind] : 500);
 
-/** The wording of OAuth. */
+/** Answers a provider's request with an error in the wording of OAuth. */
 function refuseProgram(res: ServerResponse, error: unknown): void {
   const message = isRefusal(error) ? error.message : 'internal error';
   const body = {

@@ -19,7 +19,7 @@ export interface Sessions {
   /** Undefined if it has ended. */
   show(id: string): Promise<SessionView | undefined>;
   signOut(id: string, from: From): Promise<void>;
-  /** Confirms the identity of the user again. Throws `unauthenticated` for wrong credentials. */
+  /** Undefined if the session has ended. */
   stepUp(id: string, proof: Readonly<Record<string, unknown>>, from: From): Promise<SessionView>;
 }
 

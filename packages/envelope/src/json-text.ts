@@ -8,12 +8,12 @@ export class ExactNumber {
 
 const exponentParts = /^([eE]([+-]?))/;
 
-/** An exponent of this many digits plus the length of a string is exact in a double. */
+/** A double represents the sum of an exponent with this many digits and the length of a string exactly. */
 const longestExponent = 15;
 
 /**
  * The canonical spelling of a decimal number: the same for `42`, `42.0` and `4.2e1`, for any number of digits. A number
- * that has none, for example because its exponent is too long, is returned unchanged. Takes linear time.
+ * without a canonical spelling, for example because its exponent is too long, is returned unchanged. Takes linear time.
  */
 export function decimalValue(digits: string): string {
   const start = digits.startsWith('-') ? 1 : 0;
@@ -96,7 +96,7 @@ const numberSyntax = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /**
  * The text with every number that a double would change replaced by a string that begins with `name`; undefined if
- * there are none.
+ * there are no such numbers.
  */
 function markInexact(text: string, name: string): string | undefined {
   const parts: string[] = [];

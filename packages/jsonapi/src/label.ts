@@ -7,8 +7,8 @@ import { z } from 'zod';
 const unseen = /[^\p{L}\p{M}\p{N}\p{P}\p{S} \u200c\u200d]/u;
 
 /**
- * No line ends, other controls, zero-width characters or marks of direction, because two different labels could look
- * the same.
+ * Whether a string has no line ends, other controls, zero-width characters or marks of direction. With such characters,
+ * two different labels could look the same.
  */
 export const isSeen = (text: string): boolean => !unseen.test(text);
 

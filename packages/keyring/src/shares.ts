@@ -14,8 +14,8 @@ export async function splitKey(key: Uint8Array, shares: number, threshold: numbe
 }
 
 /**
- * Combines shares. Too few, or shares of different keys, give a wrong key and no error: check the result. Throws if
- * shares differ in length or one is given twice.
+ * Combines shares. Too few shares, or shares of different keys, result in a wrong key without an error, so check the
+ * result. Throws if shares differ in length or a share is given twice.
  */
 export async function combineShares(shares: readonly Uint8Array[]): Promise<Buffer> {
   if (shares.length === 1) return Buffer.from(shares[0]!);

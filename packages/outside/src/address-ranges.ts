@@ -14,7 +14,10 @@ export class AddressRanges {
     }
   }
 
-  /** Whether an address is in one of them; `::ffff:10.0.0.1` is 10.0.0.1. False for a string that is not an address. */
+  /**
+   * Whether an address is in one of the ranges; `::ffff:10.0.0.1` is 10.0.0.1. False for a string that is not an
+   * address.
+   */
   has(address: string): boolean {
     return isIP(address) !== 0 && this.list.check(address, familyOf(address));
   }

@@ -31,8 +31,9 @@ const firstRestMs = 5_000;
 const longestRestMs = 15_000;
 
 /**
- * A circuit breaker for one outside system. After some unanswered calls in a row it opens: calls fail at once, for a
- * time that doubles. Then it lets one call try, and other calls wait for the result.
+ * A circuit breaker for one outside system. After several unanswered calls in a row it opens: all calls fail at once
+ * for a while. After that it lets one call through, and other calls wait for its result. If that call also fails, the
+ * next pause is twice as long.
  */
 export class Circuit {
   private failures = 0;

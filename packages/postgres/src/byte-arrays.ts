@@ -10,7 +10,7 @@ export function withByteArrays(values: readonly unknown[]): readonly unknown[] {
   return values.some(isBytes) ? values.map((value) => (isBytes(value) ? byteArray(value) : value)) : values;
 }
 
-/** One element decides: an array has one type. */
+/** Checks only one element, because all elements of an array have the same type. */
 const isBytes = (value: unknown): value is readonly (Buffer | null)[] =>
   Array.isArray(value) && value.length > 0 && Buffer.isBuffer(value.find((element) => element !== null));
 
@@ -23,7 +23,8 @@ function byteArray(elements: readonly (Buffer | null)[]): Buffer {
     else bytes += element.length;
   }
   const array = Buffer.allocUnsafe(bytes);
-  // One dimension, whether there are nulls, the type, the number of elements, and the first index.
+  // The header of an array: number of dimensions (one), whether there are nulls, the type, the number of elements, and
+  // the first index.
   let at = 0;
   for (const number of [1, nulls, BYTEA, elements.length, 1]) at = array.writeInt32BE(number, at);
   for (const element of elements) {

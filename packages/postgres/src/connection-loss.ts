@@ -1,5 +1,5 @@
-// SQLSTATE class 08, shutdown, too many connections, a server that is not the primary, and the codes of Node's sockets
-// when a server has gone down.
+// The database is unavailable: SQLSTATE class 08, shutdown, too many connections, a server that is not the primary, and
+// the codes of Node's sockets when a server has gone down.
 const LOST = new Set([
   ...['57P01', '57P02', '57P03', '53300', '25006'],
   ...[

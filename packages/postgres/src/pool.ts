@@ -4,7 +4,7 @@ import { ReadingClient, WatchedClient, watchPool } from './watched-pool';
 
 export interface PoolOptions {
   url: string;
-  /** Connections at most; default 10. */
+  /** The maximum number of connections; default 10. */
   max?: number;
   /** Shown by the server in its list of connections. */
   applicationName?: string;
@@ -32,7 +32,8 @@ export interface PoolOptions {
 }
 
 /**
- * The server itself cancels a statement that takes too long. If it does not report this in time, it will not answer.
+ * How long to wait for the server's own report after a statement's time limit. The server cancels a slow statement
+ * itself. If it does not report this in time, it will not answer at all.
  */
 const ANSWER_MS = 5000;
 

@@ -10,7 +10,7 @@ export const SOCKET_PORT = 5432;
 // The longest socket name that works on every system, in bytes.
 const LONGEST = 103;
 
-/** Where a server may have its socket, in order of preference: with its files, or in a separate folder. */
+/** Where a server may have its socket, in order of preference: with the server's files, or in a separate folder. */
 export function socketFolders(dataDir: string): string[] {
   const name = createHash('sha256').update(dataDir).digest('hex').slice(0, 16);
   return [dataDir, path.join(tmpdir(), `keystead-${name}`)].filter(

@@ -4,7 +4,7 @@ export function isStalePlan(error: unknown): boolean {
   return code === '0A000' && String(message).startsWith('cached plan must not change result type');
 }
 
-/** Every connection of a pool may have prepared the statement. */
+/** The maximum number of attempts. Every connection of a pool may have prepared the statement. */
 const ATTEMPTS = 200;
 
 /**

@@ -24,7 +24,7 @@ export function isReadOnlyServer(error: unknown): boolean {
 
 /**
  * An SQL expression: the age in milliseconds of the newest change that a standby has applied; 0 on a primary, null if a
- * standby has applied none since its start.
+ * standby has applied no change since its start.
  */
 export const REPLAY_LAG = `CASE WHEN pg_is_in_recovery()
   THEN (extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()) * 1000)::float8 ELSE 0 END`;
@@ -54,7 +54,7 @@ export class ReplayLag {
     };
   }
 
-  /** In milliseconds; infinite before the first response. */
+  /** The age of the answers in milliseconds; infinite before the first response. */
   get ms(): number {
     return this.lagMs + this.steady() - this.askedMs;
   }

@@ -43,7 +43,7 @@ ReadingClient.prototype.query = function (this: ReadingClient, ...args: unknown[
   return during('database', nameOf(args[0]), attributes, () => query() as Promise<unknown>);
 } as pg.Client['query'];
 
-/** The same, but also records whether its server is a standby. */
+/** A `ReadingClient` that also records whether its server is a standby. */
 export class WatchedClient extends ReadingClient {
   constructor(config?: string | pg.ClientConfig) {
     super(config);

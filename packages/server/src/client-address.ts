@@ -6,8 +6,8 @@ import { proxySecretOf } from './proxy-secret';
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 /**
- * The client address of a request: the TCP peer, unless the peer is a trusted proxy that sent its secret (if one is
- * configured).
+ * The client address of a request: the TCP peer, unless the peer is a trusted proxy that sent its secret (if a secret
+ * is configured).
  *
  * Behind trusted proxies it is the last entry of `X-Forwarded-For` that is not itself a trusted proxy. An entry that is
  * not an address ends the search, because everything before it may be forged. IPv4-mapped IPv6 is shown as IPv4.

@@ -23,9 +23,9 @@ interface BusySocket extends Socket {
 
 /**
  * Prepares a graceful shutdown and returns the function that performs it. At first the server keeps answering, but
- * every response closes its connection. Then it accepts no new connections, closes idle ones, and closes busy ones
- * after their response. Connections that are still open at the time limit are closed by force. If the server does not
- * listen itself, `leave` stops it from getting new connections.
+ * every response closes its connection. Then it accepts no new connections, closes idle connections, and closes each
+ * busy connection after its response. Connections that are still open at the time limit are closed by force. If the
+ * server does not listen itself, `leave` stops it from getting new connections.
  */
 export function drainable(server: http.Server, leave?: () => void): (times: DrainTimes) => Promise<void> {
   const sockets = new Map<BusySocket, number>();

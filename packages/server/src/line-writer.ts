@@ -41,7 +41,7 @@ export class LineWriter implements DestinationStream {
       } while (this.#waiting !== '');
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'EAGAIN') this.#timer = setTimeout(() => this.flush(), retryMs);
-      // If the destination is closed (such as a pipe), the service must continue.
+      // If the destination is closed (for example a pipe without a reader), the service must continue.
       else this.#left = nothing;
     }
   }

@@ -4,7 +4,7 @@ import { LogLines } from './log-lines';
 
 const secret = ['authorization', 'cookie', 'token', 'password', 'secret', 'client_token', 'jwt', 'key', 'keys'];
 
-// Other fields of a driver's errors may contain values of a row.
+// An error as it is logged. Other fields of a driver's errors may contain values of a row.
 function shownError(error: unknown): unknown {
   if (typeof error !== 'object' || error === null) return error;
   const { name, message, code, stack, cause, errors } = error as AggregateError & { code?: unknown };
@@ -19,7 +19,7 @@ function shownError(error: unknown): unknown {
 }
 
 /**
- * A logger of JSON lines that redacts fields that may hold a secret, at the top level and one below. Lines go to
+ * A logger of JSON lines that redacts fields that may hold a secret, at the top level and one level below. Lines go to
  * standard output in batches of a few milliseconds, and at the end of the process. `level` is one of pino's level names
  * or `silent`.
  */

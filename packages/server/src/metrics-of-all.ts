@@ -13,7 +13,7 @@ export function lendMetrics(registry: Registry): void {
   });
 }
 
-/** The metrics of this process, or of all if there are several, as text for Prometheus. */
+/** The metrics of this process, or of all processes if there are several, as text for Prometheus. */
 export function metricsOfAll(registry: Registry): Promise<string> {
   return cluster.isWorker ? askForAll() : registry.metrics();
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 
-/** In lower case. */
+/** The name of the header in lower case. */
 const proxySecretHeader = 'x-keystead-proxy-secret';
 
 const sent = Symbol('secret of a proxy');
@@ -16,7 +16,7 @@ export function takeProxySecret(req: WithSecret): void {
   req[sent] = String(secret);
   delete req.headers[proxySecretHeader];
   delete req.headersDistinct[proxySecretHeader];
-  // Blanked, not removed: Node relies on the number of entries.
+  // The values are blanked, not removed, because Node relies on the number of entries.
   const { rawHeaders } = req;
   for (let at = 0; at < rawHeaders.length; at += 2) {
     if (rawHeaders[at]?.toLowerCase() === proxySecretHeader) rawHeaders[at + 1] = '';

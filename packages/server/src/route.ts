@@ -12,7 +12,7 @@ export function labelRoute(req: IncomingMessage & { [route]?: string }, label: s
   req[route] = label;
 }
 
-/** The route label of a request; `other` if there is none. */
+/** The route label of a request; `other` if it has no label. */
 export function routeOf(req: IncomingMessage & { [route]?: string }): string {
   return req[route] ?? OTHER;
 }

@@ -34,13 +34,13 @@ export interface ServeOptions {
    * connections, but every response closes its connection. Default: immediately.
    */
   drainDelay?: () => Promise<unknown>;
-  /** How long active responses may then take; 10 s. */
+  /** How long active responses may take after that; default 10 s. */
   drainSeconds?: number;
   /** Called with the server before it listens, to change how it handles connections. */
   onServer?(server: http.Server): void;
   /** Called when draining starts, to end responses that would otherwise never end. */
   onClose?(): void;
-  /** One log line per request; true. */
+  /** Whether to log one line per request; default true. */
   logRequests?: boolean;
   refusal?: ConnectionRefusal;
   /** Traces requests; the caller closes it. */
@@ -63,9 +63,9 @@ export interface Serving {
 }
 
 /**
- * The objects of a request are garbage when it ends. If many requests wait, their objects survive a collection or two.
- * V8 then concludes that such objects are long-lived and allocates them in the old generation until the process ends,
- * which costs a third of the throughput.
+ * The objects of a request are garbage when it ends. If many requests wait, their objects survive one or two
+ * collections. V8 then concludes that such objects are long-lived and allocates them in the old generation until the
+ * process ends, which costs a third of the throughput.
  */
 const allocateYoung = () => setFlagsFromString('--no-allocation-site-pretenuring');
 

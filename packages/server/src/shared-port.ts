@@ -43,7 +43,7 @@ export class SharedPort {
     if (message.type === 'port:open') await this.admit(from, message);
     if (message.type === 'port:leave') {
       this.leave(from);
-      // All are shutting down: new connections are refused, as with a single process.
+      // All processes are shutting down: new connections are refused, as with a single process.
       if (this.takers.length === 0) this.close();
     }
     if (message.type === 'port:taken') {
@@ -55,7 +55,7 @@ export class SharedPort {
   /** A process has ended: the connections that it has not confirmed go to the others. */
   drop(receiver: Receiver): void {
     this.leave(receiver);
-    // Its last messages may still be on their way.
+    // The last messages of the process may still arrive.
     setTimeout(() => this.handAgain(receiver), LAST_WORDS_MS);
   }
 
@@ -67,7 +67,7 @@ export class SharedPort {
     }
   }
 
-  /** The processes that answer there. */
+  /** The processes that answer at this port. */
   get receivers(): readonly Receiver[] {
     return this.takers;
   }

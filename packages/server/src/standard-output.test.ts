@@ -8,8 +8,8 @@ const folder = realpathSync(mkdtempSync(join(tmpdir(), 'keystead-output-')));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe('opening standard output', () => {
-  // Otherwise a service whose output is a pipe would not start on Node 22, because its packages are behind symbolic
-  // links.
+  // If this failed, a service whose output is a pipe would not start on Node 22, because its packages are behind
+  // symbolic links.
   it('as a pipe does not break modules behind symbolic links', () => {
     mkdirSync(join(folder, 'real'));
     writeFileSync(join(folder, 'real/module.js'), 'module.exports = __filename;');

@@ -26,7 +26,7 @@ function networkOf(entry: string): TrustedProxies['networks'][number] {
   }
 }
 
-/** Whether a peer sent a correct proxy secret; false if none is configured. Takes constant time. */
+/** Whether a peer sent a correct proxy secret; false if no secret is configured. Takes constant time. */
 export function provesProxy({ secrets }: TrustedProxies, sent: string | undefined): boolean {
   if (secrets.length === 0) return true;
   const digest = digestOf(sent ?? '');

@@ -23,7 +23,7 @@ class OneRealm {
     forgetTests();
   }
 
-  /** What ends a file or a test hangs or is quick, also in thorough files, whose tests may take long. */
+  /** Hooks after a file or a test either hang or are quick, also in thorough files, whose tests may take long. */
   handleTestEvent({ name, hookType, timeout }, { currentDescribeBlock }) {
     if (name === 'add_hook' && hookType.startsWith('after') && timeout === undefined)
       currentDescribeBlock.hooks.at(-1).timeout = endsWithinMs;
@@ -50,7 +50,7 @@ function lookAtProcess() {
 }
 
 function putBack({ globals, variables, listeners, exit, directory }) {
-  // New properties stay: packages that are loaded once set them once.
+  // New properties are kept: packages that are loaded once set them only once.
   for (const [name, descriptor] of Object.entries(globals)) {
     if (descriptor.configurable) Object.defineProperty(globalThis, name, descriptor);
   }

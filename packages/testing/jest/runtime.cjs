@@ -1,5 +1,5 @@
 // Jest's runtime, except that some modules are loaded once per worker (shared-modules.cjs) instead of once per test
-// file, and that what each file loads for itself is compiled once.
+// file, and that modules which each file loads separately are compiled once.
 const { compileFunction } = require('node:vm');
 const { default: Runtime } = require('jest-runtime');
 const { isShared, loadShared, shareThrough } = require('./shared-modules.cjs');

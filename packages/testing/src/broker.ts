@@ -19,7 +19,7 @@ export interface Ready {
   /** The server's files and its log, when the run has its own server. */
   dataDir?: string;
   logFile?: string;
-  /** The folder of the server's socket, when the tests use that and not its port. */
+  /** The folder of the server's socket, when the tests use the socket instead of the port. */
   socketFolder?: string;
 }
 
@@ -31,7 +31,7 @@ export interface Failed {
 }
 
 /**
- * The connection string of a database of this run, as its owner. It names the server's port also when it leads to its
+ * The connection string of a database of this run, as its owner. It contains the server's port even if it leads to the
  * socket.
  */
 export function ownersUrl({ adminUrl, owner, socketFolder }: Served, database: string): string {

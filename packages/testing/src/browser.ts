@@ -26,13 +26,13 @@ export interface Visit {
 
 /** Opens a page in a headless browser without a profile. */
 export async function visit(url: string): Promise<Visit> {
-  // Loaded here, so that only the few tests that open a page pay for it.
+  // The library is loaded here, so that only the few tests that open a page wait for it.
   const { chromium } = await import('playwright-core');
   const args = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
   const browser: Browser = await chromium.launch({ executablePath: findBrowser(), args });
   try {
     const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, ignoreHTTPSErrors: true });
-    // On a busy machine this takes most of a minute; nothing here waits for a fixed time.
+    // On a busy machine a page can take most of a minute; nothing here waits for a fixed time.
     page.setDefaultTimeout(100_000);
     const troubles: string[] = [];
     const requests: string[] = [];

@@ -8,8 +8,8 @@ interface Order {
 }
 
 /**
- * Follows the orders of the test that started this process. Returns a function to call at each fault point, with its
- * name: at the ordered one, the process kills itself. `more` handles other orders and returns the answers.
+ * Follows the orders of the test that started this process. Returns a function to call at each fault point with its
+ * name. At the fault point in the order, the process kills itself. `more` handles other orders and returns the answers.
  */
 export function faultPoints(more?: (order: object) => unknown): (name: string) => void {
   let dieAt: string | undefined;
@@ -28,7 +28,7 @@ export function faultPoints(more?: (order: object) => unknown): (name: string) =
       process.send?.({ id, answer: await more?.(order) });
     }
   });
-  // Ends with its parent.
+  // The process ends with its parent.
   process.once('disconnect', () => process.exit(1));
   return (name) => {
     if (recording) passed.push(name);

@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 
-// Below the ephemeral ports, so that no other program gets one by chance before it is used. Test files that run in
-// parallel use separate ranges.
+// The ports are below the ephemeral ports, so that the system does not assign a free port to another program before the
+// test uses it. Test files that run in parallel use separate ranges.
 const FIRST = 20_000;
 const PLACES = 24;
 const PER_PLACE = 500;

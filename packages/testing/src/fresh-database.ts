@@ -5,10 +5,12 @@ import { BROKER_VARIABLE, type Failed, ownersUrl, type Ready, type Service } fro
 
 /** A database of one test file. */
 export interface TestDatabase {
-  /** As its owner, who is not a superuser; through the server's socket, if it has one. */
+  /** The connection string as the owner, who is not a superuser; through the server's socket, if it has one. */
   url: string;
   name: string;
-  /** Removes it and closes its connections. Databases that a test forgets are removed at the end of the run. */
+  /**
+   * Removes the database and closes its connections. Databases that a test forgets are removed at the end of the run.
+   */
   drop(): Promise<void>;
 }
 

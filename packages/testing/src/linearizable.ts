@@ -6,7 +6,9 @@ export interface Recorded<Operation, Answer> {
   readonly ended: number;
 }
 
-/** The state after a call takes effect; undefined if it could not have had this answer. */
+/**
+ * Returns the state after a call takes effect, or undefined if the call could not have had this answer in this state.
+ */
 export type Model<Operation, Answer> = (
   state: string,
   operation: Operation,
@@ -18,7 +20,7 @@ export type Model<Operation, Answer> = (
  * gives every answer by the model. A call without an answer took effect at any time after it began, or never.
  * Depth-first search. Each call without an answer would double the orders, so three rules limit them: of equal calls,
  * the earliest comes first; a call is taken only if it leads to a state that is new since the last answer; a state that
- * failed with more such calls left is not tried with fewer.
+ * failed with some number of unanswered calls left is not tried again with fewer left.
  */
 export function isLinearizable<Operation, Answer>(
   history: readonly Recorded<Operation, Answer>[],

@@ -59,7 +59,7 @@ export async function pythonWith(packages: readonly string[]): Promise<Python> {
   };
 }
 
-/** What `generatedPythonSession` needs in its Python. */
+/** The Python package that `generatedPythonSession` requires. */
 export const pythonGenerator = 'openapi-python-client==0.29.1';
 
 /**

@@ -1,7 +1,7 @@
 import { accessSync, constants, statfsSync } from 'node:fs';
 import { freemem, tmpdir } from 'node:os';
 
-/** The most that the databases of one test run take, with room for the tests themselves. */
+/** The maximum size in bytes of the databases of a test run, with room for the tests themselves. */
 const enough = 8 * 2 ** 30;
 
 /**

@@ -17,7 +17,7 @@ function cbor(value: number | string | Uint8Array | Map<number | string, unknown
   return Buffer.concat([head(5, value.size), ...pairs]);
 }
 
-/** How an answer differs from a valid one. */
+/** The ways in which an answer can differ from a valid one. */
 export interface Lie {
   readonly origin?: string;
   readonly rpId?: string;

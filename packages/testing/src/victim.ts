@@ -7,7 +7,7 @@ export interface Victim {
   readonly pid: number;
   /** Resolves when the process has ended for any reason. */
   readonly ended: Promise<void>;
-  /** The process kills itself at this fault point, after it has passed it the given number of times. */
+  /** The process passes this fault point the given number of times, and kills itself the next time it reaches it. */
   dieAt(name: string, passes?: number): Promise<void>;
   /** Starts to record the fault points that the process passes; returns those recorded before. */
   record(on: boolean): Promise<readonly string[]>;

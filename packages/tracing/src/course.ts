@@ -20,7 +20,7 @@ export class Course {
     private readonly members: readonly Course[] = [],
   ) {}
 
-  /** Ends it. Work that it started and did not wait for is no longer recorded. */
+  /** Ends the course. Work that it started and did not wait for is no longer recorded. */
   end(): void {
     this.ended = true;
   }

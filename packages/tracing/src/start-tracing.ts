@@ -1,8 +1,8 @@
 import type { Tracing, TracingOptions } from './trace-span';
 
 /**
- * Starts tracing. Returns undefined if no URL is configured. The SDK is loaded only here, so without tracing it is
- * never loaded. A log line reports when traces are lost, and another when they arrive again.
+ * Starts tracing. Returns undefined if no URL is configured. The SDK is loaded only when tracing starts. A log line
+ * reports when traces are lost, and another when they arrive again.
  */
 export function startTracing(
   options: Omit<TracingOptions, 'onFailure'> | undefined,

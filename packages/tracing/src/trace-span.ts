@@ -7,7 +7,7 @@ export type SpanKind = 'internal' | 'server' | 'client';
 /** A piece of work in a trace. */
 export interface TraceSpan {
   readonly traceId: string;
-  /** The `traceparent` header for calls that belong to it (W3C Trace Context). */
+  /** The `traceparent` header for calls that belong to this span (W3C Trace Context). */
   readonly traceparent: string;
   /** A child span; `links` names the other spans for which it works. */
   child(name: string, kind: SpanKind, attributes?: Attributes, links?: readonly TraceSpan[]): TraceSpan;
@@ -32,7 +32,10 @@ export interface TracingOptions {
   /** OTLP over HTTP, for example `http://127.0.0.1:4318/v1/traces`. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** The share of requests without `traceparent` that are traced, from 0 to 1; below 1 at most 20 a second. */
+  /**
+   * The share of requests without `traceparent` that are traced, from 0 to 1; if it is below 1, at most 20 requests a
+   * second.
+   */
   readonly share: number;
   /** The name of the service, and its version. */
   readonly service: string;

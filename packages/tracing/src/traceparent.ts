@@ -19,7 +19,7 @@ export function readTraceparent(text: string | undefined): TraceParent | undefin
   return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 };
 }
 
-/** A trace that the caller started but does not record is passed on, and not recorded here either. */
+/** A span for a trace that the caller started but does not record: it is passed on, and not recorded here either. */
 export function passedOn({ traceId, spanId }: TraceParent): TraceSpan {
   const span: TraceSpan = {
     traceId,

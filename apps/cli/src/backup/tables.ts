@@ -15,7 +15,7 @@ export interface Sequence {
 
 const BATCH = 500;
 const quote = pg.escapeIdentifier;
-// The migrations of the target are applied by the runner, which keeps this table itself.
+// Not part of a backup: the migration runner fills this table of the target itself.
 const APPLIED = '_prisma_migrations';
 const TABLES = `SELECT c.relname AS name, array_agg(a.attname::text ORDER BY a.attnum) AS columns
   FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''

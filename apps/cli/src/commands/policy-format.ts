@@ -23,7 +23,7 @@ const kinds = ['comment', 'word', 'line', 'open', 'close', 'comma', 'assign'] as
 
 /**
  * Formats a policy: two spaces per level, one space between tokens, no two empty lines in a row. Line breaks are kept.
- * Throws if the text is not a policy: an open string, or brackets that do not match.
+ * Throws if a string is not closed or brackets do not match.
  */
 export function formatPolicy(text: string): string {
   if (text.trimStart().startsWith('{')) return formatJson(text);

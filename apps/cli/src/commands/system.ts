@@ -18,7 +18,7 @@ export const systemCommands: readonly CommandSpec[] = [
     examples: ['status', 'status -format=json'],
     async run({ client, output, exitWith }) {
       const { body } = await client.get('sys/seal-status', { anonymous: true }).catch((error: unknown) => {
-        // Here 2 only means that it is sealed.
+        // For this command, exit code 2 only means that the service is sealed.
         throw error instanceof Problem ? new Problem(error.message, exitCodes.usage) : error;
       });
       output.show(body, statusFields(body ?? {}));

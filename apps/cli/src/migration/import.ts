@@ -21,14 +21,14 @@ export interface ImportSteps {
   begin(what: string, total?: number): void;
   /** Names the next item. */
   about(what: string): void;
-  /** The item is done. */
+  /** Counts the current item as done. */
   step(): void;
 }
 
 /** Target ids by source ids; empty for objects that a plan would create. */
 export type Ids = Map<string, string>;
 
-/** A resource to be made. */
+/** A resource to create. */
 export interface Draft {
   type: string;
   attributes: Record<string, unknown>;
@@ -38,7 +38,7 @@ export interface Draft {
 /** Required attributes: without them the resource is not created. */
 const essential = ['name', 'key', 'value', 'category', 'access'];
 
-/** Creates missing objects unless this is a plan. Counts in both cases. */
+/** Creates an object that does not exist yet; a plan creates nothing. Counts the object in the report in any case. */
 export async function once(
   job: Import,
   kind: string,

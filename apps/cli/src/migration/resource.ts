@@ -13,7 +13,7 @@ export interface Reference {
   type: string;
 }
 
-/** The given attributes with a value: those that are absent, null or empty get the target's default. */
+/** The named attributes, without those that are absent, null or empty: these get the target's default. */
 export function pick(resource: RemoteResource, names: readonly string[]): Record<string, unknown> {
   return Object.fromEntries(
     names.flatMap((name) => {
@@ -27,13 +27,13 @@ export function text(resource: RemoteResource, name: string): string {
   return String(resource.attributes[name] ?? '');
 }
 
-/** The id that a relationship to one names. */
+/** The id in a to-one relationship. */
 export function relation(resource: RemoteResource, name: string): string | undefined {
   const data = resource.relationships?.[name]?.data;
   return data && !Array.isArray(data) ? data.id : undefined;
 }
 
-/** The ids that a relationship to many names. */
+/** The ids in a to-many relationship. */
 export function relations(resource: RemoteResource, name: string): string[] {
   const data = resource.relationships?.[name]?.data;
   return Array.isArray(data) ? data.map(({ id }) => id) : [];

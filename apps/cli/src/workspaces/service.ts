@@ -12,7 +12,7 @@ export interface ServiceFlags {
   workspace?: string;
 }
 
-/** The same for a command's declaration. */
+/** The organization flag, for the declaration of a command. */
 export const organizationFlag = {
   '--organization <name>': {
     help: `organization to work in (${workspaceSettings.organization.variables.join(', ')})`,

@@ -1,5 +1,5 @@
 export interface Bar {
-  /** The time, shown on hover and read to screen readers. */
+  /** The time of the bar, shown on hover and read to screen readers. */
   readonly label: string;
   readonly value: number;
 }

@@ -1,7 +1,7 @@
 import './code-editor.css';
 import { useEffect, useId, useRef } from 'react';
 
-/** Tokens: comments, strings, names before a block or value, and other text. */
+/** Matches the tokens of the source text: comments, strings, names before a block or value, and other text. */
 const grammar =
   /(#.*|\/\/.*|\/\*[\s\S]*?\*\/)|("(?:[^"\\\n]|\\.)*"?)|\b([A-Za-z_]\w*)(?=\s*(?:[={]|"))|[^#"/\w]+|\w+|[#"/]/g;
 

@@ -48,9 +48,9 @@ export function Dialog({
 
 export interface ConfirmProps {
   readonly title: string;
-  /** Text of the button: its action. */
+  /** The text of the confirming button: its action. */
   readonly action: string;
-  /** Name to type first, for actions that cannot be undone. */
+  /** The name that the user must type first, for actions that cannot be undone. */
   readonly name?: string;
   readonly danger?: boolean;
   readonly busy?: boolean;
@@ -59,7 +59,7 @@ export interface ConfirmProps {
   readonly children?: ReactNode;
 }
 
-/** Asks for confirmation; if the action cannot be undone, asks for the name to be typed. */
+/** Asks for confirmation; if the action cannot be undone, the user must also type the name. */
 export function Confirm({ title, action, name, danger, busy, onClose, onConfirm, children }: ConfirmProps) {
   const [typed, setTyped] = useState('');
   const right = name === undefined || typed === name;

@@ -14,26 +14,29 @@ export interface FormProps {
   readonly title?: string;
   /** `panel` is a separate box; `line` holds one or two fields and their button. */
   readonly layout?: 'plain' | 'panel' | 'dialog' | 'line';
-  /** Text of the button: its action. */
+  /** The text of the submit button: its action. */
   readonly action: string;
   readonly kind?: ButtonProps['kind'] | undefined;
   readonly change: FormChange;
   /** A validation error found before submitting. */
   readonly problem?: string | undefined;
-  /** Why it cannot be submitted now. */
+  /** Why the form cannot be submitted now. */
   readonly forbidden?: string | undefined;
-  /** Shown below that reason. */
+  /** Additional explanation, shown below `forbidden`. */
   readonly why?: ReactNode;
   readonly onSend: () => void;
   readonly onBack?: (() => void) | undefined;
-  /** Shown next to the button. */
+  /** Additional content, shown next to the submit button. */
   readonly extra?: ReactNode;
   readonly children: ReactNode;
 }
 
 const classOf = { plain: 'form', panel: 'form panel', dialog: 'stack', line: 'inline-form' } as const;
 
-/** Fields with their submit button. Submits once at a time and only if allowed; shows errors above the button. */
+/**
+ * Fields with their submit button. A form is not submitted again while a request is in progress. Errors are shown above
+ * the button.
+ */
 export function Form({
   title,
   layout = 'plain',

@@ -1,7 +1,7 @@
 import { Lexer, type MarkedToken, type Token, type Tokens } from 'marked';
 import { Fragment, type ReactNode, useMemo } from 'react';
 
-/** Longer documents are shown as plain text. */
+/** The maximum length of a document. Longer documents are shown as plain text. */
 const longest = 200_000;
 
 /**
@@ -18,7 +18,7 @@ export default function Markdown({ text }: { readonly text: string }) {
   );
 }
 
-/** Undefined for documents that are too long, or nested too deeply for the parser. */
+/** Parses a document. Undefined if the document is too long, or nested too deeply for the parser. */
 function read(text: string): readonly Token[] | undefined {
   if (text.length > longest) return undefined;
   try {
@@ -30,7 +30,10 @@ function read(text: string): readonly Token[] | undefined {
 
 const highest = 3;
 
-/** Heading levels below that of the section, without gaps, because screen readers announce gaps. */
+/**
+ * Changes heading levels: all are below the level of the section, and none is skipped, because screen readers announce
+ * skipped levels.
+ */
 function outlined(tokens: readonly Token[]): readonly Token[] {
   let last = highest - 1;
   return tokens.map((token) => {

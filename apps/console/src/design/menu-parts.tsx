@@ -11,7 +11,7 @@ export interface MenuProps {
   readonly children: ReactNode;
 }
 
-/** See `Menu` in `menu.tsx`, which loads this when a pointer or the keyboard first comes near. */
+/** See `Menu` in `menu.tsx`, which loads this module when the user first hovers over or focuses the button. */
 export function Menu({ button, wide, side = 'bottom', opensAtOnce, children }: MenuProps & { opensAtOnce: boolean }) {
   const layer = useLayer();
   return (
@@ -30,7 +30,7 @@ export interface MenuItemProps {
   readonly icon?: LucideIcon;
   readonly danger?: boolean;
   readonly onClick?: () => void;
-  /** A link, instead of an action. */
+  /** A link that the item opens, instead of an action. */
   readonly link?: ReactElement;
   readonly children: ReactNode;
 }

@@ -7,8 +7,8 @@ const PartsContext = createContext<MenuParts | undefined>(undefined);
 const useParts = (): MenuParts => useContext(PartsContext)!;
 
 /**
- * A menu of a few actions or choices. The code that places popups was a fifth of the first load, so it loads when a
- * pointer or the keyboard first comes near the button.
+ * A menu of a few actions or choices. The code that places popups would be a fifth of the first load, so it is loaded
+ * when the user first hovers over or focuses the button.
  */
 export function Menu(props: MenuProps) {
   const { button } = props;
@@ -39,7 +39,7 @@ export function Menu(props: MenuProps) {
       prepare();
     },
     onBlur: () => setFocus(false),
-    // A press counts from its start: if the button is replaced before it ends, there is no click.
+    // Open when the press starts: if the button is replaced before the press ends, the browser sends no click.
     onPointerDown: ({ button: pressed }: PointerEvent) => {
       if (pressed === 0) press();
     },

@@ -12,14 +12,14 @@ interface ShownValue {
 }
 const ShownContext = createContext<ShownValue | undefined>(undefined);
 
-/** Shows at most one of the values inside at a time. */
+/** Shows at most one of the secret values inside at a time. */
 export function ValuesShown({ children }: { readonly children: ReactNode }) {
   const [which, show] = useState<string>();
   const shown = useMemo(() => ({ which, show }), [which]);
   return <ShownContext.Provider value={shown}>{children}</ShownContext.Provider>;
 }
 
-/** A masked value; when revealed, it is masked again after 30 s or when another one is revealed. */
+/** A masked value; when revealed, it is masked again after 30 s or when another value is revealed. */
 export function SecretValue({ name, value }: { readonly name: string; readonly value: string }) {
   const own = useState<string>();
   const around = useContext(ShownContext);

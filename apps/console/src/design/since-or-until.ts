@@ -9,13 +9,13 @@ const relative = new Intl.RelativeTimeFormat('en', { numeric: 'always', style: '
 
 const clockSeconds = 2;
 
-/** "3 min. ago", "in 2 hr."; below a minute "just now" or "in a few seconds". */
+/** A time relative to now: "3 min. ago", "in 2 hr."; for less than a minute, "just now" or "in a few seconds". */
 export function sinceOrUntil(then: number, now: number): string {
   const exact = (then - now) / 1000;
-  // Round to minutes, so that an hour that has just started does not show as 59 minutes.
+  // Round to minutes, so that a time one hour ahead is not shown as 59 minutes a moment later.
   const seconds = Math.abs(exact) < 60 ? exact : Math.round(exact / 60) * 60;
   for (const [unit, length] of units) {
-    // One month or year is too coarse for an expiry, so: "in 31 days", "in 14 mo.".
+    // "in 1 month" or "in 1 year" is too imprecise for an expiry, so show "in 31 days" or "in 14 mo.".
     const least = unit === 'month' || unit === 'year' ? 2 : 1;
     if (Math.abs(seconds) >= least * length) return relative.format(Math.trunc(seconds / length), unit);
   }

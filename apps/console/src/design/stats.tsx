@@ -5,13 +5,13 @@ export interface Stat {
   readonly label: string;
   readonly icon?: LucideIcon;
   readonly value: ReactNode;
-  /** Highlights the number. */
+  /** The colour that highlights the number. */
   readonly tone?: 'red' | 'amber' | 'green' | undefined;
-  /** Link to what is counted. */
+  /** A link to the objects that were counted. */
   readonly link?: (children: ReactNode) => ReactNode;
 }
 
-/** Key figures, each with a link to what it counts. */
+/** Key figures, each with a link to the objects that it counts. */
 export function Stats({ label, stats }: { readonly label: string; readonly stats: readonly Stat[] }) {
   if (stats.length === 0) return null;
   return (

@@ -5,7 +5,7 @@ export interface TabChoice<Tab extends string> {
   readonly label: string;
 }
 
-/** Tabs of a part of a page. Arrow keys move between them; */
+/** Tabs of a part of a page. Arrow keys move between them. */
 export function TabList<Tab extends string>({
   label,
   tabs,

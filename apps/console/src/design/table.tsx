@@ -2,7 +2,7 @@ import { ArrowDown, ArrowUp } from 'lucide-react';
 import { type ReactNode, useMemo, useState } from 'react';
 
 export interface Column<Row> {
-  /** Empty for the column of row actions. */
+  /** The heading of the column; empty for the column of row actions. */
   readonly head: string;
   readonly cell: (row: Row) => ReactNode;
   readonly className?: string;
@@ -19,7 +19,7 @@ export interface TableProps<Row> {
   readonly narrow?: 'stacked' | 'flow';
 }
 
-/** A named table, declared by its columns. It scrolls on its own in narrow windows. */
+/** A named table, described by its columns. In narrow windows, the table scrolls, not the page. */
 export function Table<Row>({ label, columns, rows, keyOf, narrow }: TableProps<Row>) {
   const [order, setOrder] = useState<{ readonly head: string; readonly down: boolean }>();
   const sortBy = columns.find(({ head }) => head === order?.head)?.sortBy;

@@ -2,7 +2,7 @@ import { useRead } from './reads';
 
 /** A mount as this session may see it. */
 export interface Mount {
-  /** With a final slash; for auth methods, below `auth/`. */
+  /** The path with a final slash; for auth methods, it starts with `auth/`. */
   readonly path: string;
   readonly type: string;
   readonly accessor: string;
@@ -25,20 +25,20 @@ export function useMounts() {
   return { known: data !== undefined, error, refetch, secret: listed(data?.secret), auth: listed(data?.auth) };
 }
 
-/** Whether a mount can be browsed: it stores secrets. */
+/** Whether a mount stores secrets, which the browser can show. */
 export const holdsValues = ({ type }: Pick<Mount, 'type'>): boolean => type === 'kv' || type === 'cubbyhole';
 
 /** Whether a mount stores versions. */
 export const hasVersions = ({ type, options }: Mount): boolean => type === 'kv' && options?.version === '2';
 
-/** The usual names of types that also have an older one. */
+/** The current names of mount types, by older names of the same types. */
 export const usualNames: ReadonlyMap<string, string> = new Map([
   ['cloudone', 'azure'],
   ['cloudtwo', 'aws'],
   ['scheduler', 'nomad'],
 ]);
 
-/** Name of its type. */
+/** The name of the mount's type. */
 export const kindOf = (mount: Mount): string =>
   mount.type === 'kv' ? `kv version ${hasVersions(mount) ? 2 : 1}` : (usualNames.get(mount.type) ?? mount.type);
 

@@ -11,12 +11,15 @@ export interface ResultantRules {
 }
 
 interface AllowedPlace {
-  /** Up to the first wildcard. */
+  /** The path up to the first wildcard. */
   readonly path: string;
   readonly isExact: boolean;
 }
 
-/** Where the rules of this session allow one of some capabilities; undefined while they are read. */
+/**
+ * The paths where the rules of this session allow at least one of these capabilities; undefined while the rules are
+ * read.
+ */
 function useAllowedPlaces(capabilities: readonly string[], enabled: boolean): readonly AllowedPlace[] | undefined {
   const { data } = useRead<ResultantRules>('sys/internal/ui/resultant-acl', { enabled });
   if (data === undefined) return undefined;
@@ -28,7 +31,7 @@ function useAllowedPlaces(capabilities: readonly string[], enabled: boolean): re
   return [...allowed(data.exact_paths, false), ...allowed(data.glob_paths, true)];
 }
 
-/** Whether this session may create something somewhere below a path. Assumed until its rules are read. */
+/** Whether this session may create something somewhere below a path. True until its rules are read. */
 export function useMayCreateBelow(prefix: string): boolean {
   const { session } = useSession();
   const isRoot = session.policies?.includes('root') === true;
@@ -37,7 +40,7 @@ export function useMayCreateBelow(prefix: string): boolean {
   return reached.some(({ path, isExact }) => path.startsWith(prefix) || (!isExact && prefix.startsWith(path)));
 }
 
-/** Secrets, and folders with a final slash, that the rules of this session name below a folder of an engine. */
+/** Secrets that the rules of this session name below a folder of an engine, and folders, which end with a slash. */
 export function useNamedBelow(places: readonly string[]): readonly string[] {
   const reached = useAllowedPlaces(['read', 'list'], true) ?? [];
   const names = reached.flatMap(({ path, isExact }) =>

@@ -32,11 +32,11 @@ export interface Pages {
   '/engines/new': { readonly type?: string };
   '/engines/mount': {
     readonly mount?: string;
-    /** The list of a collection, `configuration` or `endpoints`. */
+    /** The tab: the list of a collection, `configuration` or `endpoints`. */
     readonly tab?: string;
     readonly name?: string;
     readonly create?: boolean;
-    /** Which part of the page of an item. */
+    /** The part of the item's page that is shown. */
     readonly part?: string;
     readonly place?: string;
     readonly at?: string;
@@ -57,7 +57,7 @@ export const mountPage = (search: Pages['/engines/mount']) =>
 export const enablePage = (kind: 'secret' | 'auth', type?: string) =>
   page(kind === 'auth' ? '/access/new' : '/engines/new', type === undefined ? {} : { type });
 
-/** Props for a link or `navigate`; unknown pages and search parameters are type errors. */
+/** Props for a link or `navigate`; pages and search parameters that do not exist are type errors. */
 export const page = <A extends keyof Pages>(to: A, search?: Pages[A]) => ({
   to: to as string,
   search: search as never,

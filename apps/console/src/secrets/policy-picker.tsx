@@ -1,7 +1,7 @@
 import { PickerField } from '../design/picker';
 import { useList } from './reads';
 
-/** Selects policies by name; names can also be typed, as listing may be forbidden. */
+/** Selects policies by name; names can also be typed, because the session may not be allowed to list them. */
 export function PolicyPicker({
   label = 'Policies',
   hint,

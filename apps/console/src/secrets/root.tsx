@@ -25,7 +25,7 @@ export function Root() {
   const queries = useQueryClient();
   const namespace = ns ?? session.namespace ?? '';
   const before = useRef(namespace);
-  // Clear the cache before pages load, as data of another namespace does not apply.
+  // Clear the cache before pages load, because it may contain data of another namespace.
   useMemo(() => {
     if (namespace === '') transport.headers.delete(header);
     else transport.headers.set(header, namespace);
@@ -39,7 +39,7 @@ export function Root() {
   );
 }
 
-/** Permissions differ by namespace. */
+/** The frame for one namespace, as permissions differ by namespace. */
 function NamespaceFrame({ namespace }: { readonly namespace: string }) {
   const nav = useNavigation();
   const find = useFind();

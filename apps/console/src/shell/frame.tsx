@@ -34,7 +34,7 @@ export interface FrameProps {
   readonly nav: readonly NavGroup[];
   /** Chooses the namespace or organization that the pages show. */
   readonly switcher: ReactNode;
-  /** What the palette finds in addition to pages. */
+  /** Finds objects for the palette, in addition to pages. */
   readonly find?: Find;
 }
 

@@ -8,7 +8,7 @@ export interface NavItem {
   /** The letter after `g` that opens it. */
   readonly key?: string;
   readonly count?: number | undefined;
-  /** Current only at exactly this address, not below it. */
+  /** Whether the page is the current one only at exactly this address, not below it. */
   readonly exact?: boolean;
   /** Other addresses at which it is shown as current. */
   readonly also?: readonly string[];

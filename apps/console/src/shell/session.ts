@@ -14,20 +14,20 @@ export interface Session {
   readonly accessor?: string;
   readonly 'entity-id'?: string;
   readonly namespace?: string;
-  /** In the secrets service: the userpass method that its person signed in at, for example `auth/userpass/`. */
+  /** In the secrets service: the userpass method where the user signed in, for example `auth/userpass/`. */
   readonly mount?: string;
   readonly 'user-id'?: string;
   readonly 'is-site-admin'?: boolean;
-  /** The provider that its person signed in at, if any. */
+  /** The provider where the user signed in, if any. */
   readonly 'sign-in-provider'?: { readonly id: string; readonly name: string } | null;
 }
 
 /** One way to sign in. */
 export interface SignInMethod {
   readonly method: 'token' | 'userpass' | 'ldap' | 'password' | 'passkey' | 'oidc' | 'saml';
-  /** For `userpass`, `ldap` and `oidc`: the mount it is at. */
+  /** For `userpass`, `ldap` and `oidc`: the path of the auth method. */
   readonly mount?: string;
-  /** For `oidc` and `saml` of the workspace service, which redirects to the provider itself. */
+  /** For `oidc` and `saml` of the workspace service, which itself redirects to the provider: the id of the provider. */
   readonly id?: string;
   readonly name?: string;
 }
@@ -50,7 +50,7 @@ export const passkeyMountOf = ({ mount, namespace = '' }: Session): PasskeyMount
 
 export interface SessionContextValue {
   readonly session: Session;
-  /** The user signed in on this page, not before it was opened. */
+  /** Whether the user signed in on this page, instead of having a session when the page was opened. */
   readonly isFresh: boolean;
   readonly config: ConsoleConfig;
   readonly transport: Transport;
@@ -59,7 +59,7 @@ export interface SessionContextValue {
 
 export const SessionContext = createContext<SessionContextValue | undefined>(undefined);
 
-/** The session that this page belongs to; below `SignedIn` only. */
+/** The session that this page belongs to; only usable in components below `SignedIn`. */
 export function useSession(): SessionContextValue {
   const value = useContext(SessionContext);
   if (value === undefined) throw new Error('useSession is used outside of SignedIn');

@@ -26,8 +26,8 @@ export interface StepUpProps {
 }
 
 /**
- * Asks the user to confirm their identity before actions that cannot be undone or that outlive the session. Valid for
- * five minutes.
+ * Asks the user to confirm their identity before actions that cannot be undone or that outlive the session. The
+ * confirmation is valid for five minutes.
  */
 export function StepUp({ methods: all, provider, mount, transport, onDone }: StepUpProps) {
   const methods = all.filter((one) => one !== 'passkey' || knowsPasskeys());
@@ -37,7 +37,7 @@ export function StepUp({ methods: all, provider, mount, transport, onDone }: Ste
   const send = async (event: FormEvent) => {
     event.preventDefault();
     try {
-      // This leaves the page, so the action must be started again afterwards.
+      // The browser leaves this page, so the user must start the action again afterwards.
       if (method === 'provider') return await proveAtProvider(transport, provider?.id ?? '');
       const shown = method === 'passkey' ? await askPasskey(transport, 'step-up', mount) : { [method]: proof };
       await transport.call('POST', '/ui/session/step-up', shown);

@@ -29,7 +29,7 @@ import { useRead } from './api';
 
 interface OrganizationPage extends Omit<NavItem, 'to'> {
   readonly path: string;
-  /** The permission without which it shows only a refusal. */
+  /** The permission without which the page shows only a refusal. */
   readonly needs?: keyof Resource<'OrganizationsResource'>['attributes']['permissions'];
 }
 

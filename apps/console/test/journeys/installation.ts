@@ -3,7 +3,9 @@ import { outside } from '../outside';
 import { stage } from '../stage';
 import { standInOpa, standInTool } from '../stand-in-tool';
 
-/** The one installation and the one browser of all journeys: each journey uses its own names for what it makes. */
+/**
+ * The one installation and the one browser of all journeys: each journey uses its own names for the objects it creates.
+ */
 export const at = stage({
   SECRETS_AUDIT_TABLE: 'on',
   SECRETS_AUDIT_READS: 'on',
@@ -17,7 +19,7 @@ export const at = stage({
 /** Receives the installation's notifications and hosts its repositories. */
 export const elsewhere = outside();
 
-/** Makes every proof of identity too old to count. */
+/** Makes every proof of identity too old to be accepted. */
 export async function forgetProofs(service: 'secrets' | 'workspaces'): Promise<void> {
   const client = new pg.Client(await at.installation.databaseUrl(service));
   await client.connect();

@@ -55,7 +55,7 @@ interface RescuedSocket extends Socket {
   [rescued]?: boolean;
 }
 
-/** Set while a rescued request line is incomplete: a second refusal is then not another LIST. */
+/** Set while a rescued request line is incomplete. A second refusal during this time does not mean another LIST. */
 const rescued = Symbol('rescued');
 
 /** A verb that the parser does not know, and the bytes for a new parser: they begin with a part of REPORT. */
@@ -97,7 +97,7 @@ function wordOfScan(error: ParseError, socket: RescuedSocket): RescuedVerb | und
   return { method: 'SCAN', bytes: Buffer.concat([Buffer.from('REPORT'), rawPacket.subarray(begin + 4)]) };
 }
 
-// Node's own listeners, by name. `socketOnClose` gives back the parser, as it does when a connection ends.
+// Node's own listeners, by name. `socketOnClose` frees the parser, as it does when a connection ends.
 const closing = 'bound socketOnClose';
 const others: Record<string, string> = {
   data: 'bound socketOnData',

@@ -13,7 +13,7 @@ import type {
 } from '../kernel/storage/types';
 import { isEmpty, joinSet, newWriteSet, Pending, PreconditionFailed } from '../kernel/storage/write-set';
 
-/** What a decision reads from and writes into. */
+/** The sources that a decision reads from, and the set that it writes into. */
 export interface View {
   readonly entries: EntryReader;
   /** The uncommitted changes of earlier decisions and this one. */
@@ -26,13 +26,15 @@ export interface DecisionQueuesOptions {
   readonly committer: Committer;
   /** True while other nodes may have written newer values of entries that this node has cached. */
   readonly amongOthers: () => boolean;
-  /** Longest wait for a decision. */
+  /** The longest wait for a decision. */
   readonly patienceMs: number;
 }
 
 interface QueuedDecision {
   readonly untilMs: number;
-  /** It relies on several entries being consistent, which only a read from the database guarantees. */
+  /**
+   * Whether the decision relies on several entries being consistent, which only a read from the database guarantees.
+   */
   readonly inDatabase: boolean;
   decide(view: View): Promise<unknown>;
   resolve(value: unknown): void;
@@ -45,7 +47,7 @@ interface DecidedBatch {
   readonly set: WriteSet;
   /** The results of the first decisions; the remaining ones wait until these are committed. */
   readonly decided: readonly Decided[];
-  /** A decision was refused or had nothing to write. */
+  /** Whether a decision was refused or had nothing to write. */
   readonly hasRefusal: boolean;
 }
 
@@ -56,7 +58,7 @@ interface Queue {
 }
 
 const MOST = 64;
-/** After a lost race, decisions are made in the database for this long. */
+/** How long decisions are made in the database after another node was faster. */
 const CONTENDED_MS = 1000;
 /** The number of decisions in the database at once. It is limited because other work also needs connections. */
 const IN_DATABASE = 2;
@@ -65,10 +67,10 @@ const IN_DATABASE = 2;
  * Decisions about the same subject, one after the other, in the order of arrival.
  *
  * Decisions that wait for the same turn are made together. Each sees the results of the earlier ones, and one commit
- * writes everything, on condition that nothing has changed since it was read. A decision that removes an entry which an
- * earlier one writes waits for the next commit. If another node has changed something, all are made again while holding
- * a lock in the database, so none loses twice. If there are other nodes, a refusal is based only on the database,
- * because this node's memory may be outdated.
+ * writes everything; a write of an entry that was read requires its revision (`EntryPut.require`). A decision that
+ * removes an entry which an earlier one writes waits for the next commit. If another node has changed something, these
+ * decisions are made again while holding a lock in the database, so no decision is overtaken twice. If there are other
+ * nodes, a refusal is based only on the database, because this node's memory may be outdated.
  */
 export class DecisionQueues {
   private readonly queues = new Map<string, Queue>();
@@ -128,7 +130,7 @@ export class DecisionQueues {
     }
   }
 
-  /** If one decision of a batch cannot be written, only that one fails. */
+  /** Writes the decisions of a batch one by one, so that only the decision that cannot be written fails. */
   private async eachAlone(
     name: string,
     queue: Queue,
@@ -140,7 +142,7 @@ export class DecisionQueues {
     else for (const one of queued) await this.decideTogether(name, queue, [one]);
   }
 
-  /** Undefined if it must be decided in the database. */
+  /** Makes decisions with the data of this node; undefined if they must be made in the database. */
   private async decideHere(queued: readonly QueuedDecision[]): Promise<DecidedBatch | undefined> {
     const batch = await decideAll(this.options.entries, queued);
     if (batch.hasRefusal && this.options.amongOthers()) return undefined;
@@ -197,8 +199,8 @@ async function decideAll(base: EntryReader, queued: readonly QueuedDecision[]): 
 }
 
 /**
- * Whether a set removes an entry that an earlier set of its batch writes. Merged, the sets would not require anything
- * of the entry, and would remove a value that another node has written in the meantime.
+ * Whether a set removes an entry that an earlier set of its batch writes. If these sets were merged, they would not
+ * require anything of the entry, and could remove a value that another node has written in the meantime.
  */
 function removesAny({ deletes, prefixes }: WriteSet, { puts }: WriteSet): boolean {
   if (puts.length === 0 || deletes.length + prefixes.length === 0) return false;
@@ -231,7 +233,7 @@ function recordingReader(base: EntryReader, entriesRead: Map<string, Entry | und
   };
 }
 
-/** Writes of entries that were read require that these have not changed since. */
+/** Adds requirements to a set: entries that were read and are written must not have changed since they were read. */
 function withRequirements(set: WriteSet, entriesRead: ReadonlyMap<string, Entry | undefined>): WriteSet {
   const revision = (entry: Entry): Precondition & object => ({ revision: entry.revision });
   const puts = set.puts.map((put) => {

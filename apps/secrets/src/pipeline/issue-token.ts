@@ -16,13 +16,13 @@ export interface Issued {
   readonly warnings: readonly string[];
 }
 
-/** Where a token is made. */
+/** Where a token is created. */
 export interface Birthplace {
   readonly namespace: Namespace;
   readonly mount: LiveMount;
   /** Inside the namespace. */
   readonly path: string;
-  /** Of the client. */
+  /** The address of the client. */
   readonly address: string;
 }
 

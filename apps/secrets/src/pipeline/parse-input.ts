@@ -38,7 +38,7 @@ export class InputParsers {
       if (value === undefined) continue;
       if (value === null) {
         const { empty, json } = fieldMeta(operation.input!.shape[key]!);
-        // Endpoints with bare bodies decode the body as a whole and make no difference.
+        // Endpoints with bare bodies decode the body as a whole, so for them null is the same as an absent field.
         if (empty !== undefined && !operation.decodedInto) values[key] = empty;
         else if (json.format !== 'duration') reset.push(key);
         continue;
@@ -98,8 +98,8 @@ export class InputParsers {
   }
 
   /**
-   * Fields read scalars with the digits that were sent. Numbers inside objects become plain numbers unless the field is
-   * declared exact.
+   * Fields parse scalars with the digits that were sent. Numbers inside objects become plain numbers unless the field
+   * is declared exact.
    */
   private withPlainNumbers(operation: AnyOperation, read: InputFields): InputFields {
     const isExact = (key: string) => fieldMeta(operation.input!.shape[key]!).exact === true;

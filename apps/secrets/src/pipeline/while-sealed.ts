@@ -24,7 +24,7 @@ const refuse = (): never => {
   throw new Refusal('sealed', 'Service is sealed');
 };
 
-/** The same in every such call, because the caller is unknown and nothing can be read. */
+/** The fields that are the same in every call while sealed, because the caller is unknown and nothing can be read. */
 const sealedCall = {
   written: undefined,
   stored: undefined,

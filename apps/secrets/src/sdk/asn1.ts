@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { AsnConvert } from '@peculiar/asn1-schema';
 
-/** The DER of anything with a schema. */
+/** The DER of a value whose class has an ASN.1 schema. */
 export const encoded = (value: unknown): Buffer => Buffer.from(AsnConvert.serialize(value));
 
 /** The bytes in the form that the ASN.1 library takes. */

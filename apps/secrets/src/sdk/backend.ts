@@ -2,14 +2,14 @@ import type { BackgroundCall } from './call';
 import type { Path } from './path';
 import type { Login } from './reply';
 
-/** How a kind of secret is revoked and renewed. `internal` is the data it was registered with. */
+/** How a kind of secret is revoked and renewed. `internal` is the data that was stored when the secret was registered. */
 export interface SecretKind {
   /**
    * Revokes the secret in the outside system. A secret that no longer exists there is treated as done. Throwing keeps
    * the lease for a retry. Absent for secrets that end by themselves.
    */
   revoke?(internal: Readonly<Record<string, unknown>>, call: BackgroundCall): Promise<void>;
-  /** The lifetimes for a renewal, from the current configuration; default: the mount's. */
+  /** The lifetimes for a renewal, from the current configuration; default: the lifetimes of the mount. */
   renew?(
     internal: Readonly<Record<string, unknown>>,
     call: BackgroundCall,
@@ -34,14 +34,16 @@ export interface Backend {
     Record<string, (undo: Readonly<Record<string, unknown>>, call: BackgroundCall) => Promise<void>>
   >;
   /**
-   * Its endpoints call other systems, which may refuse or be unavailable. The entry `config` and those under `config/`
-   * define how to reach them, so a write there ends the pauses of leases that could not be revoked.
+   * Whether its endpoints call other systems, which may refuse or be unavailable. The entry `config` and the entries
+   * under `config/` define how to reach these systems, so a write there ends the pauses of leases that could not be
+   * revoked.
    */
   readonly outside?: boolean;
   /**
    * Scheduled work, called every few seconds on every node: it usually reads from storage whether something is due, and
    * if so, makes sure through the database that only one node does it. Failures are logged. It may return when
-   * something is due next, in epoch milliseconds: if that is sooner, it is called then.
+   * something is due next, in epoch milliseconds: if this is earlier than the next regular call, it is called at this
+   * time.
    */
   readonly tick?: (call: BackgroundCall) => Promise<number | undefined | void>;
   /** A warning for callers of a path that only has an endpoint in other versions of the type. */

@@ -27,7 +27,7 @@ const fromBefore = new Set([502, 503, 504]);
 /** How long an account is not called if it throttles us even after the retries of the provider's library. */
 const throttledRestMs = 10_000;
 
-/** The provider's error code for a failed call, such as `NoSuchEntity`; empty if it did not answer. */
+/** The provider's error code for a failed call, such as `NoSuchEntity`; empty if the provider did not answer. */
 export function codeOf(error: unknown): string {
   const failed = error as ProviderError;
   if (!failed.$metadata?.httpStatusCode) return '';

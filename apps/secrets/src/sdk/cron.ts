@@ -2,7 +2,7 @@ import { Cron } from 'croner';
 
 /** A schedule; times are UTC. */
 export interface Schedule {
-  /** The first time after `ms`; undefined if there is none. */
+  /** The first time after `ms`; undefined if the schedule has no further time. */
   next(ms: number): number | undefined;
 }
 
@@ -38,7 +38,10 @@ export function parseCron(text: string): Schedule | undefined {
   }
 }
 
-/** A field for the library: values inside the limits, steps from one value up to the last, no step too long. */
+/**
+ * A field in a form that the library reads correctly: values are within the limits, steps from a single value end at
+ * the last value, and no step is too long.
+ */
 function plainField(field: string, at: number): string | undefined {
   const [lowest, highest, count] = LIMITS[at] ?? [0, 0, 0];
   if (!FIELD.test(field)) return undefined;

@@ -40,7 +40,7 @@ export function parseDuration(text: string): number | undefined {
 
 function within(seconds: number): number | undefined {
   if (!Number.isFinite(seconds) || Math.abs(seconds) > maxDurationSeconds) return undefined;
-  // Ten decimals of slack: 0.1 s ten times over is one second, not 0.9999….
+  // The value is rounded to microseconds first, because the sum of ten times 0.1 s is 0.9999….
   return Math.trunc(Math.round(seconds * 1e6) / 1e6) + 0;
 }
 

@@ -20,7 +20,7 @@ describe('a pattern', () => {
     expect(new Globs().fits(glob, text)).toBe(fits);
   });
 
-  // A search for such a part looks at most characters of the text once for each of the part's.
+  // A search for such a part compares most characters of the text with each character of the part.
   it('has a limited search time', () => {
     const part = `${'a'.repeat(10_000)}b${'a'.repeat(10_000)}`;
     expect(() => new Globs().fits(`*${part}*`, 'a'.repeat(300_000))).toThrow(

@@ -12,7 +12,10 @@ const stepsOfOne = 300;
 export class Globs {
   private remainingSteps = mostSteps;
 
-  /** Throws `too-large` once the strings and patterns of this request are too many, or too long. */
+  /**
+   * Whether a string matches a pattern. Throws `too-large` if the request has too many strings and patterns, or too
+   * long ones.
+   */
   fits(glob: string, text: string): boolean {
     if (!glob.includes('*')) return this.take(glob === text, 0);
     const parts = glob.split('*');

@@ -5,7 +5,7 @@ import { refuse } from './refuse';
 /** A secret that is stored with a login and sent to the same destinations again. */
 export interface KeptSecret {
   readonly secret: string;
-  /** Digest of the places. */
+  /** A digest of the places to which the secret was sent. */
   readonly sentTo: string;
 }
 

@@ -24,9 +24,9 @@ export interface Lifetime {
 }
 
 /**
- * The lifetime of a token or lease from now on. A period overrides everything except the maxima; otherwise it is the
- * requested time, the backend's, or the mount's default, and never beyond issue time plus the smallest maximum. Throws
- * `invalid` if that time has passed.
+ * The lifetime of a token or lease from now on. A period overrides everything except the maxima. Otherwise the lifetime
+ * is the requested time, the time of the backend, or the default of the mount. It never ends after the issue time plus
+ * the smallest maximum. Throws `invalid` if that time has passed.
  */
 export function lifetime(terms: LifetimeTerms): Lifetime {
   const { nowMs, issuedAtMs, mount } = terms;

@@ -6,7 +6,7 @@ export interface OutsideParts {
   readonly fault: (name: string) => void | Promise<void>;
 }
 
-/** For clients outside a service, for example in tests. */
+/** The dependencies of clients outside a service, for example in tests. */
 export const plainParts: OutsideParts = { clock: Date, fault: () => {} };
 
 const perTurn = 4;
@@ -19,7 +19,7 @@ export class Throttle {
   private readonly waiting: (() => void)[] = [];
   private used = 0;
 
-  /** No wait for a few callers. */
+  /** Waits until a caller may continue; undefined if there are only a few callers, which need not wait. */
   take(): Promise<void> | undefined {
     if (this.used < perTurn && this.waiting.length === 0) {
       if (this.used++ === 0) setImmediate(() => this.next());

@@ -16,7 +16,7 @@ export function pageOf({ after, limit }: z.output<typeof PageInput>): { after?: 
   return { after: after || undefined, limit: limit !== undefined && limit > 0 ? limit : undefined };
 }
 
-/** One page of a whole listing, in byte order. After the last name: 404, like an empty list. */
+/** One page of a whole listing, in byte order. A page after the last name is answered with 404, like an empty list. */
 export function cutPage(reply: Reply, input: z.output<typeof PageInput>): Reply {
   const { after = '', limit } = pageOf(input);
   if (reply.kind !== 'data' || reply.data === null || (after === '' && limit === undefined)) return reply;

@@ -13,9 +13,12 @@ export interface ReadValue {
 
 /** How an operation parses its parameters, for checks before it runs. */
 export interface ParameterReading {
-  /** All names of the parameter with this name, this one first. */
+  /** All names of the parameter with this name, beginning with this name. */
   namesOf(name: string): readonly string[];
-  /** Undefined if the operation has no such parameter, would refuse the value, or parses a document from it. */
+  /**
+   * The parsed value; undefined if the operation has no such parameter, would refuse the value, or parses a document
+   * from it.
+   */
   read(name: string, value: unknown): ReadValue | undefined;
   /** Whether the operation has such a parameter. */
   knows(name: string): boolean;
@@ -92,7 +95,7 @@ function groupNames(shape: Readonly<Record<string, z.ZodType>>): Map<string, rea
 
 const folded = (value: unknown): unknown => (typeof value === 'string' ? value.toLowerCase() : value);
 
-/** For a map, each pair; if the value is a list, one pair per item. */
+/** The elements of a parsed value. For a map: each pair, and one pair per item for a value that is a list. */
 function elementsOf(read: unknown): readonly unknown[] {
   if (Array.isArray(read)) return read;
   if (!isObject(read)) return [read];
@@ -101,13 +104,18 @@ function elementsOf(read: unknown): readonly unknown[] {
   );
 }
 
-/** As text, with the name quoted if it could be taken for part of the value; objects and lists are unchanged. */
+/**
+ * A pair as text. The name is quoted if it could be mistaken for part of the value. Values that are objects or lists
+ * are unchanged.
+ */
 function pairOf(key: string, value: unknown): unknown {
   if (isObject(value) || Array.isArray(value)) return { [key]: value };
   return `${/["=]/.test(key) ? JSON.stringify(key) : key}=${value instanceof ExactNumber ? decimalOf(value) : value}`;
 }
 
-/** A number has one spelling here, unless it has more digits than a double. */
+/**
+ * The decimal digits of a number. Equal numbers have the same digits here, unless they have more digits than a double.
+ */
 function decimalOf({ digits }: ExactNumber): string {
   const plain = String(Number(digits));
   return decimalValue(plain) === decimalValue(digits) ? plain : decimalValue(digits);

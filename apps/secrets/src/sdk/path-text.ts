@@ -5,8 +5,8 @@ const dot = 46;
 const unseen = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u;
 
 /**
- * Why a string is not a path: it has invisible characters, dot segments or doubled slashes. A single scan, because
- * nearly every path is simple ASCII.
+ * Why a string is not a path: it has invisible characters, dot segments or doubled slashes. It scans the string only
+ * once, because nearly every path is simple ASCII.
  */
 export function pathProblem(text: string): 'unseen' | 'detour' | undefined {
   let simple = true;

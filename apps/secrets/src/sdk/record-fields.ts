@@ -10,7 +10,7 @@ export type FieldRows<S extends FieldTypes> = {
 
 /** The fields of a kind of record. */
 export interface RecordFields<S extends FieldTypes> {
-  /** How they are parsed from a body and stored. */
+  /** The schema by which they are parsed from a body and stored. */
   readonly input: z.ZodObject<S>;
   /** The default values. */
   readonly defaults: { [Name in keyof S]: z.output<S[Name]> };

@@ -28,9 +28,9 @@ interface RecordSpec<P extends string, T, W extends z.ZodObject> extends Omit<Pa
   readonly read: {
     readonly summary: string;
     readonly output?: z.ZodType;
-    /** Null: for a missing record, the response is 200 without data, as clients of the endpoint expect. */
+    /** If null, the response for a missing record is 200 without data, as clients of the endpoint expect. */
     readonly absent?: null;
-    /** Numbers inside objects are shown with the digits they were sent with. */
+    /** Whether numbers inside objects are shown with the digits they were sent with. */
     readonly exact?: boolean;
     /** The shown part of a record. */
     show(

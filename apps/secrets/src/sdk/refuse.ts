@@ -5,7 +5,7 @@ export function refuse(text: string): never {
   throw new Refusal('invalid', text);
 }
 
-/** Whether a parser accepts something, for example a certificate. */
+/** Whether `read` parses its input, for example a certificate, without an error. */
 export function parses(read: () => unknown): boolean {
   try {
     read();

@@ -43,7 +43,7 @@ export interface SecretReply {
   /** 0 or absent means the mount's maximum. */
   readonly maxTtlSeconds?: number;
   readonly renewable?: boolean;
-  /** Later calls of this caller may get the same secret again: see `Call.findReusable`. */
+  /** Set if later calls of this caller may get the same secret again: see `Call.findReusable`. */
   readonly reuseKey?: string;
 }
 
@@ -64,15 +64,18 @@ export interface Login {
   readonly periodSeconds?: number;
   readonly numUses?: number;
   readonly boundCidrs?: readonly string[];
-  /** Only the address that logged in may use the token, instead of `boundCidrs`. */
+  /** Whether only the address that logged in may use the token. Replaces `boundCidrs`. */
   readonly bindsAddress?: boolean;
-  /** A passkey was used, which is two factors, so MFA methods may accept it instead of a code. */
+  /** Whether a passkey was used. A passkey is two factors, so MFA methods may accept it instead of a code. */
   readonly withPasskey?: boolean;
   /** A digest of the method's requirements: a login that waits for second factors ends if they change. */
   readonly demands?: string;
   readonly type?: 'service' | 'batch' | 'default' | '';
   readonly renewable?: boolean;
-  /** Data for the backend's `renewLogin`, sealed with the token. If a renewal returns new data, it replaces this. */
+  /**
+   * Data for the backend's `renewLogin`, sealed with the token. If a renewal returns new data, the new data replaces
+   * this data.
+   */
   readonly internal?: Readonly<Record<string, unknown>>;
 }
 export interface LoginReply {
@@ -90,7 +93,7 @@ export interface LoginOrigin {
   readonly entityId: string;
 }
 
-/** A token from the token backend: everything is checked, only minting is left. */
+/** A token from the token backend: everything is checked, and the token must only be minted. */
 export interface Issue {
   readonly id?: string;
   readonly parentHash?: string;
@@ -127,7 +130,7 @@ export interface RawReply {
   readonly body: unknown;
   readonly contentType?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Instead of `body`, for long ones. */
+  /** A long body, which replaces `body`. */
   readonly long?: LongBody;
   /** Starts a streamed response. Returns a function to call when the reader disconnects. */
   readonly stream?: (sink: StreamSink) => () => void;

@@ -31,7 +31,7 @@ const readAtOnce = 500;
 
 /**
  * Upgrades a kv mount to versions: closes it, waits for open requests, and then converts everything in one commit
- * together with the mount. A job, so that another node continues where one stopped. Decision 0086.
+ * together with the mount. This is a job, so another node continues if the first one stops. Decision 0086.
  */
 export function kvUpgrade({ mounts, jobs, storage, inBackground }: KvUpgradeDeps): (mount: LiveMount) => Promise<void> {
   const { entries, changes, clock } = storage;
@@ -39,7 +39,7 @@ export function kvUpgrade({ mounts, jobs, storage, inBackground }: KvUpgradeDeps
     await mounts.refresh();
     return mounts.find(uuid);
   };
-  /** Moves the secrets of some old paths to their new ones. */
+  /** Moves the secrets of some old paths to their new paths. */
   const converted = async (mountId: string, paths: readonly string[]) => {
     const set = newWriteSet();
     for (const path of paths) addDelete(set, { mountId, path });
@@ -72,7 +72,7 @@ export function kvUpgrade({ mounts, jobs, storage, inBackground }: KvUpgradeDeps
       return { state: { uuid, step: 'convert' }, advanced: 0, finished: false };
     }
     const late = { state: { uuid, step: 'late' as const }, finished: false, waitMs: lateMs };
-    // It was converted, but that could not be recorded.
+    // The mount was converted, but the progress of the job could not be recorded.
     if (isDone) return { ...late, advanced: 0 };
     const paths = await entries.listDeep(uuid, '');
     const set = await converted(uuid, paths);

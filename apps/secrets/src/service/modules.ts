@@ -34,10 +34,13 @@ import { authMounts } from './auth-mounts';
 import { backgroundCalls } from './background-calls';
 import type { ServiceParts } from './parts';
 
-/** The share of a request's time limit: callers that wait longer for a turn get a response before they disconnect. */
+/**
+ * How many milliseconds a caller may wait for a turn, for each second of a request's time limit. So callers get a
+ * response before they disconnect.
+ */
 const PATIENCE_MS = 900;
 
-/** The kernel's modules; each gets what it needs from those before it. */
+/** The kernel's modules; each module gets its dependencies from the modules before it. */
 export type Modules = Awaited<ReturnType<typeof buildModules>>;
 
 /** Builds the kernel's modules, without starting or reading anything. */

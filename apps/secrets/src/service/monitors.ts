@@ -59,7 +59,7 @@ export class Monitors implements LogMonitors {
     return leave;
   }
 
-  /** Ends all: the node stops, or has dropped its keys. */
+  /** Ends all monitors, because the node stops or has dropped its keys. */
   endAll(): void {
     for (const end of [...this.closers]) end();
   }

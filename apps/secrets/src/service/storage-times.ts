@@ -12,7 +12,7 @@ export function storageTimes(registry: Registry): ObserveStorage {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
     registers: [registry],
   });
-  // Present from the start, so that rates include the first ones.
+  // All operations are present from the start, so that rates include the first of each.
   for (const operation of OPERATIONS) histogram.zero({ operation });
   const series = new Map(OPERATIONS.map((operation) => [operation, histogram.labels(operation)]));
   return (operation, seconds) => series.get(operation)!.observe(seconds);

@@ -45,7 +45,7 @@ const kinds: readonly Kind[] = [
 export const isExtra = (action: string): boolean =>
   kinds.some(({ listed, remove }) => [listed, remove].includes(action));
 
-/** Answers such a call; `absent` if the object does not exist. */
+/** Answers a call about an added object; `absent` if the object does not exist. */
 export function runExtra(action: string, form: Readonly<Record<string, string>>, extras: Extras): string | 'absent' {
   const kind = kinds.find(({ listed, remove }) => [listed, remove].includes(action))!;
   const there = extras.get(kind.list) ?? new Set();

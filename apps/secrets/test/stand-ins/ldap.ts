@@ -17,7 +17,7 @@ export class DirectoryStandIn {
   entries: DirectoryEntry[] = [];
   /** Answers every request with this result code. */
   failure: number | undefined;
-  /** Stops answering. */
+  /** Whether it has stopped answering. */
   silent = false;
   /** Adds a referral to the answers of searches. */
   reference: string | undefined;

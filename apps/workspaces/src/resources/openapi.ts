@@ -8,8 +8,8 @@ const { raw } = endpoints({} as Policy<undefined>, undefined);
 
 /** The description of all other resources, at `/api/v2/openapi.json`. Public: it contains no data. */
 export function openapiResource(described: readonly Resource[]): Resource {
-  // Built on first use, and then the same for as long as the service runs: each request has an environment, each
-  // service one keyring.
+  // The document is built on first use and does not change while the service runs. The key is the keyring, because each
+  // request has a separate environment, but each service has only one keyring.
   const documents = new WeakMap<Environment['keyring'], { readonly body: Buffer; readonly etag: string }>();
   const documentOf = (env: Environment) => {
     const cached = documents.get(env.keyring);

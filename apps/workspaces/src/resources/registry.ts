@@ -63,7 +63,7 @@ import { variableSetResource } from './workspaces/variable-sets/routes';
 import { variableResource } from './workspaces/variables/routes';
 import { workspaceResource } from './workspaces/workspaces/routes';
 
-/** All resources in the API description, in dependency order: each comes after those that it uses. */
+/** All resources in the API description, in dependency order: each resource comes after the resources that it uses. */
 const described: readonly Resource[] = [
   serviceResource,
   ipRangesResource,

@@ -13,7 +13,7 @@ import { proxyFor } from './agent/proxy';
 import { readOwnConfig } from './config';
 import { Forwarding, type ForwardingTo } from './forwarding/forwarding';
 
-/** Environment variables that configure agents of the reference. */
+/** Environment variables that configure agents of the reference product, and are also accepted here. */
 const alsoCalled = {
   AGENT_ADDRESS: 'TFC_ADDRESS',
   AGENT_TOKEN: 'TFC_AGENT_TOKEN',

@@ -20,7 +20,7 @@ const root = path.resolve(__dirname, '../../../..');
 const firstUid = 90_000 + (process.pid % 400) * 100;
 let tool: Binary;
 
-// Replaces the tool in tests that need a long run: it runs as long as the file `held` in its box exists.
+// Replaces the tool in tests that need a long run: it runs as long as the file `held` in the test's folder exists.
 const standIn = (held: string) => `#!/bin/sh
 wait_for() { echo "began $1"; while [ -e ${held} ]; do sleep 0.1; done; }
 case $1 in
@@ -35,7 +35,7 @@ case $1 in
 esac
 `;
 
-// Agents with everything real: service and agent processes, and the tool on both ends; no agent has a database.
+// Service and agents are real processes without a shared database, and both sides use the real tool.
 describe('agents of a pool', () => {
   const env: Record<string, string> = {};
   let port = 0;
@@ -224,7 +224,7 @@ credentials "workspaces.test" { token = "${admin.token}" }`,
     await settleAbandoned(workspaces.service.db, workspaces.service.env.keyring);
   };
 
-  it('that are killed during a plan leave it to another', async () => {
+  it('that are killed during a plan leave the plan to another agent', async () => {
     writeFileSync(held, '');
     await startAgent({ ...quick, WORKSPACES_WORKER_BINARY: await binary() });
     const id = await started();
@@ -236,7 +236,7 @@ credentials "workspaces.test" { token = "${admin.token}" }`,
     expect((await events(id)).filter((action) => action === 'plan-retried')).toHaveLength(1);
   }, 300_000);
 
-  it('that are killed during an apply leave it ended, with the state that was written', async () => {
+  it('that are killed during an apply end the apply, and keep the state that was written', async () => {
     rmSync(held, { force: true });
     await startAgent({ ...quick, WORKSPACES_WORKER_BINARY: await binary() });
     const id = await started();
@@ -285,7 +285,7 @@ credentials "workspaces.test" { token = "${admin.token}" }`,
     expect(agent.said()).not.toContain(token);
   }, 300_000);
 
-  /** Install the stand-in before the first run needs it. */
+  /** Installs the stand-in before the first run needs it. */
   async function binary(): Promise<string> {
     writeFileSync(file, standIn(held), { mode: 0o755 });
     return file;

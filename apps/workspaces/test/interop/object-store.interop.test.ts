@@ -35,14 +35,14 @@ whereThere('blobs in a foreign object store', () => {
     server?.kill();
   });
   const workspaces = startWorkspaces({ env });
-  // The mark of the database that may delete there is not a blob.
+  // The mark that names the database that may delete there is not a blob.
   keepsBlobs(workspaces, async () => {
     const page = await client!.send(new ListObjectsV2Command({ Bucket: bucket, Prefix: 'blobs/blob-' }));
     return page.KeyCount ?? 0;
   });
 });
 
-/** Until it works: the program takes time to start. */
+/** Waits until the store works: the program takes time to start. */
 async function retried<T>(program: ChildProcess, work: () => Promise<T>): Promise<T> {
   for (;;) {
     try {

@@ -4,7 +4,7 @@ import { encode, type FuzzRequest } from './requests';
 type Shows<T> = (candidate: T) => Promise<boolean>;
 
 const attempts = 150;
-/** Fewer, because truncated requests take a while. */
+/** The maximum number of attempts with bytes: fewer than with requests, because truncated requests take a while. */
 const attemptsAtBytes = 40;
 
 /** Removes from a request what is not needed to show the fault. */
@@ -67,7 +67,7 @@ function* lesser(value: unknown): Generator<unknown> {
   }
 }
 
-/** The same for bytes. */
+/** Removes from bytes what is not needed to show the fault. */
 export async function minimiseBytes(bytes: Buffer, fails: Shows<Buffer>): Promise<Buffer> {
   let remaining = attemptsAtBytes;
   let best = bytes;

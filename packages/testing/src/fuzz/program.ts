@@ -4,8 +4,7 @@ import { type Document, Operations } from './operations';
 import { Places } from './places';
 import { Pools } from './pools';
 
-// A separate program that sends requests generated from a document, so that neither the service nor the test is slowed
-// by it.
+// A separate program that sends requests generated from a document, so that it slows neither the service nor the test.
 
 /** The order that starts a program. */
 export interface FuzzOrder {
@@ -38,7 +37,7 @@ export type FuzzWord = { readonly token: string } | { readonly examples: readonl
 /** Messages from the program: its progress, that its token has become invalid, and its result. */
 export type FuzzNews = { readonly sent: number } | { readonly tokenGone: true } | { readonly done: FuzzResult };
 
-/** What a program counted. */
+/** The counts of a program. */
 export interface FuzzResult {
   readonly sent: number;
   readonly raw: number;

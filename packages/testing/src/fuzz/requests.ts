@@ -38,7 +38,7 @@ export interface Dialect {
   readonly secrets: Readonly<Record<string, string>>;
   /** How often an operation is chosen, by name; the default is 1. */
   readonly weights: Readonly<Record<string, number>>;
-  /** Statuses from 500 up that an operation answers on purpose, by its name. */
+  /** By the name of an operation, the statuses from 500 up that it answers on purpose. */
   readonly faults: Readonly<Record<string, readonly number[]>>;
   /** Headers that change what a request means: sent now and then, each with one of its values, or one from a pool. */
   readonly headers: Readonly<Record<string, readonly string[]>>;
@@ -51,7 +51,7 @@ export interface Known {
   readonly bodies: Bodies;
 }
 
-/** So that rare operations are called at all. */
+/** The number of turns of an operation with weight 1. Rarer operations get at least one turn. */
 const turnsOfUsual = 50;
 const usesKnown = 0.8;
 const usesLink = 0.5;
@@ -82,7 +82,7 @@ export class Requests {
     );
   }
 
-  /** The next operation to be called: each one once, then at random. */
+  /** The next operation to be called: first each operation once, then operations at random. */
   next(): Operation {
     return this.first.pop() ?? this.random.pick(this.wheel);
   }

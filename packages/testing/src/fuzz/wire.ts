@@ -8,7 +8,7 @@ export interface Answer {
   readonly body: Buffer;
 }
 
-/** The reason why there was no response; `cut` means an incomplete one. */
+/** The reason why there was no response; `cut` means that the response was incomplete. */
 export type NoAnswer = 'closed' | 'cut' | 'silent' | 'malformed';
 
 const read = new WeakMap<Answer, { value: unknown } | null>();

@@ -23,7 +23,7 @@ export async function importVault(job: VaultImport): Promise<void> {
   for (const side of [job.from, job.to]) await checkToken(side);
   const furnished: Furnished[] = [];
   await furnish({ job, from: job.from, to: job.to, exists: true }, furnished);
-  // Policies may name mounts and groups of any namespace, so those come first.
+  // Policies may name mounts and groups of any namespace, so mounts and groups are copied first.
   for (const { place } of furnished) await carryIdentity(place);
   for (const { place, engines, methods } of furnished) {
     job.progress.begin(`namespace ${place.from.namespace || 'root'}`);

@@ -5,11 +5,11 @@ import { RemoveFactor } from './remove-factor';
 interface Holder {
   readonly id: string;
   readonly name: string;
-  /** Factors by method id. */
+  /** MFA secrets by method id. */
   readonly mfa_secrets?: Readonly<Record<string, { readonly method_name: string; readonly type: string }>>;
 }
 
-/** The second factors of an entity, and their removal. */
+/** Shows the second factors of an entity, with buttons to remove them. */
 export function Factors({ entity }: { readonly entity: Holder }) {
   const [removing, setRemoving] = useState<{ readonly id: string; readonly name: string }>();
   const factors = Object.entries(entity.mfa_secrets ?? {});

@@ -9,7 +9,7 @@ import { PersonField } from './identity-pickers';
 
 export interface RemoveFactorProps {
   readonly method: { readonly id: string; readonly name: string };
-  /** The entity; if it is absent, the dialog asks for it. */
+  /** The entity whose factor is removed. If it is absent, the dialog asks for it. */
   readonly entity?: { readonly id: string; readonly name: string };
   readonly onClose: () => void;
 }

@@ -12,7 +12,7 @@ import { page } from '../pages';
 import { useList } from '../reads';
 import type { TokenRecord } from './token-record';
 
-/** Small, because each row takes one request. */
+/** The number of tokens on a page. It is small, because each row takes one request. */
 const pageSize = 20;
 
 /** Tokens with the details that this session may look up. */

@@ -8,7 +8,7 @@ import { page } from '../pages';
 import { useListing } from '../reads';
 import type { AuditFilter } from './search';
 
-/** Changes, and reads. */
+/** The tabs of the audit pages: changes and reads. */
 export const AuditTabs = () => (
   <Tabs
     label="Audit"
@@ -19,7 +19,7 @@ export const AuditTabs = () => (
   />
 );
 
-/** Who made a request, by the name in its line. */
+/** The caller who made a request, by the name in its audit line. */
 export function Author({
   auth,
 }: {
@@ -30,7 +30,7 @@ export function Author({
   return <Link {...page('/access/entities', { id: auth.entity_id })}>{auth.display_name}</Link>;
 }
 
-/** Entity name typed by the person; the search uses its id. */
+/** A field for an entity name. The search uses the id of the entity. */
 function EntityField({ value, onChange }: { readonly value: string; readonly onChange: (id: string) => void }) {
   const entities = useListing<{ readonly name: string }>('identity/entity/id');
   const options = (entities.data?.keys ?? []).map((id) => ({
@@ -49,13 +49,13 @@ function EntityField({ value, onChange }: { readonly value: string; readonly onC
   );
 }
 
-/** The operations in the table of changes. It contains a read only if the read issued something. */
+/** The operations in the table of changes. Reads are in it only if they issued something. */
 const operations = [
   { value: '', label: 'Any' },
   ...['create', 'update', 'patch', 'delete'].map((value) => ({ value, label: value })),
   { value: 'read', label: 'read that issued a credential' },
 ];
-/** Filters that are always visible. */
+/** The number of filters that are always visible. */
 const few = 4;
 
 type Texts = Readonly<Partial<Record<AuditFilter, string>>>;
@@ -76,7 +76,7 @@ export function SearchForm<S extends Texts>({
   const [draft, setDraft] = useState<S>(search);
   const address = JSON.stringify(search);
   const [shown, setShown] = useState(address);
-  // A link opened another search.
+  // The user has followed a link to another search.
   if (shown !== address) {
     setShown(address);
     setDraft(search);

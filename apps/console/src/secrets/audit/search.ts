@@ -1,12 +1,12 @@
 /** The filters of an audit search. */
 export type AuditFilter = 'path' | 'accessor' | 'entity_id' | 'request_id' | 'operation' | 'since' | 'until';
 
-/** The search for changes, kept in the address, so that it can be shared. */
+/** A search for changes. It is kept in the address of the page, so that it can be shared. */
 export interface AuditSearch extends Readonly<Partial<Record<AuditFilter, string>>> {
-  /** Include requests that the console makes in the background. */
+  /** Whether to include requests that the console makes in the background. */
   readonly own?: true;
 }
-/** The search for reads. */
+/** A search for reads. */
 export type ReadSearch = Readonly<Partial<Record<'path' | 'entity_id' | 'since' | 'until', string>>>;
 
 export const filters = [
@@ -35,9 +35,9 @@ export const auditSearch = (search: Record<string, unknown>): AuditSearch => ({
   ...(search.own === true ? { own: true } : {}),
 });
 
-/** Reads a search for reads from an address. */
+/** Parses a search for reads from an address. */
 export const readSearch = (search: Record<string, unknown>): ReadSearch => textsOf(search, readFilters);
 
-/** Paths that pages call to find permissions, hidden unless included. */
+/** Whether pages call this path to find out permissions. Such requests are hidden by default. */
 export const isAskedByPages = (path: string): boolean =>
   /^sys\/(capabilities-self|policies\/explain)|^ui\/|^auth\/token\/lookup/.test(path);

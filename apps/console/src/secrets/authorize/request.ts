@@ -1,14 +1,14 @@
 /** An authorization request of an application. */
 export interface AuthorizeRequest {
   readonly provider: string;
-  /** Empty for the root namespace. */
+  /** The namespace; empty for the root namespace. */
   readonly namespace: string;
   readonly parameters: Readonly<Record<string, string>>;
 }
 
 const place = /^\/ui\/((?:[^/]+\/)*)identity\/oidc\/provider\/([^/]+)\/authorize\/?$/;
 
-/** Reads an authorization request from the address, with its parameters unchanged by the router. */
+/** Reads an authorization request from the address, with the original parameters, before the router parses them. */
 export function authorizeRequest({ pathname, search }: Pick<Location, 'pathname' | 'search'>) {
   const [, namespace, provider] = place.exec(pathname) ?? [];
   if (provider === undefined) return undefined;
@@ -19,7 +19,7 @@ export function authorizeRequest({ pathname, search }: Pick<Location, 'pathname'
   } satisfies AuthorizeRequest;
 }
 
-/** The redirect address: never one that would run script here. */
+/** Adds the response to the redirect URI. Refuses URIs that would run a script in this page. */
 export function addressWith(redirectUri: string, answer: Readonly<Record<string, string | undefined>>): string {
   const url = new URL(redirectUri);
   if (/^(javascript|data|vbscript|blob|file|about):$/.test(url.protocol))
@@ -28,7 +28,7 @@ export function addressWith(redirectUri: string, answer: Readonly<Record<string,
   return url.href;
 }
 
-/** The request without its requirement to sign in, after the user has signed in. */
+/** The request for use after the user has signed in: without the parameters that require a sign-in. */
 export function afterSignIn({
   max_age: _age,
   prompt = '',

@@ -6,7 +6,7 @@ import { encodedPath, useChange, useRead } from '../reads';
 import { FieldEditor, type FieldRow, fieldsOf, repeated, rowsOf } from './field-editor';
 import { type Secret, valuesAt } from './values';
 
-/** Overwrites a secret. With versions, it refuses to overwrite a newer one. */
+/** Overwrites a secret. If the engine keeps versions, a newer version that someone else wrote is not overwritten. */
 export function EditSecret({
   mount,
   path,

@@ -6,7 +6,7 @@ import { encodedPath, useChange } from '../reads';
 import { FieldEditor, type FieldRow, fieldsOf, repeated, rowsOf } from './field-editor';
 import { valuesAt } from './values';
 
-/** Creates a secret in a folder. With versions, it does not replace an existing one. */
+/** Creates a secret in a folder. If the engine keeps versions, an existing secret is not replaced. */
 export function NewSecret({
   mount,
   folder,

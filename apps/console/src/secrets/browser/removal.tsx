@@ -6,7 +6,7 @@ import { hasVersions, type Mount } from '../mounts';
 import { encodedPath, useChange } from '../reads';
 import { valuesAt } from './values';
 
-/** Deletes a secret; with versions, either the latest one or all of them. */
+/** Deletes a secret; if the engine keeps versions, either the latest version or all of them. */
 export function Removal({
   mount,
   path,

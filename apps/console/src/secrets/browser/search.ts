@@ -3,7 +3,7 @@ export interface SecretSearch {
   /** Path including its mount; folders end with a slash. */
   readonly at?: string | undefined;
   readonly version?: number | undefined;
-  /** The version to compare with. */
+  /** The version to compare the shown version with. */
   readonly with?: number | undefined;
 }
 
@@ -12,7 +12,7 @@ const numberOf = (value: unknown): number | undefined => {
   return Number.isInteger(number) && number > 0 ? number : undefined;
 };
 
-/** Reads it from an address; ignores invalid values. */
+/** Parses the search parameters of an address; ignores invalid values. */
 export function secretSearch(search: Record<string, unknown>): SecretSearch {
   const version = numberOf(search.version);
   const other = numberOf(search.with);

@@ -7,7 +7,10 @@ import { secondsOf, type TtlChoice, TtlField } from './ttl-field';
 export interface FieldRow {
   readonly name: string;
   readonly label: string;
-  /** `names` is a list; `listed` the same with commas on the wire; `pairs` an object; `secret` is never shown. */
+  /**
+   * The kind of the value. `names`: a list. `listed`: a list, which the API takes as a string with commas. `pairs`: an
+   * object. `secret`: a value that is never shown.
+   */
   readonly as?:
     | 'text'
     | 'secret'
@@ -25,9 +28,9 @@ export interface FieldRow {
   readonly required?: boolean;
   readonly options?: readonly (string | PickerOption)[];
   readonly ttls?: readonly TtlChoice[];
-  /** Suggested statements for an empty list. */
+  /** Suggested statements, offered while the list is empty. */
   readonly usual?: readonly string[];
-  /** Other fields that change with its value. */
+  /** Other fields that must change when this value changes. */
   readonly also?: (value: unknown) => Readonly<Record<string, unknown>>;
 }
 

@@ -5,12 +5,12 @@ import type { Mount } from '../mounts';
 export interface OwnPageProps {
   readonly mount: Mount;
   readonly tab: string;
-  /** The item of the tab whose page is shown. */
+  /** The name of the shown item of the tab, if one is shown. */
   readonly name: string | undefined;
   readonly create: boolean;
 }
 
-/** The way from the list of engines to a tab of a mount. */
+/** The breadcrumbs from the list of engines to a tab of a mount. */
 export const crumbsTo = (mount: string, tab: string): readonly Crumb[] => [
   { label: 'Secrets engines', to: '/engines' },
   { label: mount.replace(/\/$/, ''), to: '/engines/mount', search: { mount, tab } },

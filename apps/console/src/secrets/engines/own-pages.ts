@@ -2,11 +2,11 @@ import { type ComponentType, lazy } from 'react';
 import type { OwnPageProps } from './own-page';
 
 interface OwnPages {
-  /** Shown before All endpoints. */
+  /** The tabs before the tab "All endpoints". */
   readonly tabs: readonly { readonly tab: string; readonly label: string }[];
-  /** The engine has no generated forms for its settings. */
+  /** Whether these pages cover everything, so that no generated forms are shown for the settings. */
   readonly isComplete?: boolean;
-  /** The content of a tab; for an item or a new one, a page with its head. */
+  /** Renders the content of a tab. For an item or a new item, it also renders the head of the page. */
   readonly Page: ComponentType<OwnPageProps>;
 }
 

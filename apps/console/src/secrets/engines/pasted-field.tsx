@@ -2,7 +2,7 @@ import type { DragEvent } from 'react';
 import { TextField } from '../../design/field';
 import { FileButton } from '../../design/file-button';
 
-/** A string such as a key or a certificate: pasted, dropped as a file, or from a file that is chosen. */
+/** A string such as a key or a certificate: pasted, or read from a dropped or chosen file. */
 export function PastedField({
   label,
   value,

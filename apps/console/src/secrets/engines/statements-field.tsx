@@ -2,7 +2,7 @@ import { Plus, X } from 'lucide-react';
 import { Button } from '../../design/button';
 import { TextField } from '../../design/field';
 
-/** Statements for a database, each in a separate editor: a comma or a semicolon in one is part of it. */
+/** Statements for a database, each in a separate editor: a comma or a semicolon does not end a statement. */
 export function StatementsField({
   label,
   hint,
@@ -16,7 +16,7 @@ export function StatementsField({
   readonly error?: string | undefined;
   readonly statements: readonly string[];
   readonly onChange: (statements: readonly string[]) => void;
-  /** Offered while there is no statement. */
+  /** Suggested statements, offered while there is no statement. */
   readonly usual: readonly string[];
 }) {
   return (

@@ -6,7 +6,7 @@ import { Unseal } from './unseal';
 
 const Unwrap = lazy(() => import('../browser/unwrap').then((m) => ({ default: m.Unwrap })));
 
-/** What is shown before sign-in, such as initialization; undefined if nothing. */
+/** The page to show instead of the sign-in, such as the initialization; undefined if the sign-in is shown. */
 export function pageBeforeSignIn(config: ConsoleConfig, transport: Transport, again: () => void): ReactNode {
   if (config.initialized === false) return <Begin transport={transport} onDone={again} />;
   if (config.sealed) return <Unseal transport={transport} onDone={again} />;

@@ -11,13 +11,13 @@ import { RevokeChosen } from './revoke-chosen';
 
 interface LeasesOfProps {
   readonly title: string;
-  /** The leases of a token, by its accessor, or those issued at a path. */
+  /** Whose leases to show: those of a token, by its accessor, or those issued at a path. */
   readonly of: { readonly accessor: string } | { readonly prefix: string };
-  /** Shown if there are none. */
+  /** Shown if there are no leases. */
   readonly none: string;
 }
 
-/** Some of the leases of a token or a path, to choose and revoke. */
+/** Lists the first leases of a token or a path, and lets the user choose and revoke them. */
 export function LeasesOf({ title, of, none }: LeasesOfProps) {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const query = new URLSearchParams({ ...of, limit: '50' });

@@ -25,7 +25,7 @@ interface Renewed {
   readonly warnings?: readonly string[] | null;
 }
 
-/** Renews the chosen leases for a chosen time, and says what the service granted. */
+/** Renews the chosen leases for a chosen time, and shows the time that the service granted. */
 export function RenewChosen({ chosen }: { readonly chosen: ReadonlySet<string> }) {
   const may = useMay([path]);
   const [asking, setAsking] = useState(false);

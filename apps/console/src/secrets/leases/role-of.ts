@@ -1,6 +1,6 @@
 import type { Mount } from '../mounts';
 
-/** Engines whose collection of roles is named `role`; in all others it is named `roles`. */
+/** Types of engines whose collection of roles is named `role`. In all others it is named `roles`. */
 const isOfOne: ReadonlySet<string> = new Set(['nomad', 'scheduler']);
 const issuing: ReadonlyMap<string, string> = new Map([
   ['creds', 'roles'],

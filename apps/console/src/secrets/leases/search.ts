@@ -1,12 +1,12 @@
 /** Filters of the lease list, kept in the address. */
 export interface LeaseSearch {
   readonly prefix?: string;
-  /** Accessor of the token that requested them. */
+  /** The accessor of the token that requested the leases. */
   readonly accessor?: string;
   readonly failing?: boolean;
 }
 
-/** Reads them from an address. */
+/** Parses the filters from an address. */
 export const leaseSearch = (search: Record<string, unknown>): LeaseSearch => ({
   ...(typeof search.prefix === 'string' && search.prefix !== '' ? { prefix: search.prefix } : {}),
   ...(typeof search.accessor === 'string' && search.accessor !== '' ? { accessor: search.accessor } : {}),

@@ -32,7 +32,7 @@ interface Nodes {
 }
 interface RotationProgress {
   readonly running: boolean;
-  /** Entries re-encrypted so far. */
+  /** The number of entries that have been re-encrypted so far. */
   readonly values: number;
   readonly failures: number;
 }

@@ -1,13 +1,13 @@
-/** The question of who may do what, kept in the address. */
+/** The input of "Explain access", kept in the page's address. */
 export interface ExplainSearch {
   readonly path?: string;
   readonly operation?: string;
   readonly accessor?: string;
-  /** Separated by commas. */
+  /** Names of policies, separated by commas. */
   readonly policies?: string;
 }
 
-/** Reads it from an address. */
+/** Parses the input from an address. */
 export const explainSearch = (search: Record<string, unknown>): ExplainSearch =>
   Object.fromEntries(
     ['path', 'operation', 'accessor', 'policies'].flatMap((name) =>

@@ -1,10 +1,10 @@
-/** Who must come from the addresses of a list. */
+/** The scopes of address lists: who is limited to the addresses of the list. */
 export const scopes = {
   organization: 'everyone but agents',
   all_agent_pools: 'all agents',
   selected_agent_pools: 'agents of some pools',
 } as const;
-/** Who is limited by a list. */
+/** A scope of an address list. */
 export type ListScope = keyof typeof scopes;
-/** All of them. */
+/** All scopes. */
 export const allScopes = Object.keys(scopes) as ListScope[];

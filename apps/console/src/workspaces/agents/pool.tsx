@@ -15,7 +15,7 @@ import { Agents } from './agents';
 
 type PoolResource = Resource<'AgentPoolsResource'>;
 
-/** One agent pool: its agents, their tokens, and what may use it. */
+/** One agent pool: its agents, their tokens, and the projects and workspaces that may use it. */
 export function Pool() {
   const organization = useOrganizationName();
   const { pool: id = '' } = useParams({ strict: false }) as { pool?: string };

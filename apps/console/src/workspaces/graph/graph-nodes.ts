@@ -6,11 +6,11 @@ export interface GraphNode {
   readonly address: string;
   readonly module: string;
   readonly dependsOn: readonly string[];
-  /** The action of a plan on it, with its colour. */
+  /** What a plan does to the resource, with a colour. */
   readonly action?: { readonly label: string; readonly tone: string };
 }
 
-/** `module.a.module.b` of an address without instances; empty in the root module. */
+/** The module part of an address, such as `module.a.module.b`, without instance keys; empty in the root module. */
 const moduleOf = (address: string): string => /^(?:module\.[^.]+\.)+/.exec(address)?.[0].slice(0, -1) ?? '';
 /** An address without the keys of instances: `module.a["x"].host.web[0]` is `module.a.host.web`. */
 export const withoutKeys = (address: string): string => address.replace(/\[(?:\d+|"(?:[^"\\]|\\.)*")\]/g, '');
@@ -21,7 +21,7 @@ const nodeOf = (address: string, dependsOn: Iterable<string>): GraphNode => ({
   dependsOn: [...new Set(dependsOn)].sort(),
 });
 
-/** The resources of a state, with the dependencies that it records. */
+/** The resources of a state, with the dependencies recorded in the state. */
 export function nodesOfState(state: StateFile): GraphNode[] {
   const found = new Map<string, Set<string>>();
   for (const { module, mode, type, name, instances } of state.resources ?? []) {

@@ -1,9 +1,9 @@
 import type { Resource } from '../../api/workspaces';
 
-/** What can be included with memberships. */
+/** The resources that the service can include with memberships. */
 export type MemberIncluded = Resource<'UsersResource'> | Resource<'TeamsResource'> | Resource<'OrganizationsResource'>;
 
-/** The name of a member. Invited people have none yet and are shown by their email address. */
+/** The name of a member. An invited person has no name yet, so the email address is returned. */
 export function memberName(
   { attributes, relationships }: Resource<'OrganizationMembershipsResource'>,
   included: readonly MemberIncluded[],

@@ -9,7 +9,7 @@ import { AddButton } from '../parts/adding';
 import { ResourceTable } from '../parts/resource-table';
 import { type Configuration, destinations } from './triggers';
 
-/** The workspace or project whose runs are notified. */
+/** The workspace or project whose runs cause the notifications. */
 export interface Subject {
   readonly type: 'workspaces' | 'projects';
   readonly id: string;

@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 import { CreateButton } from '../../design/button';
 import { Creator } from './opener';
 
-/** What a page can add: by a dialog, or, if it has many fields, by a separate page. */
+/** How a page adds something: in a dialog, or, if there are many fields, on a separate page. */
 export type Adding = {
   /** The action and its object: "Create project". */
   readonly label: string;

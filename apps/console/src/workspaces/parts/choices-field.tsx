@@ -14,7 +14,7 @@ export function ChoicesField({
   readonly label: string;
   readonly kind: ChoiceKind;
   readonly organization: string;
-  /** Their ids. */
+  /** The ids of the chosen objects. */
   readonly chosen: readonly string[];
   readonly onChange: (ids: string[]) => void;
   readonly hint?: ReactNode;

@@ -3,7 +3,10 @@ import type { ReactNode } from 'react';
 import type { ApiCall } from '../api';
 import { RemoveButton } from './remove-button';
 
-/** The end of an object's page: what its deletion removes, and the button that asks for its name. */
+/**
+ * The end of an object's page: what its deletion removes, and a button that deletes the object after the user has typed
+ * its name.
+ */
 export function DangerZone({
   what,
   name,

@@ -23,7 +23,7 @@ export function Members({
   readonly label: string;
   readonly kind: ChoiceKind;
   readonly org: string;
-  /** By id. */
+  /** The names of the members, by id. */
   readonly names: ReadonlyMap<string, string>;
   readonly members: readonly { readonly id: string }[];
   readonly add: (api: WorkspacesApi, id: string) => Promise<ApiAnswer<unknown>>;

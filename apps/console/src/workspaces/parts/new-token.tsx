@@ -41,9 +41,9 @@ export function NewToken({
   readonly making: Making;
   readonly action: string;
   readonly forbidden?: string | undefined;
-  /** Tokens of this kind have no expiry. */
+  /** Whether tokens of this kind have no expiry. */
   readonly endless?: boolean;
-  /** Lifetimes in days to choose from; an empty one means the service's default. */
+  /** Lifetimes in days to choose from; an empty value means the service's default. */
   readonly lengths?: readonly { readonly value: string; readonly label: string }[];
   readonly hint?: string;
 }) {

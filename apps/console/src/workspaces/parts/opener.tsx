@@ -14,7 +14,7 @@ interface OpenerProps {
   readonly children: (close: () => void) => ReactNode;
 }
 
-/** The button that creates one of what a page or a section lists, with its dialog. */
+/** The button that creates an item of the list on a page or in a section, with its dialog. */
 export const Creator = (props: Omit<OpenerProps, 'kind' | 'icon' | 'text'>) => (
   <Opener {...props} kind="primary" icon={Plus} />
 );

@@ -13,7 +13,7 @@ export interface RemoveButtonProps {
   readonly action?: string;
   readonly title: string;
   readonly call: ApiCall;
-  /** Has to be typed to confirm what cannot be undone. */
+  /** A name that the user must type to confirm an action that cannot be undone. */
   readonly name?: string;
   readonly small?: boolean;
   readonly forbidden?: string | undefined;

@@ -16,9 +16,9 @@ export interface ResourceTableProps<Answer extends ListAnswer>
   readonly query: UseQueryResult<Answer>;
   /** Shown if there are no rows. */
   readonly empty: ReactNode;
-  /** The list is paged; `page` in the address says which page is read. */
+  /** Whether the list has pages. The parameter `page` in the address selects the page. */
   readonly paged?: boolean;
-  /** The number of skeleton rows while it loads. */
+  /** The number of placeholder rows while the list loads. */
   readonly outline?: number;
 }
 

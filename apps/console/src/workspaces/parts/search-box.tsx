@@ -2,7 +2,7 @@ import { type FormEvent, useState } from 'react';
 import { Button } from '../../design/button';
 import { TextField } from '../../design/field';
 
-/** A search that goes into the address when sent. */
+/** A search field. A submitted search becomes part of the page's address. */
 export function SearchBox({
   label,
   value,

@@ -2,7 +2,9 @@ import { Button } from '../../design/button';
 import { Notice } from '../../design/notice';
 import { SecretValue } from '../../design/secret-value';
 
-/** A value that the service returns only once: a new token, a link. Gone from this page when closed. */
+/**
+ * A value that the service returns only once: a new token, a link. When the user closes it, the page drops the value.
+ */
 export function ShownOnce({
   name,
   value,

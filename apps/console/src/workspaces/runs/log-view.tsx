@@ -11,7 +11,7 @@ import { rowHeight, useRowsInSight } from './rows-in-sight';
 
 const mostWrapped = 5000;
 
-/** A log of any length that renders only the lines in sight. It follows the end until the reader scrolls away. */
+/** A log of any length that renders only the lines in sight. It follows the end until the user scrolls up. */
 export function LogView({ log, label, live }: { readonly log: Log; readonly label: string; readonly live: boolean }) {
   useSyncExternalStore(log.subscribe, () => log.version);
   const { count } = log;

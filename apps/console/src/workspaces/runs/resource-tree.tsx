@@ -42,13 +42,13 @@ const states: Readonly<Record<ResourceProgress['state'], readonly [Tone, string]
 export interface ResourceTreeProps {
   readonly planId: string;
   readonly progress: ReadonlyMap<string, ResourceProgress>;
-  /** The apply that has ended, and whether it failed. */
+  /** The apply, after it has ended, and whether it failed. */
   readonly ended?: { readonly applyId: string; readonly failed: boolean } | undefined;
 }
 
 /**
- * The changes of a plan by resource, with the attributes that differ; during an apply, with its progress; after it, what
- * was done.
+ * The changes of a plan by resource, with the attributes that differ; during an apply, it shows the progress; after the
+ * apply, the result.
  */
 export function ResourceTree({ planId, progress, ended }: ResourceTreeProps) {
   const { data, error, refetch } = useContent<PlanJson | undefined>(`plans/${planId}/content/json-output-redacted`);

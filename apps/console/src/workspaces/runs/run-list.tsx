@@ -43,7 +43,7 @@ export interface RunSource {
 export interface RunListProps {
   readonly org: string;
   readonly runs: RunSource;
-  /** The workspace, if all runs are of one. */
+  /** The workspace, if all runs belong to the same workspace. */
   readonly ws?: string;
   readonly filters?: boolean;
 }

@@ -9,7 +9,7 @@ import { rule, useChange } from '../api';
 import { useDraft } from '../parts/draft';
 import { givenBy, rightGroups } from './rights';
 
-/** The organization-wide permissions of a team, and which of them are implied by another one. */
+/** The organization-wide permissions of a team, and which of them the team has because of another permission. */
 export function AccessMatrix({ team }: { readonly team: Resource<'TeamsResource'> }) {
   const { name, permissions, 'organization-access': stored } = team.attributes;
   const draft = useDraft<Record<string, boolean>>(stored);

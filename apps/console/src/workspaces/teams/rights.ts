@@ -56,7 +56,7 @@ const implied: readonly (readonly [string, readonly string[]])[] = [
   ['read-projects', ['read-workspaces']],
 ];
 
-/** The permission that implies another one; undefined if there is none. */
+/** The permission of a team that includes the given permission; undefined if there is none. */
 export function givenBy(right: string, has: (right: string) => boolean): string | undefined {
   return implied.find(([from, rights]) => rights.includes(right) && has(from))?.[0];
 }

@@ -7,6 +7,6 @@ export function ValuesField({ error, ...field }: Pick<TextFieldProps, 'value' | 
   return <TextField label="Variables" rows={3} placeholder={'region = "eu-1"'} error={wrong} {...field} />;
 }
 
-/** The error in such values; undefined if they are valid. */
+/** The error in typed variables; undefined if they are valid. */
 export const valuesProblem = (text: string): string | undefined =>
   typedValues(text) === undefined ? 'Write one variable per line, such as region = "eu-1".' : undefined;

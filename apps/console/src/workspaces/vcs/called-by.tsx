@@ -4,7 +4,7 @@ import { useChange } from '../api';
 import { ChoiceField } from '../parts/choice-field';
 import type { ConnectionPart } from './app';
 
-/** Chooses who calls the host of a connection: the service, or agents in its network. */
+/** Chooses who sends requests to the host of a connection: the service, or agents in the network of the host. */
 export function CalledBy({ client, organization, forbidden }: ConnectionPart & { readonly organization: string }) {
   const was = client.relationships['agent-pool'].data?.id ?? '';
   const [pool, setPool] = useState(was);

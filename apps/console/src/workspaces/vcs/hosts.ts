@@ -1,15 +1,15 @@
 /** A kind of Git host, with the address of its API. */
 interface Host {
   readonly label: string;
-  /** The address, for hosts that have only one. */
+  /** The address, for hosts that exist at only one address. */
   readonly at?: { readonly http: string; readonly api: string };
-  /** The usual address, for hosts that companies can also run themselves. */
+  /** The usual address, for hosts that companies can also run on their own servers. */
   readonly usually?: string;
   /** The path of the API below the host's address. */
   readonly below?: string;
-  /** It cannot be connected by OAuth in the browser. */
+  /** Whether the host cannot be connected by OAuth in the browser, but only with a token. */
   readonly takesTokensAlone?: true;
-  /** It is called with the key of an app, not with a token. */
+  /** Whether the host is called with the key of an app instead of a token. */
   readonly isApp?: true;
 }
 

@@ -1,4 +1,7 @@
-/** Reads what the host sent with the browser from the fragment of the address, which no server sees, and removes it. */
+/**
+ * Reads the parameters that the host added to the address of the browser, and removes them. They are in the fragment,
+ * which no server sees.
+ */
 export function takeReturned(): URLSearchParams | undefined {
   const sent = new URLSearchParams(location.hash.slice(1));
   if (!sent.has('state')) return undefined;

@@ -7,7 +7,7 @@ import { rule, useChange } from '../api';
 import { Opener } from '../parts/opener';
 import type { Workspace } from './use-workspace';
 
-/** Locks with a reason; unlocks; force-unlocks another person's lock where permitted. */
+/** Locks with a reason; unlocks; removes another person's lock, if the user may do this. */
 export function LockButton({ workspace }: { readonly workspace: Workspace }) {
   const { permissions, locked } = workspace.attributes;
   const params = { path: { workspace_id: workspace.id } };

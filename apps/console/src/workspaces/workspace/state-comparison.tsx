@@ -10,7 +10,7 @@ import { compareStates, ownPath, type StateFile } from './state-diff';
 
 export type StateVersion = Resource<'StateVersionsResource'>;
 
-/** What differs between two states; the older one can be chosen. */
+/** Shows the differences between two states. The user can choose the older state. */
 export function StateComparison({
   older,
   newer,

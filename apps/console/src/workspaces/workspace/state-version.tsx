@@ -26,7 +26,9 @@ interface Counted {
   readonly provider: string;
 }
 
-/** `hashicorp/aws` of `provider["registry.terraform.io/hashicorp/aws"]`; the whole text of anything else. */
+/**
+ * A short name: `hashicorp/aws` for `provider["registry.terraform.io/hashicorp/aws"]`. Everything else is unchanged.
+ */
 const shortOf = (provider: string): string => /^provider\["[^"/]+\/([^"]+)"\]/.exec(provider)?.[1] ?? provider;
 
 /** One state version: its contents, its creator, and its file. */

@@ -10,7 +10,7 @@ type VariableAttributes = Pick<
   'key' | 'value' | 'description' | 'category' | 'hcl' | 'sensitive'
 >;
 
-/** The attributes to send: no value if a sensitive one is kept. */
+/** The attributes to send. A sensitive value that is not changed is left out. */
 type VariableInput = Omit<VariableAttributes, 'value'> & { readonly value?: string };
 
 /** The API calls that create, change and remove a variable. */

@@ -30,7 +30,7 @@ const fields = recordFields({
 export type AccountsConfig = z.output<typeof fields.input>;
 const config = single('config', fields.input);
 
-/** The settings for calls to the cluster. Throws `invalid` if there are none. */
+/** The settings for calls to the cluster. Throws `invalid` if they were never written. */
 export const configInForce = (storage: Storage): Promise<AccountsConfig> =>
   config.require(storage, 'could not load backend configuration');
 

@@ -234,7 +234,7 @@ function contains(outer: string, inner: string): boolean {
   );
 }
 
-/** From JSON text, or from the object itself. */
+/** Reads metadata that was sent as JSON text or as an object. */
 function metadataOf(metadata: unknown): Record<string, string> | Failure {
   if (metadata === '') return {};
   let read = metadata;

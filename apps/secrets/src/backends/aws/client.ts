@@ -45,7 +45,7 @@ const unbuilt = {
 export type AwsClient = z.output<typeof fields.input>;
 const client = configuration('config/client', fields.input);
 
-/** The same, with the generation, which is part of the cache key of clients. */
+/** The settings with their generation, which is part of the cache key of clients. */
 export type AskedClient = AwsClient & { readonly generation: string };
 
 /** The current settings for calls to AWS; by default its public addresses without a key. */

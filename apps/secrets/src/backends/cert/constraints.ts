@@ -22,7 +22,7 @@ export interface Constraints {
 /** An extension that a role requires. */
 interface Required {
   readonly id: string;
-  /** Compared with the hexadecimal form of its DER instead of its text. */
+  /** Whether the value is compared with the hexadecimal form of the extension's DER instead of its text. */
   readonly isHex: boolean;
   readonly glob: string;
 }

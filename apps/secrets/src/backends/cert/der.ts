@@ -21,7 +21,7 @@ export function elementsOf(bytes: Buffer): Element[] {
 function elementAt(bytes: Buffer, start: number): { element: Element; end: number } {
   const tag = bytes.readUInt8(start);
   const first = bytes.readUInt8(start + 1);
-  // Multi-byte tags and indefinite lengths do not occur in what is read here.
+  // Multi-byte tags and indefinite lengths do not occur in the data that is read here.
   const lengthBytes = first < 0x80 ? 0 : first & 0x7f;
   if ((tag & 0x1f) === 0x1f || first === 0x80 || lengthBytes > 4) throw new RangeError('this is not DER');
   const from = start + 2 + lengthBytes;

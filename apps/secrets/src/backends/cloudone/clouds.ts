@@ -1,6 +1,6 @@
 import { Refusal } from '@keystead/refusal';
 
-/** The addresses of a cloud's directory and resource manager, and the audience of the latter. */
+/** The addresses of a cloud's directory and resource manager, and the audience for the resource manager. */
 export interface CloudHosts {
   readonly authority: string;
   readonly resourceManager: string;
@@ -32,14 +32,14 @@ const clouds: ReadonlyMap<string, CloudHosts> = new Map(
   }),
 );
 
-/** The name used if none is given. Spec: Cloud-identity auth method configuration. */
+/** The name of the cloud if a configuration contains none. Spec: Cloud-identity auth method configuration. */
 export const defaultCloud = 'CloudonePublicCloud';
 
 /** Every name of a cloud, as the specification spells it. */
 export const cloudNames = [...clouds.keys()];
 
 /**
- * Finds a cloud by name, ignoring case. Its name is the one in the specification. Existing clients use
+ * Finds a cloud by name, ignoring case. The returned name is spelled as in the specification. Existing clients use
  * `AzurePublicCloud` and so on for the same clouds, and read back what they wrote. Throws `invalid`.
  */
 export function cloudNamed(name: string): { name: string; hosts: CloudHosts } {

@@ -123,7 +123,10 @@ export const configPath = (defaults: CloudOneDefaults) =>
     },
   });
 
-/** The stored value if a request contains no environment: nothing while the process environment sets one. */
+/**
+ * The environment to store if a request contains none: empty while the process environment sets one, otherwise the
+ * default cloud.
+ */
 function defaultCloudUnlessSet(defaults: CloudOneDefaults): string {
   return defaults.environment ? '' : defaultCloud;
 }

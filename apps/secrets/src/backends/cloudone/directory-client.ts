@@ -12,7 +12,7 @@ export class DirectoryClient {
     this.sets = new KeySets('the directory', (url) => calls.call('the directory', url), clock);
   }
 
-  /** Asks again at the next login. */
+  /** Clears the cache, so that the next login fetches the documents again. */
   forget(): void {
     this.sets.forget();
   }

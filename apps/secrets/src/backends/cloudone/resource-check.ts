@@ -40,7 +40,7 @@ export async function checkResource(
   const byIdentity = resource?.principalIds.some((id) => id !== '' && same(id, claims.oid)) ?? false;
   if (!byIdentity) await requireGroupIdentity(client, config, role, where, claims);
   if (!permits(role.bound_subscription_ids, where.subscription)) throw denied('subscription not authorized');
-  // Whether a user-assigned identity was found in one of the bound groups, or there are none.
+  // A login by identity is allowed if its identity was found in one of the bound groups, or if no groups are bound.
   if (byIdentity && !permits(role.bound_resource_groups, where.group)) throw denied('resource group not authorized');
   if (role.bound_locations.length > 0) {
     if (!resource?.location) throw denied('location is empty');

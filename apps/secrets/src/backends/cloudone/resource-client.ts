@@ -49,7 +49,7 @@ export class ResourceClient {
     this.tokens.clear();
   }
 
-  /** A virtual machine. Throws `denied` if there is none, `upstream` if the API is unavailable. */
+  /** A virtual machine. Throws `denied` if it does not exist, `upstream` if the API is unavailable. */
   machine(config: InForce, subscription: string, group: string, name: string): Promise<ComputeResource> {
     return this.compute(
       config,

@@ -19,9 +19,9 @@ export interface Connection {
   readonly iamEndpoint: string;
   readonly stsEndpoint: string;
   readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string } | undefined;
-  /** The role to assume by identity tokens of this service, if credentials come from that. */
+  /** The role to assume by identity tokens of this service, if credentials are obtained in this way. */
   readonly webIdentity?: WebIdentity;
-  /** The generation of the configuration: clients of another are not used. */
+  /** The generation of the configuration: clients of another generation are not used. */
   readonly generation?: string;
 }
 
@@ -38,7 +38,7 @@ interface Clients {
   readonly sts: STSClient;
   /** Throws `NotNow` if the identity API must not be called, before an intent is recorded that needs it. */
   check(): void;
-  /** How far the clock of the identity API was ahead of ours at its last response; undefined if unknown. */
+  /** How far the clock of the identity API was ahead of ours at its last response; undefined if this is unknown. */
   aheadMs(): number | undefined;
 }
 

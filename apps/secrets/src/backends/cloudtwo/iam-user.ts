@@ -29,7 +29,7 @@ import { Refusal } from '@keystead/refusal';
 import { attempt, cloudRefusal, codeOf, isGone, wasRefused } from '../../sdk/cloud-error';
 import { type CloudTwoRole, defaultUserPath } from './role-fields';
 
-/** How far two clocks may still be apart after correction, which is accurate to about a second. */
+/** The tolerated difference between the two clocks after the correction, which is accurate to about a second. */
 const clocksApartMs = 2 * 60_000;
 
 /** A user with one access key. */
@@ -94,7 +94,7 @@ function putPolicy(iam: IAMClient, UserName: string, PolicyName: string, PolicyD
   return attempt('Error putting user policy', () => iam.send(put));
 }
 
-/** Waits for all, and only then throws the first failure, so that nothing runs on in the background. */
+/** Waits for all steps to end, and only then throws the first failure, so that no step continues in the background. */
 async function allOf(steps: readonly Promise<unknown>[]): Promise<void> {
   const ended = await Promise.allSettled(steps);
   const failed = ended.find((one): one is PromiseRejectedResult => one.status === 'rejected');
@@ -125,8 +125,8 @@ export async function takeBackUser(
 
 /**
  * Deletes a user and everything that would block its deletion, its keys first, so that a partial deletion has already
- * revoked the credentials. Manual additions are searched only if the provider refuses to delete the user. True if there
- * was such a user; a missing one is treated as deleted. Throws a refusal that names the step.
+ * revoked the credentials. Manual additions are searched only if the provider refuses to delete the user. Returns
+ * whether the user existed; a missing user is treated as deleted. Throws a refusal that names the step.
  */
 export async function deleteUser(iam: IAMClient, name: string): Promise<boolean> {
   const UserName = name;

@@ -36,7 +36,7 @@ export async function waitForKey(
         await sts.send(new GetCallerIdentityCommand({}), { abortSignal });
         return observed(true);
       } catch (error) {
-        // A key that is denied this call is known.
+        // If the provider denies this call, it knows the key.
         if (/^AccessDenied/.test(codeOf(error))) return observed(true);
       }
       if (leftMs() <= pauseMs) return observed(false);

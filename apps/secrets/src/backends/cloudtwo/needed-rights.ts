@@ -14,9 +14,9 @@ export interface NeededRight {
 export interface NeedsContext {
   readonly partition: string;
   readonly account: string;
-  /** A name that the engine could generate. */
+  /** A user name that the engine could generate. */
   readonly userName: string;
-  /** The user of the root key; undefined if it belongs to no user. */
+  /** The user of the root key; undefined if the key belongs to no user. */
   readonly ownUser: string | undefined;
   /** Whether the root key can be rotated. */
   readonly rotates: boolean;

@@ -21,7 +21,7 @@ export interface StsCredentials {
   readonly secretKey: string;
   readonly securityToken: string;
   readonly expiresAtMs: number;
-  /** Of the assumed role or the federated user. */
+  /** The ARN of the assumed role or the federated user. */
   readonly arn?: string | undefined;
 }
 
@@ -31,7 +31,7 @@ export interface Filter {
   readonly arns: readonly string[];
 }
 
-/** The role's own document and ARNs, and those of its groups. */
+/** The policies of a role: its own document and ARNs, and those of its groups. */
 export async function filterOf(iam: IAMClient, role: CloudTwoRole): Promise<Filter> {
   const documents = [role.policy_document];
   const arns = [...role.policy_arns];
@@ -64,7 +64,7 @@ export interface Trust {
   readonly tags: Readonly<Record<string, string>>;
 }
 
-/** These limits as request parameters; only those that the role sets. */
+/** The values for the trust policy as request parameters, without those that the role does not set. */
 export function trusted({ externalId, tags }: Trust) {
   const list = Object.entries(tags).map(([Key, Value]) => ({ Key, Value }));
   return { ...(externalId ? { ExternalId: externalId } : {}), ...(list.length > 0 ? { Tags: list } : {}) };
@@ -134,7 +134,7 @@ interface AnsweredCredentials {
   readonly Expiration?: Date | undefined;
 }
 
-/** Credentials from the token service's answer. Throws `upstream` if there are none. */
+/** Credentials from the token service's answer. Throws `upstream` if it contains none. */
 export function credentialsOf(answer: AnsweredCredentials | undefined): StsCredentials {
   if (!answer?.AccessKeyId || !answer.SecretAccessKey || !answer.SessionToken || !answer.Expiration) {
     throw new Refusal('upstream', 'the response of the cloud provider contains no credentials');

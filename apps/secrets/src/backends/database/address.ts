@@ -16,7 +16,7 @@ export interface ConnectionAddress {
 const namedWord = /\{\{\s*(username|password)\s*\}\}/g;
 
 /**
- * Parses `connection_url`: a URL with one of these schemes, `keyword=value` pairs, or
+ * Parses `connection_url`: a URL with one of `schemes`, `keyword=value` pairs, or
  * `user:password@tcp(host:port)/database`. User and password are inserted last, so they cannot change other parts.
  * Throws `invalid`; the message never contains the password.
  */

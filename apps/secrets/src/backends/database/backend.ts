@@ -23,7 +23,7 @@ export interface DatabaseParts {
 }
 
 /**
- * Users of databases: created from roles and dropped with their leases, or existing ones whose passwords are rotated.
+ * Users of databases: created from roles and dropped with their leases, or existing users whose passwords are rotated.
  */
 export const database = (parts: DatabaseParts): Backend => {
   const { databases, policies } = parts;

@@ -47,9 +47,9 @@ export const mostSessions = 5000;
 /** A client logged in as the configured user. Calls throw the library's errors; `close` waits for running calls. */
 export interface DatabaseClient {
   verify(): Promise<void>;
-  /** Creates a user; atomically if the database can do that. */
+  /** Creates a user; atomically if the database supports it. */
   create(statements: Statements, words: Words): Promise<void>;
-  /** Runs what `create` would, and rolls it back. Absent if the database cannot. */
+  /** Runs the statements of `create`, and rolls them back. Absent if the database cannot roll back. */
   rehearse?(statements: Statements, words: Words): Promise<void>;
   /** Extends the user until `words.expiration`. */
   renew(statements: Statements, words: Words): Promise<void>;

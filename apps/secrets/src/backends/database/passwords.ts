@@ -11,7 +11,7 @@ const length = 20;
 const classes = ['abcdefghijklmnopqrstuvwxyz', 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', '0123456789', '-'] as const;
 const all = classes.join('');
 
-/** The default password: 20 characters, some of each class, no leading dash. */
+/** The default password: 20 characters, with at least one of each class and no leading dash. */
 export function usualPassword(): string {
   for (;;) {
     const password = Array.from({ length }, () => all[randomInt(all.length)]).join('');

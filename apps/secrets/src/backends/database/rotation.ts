@@ -4,7 +4,7 @@ import type { Databases } from './databases';
 import type { PasswordPolicies } from './passwords';
 import { dueAfter, dueStatic, missedWindow, nextUser, type StaticRole, staticRoles } from './static-record';
 
-/** No other node attempts the rotation during this time. */
+/** While a node attempts a rotation, no other node attempts it for this time. */
 const claimMs = 60_000;
 const firstPauseMs = 10_000;
 const longestPauseMs = 600_000;
@@ -16,7 +16,7 @@ export interface RotationParts {
 }
 
 /**
- * Rotates a password. The new password is stored before the database gets it, and the next attempt sets the same
+ * Rotates a password. The new password is stored before it is set in the database, and another attempt sets the same
  * password. So after a crash, either the old or the new password is valid, and both are known. Throws the database's
  * error; returns undefined if the role no longer exists.
  */

@@ -49,7 +49,7 @@ const Stored = staticFields.input.extend({
    */
   tryAtMs: z.number(),
   failures: z.number(),
-  /** The creation is not finished, and none of its passwords is valid yet. */
+  /** The creation of the role is not finished, and none of its passwords is valid yet. */
   fresh: z.boolean(),
 });
 export type StaticRole = z.output<typeof Stored>;

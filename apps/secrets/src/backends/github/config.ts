@@ -40,7 +40,7 @@ export const configPath = (organizations: Organizations) =>
     write: {
       summary: 'Configure the method, or change some of its fields. Without an ID, the service looks it up at GitHub.',
       update: 'merge',
-      // Calls GitHub.
+      // Not repeated after a conflict, because it calls GitHub.
       once: true,
       defaults: fields.defaults,
       input: fields.input,

@@ -28,7 +28,7 @@ export const loginPath = (organizations: Organizations) =>
         const config = await requireConfig(storage);
         const token = input.token?.trim();
         if (!token) throw new Refusal('invalid', 'missing token');
-        // It becomes a header.
+        // The token is sent in a header.
         if (!/^[\x21-\x7e]{1,512}$/.test(token) || !withinCidrs(caller.address, config.token_bound_cidrs)) {
           throw new Refusal('denied', 'permission denied');
         }

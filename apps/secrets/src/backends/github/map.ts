@@ -11,7 +11,7 @@ type Mappings = Collection<z.output<typeof Mapping>>;
 const teams: Mappings = collection('map/teams/', Mapping);
 const users: Mappings = collection('map/users/', Mapping);
 
-/** The team and the user name whose policies all members get. */
+/** The name of a team, and of a user, whose policies all members get. */
 const allMembers = 'default';
 
 /** The policies of a member: of all their teams, of themselves and of all members. */

@@ -8,7 +8,7 @@ import type { JwtRole } from './role';
 
 /** The request that an ID token must answer. */
 interface ExpectedIdToken {
-  /** Undefined if no browser was involved: a device, a refresh. */
+  /** Undefined if no browser was involved: at a device login or a refresh. */
   readonly nonce: string | undefined;
   readonly maxAgeSeconds: number;
   readonly nowMs: number;

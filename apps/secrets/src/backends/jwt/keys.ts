@@ -21,7 +21,7 @@ export class IssuerKeys {
     this.sets = new KeySets('the issuer', (url, ca) => outsideCall('the issuer', url, { ca }), clock);
   }
 
-  /** Fetches again at the next login. */
+  /** Clears the cache, so that the next login fetches the keys again. */
   forget(): void {
     this.sets.forget();
   }

@@ -45,7 +45,7 @@ async function claimsOf(token: string, { pem_keys: keys }: KubernetesConfig): Pr
     const claims: unknown = JSON.parse(Buffer.from(body, 'base64url').toString('utf8'));
     if (token.length <= longest && signature && isObject(claims)) return claims;
   } catch {
-    // Not a JWT.
+    // The token is not a JWT.
   }
   throw denied();
 }

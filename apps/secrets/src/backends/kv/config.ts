@@ -17,7 +17,7 @@ const fields = recordFields({
 export type KvConfig = typeof fields.defaults;
 const config = single('config', fields.input);
 
-/** The mount's settings for all its secrets. */
+/** The mount's settings for all its secrets; the defaults if none were written. */
 export const configOf = async (storage: Storage): Promise<KvConfig> => (await config.find(storage)) ?? fields.defaults;
 
 export const configPath = path('config', {

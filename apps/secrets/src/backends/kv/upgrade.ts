@@ -39,8 +39,8 @@ export function firstVersionOf(at: string, text: string, nowMs: number): readonl
 const versioned = /^(?:meta\/|ends\/\d{12} |data\/\d+\/|config$)/;
 
 /**
- * Adopts secrets that a slow request wrote without versions during the upgrade, as their newest versions. Returns how
- * many there were.
+ * Adopts secrets that a slow request wrote without versions during the upgrade, as their newest versions. Returns the
+ * number of these secrets.
  */
 export async function adoptLate(storage: Storage, nowMs: number): Promise<number> {
   const late = (await storage.scan('')).filter((at) => !versioned.test(at));

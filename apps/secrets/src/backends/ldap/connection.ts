@@ -11,9 +11,9 @@ const idleMs = 15_000;
  * only when connecting.
  */
 const longestMs = 300_000;
-/** The largest message: the client would buffer all of it until the message is complete. */
+/** The largest accepted message, because the client buffers a message until it is complete. */
 const longestAnswerBytes = 8 * 1024 * 1024;
-/** `tls12` in the form of the TLS library. */
+/** A version such as `tls12` in the notation of the TLS library. */
 const versionOf = (name: string): SecureVersion => `TLSv1${name === 'tls10' ? '' : `.${name.at(-1)}`}` as SecureVersion;
 
 /**
@@ -50,7 +50,7 @@ export class DirectoryConnection {
       return this.watch(net.connect({ port, host: to, ...usualReach.toward(to) }), 'connect');
     };
     const secured = (...args: [tls.ConnectionOptions] | [number, string, tls.ConnectionOptions]) => {
-      // StartTLS uses the existing socket.
+      // This is a call by StartTLS, which uses the existing socket.
       if (args.length === 1) {
         this.socket?.removeAllListeners('data');
         return this.watch(tls.connect(args[0]), 'secureConnect');
@@ -70,7 +70,7 @@ export class DirectoryConnection {
     });
   }
 
-  /** Whether the other side has closed it. */
+  /** Whether the other side has closed the connection. */
   get isOver(): boolean {
     return this.closed;
   }
@@ -100,7 +100,7 @@ export class DirectoryConnection {
   }
 
   async close(): Promise<void> {
-    // On a closed connection the client would wait for an answer.
+    // If the connection is already closed, the client would wait forever for an answer.
     if (!this.closed) await this.client.unbind().catch(() => {});
   }
 
@@ -112,7 +112,7 @@ export class DirectoryConnection {
       this.hangUp(new Error('the answer is larger than 8 MiB'));
       socket.destroy();
     };
-    // The client also listens from then on.
+    // The library starts to listen at the same event.
     socket.once(ready, () => socket.on('data', count));
     return socket.once('close', () => {
       this.closed = true;
@@ -144,7 +144,7 @@ export class KeptConnections {
     return undefined;
   }
 
-  /** Keeps one for reuse, or closes it if it is old. */
+  /** Keeps a connection for reuse, or closes it if it is old. */
   async give(key: string, connection: DirectoryConnection): Promise<void> {
     if (connection.isOver) return;
     if (performance.now() - connection.bornMs > longestMs) return connection.close();

@@ -14,7 +14,7 @@ export const users = collection('user/', User.extend({ name: z.string() }));
 /** The local settings of a group. */
 const groupsHere = collection('group/', Group.extend({ name: z.string() }));
 
-/** People by name, ignoring case. */
+/** The local settings of users, by name, ignoring case. */
 export const userPaths = [
   namesPath('users', users, { summary: 'Users with local groups or policies.', list: 'List the names.' }),
   recordPath('users/:name', users, {
@@ -40,7 +40,7 @@ export const userPaths = [
   }),
 ];
 
-/** The same for groups, by name. */
+/** The local settings of groups, by name. */
 export const groupPaths = [
   namesPath('groups', groupsHere, { summary: 'Groups with policies.', list: 'List the names.' }),
   recordPath('groups/:name', groupsHere, {

@@ -19,7 +19,7 @@ export interface AlternativeNames {
 
 const noNames: AlternativeNames = { dns: [], emails: [], addresses: [], uris: [], others: [] };
 
-/** The extension for these names, if there are any. It is critical if the subject is empty. */
+/** The extension for these names, if there are any. The extension must be critical if the subject is empty. */
 export function alternativeNames(names: AlternativeNames, critical: boolean): Extension[] {
   const texts = (tag: number, list: readonly string[]) =>
     list.map((text) => element(tag, [Buffer.from(requireAscii(text, 'alternative name'), 'latin1')]));

@@ -21,7 +21,9 @@ export function chainOf(ca: Ca, issuer: Issuer): readonly Issuer[] {
 const chainByHand = (ca: Ca, issuer: Issuer): readonly Issuer[] =>
   issuer.manual_chain.flatMap((id) => ca.issuers[id] ?? []);
 
-/** Ends at a root. If there are several parents, all are included, latest expiry first. */
+/**
+ * The issuer and its parents, up to a root. If an issuer has several parents, all are included, latest expiry first.
+ */
 function chainAbove(ca: Ca, issuer: Issuer): readonly Issuer[] {
   const chain: Issuer[] = [issuer];
   for (const one of chain) {

@@ -65,7 +65,9 @@ async function encodedEntries(pages: CrlContent['revoked']): Promise<Buffer[]> {
   return encoded;
 }
 
-/** A serial number of 40 bytes, a time of 15, and the heads of both and of the entry. */
+/**
+ * The maximum length of an entry: a serial number of 40 bytes, a time of 15, and the headers of both and of the entry.
+ */
 const longestEntry = 64;
 
 /** All entries are written into one buffer, because separate buffers for a million entries would fill the memory. */
@@ -78,7 +80,7 @@ function encodedPage(page: readonly Revoked[]): Buffer {
     times.set(seconds, time);
     const start = at + 4;
     const end = start + into.write(positive(serial.replaceAll(':', '')), start, 'hex');
-    // Every length is below 128: one byte.
+    // Every length is below 128, so it takes one byte.
     into.set([tags.sequence, 2 + end - start + time.length, tags.integer, end - start], at);
     into.set(time, end);
     at = end + time.length;

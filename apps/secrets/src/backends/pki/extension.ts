@@ -83,7 +83,7 @@ function distributionPoints(id: string, texts: readonly string[]): Extension[] {
   return [serialize(id, new CRLDistributionPoints(points))];
 }
 
-/** Domains that certificates under this CA must be in. */
+/** The domains to which certificates below this CA are limited. */
 export function permittedDomains(domains: readonly string[]): Extension[] {
   if (domains.length === 0) return [];
   const trees = domains.map((text) => new GeneralSubtree({ base: new GeneralName({ dNSName: text }) }));

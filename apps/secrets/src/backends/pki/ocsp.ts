@@ -108,7 +108,7 @@ const responderFor = (ca: Ca, questions: readonly AskedStatus[]): Issuer | undef
       questions.every(({ id }) => isOf(id, certificateOf(issuer))),
   );
 
-/** A certificate that was never issued is not `good`. */
+/** The status of a certificate. If it was never issued, it is `unknown`, not `good`. */
 function statusOf(ca: Ca, found: StoredCertificate | undefined, authority: string): CertificateStanding['status'] {
   if (found?.authority !== authority) return 'unknown';
   const revokedAtMs = whenRevoked(ca, found);

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 /** A new serial number: 158 random bits. */
 export function newSerial(): Buffer {
   const bytes = randomBytes(20);
-  // Positive and full length.
+  // Makes the number positive, and its length always the same.
   bytes[0] = (bytes[0]! & 0x7f) | 0x40;
   return bytes;
 }
@@ -22,7 +22,7 @@ export function readSerial(text: string): string | undefined {
   return /^([0-9a-f]{2}){1,40}$/.test(hex) ? serialText(Buffer.from(hex, 'hex')) : undefined;
 }
 
-/** Hexadecimal digits of a number, as those of a positive ASN.1 integer. */
+/** The hexadecimal digits of a number as a positive ASN.1 integer. */
 export const positive = (hex: string): string => (hex >= '8' ? `00${hex}` : hex);
 
 /** A serial number as a positive ASN.1 integer. */

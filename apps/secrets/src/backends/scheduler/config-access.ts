@@ -47,8 +47,8 @@ export async function accessInForce(
 }
 
 /**
- * The stored values, and values of the environment where they are missing. The environment's token is never sent to an
- * address that a mount configures.
+ * The stored values; missing values are taken from the environment. The environment's token is never sent to an address
+ * that a mount configures.
  */
 function resolve(config: typeof fields.defaults, defaults: SchedulerDefaults): SchedulerAccess {
   const address = config.address || defaults.address;

@@ -12,7 +12,7 @@ const Lease = z.object({
 });
 const lease = single('config/lease', Lease);
 
-/** The configured lifetimes, zero if there are none. */
+/** The configured lifetimes, zero if none are configured. */
 export async function leaseTimes(storage: Storage): Promise<z.output<typeof Lease>> {
   return (await lease.find(storage)) ?? { ttl: 0, max_ttl: 0 };
 }

@@ -96,7 +96,7 @@ const codePath = path('code/:name', {
       const { digits } = await requireKey(storage, params.name);
       if (code === '') refuse('the code value is required');
       if (code.trim() !== code || Buffer.byteLength(code) !== digits) refuse('invalid number of digits for the code');
-      // While the guess is counted.
+      // The used codes are read while the guess is counted.
       readAhead(storage, params.name);
       const right = await call.guess(params.name.toLowerCase(), () => spendCode(storage, params.name, code, nowMs));
       return data({ valid: right ?? false });

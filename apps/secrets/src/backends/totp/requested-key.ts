@@ -7,7 +7,9 @@ import { refuse } from '../../sdk/refuse';
 import type { TotpKey } from './key';
 import { readUrl } from './url';
 
-/** A smaller QR code cannot be scanned; a larger one adds nothing. */
+/**
+ * Bounds of the width of a QR code in pixels: a smaller QR code cannot be scanned, and a larger one has no advantage.
+ */
 const edges = { least: 64, most: 1024 };
 const mostKeyBytes = 1024;
 

@@ -12,7 +12,7 @@ import { importPath, importVersionPath, wrappingKeyPath } from './import';
 import { keyConfigurationPath, keyListPath, keyPath, rotatePath, softDeletePaths, trimPath } from './keys';
 import { signPaths } from './sign';
 
-/** The transit secrets engine: encrypts, signs and hashes with keys that stay in the service. */
+/** The transit secrets engine: encrypts, signs and hashes with keys that do not leave the service. */
 export const transit = backend({
   type: 'transit',
   kind: 'secret',

@@ -50,7 +50,7 @@ const cacheFields = recordFields({
 });
 const cacheConfig = single('config/cache', cacheFields.input);
 
-/** For older clients. Each node limits its own cache. */
+/** The cache settings of older clients. They have no effect, because each node limits its own cache. */
 export const cacheConfigPath = path('cache-config', {
   summary: 'The size of the key cache.',
   stored: ({ storage }) => cacheConfig.find(storage),

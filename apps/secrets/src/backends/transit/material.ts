@@ -41,7 +41,7 @@ export async function makeVersion(type: KeyType, keySize: number, createdAtMs: n
   return { ...versionOfPair(await pair), hmacKey, createdAtMs };
 }
 
-/** The stored form of a private key, or of a public key only. */
+/** The stored form of a private key, or of a public key if only that is known. */
 export function versionOfPair(key: KeyObject): Pick<KeyVersion, 'key' | 'publicKey'> {
   const shared = key.type === 'private' ? createPublicKey(key as never) : key;
   const publicKey = shared.export({ format: 'der', type: 'spki' }).toString('base64');
@@ -83,7 +83,7 @@ export class Material {
     return this.sealing;
   }
 
-  /** RSA keys for Web Crypto, which works off the main thread. */
+  /** The RSA keys for Web Crypto, which does not use the main thread. */
   oaepKeys(): NonNullable<typeof this.oaep> {
     this.oaep ??= importOaep(this.version);
     return this.oaep;
@@ -103,7 +103,7 @@ export class Material {
     return Buffer.concat(blocks).subarray(0, bytes);
   }
 
-  /** For Ed25519, seed and public key as in exports and backups; otherwise the key. */
+  /** The seed and the public key of an Ed25519 key, as in exports and backups. For other types, the key. */
   bothHalves(): Buffer {
     return this.type === 'ed25519' ? Buffer.concat([this.secret, rawPublicKey(this.publicKey)]) : this.secret;
   }

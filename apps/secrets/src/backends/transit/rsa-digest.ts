@@ -12,7 +12,7 @@ import type { Hash } from './hash-name';
 // Signatures of digests that the caller computed. The crypto library signs messages only, so the encoding of RFC 8017 is
 // done here, and the library does the arithmetic and the blinding.
 
-/** DER headers of digests (RFC 8017, 9.2; SHA-3 as in NIST's identifiers). */
+/** DER headers of digests (RFC 8017, 9.2; for SHA-3 with the identifiers of NIST). */
 const identifiers = new Map(
   Object.entries({
     sha1: '3021300906052b0e03021a05000414',

@@ -46,7 +46,7 @@ export function showKey(name: string, key: TransitKey, context: Buffer = Buffer.
     ...(key_size !== 0 && { key_size }),
     ...(key.imported_key && { imported_key_allow_rotation }),
     ...(key.derived && { kdf: 'hkdf_sha256', convergent_encryption }),
-    // Each version has its own value; it is 3 for all versions that this service generated.
+    // -1 means that each version has its own value. The value is 3 for all versions that this service generated.
     ...(convergent_encryption && { convergent_encryption_version: -1 }),
     ...(family === 'aead' && { keys: each((number) => Math.floor(versions[number]!.createdAtMs / 1000)) }),
     ...(signs(key.type) && { keys: each((number) => showPair(key, number, context)) }),

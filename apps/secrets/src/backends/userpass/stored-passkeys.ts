@@ -12,7 +12,7 @@ export interface UserPasskey {
   readonly publicKey: string;
   readonly counter: number;
   readonly transports: readonly string[];
-  /** When the newest challenge that it answered was created. */
+  /** The creation time of the newest challenge that the passkey answered. */
   readonly askedAtMs: number;
   readonly createdAtMs: number;
   readonly usedAtMs?: number;

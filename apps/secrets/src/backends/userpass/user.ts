@@ -21,14 +21,14 @@ const maxPasswordLength = 1_024;
 /** A user as stored. */
 export type User = z.output<typeof fields.input> & {
   readonly passwordHash: PasswordHash;
-  /** Users of earlier versions have none. */
+  /** Absent in users of earlier versions. */
   readonly createdAtMs?: number;
 };
 
 /** Users by lower-case name. */
 export const users = collection('user/', z.custom<User>());
 
-/** The name of a user in a path: its rule, and that case is ignored. */
+/** The rule for a user name in a path, whose case is ignored. */
 export const usernameParam = { params: { username: /^\w(?:[\w.@+-]*\w)?$/ }, folds: { username: 'case' } } as const;
 
 /** Users: `users`, `users/:username`, its password and its policies. */

@@ -1,13 +1,13 @@
 import type { Database } from '../storage/database';
 
-/** A search for lines; omitted criteria match any. */
+/** A search for lines; omitted criteria match every line. */
 export interface ChainQuery {
   /** Epoch milliseconds, both inclusive. */
   readonly sinceMs?: number;
   readonly untilMs?: number;
-  /** Paths that begin with it, inside their namespace. */
+  /** Matches paths that begin with this string, inside their namespace. */
   readonly path?: string;
-  /** The keyed hash, as in the lines. */
+  /** The keyed hash of the accessor, as in the lines. */
   readonly accessor?: string;
   readonly requestId?: string;
   readonly operation?: string;
@@ -41,7 +41,7 @@ interface ChainRow {
   chain: string;
   sequence: string;
   at_ms: string;
-  /** Null if none of its lines can match. */
+  /** Null if no line of the row can match. */
   entries: string | null;
 }
 
@@ -52,7 +52,8 @@ interface Line {
 
 const rowsAtOnce = 500;
 /**
- * A table of several years is searched in parts. Each part returns after this time, with the lines that it has found.
+ * The time after which a search returns with the lines that it has found. A table of several years is searched in
+ * parts.
  */
 const searchMs = 2_000;
 

@@ -2,7 +2,7 @@ import { realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { Refusal } from '@keystead/refusal';
 
-/** Its setting, as errors name it. */
+/** The setting for the directory, as errors name it. */
 export const FOLDER_SETTING = 'SECRETS_AUDIT_BY_API_DIRECTORY';
 
 const fileName = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/;
@@ -15,7 +15,7 @@ const noFiles = new Set(['stdout', 'stderr', 'discard']);
  */
 export class DeviceFolder {
   private constructor(
-    /** As configured. */
+    /** The directory as configured. */
     readonly shown: string,
     private readonly real: string,
   ) {}

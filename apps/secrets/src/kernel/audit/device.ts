@@ -1,6 +1,6 @@
 /** The backlog of a device that sends lines to a receiver. */
 export interface Backlog {
-  /** The last attempt to send failed. */
+  /** Whether the last attempt to send failed. */
   readonly away: boolean;
   /** Lines that wait to be sent. */
   readonly waiting: number;
@@ -17,9 +17,9 @@ export interface AuditDevice {
   readonly options: Readonly<Record<string, string>>;
   /** The value from the request that enabled the device. It is only shown; every node writes to every device. */
   readonly local: boolean;
-  /** Its lines show accessors of tokens in the clear. */
+  /** Whether its lines show the accessors of tokens unhashed. */
   readonly showsAccessors: boolean;
-  /** For a device with a remote receiver, which is not waited for if another device has the line. */
+  /** Set for a device with a remote receiver. Requests do not wait for it if another device has written the line. */
   readonly backlog?: Backlog;
   /** Resolves when the line (with its line break) has been written; rejects with a reason that names the device. */
   write(line: string): Promise<void>;

@@ -21,9 +21,9 @@ export type StoredDevice = StoredFile | StoredReceiver;
 
 /** What devices that are enabled by API may use on this node. */
 export interface NodeParts {
-  /** Undefined: files are off. */
+  /** Undefined if devices that write to files are not allowed. */
   readonly folder: DeviceFolder | undefined;
-  /** Undefined: receivers are off. */
+  /** Undefined if devices that send to receivers are not allowed. */
   readonly receivers: Receivers | undefined;
   /** Flush lines to the disk. */
   readonly sync: boolean;
@@ -34,7 +34,7 @@ export interface NodeParts {
 interface StoredAny {
   readonly description: string;
   readonly local: boolean;
-  /** As shown: without secrets. */
+  /** The options as responses show them, without secrets. */
   readonly options: Readonly<Record<string, string>>;
   readonly prefix: string;
   readonly showsAccessors: boolean;
@@ -49,7 +49,7 @@ export interface StoredReceiver extends StoredAny {
 export interface StoredFile extends StoredAny {
   /** The name of its file, in the directory of each node. */
   readonly file: string;
-  /** Show the whole path, because the whole path was sent. */
+  /** Whether responses show the whole path, because the request contained the whole path. */
   readonly whole: boolean;
   /** 0 leaves the file's permissions unchanged. */
   readonly mode: number;
@@ -63,7 +63,7 @@ export function openDevice(path: string, stored: StoredDevice, node: NodeParts):
   return new ReceiverDevice(path, receiver.type, { ...stored, carrier, timeoutMs: receiver.timeoutMs, log: node.log });
 }
 
-/** Undefined if this node's configuration does not allow it. */
+/** The carrier to a receiver; undefined if this node's configuration does not allow the receiver. */
 function usableCarrier(receiver: AuditReceiver, { receivers, folder }: NodeParts): Carrier | undefined {
   if (receiver.type === 'http' || receiver.network !== 'unix') return receivers && carrierTo(receiver, receivers.reach);
   if (receiver.type === 'syslog' && receiver.host === LOCAL_SYSLOG) {

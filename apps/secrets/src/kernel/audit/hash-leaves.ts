@@ -3,7 +3,7 @@ import { ExactNumber } from '@keystead/envelope';
 /** Turns a string into its keyed hash. */
 export type HashText = (text: string) => string;
 
-/** Names of fields that stay in the clear; `all` for everything. */
+/** Names of fields that stay in the clear; `all` means every field. */
 export type ClearFields = readonly string[] | 'all' | undefined;
 
 /** How values and keys are written to a line. */
@@ -11,7 +11,7 @@ interface LeafRules {
   readonly hash: HashText;
   /** Names whose strings and numbers are not hashed, at any depth. */
   readonly named?: ReadonlySet<string>;
-  /** Keys are input of a caller, and hashed like values. */
+  /** Whether keys are input of a caller, and are hashed like values. */
   readonly hidesKeys?: boolean;
 }
 
@@ -27,7 +27,7 @@ export interface ShownFields {
 }
 
 /**
- * Fields for a line. Every string and number in them, at any depth, is replaced by its keyed hash. These are not:
+ * Fields for a line. Every string and number in them, at any depth, is replaced by its keyed hash. Not hashed are:
  * booleans, null, fields in `clear`, names in `named`, and keys, unless a key looks like a token or is a name in a
  * list. Fields outside `declared`, and fields that do not fit into `room` characters, are omitted before they cost
  * time.
@@ -102,7 +102,10 @@ function hashedMember(key: string, value: unknown, rules: LeafRules): string {
   return `${isHidden ? `"${rules.hash(key)}"` : JSON.stringify(key)}:${hashedText(value, inside)}`;
 }
 
-/** A string, number or boolean, or a list of them: the value of a name that may be in the clear. */
+/**
+ * Whether a value is a string, number or boolean, or a list of them. Only such a value may stay unhashed under a name
+ * in `named`.
+ */
 const isPlain = (value: unknown): boolean =>
   Array.isArray(value) ? value.every(isScalar) : isScalar(value) || value instanceof ExactNumber;
 

@@ -15,11 +15,11 @@ class LineBatch {
 
 /** Limits of a writer; all have defaults. */
 export interface WriterLimits {
-  /** A write that takes longer has failed. 5 s. */
+  /** A write that takes longer is treated as failed; default 5 s. */
   readonly patienceMs?: number;
   /**
-   * The maximum number of waiting characters, 32 MiB. Above this limit, lines are refused immediately; long lines are
-   * refused above half of it.
+   * The maximum number of waiting bytes; default 32 MiB. Above this limit, lines are refused immediately; long lines
+   * are refused above half of it.
    */
   readonly waitingBytes?: number;
   /** Flush lines to the disk. */
@@ -31,7 +31,7 @@ const lineEnd = 10;
 const longLine = 8 * 1024;
 
 /**
- * Appends lines to an open file descriptor. Lines that arrive during a write are written together with the next one.
+ * Appends lines to an open file descriptor. Lines that arrive during a write are written together in the next write.
  * Only a limited number of lines wait for a stuck sink, for a limited time; other lines are refused. Until the stuck
  * write returns, new lines are refused at once. A failed write may have left part of a line, so the next write begins
  * on a new line and can be parsed.
@@ -41,11 +41,11 @@ export class LineWriter {
   private writing = false;
   private stuck = false;
   private planned = false;
-  /** The last write did not end a line. */
+  /** Whether the last write ended in the middle of a line. */
   torn = false;
   /**
-   * The sink is a regular file: a write only fills the page cache. One system call for all lines of a turn of the event
-   * loop is much cheaper than the thread pool.
+   * Whether the sink is a regular file, where a write only fills the page cache. One system call for all lines of a
+   * turn of the event loop is much cheaper than the thread pool.
    */
   direct = false;
 

@@ -1,7 +1,7 @@
-/** The transport of lines. `unix` is a stream socket of this machine; then `host` is its path, and `port` 0. */
+/** The transport of lines. `unix` is a stream socket of this machine, with its path as `host` and 0 as `port`. */
 export type Network = 'tcp' | 'udp' | 'tls' | 'unix';
 
-/** An end of a connection. */
+/** The address of a receiver. */
 export interface Endpoint {
   readonly network: Network;
   readonly host: string;
@@ -69,7 +69,7 @@ export function socketAt(text: string): AuditReceiver | undefined {
   return endpoint && { type: 'socket', ...endpoint, timeoutMs };
 }
 
-/** The same for a syslog daemon, optionally followed by `?facility=LOCAL0&tag=name`. */
+/** Reads the address of a syslog daemon in the same way, optionally followed by `?facility=LOCAL0&tag=name`. */
 export function syslogAt(text: string): AuditReceiver | undefined {
   const [at = '', query] = text.split('?', 2);
   const endpoint = parseEndpoint(at);

@@ -7,11 +7,11 @@ export type SignedInBy =
       readonly method: 'userpass' | 'ldap' | 'oidc';
       /** Inside the namespace, for example `auth/userpass/`. */
       readonly mount: string;
-      /** For `oidc`, the name in its token. */
+      /** For `oidc`, the name in the token. */
       readonly username: string;
       /** Path of the namespace. */
       readonly namespace: string;
-      /** For `userpass`: with a passkey, not with the password. */
+      /** For `userpass`: whether the user signed in with a passkey instead of the password. */
       readonly withPasskey?: boolean;
     };
 
@@ -25,9 +25,9 @@ export interface ConsoleSession {
   readonly record: TokenRecord;
   readonly createdAtMs: number;
   readonly usedAtMs: number;
-  /** When it ends unless it is used before. */
+  /** When the session ends if it is not used until then. */
   readonly idleEndsAtMs: number;
-  /** When it ends even if it is used. */
+  /** When the session ends even if it is used. */
   readonly expiresAtMs: number;
   /** The time until which the step-up is valid; in the past if there is none. */
   readonly stepUpUntilMs: number;

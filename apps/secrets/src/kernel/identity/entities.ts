@@ -30,7 +30,7 @@ const nameIndex = 'entity_namespace_id_lower_name_key';
 /** Aliases in the order of their creation. */
 const IN_ORDER = { orderBy: [{ createdAtMs: 'asc' }, { id: 'asc' }] } satisfies Prisma.EntityAliasFindManyArgs;
 
-/** The notice that an entity, or what it may do, has changed. */
+/** The notice that an entity or its permissions have changed. */
 export const entityNotice = (id: string): Notice => ({ topic: 'entity', key: id });
 
 /** Creates, changes, finds and removes entities. The database keeps names unique. */

@@ -20,8 +20,8 @@ export interface GroupAliasWrite {
 const perGroup = 'group_alias_group_id_key';
 
 /**
- * Group aliases. A group has at most one, and a name is unique within a mount; unique indexes enforce both.
- * Spec: Group alias.
+ * Group aliases. A group has at most one alias, and an alias name is unique within a mount. Unique indexes enforce both
+ * rules. Spec: Group alias.
  */
 export class GroupAliases {
   constructor(

@@ -33,7 +33,10 @@ export class LoginReads {
 
   constructor(private readonly needs: Pick<IdentityNeeds, 'database' | 'barrier'>) {}
 
-  /** Undefined before the first login. A row that cannot be opened fails only its own login. */
+  /**
+   * The state for a login; undefined before the first login of its alias. A row that cannot be opened fails only its
+   * own login.
+   */
   async read(question: LoginQuestion): Promise<KnownLogin | undefined> {
     const row = await this.row(question);
     return row && { alias: toEntityAlias(this.needs.barrier, row), join: row.join, leave: row.leave };

@@ -62,7 +62,7 @@ export class Logins {
     if (groupNames) await this.joinGroups(entityId, mountId, groupNames);
   }
 
-  /** The entity that an alias name would log in as; undefined before its first login. */
+  /** The entity that belongs to an alias name; undefined before the first login with this name. */
   async findEntity(mountId: string, aliasName: string): Promise<string | undefined> {
     return (await this.aliases.findByName(mountId, aliasName))?.entityId;
   }
@@ -156,7 +156,7 @@ export class Logins {
       metadata: Metadata | null;
     },
   ): Promise<void> {
-    // A method without groups never wrote any. An empty list is stored only to replace another list.
+    // A method without groups never stored group names. An empty list is stored only to replace another list.
     const groupNames = nonEmpty(groupAliases);
     if (equalMetadata(before.metadata, metadata) && equalNames(before.groupNames, groupNames)) return;
     await this.needs.committer.transaction(

@@ -5,7 +5,7 @@ import type { Tx } from '../storage/types';
 /** Members that are about to be removed or changed: entities or groups, by id. */
 type Members = { readonly entityIds: readonly string[] } | { readonly groupIds: readonly string[] };
 
-/** Updates the groups of these members: their time and number of changes. */
+/** Updates the time of the last change, and the number of changes, of all groups that have these members. */
 export async function touchGroupsOf(tx: Tx, members: Members, nowMs: number): Promise<string[]> {
   const isMember =
     'entityIds' in members

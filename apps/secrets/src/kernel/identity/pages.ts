@@ -1,7 +1,7 @@
 import { Prisma } from '../../generated/prisma/client';
 import type { Tx } from '../storage/types';
 
-/** Long listings are read this many rows at a time, so that other requests run between two pages. */
+/** The number of rows that long listings read at a time, so that other requests run between two pages. */
 const AT_ONCE = 1000;
 
 /** Reads rows in pages, each after the last row of the previous page, until the end or the requested number. */

@@ -8,7 +8,7 @@ export type LeaseCounts = Record<
   number
 >;
 
-/** If counting takes longer, it is not repeated for every scrape. */
+/** Counts that take longer than this are not repeated for every scrape. */
 const QUICK_MS = 250;
 /** A node spends at most 1/n of its time on counting. */
 const SHARE = 20;
@@ -64,14 +64,14 @@ export async function countLeases({ database, clock }: Rows): Promise<LeaseCount
 export type ExpiringKind = 'tokens' | NonNullable<Backend['expiring']>;
 
 const DAY_MS = 86_400_000;
-/** How soon. */
+/** The periods of time until the expiry. */
 export const withins = { '1d': DAY_MS, '7d': 7 * DAY_MS, '30d': 30 * DAY_MS } as const;
 
 type ExpiringCounts = Readonly<Record<ExpiringKind, Readonly<Record<keyof typeof withins, number>>>>;
 
 /**
  * Counts tokens, certificates and newest versions of secrets that expire within a day, a week and 30 days. `keyAt`
- * returns a key of the index by expiry that some engines have.
+ * returns a key in the index by expiry, which some engines have.
  */
 export async function countExpiring(
   { database, clock }: Rows,

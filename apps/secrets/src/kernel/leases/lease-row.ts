@@ -25,7 +25,9 @@ export const LEASE_COLUMNS =
 const STATES: readonly LeaseState[] = ['live', 'ending', 'irrevocable'];
 const MAX_FAILURE = 240;
 
-/** The sealed part of a lease; it repeats the end, so that a manual change of the lifetime is noticed. */
+/**
+ * The sealed part of a lease; it also contains the end of the lease, so that a manual change of the column is noticed.
+ */
 interface SealedLease {
   id: string;
   type: string;

@@ -3,20 +3,20 @@
  * leases.
  */
 export const WIDEST = 16;
-/** The longest pause of a system, even if it asks for more. */
+/** The longest pause of a system, even if it asks for a longer one. */
 const LONGEST_REST_MS = 5 * 60_000;
 
 /**
- * How fast the leases of a mount are revoked on this node. If a system asks for a pause, it gets it, and then fewer
- * calls at a time. Every success allows more calls. The first success of a call that started after the request ends the
- * pause.
+ * How fast the leases of a mount are revoked on this node. If a system asks for a pause, it is not called during the
+ * pause, and afterwards with fewer calls at a time. Every success allows more calls. A pause also ends with the first
+ * success of a call that started after the system asked for it.
  */
 export class RevocationPace {
   width = WIDEST;
   private begunMs = 0;
   private untilMs = 0;
 
-  /** Epoch milliseconds at which the rest ends; 0 if there is none. */
+  /** Epoch milliseconds at which the pause ends; 0 if there is no pause. */
   restsUntil(nowMs: number): number {
     return this.untilMs > nowMs ? this.untilMs : 0;
   }
@@ -27,7 +27,8 @@ export class RevocationPace {
   }
 
   /**
-   * A call that started at `askedMs` succeeded. Returns whether the system answers again, as far as this node knows.
+   * Notes that a call that started at `askedMs` succeeded. Returns whether the system answers again, as far as this
+   * node knows.
    */
   succeeded(askedMs: number): boolean {
     this.width = Math.min(this.width + 1, WIDEST);
@@ -36,7 +37,9 @@ export class RevocationPace {
     return true;
   }
 
-  /** The system needs a pause of `wantedMs`. Simultaneous responses to several calls cause only one pause. */
+  /**
+   * Notes that the system needs a pause of `wantedMs`. Simultaneous responses to several calls cause only one pause.
+   */
   rest(wantedMs: number, nowMs: number): void {
     if (this.restsUntil(nowMs)) return;
     this.begunMs = nowMs;

@@ -3,7 +3,7 @@ import type { Statement } from '../storage/database';
 import type { StorageKernel } from '../storage/storage';
 import type { Notice } from '../storage/types';
 
-/** A new end for a token or a lease, which its sealed part repeats. */
+/** A new end for a token or a lease. The sealed part contains the end, too. */
 export interface Prolonged {
   readonly hash: Buffer;
   readonly expiresAtMs: number;
@@ -31,7 +31,7 @@ const RENEW_LEASES: Statement = {
      WHERE lease.hash = held.hash RETURNING lease.hash`,
 };
 
-/** Two, so that the database is busy while the response to one is in transit. */
+/** Two batches run at a time, so that the database is busy while the response to one is in transit. */
 const IN_FLIGHT = 2;
 
 /** Writes a new end; false if the row no longer exists. Simultaneous renewals share a statement and a commit. */

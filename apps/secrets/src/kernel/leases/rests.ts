@@ -1,7 +1,7 @@
 import type { Statement } from '../storage/database';
 import type { StorageKernel } from '../storage/storage';
 
-/** For this long after a configuration was written, an earlier call may still fail and postpone its lease. */
+/** How long after a write of a configuration an earlier call may still fail and postpone its lease. */
 const OLD_CALLS_MS = 35_000;
 
 /**
@@ -15,12 +15,12 @@ export class Rests {
 
   constructor(private readonly storage: StorageKernel) {}
 
-  /** The system behind a mount answered a call that started at this time. Pauses that began later continue. */
+  /** Notes that the system of a mount answered a call that started at this time. Pauses that began later continue. */
   noteAnswer(mountId: string, askedMs: number): void {
     this.answering.set(mountId, Math.max(askedMs, this.answering.get(mountId) ?? 0));
   }
 
-  /** The configuration of a mount's outside system was written. */
+  /** Notes that the configuration of a mount's outside system was written. */
   wroteConfig(mountId: string): void {
     this.reconfigured.add(mountId);
     setTimeout(() => this.reconfigured.add(mountId), OLD_CALLS_MS).unref();

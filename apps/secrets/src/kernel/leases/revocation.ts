@@ -7,7 +7,7 @@ import type { RevocationPace } from './pace';
 import { PUT_BACK, REST, RETRY } from './statements';
 import type { LeaseHosts, LeaseRecord } from './types';
 
-/** A revocation may take this long. */
+/** The time limit of a revocation. */
 export const REVOCATION_MS = 90_000;
 const MAX_ATTEMPTS = 6;
 const BASE_PAUSE_MS = 10_000;
@@ -20,7 +20,7 @@ export const DAY_MS = 24 * 3600_000;
 /** Refusals that another attempt cannot change. */
 const HOPELESS = new Set(['unsupported-operation', 'unsupported-path', 'invalid', 'malformed']);
 
-/** A secret that has no lease yet, or never gets one. */
+/** A secret that has no lease yet, or will never have one. */
 export interface Revocable {
   readonly mountId: string;
   readonly type: string;
@@ -34,7 +34,7 @@ export class Revocation {
   constructor(
     private readonly storage: StorageKernel,
     private readonly hosts: LeaseHosts,
-    /** A system answered a call that started at that time. */
+    /** Notes that the system of a mount answered a call that started at `askedMs`. */
     private readonly noteAnswer: (mountId: string, askedMs: number) => void,
   ) {
     this.deletions = new LeaseDeletions(storage.database);
@@ -67,7 +67,7 @@ export class Revocation {
   }
 
   /**
-   * The same for a lease that this node has claimed. A failure is recorded and may be retried later. If the outside
+   * Like `end`, for a lease that this node has claimed. A failure is recorded and may be retried later. If the outside
    * system does not answer, the lease pauses and no failure is counted. Throws only if nothing can be recorded.
    */
   async endClaimed(lease: LeaseRecord, pace: RevocationPace): Promise<void> {

@@ -5,9 +5,9 @@ import { REVOCATION_MS, type Revocation } from './revocation';
 import { CLAIM, DUE_MOUNTS, FREE_CLAIMS } from './statements';
 import type { LeaseHosts, LeaseRecord } from './types';
 
-/** Claimed ahead, so that no revocation waits for the database. */
+/** How many revocations are claimed ahead, so that no revocation waits for the database. */
 const AHEAD = 64;
-/** Long enough for all claimed leases to take their full time. */
+/** How long a claim lasts: long enough for all claimed leases to take their full time. */
 const CLAIM_MS = (AHEAD / WIDEST + 1) * REVOCATION_MS;
 const FREE_CLAIMS_MS = 5000;
 const AWAY_PAUSE_MS = 1000;
@@ -17,7 +17,7 @@ interface Lane {
   running: number;
   readonly pace: RevocationPace;
   claiming: boolean;
-  /** The last claim returned fewer than requested. */
+  /** Whether the last claim returned fewer leases than requested. */
   drained: boolean;
 }
 
@@ -50,17 +50,19 @@ export class LeaseSweep {
     for (const lane of this.lanes.values()) lane.queue.length = 0;
   }
 
-  /** A call that started at `askedMs` succeeded. Returns false if the system has needed a pause since then. */
+  /**
+   * Notes that a call that started at `askedMs` succeeded. Returns false if the system has needed a pause since then.
+   */
   noteAnswer(mountId: string, askedMs: number): boolean {
     return this.paces.get(mountId)?.succeeded(askedMs) ?? true;
   }
 
-  /** A mount may have another system by now. */
+  /** Ends the pause of a mount, whose configuration may now refer to another system. */
   endRest(mountId: string): void {
     this.paces.delete(mountId);
   }
 
-  /** For callers that ask for an attempt now. */
+  /** Ends all pauses, for callers that request an attempt now. */
   endRests(): void {
     this.paces.clear();
   }
@@ -95,7 +97,7 @@ export class LeaseSweep {
     try {
       lane.queue.push(...(await this.claim(mountId, lane)));
     } catch {
-      // Sealed or without a database: the next sweep tries again.
+      // The service is sealed or has no database: the next sweep tries again.
       lane.drained = true;
     } finally {
       lane.claiming = false;
@@ -113,7 +115,7 @@ export class LeaseSweep {
     return (await Promise.all(rows.map((row) => this.open(row)))).filter((lease) => lease !== undefined);
   }
 
-  /** An unreadable lease stays claimed and is tried again later. */
+  /** Opens a lease. An unreadable lease stays claimed and is tried again later. */
   private async open(row: StoredLease): Promise<LeaseRecord | undefined> {
     const { barrier } = this.storage;
     try {
@@ -127,7 +129,10 @@ export class LeaseSweep {
     }
   }
 
-  /** While storage is unavailable, a claimed lease is kept and retried, because no other node will take it soon. */
+  /**
+   * Ends a claimed lease. While storage is unavailable, the lease is kept and retried, because no other node can take
+   * it soon.
+   */
   private async end(lease: LeaseRecord, pace: RevocationPace): Promise<void> {
     while (!this.stopped && !this.storage.barrier.sealed) {
       try {
@@ -159,14 +164,20 @@ export class LeaseSweep {
     return this.paces.get(mountId)?.restsUntil(this.storage.clock.now()) ?? 0;
   }
 
-  /** Leases that were claimed ahead are returned: another node may succeed, and this node continues after the pause. */
+  /**
+   * Starts the pause of a mount. Leases that were claimed ahead are returned, because another node may succeed. This
+   * node continues after the pause.
+   */
   private rest(mountId: string, lane: Lane): void {
     this.paces.set(mountId, lane.pace);
     lane.drained = true;
     void this.putBack(lane.queue.splice(0));
   }
 
-  /** Leases that are still claimed when this node ends become due again when another node notices this. */
+  /**
+   * Returns claimed leases. Those that are still claimed when this node ends become due again when another node notices
+   * this.
+   */
   private async putBack(leases: readonly LeaseRecord[]): Promise<void> {
     while (!this.stopped && !this.storage.barrier.sealed) {
       try {

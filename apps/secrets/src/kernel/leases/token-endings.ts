@@ -7,8 +7,8 @@ import { HASTEN_OF_TOKENS } from './statements';
 import type { LeaseHosts } from './types';
 
 /**
- * Ends tokens: first everything that a token has created, and its row last, so that any node can continue after a
- * crash. A marked token gets no new children or leases, because writing them locks their token.
+ * Ends tokens. Everything that a token has created ends first, and its row is deleted last, so that any node can
+ * continue after a crash. A marked token gets no new children or leases, because writing them locks their token.
  */
 export class TokenEndings {
   constructor(

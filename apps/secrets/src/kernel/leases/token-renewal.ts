@@ -13,7 +13,7 @@ export interface RenewedToken {
   readonly record: TokenRecord;
   readonly ttlSeconds: number;
   readonly warnings: readonly string[];
-  /** Group names, if the auth method gives them now. */
+  /** Group names, if the auth method returns them now. */
   readonly groupAliases?: readonly string[];
 }
 
@@ -30,7 +30,10 @@ export class TokenRenewal {
     this.prolong = prolongTokens(storage);
   }
 
-  /** `certificates` are the caller's. Throws `invalid` for a token that cannot be renewed, or is past its maximum. */
+  /**
+   * Renews a token. `certificates` are the caller's. Throws `invalid` for a token that cannot be renewed, or is past
+   * its maximum lifetime.
+   */
   async renew(
     record: TokenRecord,
     incrementSeconds: number,

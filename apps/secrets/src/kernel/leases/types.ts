@@ -13,9 +13,9 @@ export interface LeaseRecord {
   readonly path: string;
   readonly tokenHash?: Buffer;
   readonly state: LeaseState;
-  /** Revocation removes the lease even if the outside system refuses. */
+  /** Whether revocation removes the lease even if the outside system refuses. */
   readonly forced: boolean;
-  /** Failed revocations. */
+  /** The number of failed revocations. */
   readonly attempts: number;
   /** The time at which its outside system stopped answering. */
   readonly awaySinceMs?: number;
@@ -41,7 +41,7 @@ export interface LeaseHosts {
   findMount(mountId: string): LiveMount | undefined;
   /** Makes sure that all mounts are loaded. */
   refreshMounts(): Promise<void> | undefined;
-  /** Mounts whose storage is per token, in all namespaces. */
+  /** Mounts with separate storage for each token, in all namespaces. */
   privateMountIds(): readonly string[];
   /** Runs with the storage of a mount and commits what was written to it. */
   inBackground<T>(mount: LiveMount, run: (call: BackgroundCall) => Promise<T>): Promise<T>;

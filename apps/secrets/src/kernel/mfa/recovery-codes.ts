@@ -4,7 +4,7 @@ import type { Barrier } from '../storage/types';
 const alphabet = 'abcdefghjkmnpqrstuvwxyz23456789-'.slice(0, 31);
 const form = /^[a-z2-9]{5}-[a-z2-9]{5}-[a-z2-9]{5}$/;
 
-/** Codes of three groups of five characters from an alphabet without look-alikes: 74 bits each. */
+/** Random codes of three groups of five characters, from an alphabet without look-alikes. A code has 74 bits. */
 export function makeRecoveryCodes(count: number): string[] {
   return Array.from({ length: count }, () => [group(), group(), group()].join('-'));
 }

@@ -4,7 +4,7 @@ import { type Passcodes, passcodeFor, passcodesOf } from './logins';
 import type { Methods } from './methods';
 import type { MfaMethod } from './types';
 
-/** A method that a policy requires, by the id or name it has in the policy's namespace. */
+/** A method that a policy requires, by id, or by name in the policy's namespace. */
 export interface RequiredMethod {
   readonly namespaceId: string;
   readonly method: string;
@@ -19,7 +19,7 @@ export class StepUp {
 
   /**
    * Checks that the request has a passcode for every method, for the caller's entity. Throws `denied` for every
-   * failure. No code is used up if another one is missing or wrong.
+   * failure. No code is used up if another code is missing or wrong.
    */
   async prove(entityId: string, required: readonly RequiredMethod[], sentPasscodes: readonly string[]): Promise<void> {
     const passcodes = passcodesOf(sentPasscodes);

@@ -43,7 +43,7 @@ export interface Enforcement {
   readonly entityIds: readonly string[];
 }
 
-/** The sealed part of a secret, with the settings that its method had then. */
+/** The sealed part of a secret, with the settings that its method had when it was created. */
 export interface SealedSecret {
   /** Base64. */
   readonly key: string;

@@ -22,7 +22,7 @@ export function below(folding: Folding, prefix: string): Folding {
   return { fold: folding.fold, from: folding.from + segments, to: folding.to + segments };
 }
 
-/** The position at which a segment begins; beyond the end if there are fewer segments. */
+/** The position at which a segment begins; past the end if there are fewer segments. */
 function offsetOf(text: string, segment: number): number {
   let at = 0;
   for (let i = 0; i < segment; i++) {

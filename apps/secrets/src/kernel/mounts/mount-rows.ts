@@ -22,7 +22,7 @@ const sealedPart = ({ description, config, options, sealWrap }: Mount): SealedMo
   sealWrap,
 });
 
-/** Every mount there is. */
+/** Reads all mounts. */
 export async function readMounts(database: Database, barrier: Barrier): Promise<Mount[]> {
   const rows = await database.prisma.mount.findMany();
   return rows.map((row) => openMount(barrier, row));

@@ -9,7 +9,7 @@ export const wrappingPolicyName = 'response-wrapping';
 /** The policy every token gets unless it asks not to. */
 export const defaultPolicyName = 'default';
 
-/** Exists in every namespace without being stored, and allows everything. */
+/** The policy `root`, which exists in every namespace without being stored, and allows everything. */
 export const rootPolicy: Policy = { rules: [], templated: false };
 
 /** What a wrapping token may do. */

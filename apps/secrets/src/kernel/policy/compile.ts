@@ -25,7 +25,7 @@ export interface Groundwork {
 }
 
 /**
- * Compiles policies for one subject. Blocks whose template cannot be filled, and expired ones, are dropped.
+ * Compiles policies for one subject. Expired blocks, and blocks whose template cannot be filled in, are dropped.
  *
  * `nowMs` decides expiry; the list says how long it may be used. This compiles everything in one turn, for tests;
  * `prepare` and `fill` yield to other work.
@@ -80,7 +80,7 @@ function* layerOf(blocks: readonly Block[], subject: Subject | undefined): Slice
   return new RuleLayer(rules);
 }
 
-/** One rule per pattern. */
+/** Merges blocks into one rule per pattern. */
 function* merge(blocks: readonly Block[], subject: Subject | undefined): SlicedWork<PatternRule[]> {
   const rules = new Map<string, PatternRule>();
   for (const { rule: blockRule, from } of blocks) {

@@ -5,10 +5,10 @@ export type ListFilter = (path: string, key: string) => string | undefined;
 
 type FilterStep = (value: string) => string | undefined;
 
-/** The limits on a template's length and pipe steps, because it runs for every key of a listing. */
+/** The limits on a template's length and pipe steps. A template runs for every key of a listing. */
 const longestTemplate = 4096;
 const mostSteps = 16;
-/** Longest text at any step. */
+/** The maximum length of the text after any step. */
 const longestText = 4096;
 
 /**
@@ -63,7 +63,7 @@ function parsePipe(pipe: string): FilterStep | undefined {
   return (value) => (value.startsWith(first) ? value.slice(first.length) : value);
 }
 
-/** Undefined if it would be too long. */
+/** Replaces text in a value; undefined if the result would be too long. */
 function replaced(value: string, from: string, to: string): string | undefined {
   const pieces = value.split(from);
   const length = value.length + (pieces.length - 1) * (to.length - from.length);

@@ -8,7 +8,7 @@ export class MergedLists {
   private first: ParameterLists | undefined;
   private own: Map<string, PolicyValue[]> | undefined;
 
-  /** Undefined as long as no block had any. */
+  /** The merged lists; undefined if no block has any. */
   get lists(): ParameterLists | undefined {
     return this.own ?? this.first;
   }

@@ -74,7 +74,7 @@ class Judge {
     return names.map((one) => one.toLowerCase());
   }
 
-  /** Whether a value of the policy is the parsed one or, if there are several, among them. */
+  /** Whether a value of the policy is the parsed value or, if there are several values, one of them. */
   private isIn(read: ReadValue, name: string, listed: PolicyValue): boolean {
     if (isGlob(listed)) return read.elements.some((element) => this.fits(listed, element, read));
     const allowed = this.readListed(name, listed);
@@ -141,11 +141,11 @@ class Steps {
   }
 }
 
-/** The cost of any comparison, in search steps. */
+/** The cost of each comparison, in search steps. */
 const stepsOfOne = 50;
-/** Every digit of two numbers is compared. */
+/** The cost of comparing two numbers, for each digit. */
 const stepsOfDigit = 20;
-/** Parsing a value of the policy as the operation does. */
+/** The cost of parsing a value of the policy as the operation does. */
 const stepsOfReading = 500;
 
 function matches(listed: PolicyValue, value: unknown, steps: Steps): boolean {
@@ -155,7 +155,7 @@ function matches(listed: PolicyValue, value: unknown, steps: Steps): boolean {
   return typeof value === 'string' && matchesGlob(listed, value);
 }
 
-/** There are no globs inside lists and objects. */
+/** Whether a value equals a value of the policy. Inside lists and objects, globs have no special meaning. */
 function equals(listed: PolicyValue, value: unknown, steps: Steps): boolean {
   steps.take(stepsOfOne);
   if (typeof listed === 'string' || typeof listed === 'boolean') return listed === value;
@@ -173,7 +173,7 @@ function equals(listed: PolicyValue, value: unknown, steps: Steps): boolean {
   );
 }
 
-/** Numbers arrive as numbers or as digits. */
+/** Whether a number of the policy equals a value, which may be a number or a string of digits. */
 function equalNumbers(listed: string, value: unknown, steps: Steps): boolean {
   if (typeof value !== 'number' && !(value instanceof ExactNumber)) return false;
   const text = String(value);
@@ -197,8 +197,8 @@ function areSame(one: unknown, other: unknown, steps: Steps): boolean {
 }
 
 /**
- * As in the reference, a single `*` is an ordinary value in allowed values. An empty list means every value, `**` every
- * string.
+ * Whether a value matches a glob. As in the reference implementation, a single `*` is an ordinary value among allowed
+ * values. An empty list means every value, `**` every string.
  */
 function matchesGlob(pattern: string, value: string): boolean {
   if (pattern.length < 2) return pattern === value;

@@ -4,7 +4,7 @@ import type { ParameterLists, PathRule, Policy, PolicyValue } from './types';
 
 /** The maximum number of rules in the policies of one caller; parameter values are counted as rules. Decision 0060. */
 export const maxRulesOfCaller = 50_000;
-/** The maximum number of characters in all of them together. */
+/** The maximum number of characters in the policies of one caller. */
 export const maxTextOfCaller = 16 * 1024 * 1024;
 /** The maximum number of rules in one policy when it is written, counted in the same way. */
 const maxRulesOfPolicy = 10_000;
@@ -16,11 +16,14 @@ export function sizeOf({ rules }: Policy): number {
   return size;
 }
 
-/** A policy with more of these has too many rules, or cannot be parsed. */
+/** A policy with more of these marks has too many rules, or cannot be parsed. */
 const maxMarks = 6 * maxRulesOfPolicy;
 const marks = new Set([...'{[,'].map((mark) => mark.charCodeAt(0)));
 
-/** Parses a policy before it is written. Throws `malformed` for one with too many rules, and like `parsePolicy`. */
+/**
+ * Parses a policy before it is written. Throws `malformed` for a policy with too many rules, and in the cases of
+ * `parsePolicy`.
+ */
 export function parseBounded(text: string): Policy {
   if (text.length <= maxPolicyBytes && countMarks(text) > maxMarks) throw tooMuch();
   const policy = parsePolicy(text);

@@ -1,8 +1,9 @@
 import type { PatternRule } from './rule';
 
 /**
- * The rules with wildcards, by segment. Which of two matching patterns wins depends only on the patterns, so every rule
- * gets its rank once; a search looks for the best rank and skips branches that cannot beat the best so far.
+ * The rules with wildcards, by segment. Which of two matching patterns wins depends only on the patterns, so the rank
+ * of every rule is computed once. A search looks for the highest rank, and skips branches that cannot contain a higher
+ * rank than it has already found.
  */
 export class RuleTree {
   private readonly top = new TreeNode();
@@ -48,7 +49,7 @@ export function hasWildcard(pattern: string): boolean {
   return pattern.endsWith('*') || firstPlus(pattern) >= 0;
 }
 
-/** What decides between patterns with wildcards. */
+/** The properties of a pattern with wildcards that decide which pattern wins. */
 interface Priority {
   readonly pattern: string;
   readonly firstWildcard: number;
@@ -109,7 +110,7 @@ class TreeNode {
   bestRank = 0;
   /** The rule whose pattern ends here. */
   end: Ranked | undefined;
-  /** Created with the first child: most nodes have none. */
+  /** Created with the first child, because most nodes have no children. */
   private children: Map<string, TreeNode> | undefined;
   private plus: TreeNode | undefined;
   /** Rules ending in `*`, by the text before it in the last segment. */
@@ -137,7 +138,10 @@ class TreeNode {
     if (!this.prefixLengths.includes(prefix.length)) this.prefixLengths.push(prefix.length);
   }
 
-  /** `from` is where the next segment begins; past the end of the path if no segment is left. */
+  /**
+   * The best rule in this node and below. `from` is the position of the next segment; it is past the end of the path if
+   * no segment is left.
+   */
   best(path: string, from: number, soFar: Ranked | undefined): Ranked | undefined {
     if (soFar && this.bestRank <= soFar.rank) return soFar;
     if (from > path.length) return this.end && (!soFar || this.end.rank > soFar.rank) ? this.end : soFar;

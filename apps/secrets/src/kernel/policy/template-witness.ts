@@ -8,7 +8,7 @@ const furthest = 64;
 
 /**
  * Whether some concrete path matches both a template and a pattern and is accepted. Paths with fresh segments match the
- * fewest other rules, so it is enough to try one such path for each possible length.
+ * fewest other rules, so it is sufficient to try one such path for each possible length.
  */
 export function isTemplateWitnessed(
   template: PathTemplate,
@@ -50,7 +50,10 @@ function fitSegments({ segments, open }: PathTemplate, pattern: string): string[
   return path;
 }
 
-/** `wanted` is undefined below an open template. */
+/**
+ * A segment that fits both the template and the pattern; undefined if there is none. `templateSegment` is undefined
+ * below an open template.
+ */
 function fitSegment(templateSegment: PathTemplate['segments'][number] | undefined, part: string, last: boolean) {
   const literal = literalOf(templateSegment);
   if (last && part.endsWith('*')) {

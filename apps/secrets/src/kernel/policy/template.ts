@@ -18,7 +18,8 @@ export function checkTemplate(pattern: string): string | undefined {
 }
 
 /**
- * Fills the templates of a pattern from the subject; undefined if one cannot be resolved: then its block is ignored.
+ * Fills the templates of a pattern from the subject; undefined if a template cannot be resolved, in which case the
+ * block is ignored.
  *
  * A value with `*`, `+` or `/` could widen the pattern, so it cannot be resolved unless the policy allows it.
  */

@@ -11,7 +11,7 @@ export interface RateRules {
   readonly headers: boolean;
 }
 
-/** Needed to notice and repair a problem. */
+/** The default rules. The exempt paths are needed to notice and fix a problem. */
 export const usualRules: RateRules = {
   exemptPaths: [
     'sys/generate-root/attempt',

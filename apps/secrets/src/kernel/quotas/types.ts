@@ -19,9 +19,9 @@ export interface QuotaTarget {
   /** Whether namespaces below count, too. */
   readonly inheritable: boolean;
   readonly mountId?: string;
-  /** Below the mount; a final `*` matches any rest. */
+  /** The path below the mount; a final `*` matches any rest. */
   readonly path: string;
-  /** The last segment of a lease's path; lease counts only. */
+  /** The last segment of a lease's path. Only for lease counts. */
   readonly role: string;
 }
 

@@ -23,7 +23,7 @@ export class Ceremony<S> {
     return this.open(await this.storage.database.prisma.rekey.findUnique({ where: { kind: this.kind } }));
   }
 
-  /** False if one is in progress. */
+  /** Starts a ceremony; false if one is in progress. */
   async begin(state: S): Promise<boolean> {
     const now = this.storage.clock.now();
     const changed = await this.storage.database.prisma.$executeRaw`

@@ -36,15 +36,15 @@ interface GenerateRootState {
   readonly proven?: boolean;
 }
 
-/** As long as a root token: a prefix of two and 24 characters. */
+/** The length of a root token: a prefix of two characters, and 24 characters. */
 const OTP_LENGTH = 26;
 const LIFETIME_MS = 3600_000;
 
 /**
  * Generates a root token for people who hold enough shares of the recovery key (or of the unseal key). The token leaves
- * the service only encoded, so the person who enters the last share cannot read it without the others. Callers need no
- * token, so anyone can start an attempt. A share that is not current is refused without effect. A holder of a share can
- * replace an attempt that strangers have started. Only a holder can cancel an attempt that has a valid share.
+ * the service only encoded, so the person who enters the last share cannot read it without the other holders. Callers
+ * need no token, so anyone can start an attempt. A share that is not current is refused without effect. A holder of a
+ * share can replace an attempt that strangers have started. Only a holder can cancel an attempt that has a valid share.
  */
 export class RootGeneration {
   private readonly ceremony: Ceremony<GenerateRootState>;
@@ -92,7 +92,7 @@ export class RootGeneration {
     return { ...(await this.attemptOf(state)), otp: password ?? '' };
   }
 
-  /** Cancels an attempt without a valid share. Throws `invalid` for any other. */
+  /** Cancels an attempt without a valid share. Throws `invalid` for an attempt with a valid share. */
   cancel(): Promise<void> {
     return this.ceremony.step(async (state) => {
       if (!state?.proven) return { state: undefined, result: undefined };

@@ -143,12 +143,12 @@ export class Rekey {
     return statusOf(await this.ceremony.find(), required);
   }
 
-  /** The status for a seal without such a key: no rekey is running, and no share is needed. */
+  /** The status, also for a seal without this kind of key: no rekey is running, and no share is needed. */
   async progress(): Promise<RekeyStatus> {
     return (await this.applies()) ? this.status() : statusOf(undefined, 0);
   }
 
-  /** Throws `invalid` for an impossible request, and while one is in progress. */
+  /** Throws `invalid` for an impossible request, and while a rekey is in progress. */
   async start(request: RekeyRequest): Promise<RekeyStatus> {
     const { pgpKeys, shares, threshold, backup } = request;
     if (backup && pgpKeys.length === 0) {
@@ -245,7 +245,7 @@ export class Rekey {
     });
   }
 
-  /** Discards the new shares entered so far. The rekey continues. Throws `invalid` if there is none. */
+  /** Discards the new shares entered so far. The rekey continues. Throws `invalid` if there is no rekey. */
   async restartVerify(): Promise<VerifyStatus> {
     await this.required();
     return this.ceremony.step(async (state) => {
@@ -336,7 +336,7 @@ export class Rekey {
     return { table: 'setting', row: this.backupName, column: 'sealed' };
   }
 
-  /** The threshold of the current key. Throws `invalid` if this seal has no such key. */
+  /** The threshold of the current key. Throws `invalid` if this seal has no key of this kind. */
   private async required(): Promise<number> {
     return (await this.record()).threshold;
   }

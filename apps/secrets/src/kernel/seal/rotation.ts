@@ -9,7 +9,7 @@ import { type SealedColumn, sealedColumns } from './sealed-columns';
 export interface KeyStatus {
   readonly term: number;
   readonly installedAtMs: number;
-  /** Values that this node has sealed with the key, without those resealed after a rotation. */
+  /** Values that this node has sealed with the key, without the values resealed after a rotation. */
   readonly encryptions: number;
 }
 
@@ -56,7 +56,7 @@ export class Rotation {
     return this.keyStatus();
   }
 
-  /** False if the key installed at that time has been replaced. */
+  /** Installs a new key. Returns false if the key that was installed at `insteadOfMs` has already been replaced. */
   private async install(insteadOfMs?: number): Promise<boolean> {
     const { storage, seal } = this;
     const version = await storage.committer.transaction(

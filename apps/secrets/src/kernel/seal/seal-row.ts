@@ -5,13 +5,13 @@ import type { Tx } from '../storage/types';
  */
 export type SealType = 'auto' | 'shamir';
 
-/** How the installation is sealed; the one row of its table. */
+/** How the installation is sealed: the only row of its table. */
 export interface SealRecord {
   readonly type: SealType;
   readonly keyring: Buffer;
   readonly shares: number;
   readonly threshold: number;
-  /** Recognises the recovery key; auto seals only. */
+  /** Used to recognise the recovery key; only for auto seals. */
   readonly verifier: Buffer | undefined;
   readonly sealed: boolean;
   readonly generation: number;
@@ -41,7 +41,7 @@ export async function findSeal({ prisma }: WithPrisma, lock = false): Promise<Se
   };
 }
 
-/** Writes the record of a new installation; false if there is one already. */
+/** Writes the record of a new installation; false if a record already exists. */
 export async function insertSeal(
   { prisma }: Tx,
   record: Pick<SealRecord, 'type' | 'keyring' | 'shares' | 'threshold' | 'verifier' | 'initialisedAtMs'>,

@@ -41,7 +41,7 @@ export class ShareMarks {
     return isCurrent;
   }
 
-  /** The same for a parsed share, without a limit on calls; undefined if there are no marks. */
+  /** Whether a parsed share is a current one, without a limit on calls; undefined if there are no marks. */
   async knows(share: Buffer): Promise<boolean | undefined> {
     const sealed = await readSealedSetting(this.storage.database.prisma, ROW);
     if (!sealed) return undefined;
@@ -54,6 +54,6 @@ export class ShareMarks {
   }
 }
 
-/** A single share of this seal cannot be checked. */
+/** The refusal if the shares were created by an earlier version, so that a single share cannot be checked. */
 export const olderShares = (): Refusal =>
   new Refusal('invalid', 'the current shares were created before this check existed; rekey to enable it');

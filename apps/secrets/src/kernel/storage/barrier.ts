@@ -5,7 +5,7 @@ import type { Barrier } from './types';
 /** The barrier of one process. It contains the keyring only while the service is unsealed. */
 export class KeyringBarrier implements Barrier {
   private keyring: Keyring | undefined;
-  /** Values sealed under the newest key, even if the same keys were read again since. */
+  /** The number of values sealed under the newest key. It continues if the same keys are read again. */
   sealedCount = 0;
   private countedVersion = 0;
 

@@ -3,10 +3,13 @@ import { prefixEnd } from './entries';
 import * as sql from './statements';
 import type { EntryKey, PrefixDelete } from './types';
 
-/** Fewer deleted rows than this do not slow down a listing. */
+/** The number of deleted rows from which a listing becomes slow. Fewer rows are not visited. */
 const WORTH_A_LOOK = 200;
 const AT_ONCE = 1000;
-/** If rows are deleted faster than they can be visited, the rest is left to listings and to VACUUM. */
+/**
+ * The maximum number of waiting rows. If rows are deleted faster than they can be visited, the rest is left to listings
+ * and to VACUUM.
+ */
 const MOST = 100_000;
 
 /** Deleted keys and folders. */
@@ -44,7 +47,7 @@ export class DeletedRows {
     this.fresh.prefixes.push(...prefixes);
   }
 
-  /** Visits what was deleted before the last call. */
+  /** Visits rows that were deleted before the last call. */
   async look(): Promise<void> {
     const { fresh } = this;
     const enough = fresh.keys.length >= WORTH_A_LOOK || fresh.prefixes.length > 0;

@@ -19,7 +19,7 @@ export interface SealRow {
   readonly seal_generation: number | null;
 }
 
-/** Listeners for what to forget, and for the seal state of the installation. */
+/** Listeners for cached data to forget, and for the seal state of the installation. */
 export class Listeners {
   private readonly beats = new Set<(seal: SealBeat) => void>();
   private readonly listeners = new Map<Topic, Set<(key: string) => void>>();
@@ -35,7 +35,7 @@ export class Listeners {
     this.beats.add(listener);
   }
 
-  /** Forgets on this node; called after the commit behind the notices. */
+  /** Forgets cached data on this node. Called after the commit that the notices are about. */
   apply(notices: readonly Notice[]): void {
     for (const { topic, key } of notices) {
       const listeners = this.listeners.get(topic);

@@ -5,7 +5,7 @@ export interface LivingNode {
   /** Where it listens: host and port. */
   readonly address: string;
   readonly heardAtMs: number;
-  /** True of this node. */
+  /** True for this node. */
   readonly own: boolean;
 }
 
@@ -15,7 +15,7 @@ const LIVING = {
           WHERE seen_at > clock_timestamp() - interval '3 seconds' ORDER BY address, id`,
 };
 
-/** All living nodes, this one among them, by address. */
+/** All living nodes, including this node, by address. */
 export async function livingNodes({ database, changes }: StorageKernel): Promise<LivingNode[]> {
   const { rows } = await database.query<{ id: string; address: string; heard_at_ms: string }>(LIVING);
   return rows.map(({ id, address, heard_at_ms }) => ({

@@ -8,7 +8,7 @@ export const MAX_PAYLOAD_BYTES = 7900;
 
 /** The content of one notification. */
 export type Message =
-  /** When its node sent it, on the clock of that process. */
+  /** The time at which the node sent the heartbeat, by the clock of its process. */
   | { readonly kind: 'beat'; readonly node: string; readonly askedMs: number }
   | { readonly kind: 'notices'; readonly node: string; readonly notices: readonly Notice[] }
   /** The notices were too long, so they are in the change table. */

@@ -12,7 +12,7 @@ export interface PrismaWithin {
   end(): Promise<void>;
 }
 
-/** Prisma's own timeouts must never apply: the statements have theirs. */
+/** Prisma's own timeouts must never apply, because the statements have their own timeouts. */
 const LIMITS = { maxWait: 60_000, timeout: 2 ** 31 - 1 } as const;
 /** Distinguishes our transactions from those that Prisma starts by itself. */
 const OURS = Prisma.TransactionIsolationLevel.ReadCommitted;
@@ -32,12 +32,15 @@ export class PrismaOnOurs {
     this.pool = new LentPool(send);
     this.client = new PrismaClient({
       adapter: new LentConnections(this.pool),
-      // Its longer messages repeat the arguments of a call, which would go to the log.
+      // Prisma's longer messages repeat the arguments of a call, which would go to the log.
       errorFormat: 'minimal',
     });
   }
 
-  /** Outside transactions. One call is one statement: a write of several fails and needs a transaction. */
+  /**
+   * Outside transactions. One call is one statement. A write that needs several statements fails, because it needs a
+   * transaction.
+   */
   outside(refuse: (error: unknown) => unknown): PrismaClient {
     return this.client.$extends({
       query: {
@@ -107,7 +110,7 @@ const causeOf = (error: unknown): unknown => (error instanceof StatementFailed ?
 
 type Methods = Record<string, (...args: unknown[]) => Promise<unknown>>;
 
-/** A client that starts with the first call. */
+/** A client whose transaction starts with the first call. */
 function calls(begin: () => Promise<Prisma.TransactionClient>): Prisma.TransactionClient {
   const call = (model: string | undefined, method: string, args: unknown[]) =>
     begin().then(async (client) => {

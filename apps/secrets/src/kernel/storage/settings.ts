@@ -3,13 +3,13 @@ import type { Tx } from './types';
 /** The client of the database, with or without a transaction. */
 type DatabaseClient = Tx['prisma'];
 
-/** A setting for all nodes; undefined if there is none. Its type is defined by the code that writes it. */
+/** A setting for all nodes; undefined if it is not stored. The code that writes a setting defines its type. */
 export async function readSetting<T>(client: DatabaseClient, name: string): Promise<T | undefined> {
   const row = await client.setting.findUnique({ where: { name } });
   return (row?.value as T | null | undefined) ?? undefined;
 }
 
-/** The same for a sealed setting. */
+/** Reads a sealed setting in the same way. */
 export async function readSealedSetting(
   client: DatabaseClient,
   name: string,
@@ -22,7 +22,7 @@ export async function storeSetting(client: DatabaseClient, name: string, value: 
   await client.setting.upsert({ where: { name }, create: { name, value }, update: { value } });
 }
 
-/** The same for a sealed setting. */
+/** Creates or replaces a sealed setting. */
 export async function storeSealedSetting(
   client: DatabaseClient,
   name: string,
@@ -31,7 +31,7 @@ export async function storeSealedSetting(
   await client.setting.upsert({ where: { name }, create: { name, sealed }, update: { sealed } });
 }
 
-/** An absent one is not an error. */
+/** Deletes a setting; an absent setting is not an error. */
 export async function deleteSetting(client: DatabaseClient, name: string): Promise<void> {
   await client.setting.deleteMany({ where: { name } });
 }

@@ -1,4 +1,4 @@
-/** How many callers resume at the same time. Other requests are handled before the next ones. */
+/** How many callers resume at the same time. Other requests are handled before the next callers. */
 const PER_TURN = 32;
 
 /**
@@ -52,7 +52,7 @@ export function runToEnd<R>(steps: SlicedWork<R>): R {
   }
 }
 
-/** Maps many rows, and yields to the event loop every `ROWS_PER_TURN` rows, and each time it took long. */
+/** Maps many rows, and yields to the event loop every `ROWS_PER_TURN` rows, and each time it has taken long. */
 export async function mapInSlices<T, R>(rows: readonly T[], map: (row: T) => R | Promise<R>): Promise<R[]> {
   const mapped: R[] = [];
   const pauses = new Pauses();

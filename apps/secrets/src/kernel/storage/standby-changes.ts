@@ -8,7 +8,7 @@ export interface StandbyChangesOptions {
   /** Opens the connection for polling; nothing else uses it, and its queries have timeouts. */
   readonly connect: () => pg.Client;
   readonly lag: ReplayLag;
-  /** Compared with the time of the database at every poll. */
+  /** The clock that is compared with the time of the database at every poll. */
   readonly time?: DatabaseClock;
   /** Notified of every answered poll. */
   readonly silence?: Silence;

@@ -19,13 +19,13 @@ export interface StorageOptions {
   readonly maxConnections?: number;
   /** Where this node listens, shown in the node table. */
   readonly address?: string;
-  /** Poll for changes instead of listening: behind transaction poolers. */
+  /** Whether to poll for changes instead of listening, as is necessary behind transaction poolers. */
   readonly poll?: boolean;
-  /** Read-only, from a possible standby; the longest lag allowed. */
+  /** Set if this node only reads, from a server that may be a standby. `maxLagMs` is the longest allowed lag. */
   readonly standby?: { readonly maxLagMs: number };
   readonly cacheEntries?: number;
   readonly cacheBytes?: number;
-  /** A clock that replaces the database's. */
+  /** A clock that replaces the clock of the database. */
   readonly clock?: Clock;
   /** The clock of this machine, in epoch milliseconds. */
   readonly machineClock?: () => number;
@@ -63,7 +63,7 @@ export class StorageKernel {
   readonly fault: Fault;
   readonly log: StorageOptions['log'];
   private readonly time: DatabaseClock | undefined;
-  /** Set by `kernel/seal`. Reloads the wrapped keyring, and returns whether it has changed. */
+  /** Set by `kernel/seal`: reloads the wrapped keyring, and returns whether it has changed. */
   reloadKeys: () => Promise<boolean> = async () => false;
 
   constructor(options: StorageOptions) {
@@ -181,7 +181,10 @@ export class StorageKernel {
   }
 }
 
-/** Longer than most transactions of other connections, which may still see a deleted row. */
+/**
+ * The time between visits to deleted rows. It is longer than most transactions of other connections, which may still
+ * see a deleted row.
+ */
 const LOOK_MS = 100;
 const SWEPT_AT_ONCE = 1000;
 const SWEEP_EXPIRED = {

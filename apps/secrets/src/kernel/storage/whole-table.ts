@@ -18,7 +18,7 @@ export class WholeTable {
     changes.listen(topic, () => this.forget());
   }
 
-  /** Reads it again if it may have changed; undefined if it has not. */
+  /** Reads the table again if it may have changed; undefined if it has not. */
   refresh(): Promise<void> | undefined {
     const { loaded, loading } = this;
     if (loaded && this.changes.fresh) return loading;
@@ -38,7 +38,7 @@ export class WholeTable {
     await this.refresh();
   }
 
-  /** Makes the next use read it again. */
+  /** Makes the next caller read the table again. */
   forget(): void {
     this.loaded = false;
   }

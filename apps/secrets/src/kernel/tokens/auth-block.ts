@@ -3,8 +3,8 @@ import type { Identity } from '../identity/identity';
 import type { MintedToken } from './types';
 
 /**
- * The `auth` block of a token, with empty text if only its accessor is known; the policies of its entity are the
- * current ones.
+ * The `auth` block of a response about a token. If only the accessor is known, `token` is empty. The block contains the
+ * current policies of the token's entity.
  */
 export async function authOf(
   identities: Pick<Identity, 'find'>,

@@ -19,7 +19,9 @@ export interface StoredToken {
 export const TOKEN_COLUMNS =
   'hash, parent_hash, namespace_id, mount_id, entity_id, path, state, uses_left, created_at_ms, expires_at_ms, sealed';
 
-/** The sealed part of a token. It repeats the end, so that a manual change of the lifetime is noticed. */
+/**
+ * The sealed part of a token. It also contains the end of the token, so that a manual change of the column is noticed.
+ */
 interface SealedToken {
   a: string;
   n: string;

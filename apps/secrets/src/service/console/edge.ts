@@ -42,7 +42,7 @@ async function shownConfig({ seal, mounts, namespaces, storage }: Modules, confi
       else if (mount.type === 'userpass' || mount.type === 'ldap') passwords.push(methodInfo);
     }
   }
-  // If none is marked visible, users may know theirs, so the field shows the usual path.
+  // If no mount is marked visible, users may know the path of theirs, so the field shows the usual path.
   if (passwords.length === 0) passwords.push({ method: 'userpass', mount: 'userpass/' });
   return {
     service: 'secrets',

@@ -18,7 +18,8 @@ const rule = { rotateEveryMs: dayMs, shownForMs: dayMs };
 
 /**
  * The keys that sign the identity tokens of a namespace's mounts: created when first needed, rotated daily. They are
- * sealed in storage. If several nodes create or rotate them at the same time, one wins and all use its keys.
+ * sealed in storage. If several nodes create or rotate them at the same time, the keys of only one node are stored, and
+ * all nodes use them.
  */
 export async function pluginKeys(storage: Storage, nowMs: number): Promise<KeyRing> {
   const stored = await ring.find(storage);

@@ -23,7 +23,7 @@ export type ProjectLevel = (typeof projectLevels)[number];
 /** Everything that an administrator of a workspace may do. */
 export const workspaceAdmin: Mask = maskOf(...workspaceCapabilities);
 
-/** All capabilities in a workspace: owners may also override its policies. */
+/** The capabilities of owners in a workspace: those of administrators, and overriding policies. */
 export const workspaceOwner: Mask = workspaceAdmin | maskOf('policies:override');
 
 /** Everything that an administrator of a project may do, including in its workspaces. */

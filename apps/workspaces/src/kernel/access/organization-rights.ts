@@ -32,7 +32,7 @@ const bits = Object.fromEntries(organizationRights.map((name, index) => [name, 1
   number
 >;
 
-/** All permissions: the owners team. */
+/** All permissions, which the owners team has. */
 export const everyRight: Rights = rightsOf(...organizationRights);
 
 /** The set of the named rights. */

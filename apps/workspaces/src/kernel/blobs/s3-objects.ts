@@ -5,14 +5,14 @@ import type { ObjectStore } from './objects';
 
 /** The address of an S3-compatible store, and the credentials for it. */
 export interface S3Config extends S3Address {
-  /** If undefined, taken from the environment, shared files or the machine's role. */
+  /** If undefined, credentials come from the environment, shared files or the machine's role. */
   readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string } | undefined;
 }
 
 const connectMs = 3_000;
 const requestMs = 20_000;
 
-/** Objects in an S3-compatible store. The client library is loaded only where there is one. */
+/** Objects in an S3-compatible store. The client library is loaded only if such a store is configured. */
 export async function openS3({ bucket, prefix, ...config }: S3Config): Promise<ObjectStore> {
   const s3 = await import('@aws-sdk/client-s3');
   const client = new s3.S3Client({
@@ -50,7 +50,8 @@ export async function openS3({ bucket, prefix, ...config }: S3Config): Promise<O
   };
 }
 
-// One at a time: deleting several in one request needs a checksum that not every store supports.
+// Objects are deleted one at a time, because deleting several in one request needs a checksum that not every store
+// supports.
 async function removeAll(
   client: S3Client,
   s3: typeof import('@aws-sdk/client-s3'),

@@ -1,10 +1,10 @@
 import { Refusal } from '@keystead/refusal';
 import { during } from '@keystead/tracing';
 
-/** How long a request waits for others that change the same thing before it gives up. */
+/** How long a request waits for other requests that change the same object before it gives up. */
 export const patienceMs = 30_000;
 
-/** Nothing was done, so the caller may try again. */
+/** The refusal of a request that waited too long. Nothing was done, so the caller may try again. */
 export function tooMany(cause?: unknown): Refusal {
   return new Refusal('unavailable', 'too many simultaneous changes of the same object; try again', [], { cause });
 }
@@ -15,7 +15,7 @@ export class KeyedMutex {
 
   constructor(private readonly longestMs = patienceMs) {}
 
-  /** Tells the work whether it had to wait. Throws `unavailable` if it waits too long. */
+  /** Runs `work` and passes whether it had to wait. Throws `unavailable` if it would wait too long. */
   async run<T>(name: string, work: (waited: boolean) => Promise<T>): Promise<T> {
     const line = this.lines.get(name);
     if (line === undefined) this.lines.set(name, []);

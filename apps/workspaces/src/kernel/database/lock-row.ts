@@ -36,8 +36,8 @@ export async function lockRow(tx: Database, table: LockableTable, id: string): P
 }
 
 /**
- * The same for several rows, in a fixed order, so that two callers that lock some of the same rows do not deadlock.
- * Returns the number of rows.
+ * Locks several rows in a fixed order, so that two callers that lock some of the same rows do not deadlock. Returns the
+ * number of rows.
  */
 export async function lockRows(tx: Database, table: LockableTable, ids: readonly string[]): Promise<number> {
   const text = `SELECT 1 FROM ${table} WHERE id = ANY($1) ORDER BY id FOR UPDATE`;

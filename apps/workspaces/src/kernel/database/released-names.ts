@@ -4,7 +4,7 @@ import type { Database } from './database';
 /** Kinds of names that are unique beyond an organization. */
 export type ReservedName = 'organization' | 'user';
 
-/** The account or resource that requests a name. */
+/** The account that requests a name, and the resource that will have it. */
 export interface NameTaker {
   /** The resource that will have the name, if it already exists. */
   readonly id?: string;

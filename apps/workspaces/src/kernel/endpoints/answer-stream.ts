@@ -3,10 +3,10 @@ import type { Answers, Raw } from './endpoint';
 import type { EventStream, EventStreams } from './event-streams';
 
 const heartbeatMs = 15_000;
-/** How often we check that the caller may still see what they watch. */
+/** How often it is checked whether the caller may still see the watched object. */
 const renewMs = 5_000;
 
-/** What a stream needs from its request. */
+/** The part of its request that a stream uses. */
 interface StreamCall<A> {
   readonly principal: Principal;
   readonly env: { readonly streams: EventStreams };

@@ -37,7 +37,7 @@ export interface SiteSettings {
   applyTimeout: string;
 }
 
-/** The owner of a token, and the installation's settings at the moment it was looked up. */
+/** The owner of a token, and the installation's settings at the time of the look-up. */
 export interface AuthenticatedCaller {
   readonly principal: Principal;
   readonly settings: SiteSettings;
@@ -54,27 +54,30 @@ export interface SecretsPlace {
 /** Everything that endpoints use of a service process. Built once, in `service.ts`. */
 export interface Environment {
   readonly edition: Edition;
-  /** Names that existing clients need are sent and accepted in addition to the neutral ones. */
+  /** Whether names that existing clients need are sent and accepted in addition to the neutral names. */
   readonly aliases: boolean;
-  /** Refusals name the missing permission if the caller may see the target. */
+  /** Whether refusals name the missing permission if the caller may see the target. */
   readonly reasons: boolean;
   /** Where clients reach the service, without a trailing slash: the start of absolute links. */
   readonly publicUrl: string;
   /** Whether there are pages below `/ui/`. */
   readonly hasConsole: boolean;
-  /** Refuses SSH keys that are not private keys, or have a passphrase. */
+  /** Whether SSH keys are refused that are not private keys or have a passphrase. */
   readonly checksSshKeys: boolean;
-  /** Refuses SAML certificates that are not valid certificates. */
+  /** Whether invalid SAML certificates are refused. */
   readonly checksSamlCertificates: boolean;
   /** The largest configuration that can be uploaded. */
   readonly configurationBytes: number;
   /** The tier of organizations without a subscription. */
   readonly defaultFeatureSet: string;
-  /** The addresses of the service and those it calls from, as blocks; undefined if not configured. */
+  /**
+   * The addresses at which the service is reached and from which it calls others, as blocks; undefined if not
+   * configured.
+   */
   readonly ipRanges: readonly string[] | undefined;
   /** Which addresses Git hosts may have; undefined if no host is called. */
   readonly vcsReach: Reach | undefined;
-  /** The private networks among them, for agents and workers that fetch from there. */
+  /** The private networks among these addresses, for agents and workers that fetch from there. */
   readonly vcsNetworks: readonly string[];
   readonly keyring: Keyring;
   /** Which addresses notifications may go to. */
@@ -82,17 +85,17 @@ export interface Environment {
   /** Undefined if no mail server is set. */
   readonly mailer: Mailer | undefined;
   readonly accessStore: AccessStore;
-  /** Records what was handed out, and who was refused. */
+  /** Records disclosed content, and refused callers. */
   readonly trail: AccessTrail;
   /** The caller of the current request, who is the holder of links in the response. */
   readonly holder?: LinkHolder;
   /** Blobs that many clients download again and again. */
   readonly keptBlobs: KeptBlobs;
-  /** Where uploads wait that are too large for many at once. */
+  /** Where large uploads wait, because only a few can be processed at the same time. */
   readonly largeUploads: Gate;
   /** The open streams of answers. */
   readonly streams: EventStreams;
-  /** The things that streams watch. */
+  /** The objects that streams watch. */
   readonly watches: Watches;
   /** The waiting requests. */
   readonly waiting: Waiting;
@@ -106,8 +109,8 @@ export interface Environment {
   /** The owner of a bearer token; undefined if it is unknown, revoked or expired. */
   authenticate(token: string): Promise<AuthenticatedCaller | undefined>;
   /**
-   * The same by the id of a console session. `background`: the page sends the request without the user, so the session
-   * is still treated as idle.
+   * The user of a console session, by its id. `background` means that the page sent the request without an action of
+   * the user, so the session is still treated as idle.
    */
   authenticateConsole(id: string, background: boolean): Promise<AuthenticatedCaller | undefined>;
 }

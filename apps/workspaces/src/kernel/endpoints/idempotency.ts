@@ -22,7 +22,7 @@ interface IdempotentWrite {
 const DAY_MS = 86_400_000;
 const LONGEST_KEY = 255;
 
-/** Whether something was created for a key before, or another body is being refused. */
+/** Whether a key was already used, so that the request is a repetition or is refused because of another body. */
 export async function isClaimed(
   db: Database,
   { principal, path, key }: IdempotentCreate,
@@ -35,8 +35,8 @@ export async function isClaimed(
 /**
  * Runs a create once for its key. A repetition within a day answers with the current state of the created resource.
  *
- * The key is written first, in the transaction of the create, so that of two simultaneous requests one waits and then
- * repeats. Refuses another body under the same key (`invalid`).
+ * The key is written first, in the transaction of the create. So if two requests arrive at the same time, the second
+ * waits and then is a repetition. Throws `invalid` for another body under the same key.
  */
 export async function claimKey(db: Database, create: IdempotentCreate, doing: IdempotentWrite): Promise<unknown> {
   const { principal, path, key } = create;

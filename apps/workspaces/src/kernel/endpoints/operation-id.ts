@@ -35,7 +35,7 @@ const exceptions: ReadonlyMap<string, string> = new Map(
     'GET /runs/:run_id/stream': 'runs_stream',
     'GET /workspaces/:workspace_id/runs/stream': 'workspaces_runs_stream',
     'GET /organizations/:organization_name/runs/stream': 'organizations_runs_stream',
-    // Variants by name and by id, of a whole module or a version, and their older forms.
+    // Variants of the same operation: by name and by id, for a whole module and for a version, and their older forms.
     [`GET ${ofModule}/:module_provider`]: 'registry_modules_read_named',
     'POST /registry-modules': 'registry_modules_create_from_connection',
     [`PATCH ${ofModule}/:module_provider/:module_version`]: 'registry_modules_update_version',

@@ -4,7 +4,7 @@ interface RouteNode {
   readonly literals: Map<string, RouteNode>;
   parameter?: { name: string; node: RouteNode };
   readonly endpoints: Map<HttpMethod, Endpoint>;
-  /** Parameter names may differ between patterns, so each endpoint keeps its own. */
+  /** Parameter names may differ between patterns, so each endpoint keeps its own names. */
   readonly names: Map<HttpMethod, readonly string[]>;
 }
 

@@ -2,13 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../database/database';
 
-/** What reading of watched objects needs. */
+/** The dependencies of the functions that read watched objects. */
 export interface WatchParts {
   readonly db: Database;
   readonly keyring: Keyring;
 }
 
-/** A kind of object that clients watch for changes, and how all watched objects are read at once. */
+/** A kind of object that clients watch for changes, and the function that reads all watched objects together. */
 export interface Watched<T> {
   readonly name: string;
   readonly everyMs: number;
@@ -16,7 +16,7 @@ export interface Watched<T> {
   read(parts: WatchParts, keys: readonly string[], before: ReadonlyMap<string, T>): Promise<ReadonlyMap<string, T>>;
 }
 
-/** Receives every value that was read, changed or not; undefined when the thing no longer exists. */
+/** Receives every value that was read, changed or not; undefined if the object no longer exists. */
 type Tell<T> = (value: T | undefined) => void;
 
 interface Watching {
@@ -61,7 +61,7 @@ export class Watches {
 
   private async look<T>(kind: Watched<T>, watching: Watching): Promise<void> {
     const { tellers } = watching;
-    // Callers that come together share one read.
+    // Callers that arrive at the same time share one read.
     await sleep(0);
     while (tellers.size > 0 && !this.closed) {
       const keys = [...tellers.keys()];

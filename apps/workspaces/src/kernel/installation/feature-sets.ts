@@ -8,7 +8,7 @@ export interface FeatureSet {
   readonly name: string;
   readonly cost: number;
   readonly isFreeTier: boolean;
-  /** Its organizations may have their workspaces' infrastructure assessed. */
+  /** Whether organizations on the plan may have the infrastructure of their workspaces assessed. */
   readonly assesses: boolean;
   readonly runsCeiling: number;
   readonly agentsCeiling: number;
@@ -35,7 +35,7 @@ const everything: Entitlements = {
   privateVcs: true,
   privatePolicyAgents: true,
   globalRunTasks: true,
-  // Requests through agents of these organizations, which are not built.
+  // Run task requests through agents of the organization. This service does not have this feature.
   privateRunTasks: false,
   moduleDeprecations: true,
   moduleRevocations: true,

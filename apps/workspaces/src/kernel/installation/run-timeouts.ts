@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 const unitSeconds = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
-/** Timers of a process cannot wait much longer. */
+/** The longest time limit. Timers of a process cannot wait much longer. */
 const mostSeconds = 20 * 86_400;
 
 /** The default time limits of plans and applies. */

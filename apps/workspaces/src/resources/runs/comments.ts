@@ -9,7 +9,7 @@ import { organizationsOf, type RunTarget, readsRun, runPolicy } from './runs/pol
 import { find as findRun } from './runs/run';
 import { accountOf } from './runs/serializer';
 
-/** A comment on a run, with what its permissions depend on. */
+/** A comment on a run, with the data for permission checks. */
 interface Comment extends Row, RunTarget {}
 
 const commentSerializer = serializerOf<Comment>()({

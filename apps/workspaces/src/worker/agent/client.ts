@@ -9,13 +9,13 @@ import { connectionsTo, type ServerTrust } from './proxy';
 /** A request to the service. */
 export interface AgentRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** Below the prefix of agents. */
+  /** The path below the prefix of agents. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sent as JSON. */
+  /** A body that is sent as JSON. */
   readonly json?: object;
-  /** Sent unchanged. */
+  /** A body that is sent unchanged. */
   readonly bytes?: Uint8Array | AsyncIterable<Uint8Array>;
   readonly signal?: AbortSignal;
   /** How long the connection may be silent. */
@@ -25,9 +25,11 @@ export interface AgentRequest {
 const usualSilenceMs = 60_000;
 const largestText = 64 * 1024 * 1024;
 
-/** The job has ended, or was given to another agent. */
+/** Whether an error means that the job has ended or was given to another agent. */
 export const isLost = (error: unknown): boolean => isRefusal(error) && error.kind === 'transition';
-/** The same. If the agent is no longer registered, there is nothing left to report. */
+/**
+ * Whether an error means that nothing is left to report, because the job is lost or the agent is no longer registered.
+ */
 export const isOver = (error: unknown): boolean =>
   isLost(error) || (isRefusal(error) && ['denied', 'missing', 'unauthenticated'].includes(error.kind));
 
@@ -74,7 +76,7 @@ export class AgentClient {
     throw new Error(`${sent.method} ${sent.path} answered ${status}${reason === '' ? '' : `: ${reason}`}`);
   }
 
-  /** The same for a JSON response; undefined if it has no body. */
+  /** Sends a request and returns the JSON of the response; undefined if it has no body. */
   async json(sent: AgentRequest): Promise<unknown> {
     const { status, body } = await this.ask(sent);
     const text = await textOf(body, largestText);

@@ -12,8 +12,8 @@ const waitSeconds = 20;
 const pausesMs = [500, 2000, 8000];
 
 /**
- * Another worker may have claimed or answered it in the meantime. The service reassigns a commit that its worker does
- * not report on.
+ * Ignores an error that means that another worker has claimed or answered the commit in the meantime. The service
+ * reassigns a commit if its worker sends no report.
  */
 const leaveIfOver = (error: unknown): void => {
   if (!isOver(error)) throw error;

@@ -12,9 +12,9 @@ const folderFlags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOF
 const fileFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /**
- * Reads a file from a job's folder; undefined if there is none.
+ * Reads a file from a job's folder; undefined if the file does not exist.
  *
- * The job may have put anything there, such as a link to a key that the worker can read. So every folder in the path is
+ * The job may have put any file there, such as a link to a key that the worker can read. So every folder in the path is
  * opened separately, no link is followed, and only a plain file of the expected owner is read.
  */
 export async function readInside(

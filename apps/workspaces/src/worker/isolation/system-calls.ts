@@ -8,8 +8,8 @@ type Numbers = readonly [x64: number, arm64: number | undefined];
 
 /**
  * System calls that are refused to a run. Calls that need a capability fail anyway, because a run has none. The calls
- * in this list need none, and the programs in runs do not use them. The choice follows the default profile of container
- * engines (docs.docker.com/engine/security/seccomp).
+ * in this list need no capability, and the programs in runs do not use them. The choice follows the default profile of
+ * container engines (docs.docker.com/engine/security/seccomp).
  */
 const refused: Readonly<Record<string, Numbers>> = {
   // Inside a new user namespace, a run would have all capabilities.
@@ -55,7 +55,7 @@ const socket: Numbers = [41, 198];
 const families = { unix: 1, inet: 2, inet6: 10, netlink: 16 };
 const netlinkRoute = 0;
 
-/** The newest system call that this list considers (mseal, Linux 6.10). Newer ones fail as on an older kernel. */
+/** The newest system call that this list considers (mseal, Linux 6.10). Newer calls fail as on an older kernel. */
 const lastKnown = 462;
 
 const architectures: Readonly<Record<Processor, number>> = { x64: 0xc000003e, arm64: 0xc00000b7 };

@@ -6,12 +6,13 @@ import { fromSource } from '@keystead/testing';
 
 const uids = { first: 41_000, last: 41_999 };
 
-// In a separate network, so that no rule stays on this machine: a database on the loopback, and who can reach it.
+// The test runs in a separate network, so that no rule stays on this machine: a database on the loopback, and who can
+// reach it.
 const trial = `
 const { execFileSync } = require('node:child_process');
 const net = require('node:net');
 const { blockDatabase } = require(${JSON.stringify(path.join(__dirname, 'network.ts'))});
-// By the shell, because the program of this test may be in a folder that others cannot enter.
+// The connection is opened by the shell, because the program of this test may be in a folder that others cannot enter.
 const as = (uid, port) => new Promise((resolve) => require('node:child_process').execFile(
   '/bin/bash', ['-c', 'exec 3<>/dev/tcp/127.0.0.1/' + port + ' && echo open'], { uid, cwd: '/' },
   (_, out, said) => resolve(out.trim() || (said.includes('Connection refused') ? 'ECONNREFUSED' : said))));

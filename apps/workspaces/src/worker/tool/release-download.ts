@@ -3,7 +3,7 @@ import https from 'node:https';
 import type { Reach } from '@keystead/outside';
 
 const mostRedirects = 5;
-/** A download fails if the server sends nothing for this long. */
+/** How long a server may send nothing before a download fails. */
 const silenceMs = 30_000;
 
 /** The limits of a download. */
@@ -20,7 +20,8 @@ export class NoDownload extends Error {
 
 /**
  * Downloads a file piece by piece. Redirects are followed only to allowed addresses, and never from https to http.
- * Throws `NoDownload` for any status but 200, for a download that is cut off, and beyond the limits of time or size.
+ * Throws `NoDownload` for any status other than 200, for a download that is cut off, and beyond the limits of time or
+ * size.
  */
 export async function* download(address: URL, limits: DownloadLimits): AsyncGenerator<Buffer> {
   const end = AbortSignal.timeout(limits.milliseconds);

@@ -28,9 +28,9 @@ interface Plugin {
   readonly more: readonly FieldRow[];
   /** Example statements that create a read-only user. */
   readonly creation: readonly string[];
-  /** Users can be created without statements. */
+  /** Set if users can be created without statements. */
   readonly withoutCreation?: true;
-  /** What the plugin does if a role has no statements. */
+  /** What the plugin does for revocation and renewal if a role has no statements. */
   readonly usual: { readonly revocation: string; readonly renewal: string };
 }
 

@@ -26,7 +26,7 @@ interface DatabaseUser {
 
 const kinds = { dynamic: 'dynamic', static: 'static', root: 'configured user', other: 'not managed here' } as const;
 
-/** Who is connected to a database as which user. */
+/** The current connections to a database, each with its user. */
 export function Sessions({ mount, name }: { readonly mount: string; readonly name: string }) {
   const found = useRead<{ users: readonly DatabaseUser[]; complete: boolean }>(
     `${encodedPath(mount)}config/${encodeURIComponent(name)}/sessions`,

@@ -13,7 +13,7 @@ import { Revoke, useRevokeMay } from './revoke';
 
 interface StoredCertificateAnswer {
   readonly certificate: string;
-  /** 0 if it is not revoked. */
+  /** The time of the revocation; 0 if the certificate is not revoked. */
   readonly revocation_time: number;
 }
 

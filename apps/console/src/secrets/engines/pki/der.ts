@@ -1,7 +1,7 @@
 /** A DER element: its tag and the position of its content. */
 export interface Element {
   readonly tag: number;
-  /** The position of its header. */
+  /** The position where the header of the element starts. */
   readonly from: number;
   readonly start: number;
   readonly end: number;

@@ -20,7 +20,7 @@ export interface Issued {
   readonly issuing_ca: string;
   readonly ca_chain?: readonly string[];
   readonly serial_number: string;
-  /** In PKCS#8; absent if a request was signed. */
+  /** The private key in PKCS#8; absent if a CSR was signed. */
   readonly private_key?: string;
 }
 

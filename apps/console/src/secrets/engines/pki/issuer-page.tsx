@@ -27,7 +27,7 @@ interface Issuer {
   readonly certificate: string;
   readonly ca_chain: readonly string[];
   readonly leaf_not_after_behavior: string;
-  /** Separated by commas. */
+  /** The permitted uses, separated by commas. */
   readonly usage: string;
   readonly revoked: boolean;
   readonly revocation_time_rfc3339?: string;
@@ -39,7 +39,7 @@ const usages = [
   ['ocsp-signing', 'Sign OCSP responses'],
 ] as const;
 
-/** An issuer: its certificate and chain, what it may be used for, and its end. */
+/** An issuer: its certificate and chain, its permitted uses, and how to revoke or delete it. */
 export function IssuerPage({ mount, id }: { readonly mount: string; readonly id: string }) {
   const path = `${mount}issuer/${id}`;
   const at = `${encodedPath(mount)}issuer/${encodeURIComponent(id)}`;

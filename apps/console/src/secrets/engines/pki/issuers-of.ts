@@ -10,10 +10,10 @@ interface IssuerInfo {
   readonly is_default: boolean;
 }
 
-/** An issuer of a mount, with what its certificate says. */
+/** An issuer of a mount, with the contents of its certificate. */
 export interface IssuerRow extends IssuerInfo {
   readonly id: string;
-  /** Its name, or else the common name of its certificate. */
+  /** The name of the issuer; if it has none, the common name of its certificate. */
   readonly label: string;
   readonly certificate: CertificateContents | undefined;
 }

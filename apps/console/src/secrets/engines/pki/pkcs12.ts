@@ -16,8 +16,8 @@ const ids = {
 };
 const iterations = 100_000;
 /**
- * Each iteration takes a call to the browser's cryptography. The content is protected by the larger number of
- * iterations above.
+ * A small number, because each iteration takes a call to the browser's cryptography. The content is protected by
+ * `iterations` above, which is larger.
  */
 const macIterations = 2048;
 
@@ -32,7 +32,8 @@ const bmp = (text: string) =>
   );
 
 /**
- * A private key (PKCS#8) and its certificates, its own first, in one file that a password protects (PKCS#12, RFC 7292).
+ * A private key (PKCS#8) and its certificates, the key's own certificate first, in one file that a password protects
+ * (PKCS#12, RFC 7292).
  */
 export async function pkcs12Of(
   {

@@ -3,7 +3,7 @@ import { ErrorNotice } from '../../../design/error-notice';
 import { useMay } from '../../may';
 import { encodedPath, useChange } from '../../reads';
 
-/** Why the session may not revoke certificates. */
+/** Whether the session may revoke certificates; if not, why. */
 export function useRevokeMay(mount: string) {
   const path = `${mount}revoke`;
   return useMay([path])({ path, capabilities: ['update'] });

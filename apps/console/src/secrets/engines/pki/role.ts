@@ -3,7 +3,7 @@ import { spanOf, type TtlChoice } from '../ttl-field';
 /** The fields of a role that its form uses. */
 export interface PkiRole {
   readonly issuer_ref: string;
-  /** Seconds; 0 for the TTL of the mount. */
+  /** The default lifetime in seconds; 0 for the TTL of the mount. */
   readonly ttl: number;
   readonly max_ttl: number;
   readonly allowed_domains: readonly string[];

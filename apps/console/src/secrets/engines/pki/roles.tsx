@@ -4,7 +4,7 @@ import { RecordTable } from '../record-table';
 import { ttlOfRole } from '../ttl-field';
 import { allowedBy, keyOfRole, type PkiRole } from './role';
 
-/** The roles of a mount, with what they allow. */
+/** The roles of a mount, with their main settings. */
 export function Roles({ mount }: { readonly mount: string }) {
   return (
     <RecordTable<PkiRole>

@@ -5,12 +5,12 @@ export interface SshCertificate {
   readonly kind: 'user' | 'host';
   readonly keyId: string;
   readonly principals: readonly string[];
-  /** In epoch milliseconds. */
+  /** The start of the validity in epoch milliseconds. */
   readonly validAfter: number;
   readonly validBefore: number;
 }
 
-/** The number of fields in the key of a certificate, by the prefix of its type. */
+/** The number of fields in the key of a certificate, by a pattern for the type of the certificate. */
 const keyFields: readonly (readonly [RegExp, number])[] = [
   [/^ssh-ed25519/, 1],
   [/^ssh-rsa|^sk-ssh-ed25519|^ecdsa/, 2],

@@ -18,9 +18,9 @@ export interface PadState {
   readonly associated: string;
   readonly signature: string;
   readonly hmac: string;
-  /** The fields contain base64 instead of text. */
+  /** Whether the fields contain base64 instead of text. */
   readonly isBase64: boolean;
-  /** Empty for the newest. */
+  /** The version of the key; empty for the newest. */
   readonly version: string;
   readonly hash: string;
   readonly padding: 'pss' | 'pkcs1v15';
@@ -58,7 +58,7 @@ export function problemOf({ isBase64, file, ...texts }: PadState, name: TextName
   return 'This is not base64.';
 }
 
-/** The fields of a request that the key needs, and those that were filled in. */
+/** The fields of a request that the key needs, and the optional fields that were filled in. */
 export const boundFields = (state: PadState, { derived }: TransitKey): Readonly<Record<string, unknown>> => ({
   ...(derived ? { context: sentOf(state, 'context') } : {}),
   ...(state.associated === '' ? {} : { associated_data: sentOf(state, 'associated') }),

@@ -70,7 +70,7 @@ const contextField = (state: PadState, { derived }: TransitKey) =>
 interface SignAnswer {
   readonly signature: string;
   readonly key_version: number;
-  /** For derived keys, which have one for each context. */
+  /** The public key; only for derived keys, which have a public key for each context. */
   readonly public_key?: string;
 }
 

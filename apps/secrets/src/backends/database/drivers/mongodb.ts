@@ -49,7 +49,7 @@ const Options = z.strictObject({
   tls: z.enum(['true', 'false']).optional(),
   ssl: z.enum(['true', 'false']).optional(),
   tlsInsecure: z.enum(['true', 'false']).optional(),
-  // Connects to each host directly, and asks each whether it is the primary.
+  // The next three options are accepted but not used: the driver connects to each host directly and finds the primary.
   replicaSet: z.string().optional(),
   directConnection: z.string().optional(),
   retryWrites: z.string().optional(),
@@ -158,7 +158,7 @@ class MongoDatabase implements DatabaseClient {
     await this.change(databaseOf(statements) ?? this.settings.source, { updateUser: name, pwd: password });
   }
 
-  /** MongoDB denies everything to its open connections afterwards. */
+  /** Drops a user. Afterwards MongoDB denies all requests on the user's open connections. */
   async remove(statements: Statements, { name }: Words): Promise<void> {
     await this.change(databaseOf(statements) ?? 'admin', { dropUser: name }).catch((error) => {
       if (!(error instanceof MongoServerError && error.code === userNotFound)) throw error;
@@ -185,7 +185,7 @@ class MongoDatabase implements DatabaseClient {
     );
   }
 
-  /** Waits first: the library would abort running calls. */
+  /** Waits for running calls before it closes, because the library would abort them. */
   async close(): Promise<void> {
     await this.calls.end();
     for (const client of this.clients) await client.close().catch(() => {});

@@ -12,9 +12,9 @@ export interface Account {
   readonly status: 'valid' | 'deactivated';
   readonly termsAgreed: boolean;
   readonly createdAtMs: number;
-  /** When it placed its newest order. */
+  /** When the account placed its newest order. */
   readonly orderedAtMs?: number;
-  /** The external account binding it was created with. */
+  /** The external account binding that the account was created with. */
   readonly binding?: { readonly id: string; readonly sent: unknown };
 }
 

@@ -15,7 +15,7 @@ export interface Challenge {
   readonly error?: ProblemText;
   /** Number of attempts so far. */
   readonly tries: number;
-  /** Time of the next attempt, while it is processing. */
+  /** Time of the next attempt, while the challenge is processing. */
   readonly dueAtMs?: number;
 }
 

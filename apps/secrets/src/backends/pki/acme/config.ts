@@ -50,7 +50,7 @@ export const findAcmeConfig = async (storage: Storage): Promise<AcmeConfig> => (
   ...(await stored.find(storage)),
 });
 
-/** Whether the list allows one of these names. */
+/** Whether the list of allowed names contains one of these names. */
 export const isAllowed = (allowed: readonly string[], names: readonly string[]): boolean =>
   allowed.includes('*') || names.some((name) => name !== '' && allowed.includes(name));
 

@@ -10,7 +10,7 @@ import { type Jwk, parseObject, readJwk, readJws, thumbprintOf, verifyMac } from
 import { fail } from './problem';
 import { records } from './record';
 
-/** An external account binding key: creates one account. */
+/** An external account binding key, which can create one account. */
 interface BindingKey {
   /** Base64url. */
   readonly key: string;
@@ -20,7 +20,10 @@ interface BindingKey {
 
 const bindingKeys = records<BindingKey>('acme/eab/');
 
-/** Consumes the binding key of a new account and returns the binding to store. Throws a problem if it binds another key or URL. */
+/**
+ * Consumes the binding key of a new account and returns the binding to store. Throws a problem if the binding is for
+ * another key or URL.
+ */
 export async function takeBinding(
   tx: Storage,
   sent: unknown,

@@ -16,7 +16,7 @@ export interface Identifier {
 const mostIdentifiers = 100;
 const label = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?$/;
 
-/** Reads the names of an order. Throws a problem if there are none, too many, or one is not a name. */
+/** Reads the names of an order. Throws a problem if there are none or too many, or if one of them is not a name. */
 export async function readIdentifiers(sent: unknown): Promise<readonly Identifier[]> {
   if (!Array.isArray(sent) || sent.length === 0 || sent.length > mostIdentifiers) {
     return fail('malformed', `identifiers: between 1 and ${mostIdentifiers}`);

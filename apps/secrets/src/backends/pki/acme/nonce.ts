@@ -11,7 +11,7 @@ interface NonceKey {
   readonly key: string;
 }
 const parse = JSON.parse as (text: string) => NonceKey;
-/** Created once for each stored record. */
+/** Key objects, created once for each stored record. */
 const keys = new WeakMap<NonceKey, KeyObject>();
 
 /** Stores a nonce key for the mount, unless it has one. */

@@ -25,7 +25,7 @@ type KeyRing = z.output<typeof KeyRing>;
 const rings = collection('oidc/ring/', KeyRing);
 
 /**
- * The keys of a name. One node creates them when they are first needed. The database's clock decides when they are
+ * The keys under a name. One node creates them when they are first needed. The database's clock decides when they are
  * rotated.
  */
 export async function requireRing(storage: Storage, name: string, key: NamedKey, nowMs: number): Promise<KeyRing> {
@@ -41,7 +41,7 @@ export async function signingKey(storage: Storage, name: string, key: NamedKey, 
 
 /**
  * Replaces the signing key by the next published one. Its signatures can be verified for `verificationTtl` more
- * seconds; by default the key's setting. With `ifDue` only if no other node has done so.
+ * seconds; by default, the setting of the key. With `ifDue`, replaces it only if no other node has done so.
  */
 export async function turn(
   storage: Storage,

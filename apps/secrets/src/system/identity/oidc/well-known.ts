@@ -9,9 +9,9 @@ import { publicKeys } from './key-ring';
 import { roles } from './roles';
 import { allOf } from './settings';
 
-/** Verifiers may cache it for a while: keys are published before they sign. */
+/** Verifiers may cache the discovery document for a while. */
 const cached = { 'cache-control': 'public, max-age=3600' };
-/** Shorter, so that a key can be removed quickly. */
+/** Verifiers may cache key sets only for a shorter time, so that a key can be removed quickly. */
 const cachedKeys = { 'cache-control': 'public, max-age=300' };
 
 const jwk = z.looseObject({ kty: z.string(), kid: z.string(), use: z.string(), alg: z.string() });

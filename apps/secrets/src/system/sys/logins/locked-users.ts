@@ -46,7 +46,7 @@ async function listLocked(
   return shown.filter(({ namespace, mounts: locked }) => namespace === own || locked.length > 0);
 }
 
-/** Ends a lock. False if the namespace has no mount of that accessor. */
+/** Ends a lock. Returns false if the namespace has no mount with this accessor. */
 async function unlock(
   { attempts, mounts }: LockedUsersDeps,
   namespaceId: string,

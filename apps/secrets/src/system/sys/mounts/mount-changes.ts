@@ -17,7 +17,10 @@ export interface MountParts {
   readonly ttls: SystemTtls;
   /** The version of the service and of every built-in type. */
   readonly version: string;
-  /** Upgrades a kv mount to version 2. Throws `invalid` if it holds too much, `unavailable` during the upgrade. */
+  /**
+   * Upgrades a kv mount to version 2. Throws `invalid` if the mount contains too much, `unavailable` during the
+   * upgrade.
+   */
   readonly upgrade: (mount: LiveMount) => Promise<void>;
 }
 

@@ -22,7 +22,9 @@ const input = z.object({
   seal: string().optional().describe('Separate seals are not supported: must be empty.'),
 });
 
-/** Paths that related clients use for a namespace's separate seal: never the name of a namespace. */
+/**
+ * Paths that related clients use for the seal of a namespace. They never contain a name of a namespace in this place.
+ */
 const aboutItsSeal = /[^/]\/+(?:seal|unseal|seal-status|delete-sealed)\/*$/;
 const notSealable = () => new Refusal('invalid', 'namespace is not sealable: namespaces have no separate seal');
 
@@ -108,10 +110,10 @@ export function namespacePaths(namespaces: NamespaceChanges) {
         input,
         output,
         auditClear: 'all',
-        async run({ params, input: given, namespace }) {
-          if (given.seal) throw notSealable();
+        async run({ params, input, namespace }) {
+          if (input.seal) throw notSealable();
           if (aboutItsSeal.test(params.path) && !namespaces.at(namespace.uuid, params.path)) throw notSealable();
-          const metadata = given.custom_metadata && checkMetadata(given.custom_metadata);
+          const metadata = input.custom_metadata && checkMetadata(input.custom_metadata);
           return data(show(await namespaces.put(namespace.uuid, params.path, metadata)));
         },
       },
@@ -121,9 +123,9 @@ export function namespacePaths(namespaces: NamespaceChanges) {
         input,
         output,
         auditClear: 'all',
-        async run({ params, input: given, fields, namespace }) {
-          if (given.seal) throw notSealable();
-          const change = fields.custom_metadata === null ? null : (given.custom_metadata ?? {});
+        async run({ params, input, fields, namespace }) {
+          if (input.seal) throw notSealable();
+          const change = fields.custom_metadata === null ? null : (input.custom_metadata ?? {});
           const found = await namespaces.patch(namespace.uuid, params.path, change);
           return found ? data(show(found)) : missing;
         },

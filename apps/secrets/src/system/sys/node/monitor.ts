@@ -11,7 +11,7 @@ export type LogFormat = 'standard' | 'json';
 
 /** The followers of this node's log. */
 export interface LogMonitors {
-  /** Too many followers. */
+  /** Whether the maximum number of followers is reached. */
   readonly full: boolean;
   /**
    * Sends lines to `sink` from now on, while `holds` resolves to true. The first line lists the levels that the node
@@ -22,7 +22,10 @@ export interface LogMonitors {
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error'];
 
-/** Whether a token may still follow the log: it may have been revoked, its policies changed, or its entity disabled. */
+/**
+ * Whether a token may still follow the log: the token may have been revoked, its policies may have changed, or its
+ * entity may have been disabled.
+ */
 export async function mayFollow(authority: Authority, token: string): Promise<boolean> {
   const holder = await authority.byToken(ROOT_NAMESPACE_ID, token);
   if (!holder?.entityInForce) return false;

@@ -21,7 +21,7 @@ export interface NodeFacts {
   readonly version: string;
   /** Settings without secrets, by the name of their variable. */
   settings(): Readonly<Record<string, unknown>>;
-  /** The same for all nodes, because either all nodes use TLS or none does. */
+  /** The scheme of all nodes, because either all nodes use TLS or none does. */
   readonly scheme: 'http' | 'https';
   /** Text for a Prometheus scrape. */
   metrics(): Promise<string>;

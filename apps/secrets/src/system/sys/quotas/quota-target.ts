@@ -11,7 +11,7 @@ export interface WrittenQuota {
   readonly inheritable: boolean;
 }
 
-/** The target of a quota's path. Throws `invalid` if there is none. */
+/** The target of a quota's path. Throws `invalid` if the path has no target. */
 export function quotaTarget(
   { mounts, namespaces }: { readonly mounts: Mounts; readonly namespaces: Namespaces },
   ownerId: string,

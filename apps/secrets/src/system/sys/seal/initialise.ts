@@ -7,7 +7,7 @@ import type { StoredTokens } from '../../../kernel/tokens/tokens';
 export interface InitialiseRequest {
   readonly shares: number;
   readonly threshold: number;
-  /** OpenPGP keys, base64, that encrypt the shares in their order, and the root token. */
+  /** OpenPGP keys in base64. Each encrypts the share at the same position. The root token is encrypted, too. */
   readonly pgpKeys?: readonly string[];
   readonly rootTokenPgpKey?: string;
 }

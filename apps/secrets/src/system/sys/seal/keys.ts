@@ -79,8 +79,8 @@ export function keyPaths(rotation: Rotation, root: RootGeneration): Path[] {
 }
 
 /**
- * Generating a root token: at the older path for anyone with shares, and at the path of newer clients, which also needs
- * a token with policies. Both control the same attempt.
+ * Generating a root token. The older path is for anyone with shares; the path of newer clients also needs a token with
+ * policies. Both paths control the same attempt.
  */
 function rootPaths(root: RootGeneration, place: 'generate-root' | 'generate-root-token', to: 'open' | 'known'): Path[] {
   const open = to === 'open';

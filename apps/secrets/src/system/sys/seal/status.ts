@@ -10,9 +10,9 @@ import type { Initialised, InitialiseRequest } from './initialise';
 export interface NodeFacts {
   readonly version: string;
   readonly clusterName: string;
-  /** Only known while unsealed. */
+  /** The id is known only while the service is unsealed. */
   clusterId(): string | undefined;
-  /** This node is read-only, on a standby. */
+  /** Set if this node is read-only, on a standby. */
   readonly standby: { readonly primaryUrl: string | undefined } | undefined;
 }
 

@@ -12,7 +12,7 @@ type TimeoutName = 'build-worker-plan-timeout' | 'build-worker-apply-timeout' | 
 
 type TimeoutsOf<T> = { [Name in TimeoutName]: T };
 
-/** The same attributes under each pair of names. */
+/** The attributes of both limits, each under both of its names. */
 export const timeoutsOf = <T extends z.ZodType>(shape: T): TimeoutsOf<T> => ({
   'build-worker-plan-timeout': shape,
   'build-worker-apply-timeout': shape,
@@ -37,7 +37,9 @@ interface SentTimeouts<T> {
   readonly applyTimeout?: T | undefined;
 }
 
-/** A body with each limit under one name. Throws `invalid` if the two names of a limit have different values. */
+/**
+ * A body that has each limit under one name only. Throws `invalid` if the two names of a limit have different values.
+ */
 export function withOneName<T extends string | null, B extends SentTimeouts<T>>(body: B & SentTimeouts<T>) {
   const { buildWorkerPlanTimeout, buildWorkerApplyTimeout, planTimeout, applyTimeout, ...rest } = body;
   return {

@@ -37,7 +37,7 @@ const index = list(path, {
   run: ({ db, access, target, query, sort, page }) => explore(db, access, target.id, query, sort, page!),
 });
 
-/** As many rows as one file may have. */
+/** The maximum number of rows in a file. */
 const mostRows = 100_000;
 
 const exported = raw('GET')(`${path}/export/csv`, {

@@ -5,10 +5,10 @@ export type FieldKind = 'text' | 'number' | 'flag' | 'moment';
 
 /** The views across the workspaces of an organization. */
 export interface ExplorerView {
-  /** The type of its rows in answers. */
+  /** The resource type of the view's rows in answers. */
   readonly type: string;
   readonly fields: Readonly<Record<string, FieldKind>>;
-  /** The fields that identify a row; the last sort keys. */
+  /** The fields that identify a row. They are the last sort keys. */
   readonly key: readonly string[];
   /**
    * The rows with these keys, if rows can be found by key, so that the cost of a page does not grow with its offset.

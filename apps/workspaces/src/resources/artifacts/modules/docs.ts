@@ -21,10 +21,10 @@ export interface FolderDocs {
     readonly name: string;
     readonly type: string;
     readonly description: string;
-    /** As JSON; empty if there is none. */
+    /** The default value as JSON; empty if there is none. */
     readonly default: string;
     readonly required: boolean;
-    /** Undefined for modules that were read before this was stored. */
+    /** Undefined for modules that were read before this fact was stored. */
     readonly sensitive?: boolean;
   }[];
   readonly outputs: readonly { readonly name: string; readonly description: string; readonly sensitive?: boolean }[];

@@ -22,7 +22,10 @@ async function loadNamed(lookup: Naming): Promise<RegistryModule[]> {
   return findNamed(db, principal, organization, { registryName, namespace, name, provider });
 }
 
-/** The same for paths without a registry: modules of the private registry, otherwise of the public one. */
+/**
+ * The modules that a path without a registry names: those of the private registry, or of the public registry if there
+ * are none.
+ */
 export async function loadAnywhere(lookup: Naming): Promise<RegistryModule[]> {
   const found = await loadNamed(lookup);
   if (found.length > 0 || lookup.params.registry_name !== undefined) return found;
@@ -34,7 +37,7 @@ export async function loadAnywhere(lookup: Naming): Promise<RegistryModule[]> {
 /** The module that a path names. */
 export const loadModule = async (lookup: Naming): Promise<RegistryModule | undefined> => (await loadNamed(lookup))[0];
 
-/** The paths of a module in its organization: for all providers, and for one. */
+/** The paths of a module in its organization: for all providers, and for a single provider. */
 export const byName = `${inOrganization}/:registry_name/:namespace/:module_name` as const;
 export const byProvider = `${byName}/:module_provider` as const;
 

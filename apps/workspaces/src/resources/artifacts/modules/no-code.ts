@@ -1,7 +1,7 @@
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 
-/** Offers a module as a no-code module, or stops that. Its settings stay. */
+/** Starts or stops offering a module as a no-code module. Its settings are kept. */
 export async function offerWithoutCode(
   tx: Database,
   { id: moduleId, organizationId }: { readonly id: string; readonly organizationId: string },

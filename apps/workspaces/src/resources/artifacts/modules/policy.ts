@@ -8,11 +8,14 @@ export interface SharedArtifact {
   readonly readers: readonly string[];
 }
 
-/** Members and runs of the organization, and of the organizations that the artifact is shared with. */
+/**
+ * Whether the caller may read an artifact. This applies to members and runs of its organization and of the
+ * organizations that it is shared with.
+ */
 export const readsArtifact = (access: Access, { organizationId, readers }: SharedArtifact): boolean =>
   [organizationId, ...readers].some((id) => access.isMember(id) || access.isRunOf(id));
 
-/** The organizations whose rules apply to something shared. */
+/** The organizations whose rules apply to a shared artifact. */
 export const organizationsOf = ({ organizationId, readers }: SharedArtifact): readonly string[] => [
   organizationId,
   ...readers,

@@ -44,14 +44,14 @@ export const CreateFromGit = document('registry-modules', {
 });
 export type NewGitModule = ParsedDocument<typeof CreateFromGit>;
 
-/** What a module follows in its repository. */
+/** The branch, tags or folder that a module follows in its repository. */
 export const ChangeModule = document('registry-modules', {
   attributes: { 'vcs-repo': z.object(followed).nullish(), 'no-code': z.boolean().nullish(), 'test-config': tested },
   relationships: { 'tag-bindings': many(sentBindings) },
 });
 export type ModuleChanges = ParsedDocument<typeof ChangeModule>;
 
-/** Marks a version as deprecated, or no longer. */
+/** Marks a version as deprecated, or removes the mark. */
 export const DeprecateVersion = document('module-versions', {
   untyped: true,
   attributes: {

@@ -12,8 +12,8 @@ export const untested: TestColumns = { testsEnabled: false, testExecutionMode: n
 const place = (name: string) => ['testConfig', name];
 
 /**
- * The same after a change. Throws `invalid` for agents without a pool, and for a pool that is not for the whole
- * organization.
+ * The test settings of a module after a change. Throws `invalid` for the agent mode without a pool, and for a pool that
+ * is not open to the whole organization.
  */
 export async function testColumns(
   db: Database,

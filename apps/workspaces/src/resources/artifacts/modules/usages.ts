@@ -40,11 +40,11 @@ interface Artifact {
   readonly provider?: string;
 }
 
-/** Usages show workspaces of the whole organization. */
+/** Only callers who read all workspaces may see usages, because usages show workspaces of the whole organization. */
 const readsAll = (access: Access, { organizationId }: { readonly organizationId: string }): boolean =>
   access.can(organizationId, 'read-workspaces');
 
-/** The properties of a list of usages, besides its path and target. */
+/** The properties of a list of usages, apart from its path and target. */
 export const usageList = {
   visible: readsAll,
   query: {

@@ -21,7 +21,7 @@ export interface VariableOption {
 export interface NoCodeModule extends Omit<Row, 'variableOptions'> {
   readonly variableOptions: readonly VariableOption[];
   readonly module: RegistryModule;
-  /** The caller's organizations that it is shared with. */
+  /** Those of the caller's organizations that the module is shared with. */
   readonly readers: readonly string[];
 }
 
@@ -33,7 +33,7 @@ export interface NoCodeInput {
   readonly variableOptions?: readonly VariableOption[];
 }
 
-/** No-code modules by id, in no order; unknown ones are left out. */
+/** No-code modules by id, in no order; unknown ids are left out. */
 export async function findMany(db: Database, ids: readonly string[]): Promise<NoCodeModule[]> {
   const rows = await db.prisma.noCodeModule.findMany({ where: { id: { in: [...ids] } } });
   const modules = new Map(
@@ -57,7 +57,7 @@ export async function find(db: Database, principal: Principal, id: string): Prom
   return found && { ...found, readers: await readersOf(db, principal, found.organizationId, 'modules') };
 }
 
-/** The version for new workspaces: the pinned one, or the newest published one. */
+/** The version for new workspaces: the pinned version, or the newest published version. */
 export const versionOf = ({ versionPin, module }: NoCodeModule): string | undefined =>
   module.versions.find(({ version, status }) => status === 'ok' && (versionPin === null || version === versionPin))
     ?.version;

@@ -5,7 +5,7 @@ interface OfOrganization {
   readonly organizationId: string;
 }
 
-/** Members of an organization see the policies that apply to their runs. */
+/** Whether the caller may read policies. Members of an organization see the policies that apply to their runs. */
 export const readsPolicies = (access: Access, { organizationId }: OfOrganization): boolean =>
   access.isMember(organizationId);
 

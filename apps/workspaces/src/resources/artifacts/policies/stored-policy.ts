@@ -13,7 +13,7 @@ import { digestOf, type PolicyKind } from '../../runs/runs/stages/policies';
 export interface StoredPolicy extends Omit<Row, 'content'> {
   readonly organization: string;
   readonly setIds: readonly string[];
-  /** Whether it has content. */
+  /** Whether the policy has content. */
   readonly isUploaded: boolean;
 }
 
@@ -51,7 +51,7 @@ interface SentPolicy {
   readonly query?: string | null;
   readonly description?: string | null;
   readonly enforcementLevel?: string | null;
-  /** The older form: one path, and its level as `mode`. */
+  /** The older form of the level: a list with one path, and its level as `mode`. */
   readonly enforce?: readonly { readonly path?: string | null; readonly mode: string }[] | null;
 }
 
@@ -81,7 +81,7 @@ async function policiesWhere(db: Database, where: object, page?: Page): Promise<
   }));
 }
 
-/** Policies by id, in no order; unknown ones are left out. */
+/** Policies by id, in no order; unknown ids are left out. */
 export const findPolicies = (db: Database, ids: readonly string[]): Promise<StoredPolicy[]> =>
   policiesWhere(db, { id: { in: [...ids] } });
 

@@ -10,7 +10,7 @@ import * as pools from './service';
 const agentStatuses = ['idle', 'busy', 'unknown', 'exited', 'errored'] as const;
 type AgentStatus = (typeof agentStatuses)[number];
 
-/** An agent is unknown after this long without a heartbeat. */
+/** An agent without a heartbeat for this long has the status `unknown`. */
 const silenceSeconds = 120;
 
 /** An agent as people see it. */

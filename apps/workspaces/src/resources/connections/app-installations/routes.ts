@@ -14,7 +14,7 @@ const filters = {
   'filter[installation_id]': 'The id that GitHub gave the installation.',
 };
 
-/** The accounts in the filters; undefined if there can be none. */
+/** The accounts that the filters select; undefined if no account can match. */
 function searchOf(query: Query) {
   const id = query.get('filter[installation_id]');
   if (id !== undefined && !whole.test(id)) return undefined;

@@ -4,7 +4,7 @@ import type { Database } from '../../../kernel/database/database';
 import { directly, type HostCall, HostRefused } from '../git-hosts/host-api';
 import { forward } from './requests';
 
-/** What calls to hosts need. */
+/** The dependencies of calls to hosts. */
 export interface CallDeps {
   readonly db: Database;
   readonly keyring: Keyring;

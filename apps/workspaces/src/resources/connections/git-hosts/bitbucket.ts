@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** The key of a commit status: at most 40 characters, so longer ones are hashed. */
+/** The key of a commit status: at most 40 characters, so longer keys are hashed. */
 export function buildKey(context: string): string {
   return context.length <= 40 ? context : `keystead-${createHash('sha256').update(context).digest('hex').slice(0, 30)}`;
 }

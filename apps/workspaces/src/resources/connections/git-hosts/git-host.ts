@@ -22,7 +22,7 @@ export interface ListedRepository {
 export interface RepositoryPage {
   readonly repositories: readonly ListedRepository[];
   readonly more: boolean;
-  /** The total number, if the host gives it. */
+  /** The total number, if the host returns it. */
   readonly total?: number;
 }
 
@@ -44,16 +44,16 @@ export interface PullRequest {
   readonly head: string;
   readonly headBranch: string;
   readonly baseBranch: string;
-  /** Its commits come from another repository. */
+  /** Whether its commits come from another repository. */
   readonly fromFork: boolean;
-  /** That repository, if the target repository does not have the commits. */
+  /** The other repository, if the target repository does not have the commits. */
   readonly from?: { readonly identifier: string; readonly cloneUrl: string };
 }
 
 /** Pull requests that a merge queue has merged on trial, in a separate branch. */
 export interface QueuedMerge {
   readonly baseBranch: string;
-  /** The last of them. */
+  /** The number of the last pull request. */
   readonly number: number;
 }
 
@@ -70,7 +70,7 @@ export type HostEvent = { readonly repositoryId: string; readonly sender: Sender
   | { readonly kind: 'pull-request'; readonly number: number }
 );
 
-/** Who did it. */
+/** The user of the host who caused an event. */
 export interface Sender {
   readonly username: string;
   readonly avatarUrl: string | null;
@@ -108,9 +108,9 @@ export interface OauthFlow {
 
 /** The API of one kind of Git host. `at` is a repository's identifier. */
 export interface GitHost {
-  /** Undefined for hosts where people use their own token. */
+  /** The browser flow; undefined for hosts where people use their own token. */
   readonly oauth?: OauthFlow;
-  /** Headers that carry a token to the API. */
+  /** The headers that contain a token in calls to the API. */
   authorization(token: string): Readonly<Record<string, string>>;
   findRepository(api: HostApi, at: string): Promise<HostRepository>;
   /**
@@ -120,7 +120,7 @@ export interface GitHost {
   listRepositories(api: HostApi, page: number, owner: string): Promise<RepositoryPage>;
   /** The folders at the top of a commit. */
   listFolders(api: HostApi, at: string, sha: string): Promise<readonly string[]>;
-  /** The pull requests that the host's merge queue tries in a branch; undefined for other branches. */
+  /** The pull requests that the host's merge queue tests in a branch; undefined for other branches. */
   queuedIn?(branch: string): QueuedMerge | undefined;
   /** The newest commit of a branch; undefined if the branch does not exist. */
   findHead(api: HostApi, at: string, branch: string): Promise<HostCommit | undefined>;
@@ -152,6 +152,6 @@ export interface GitHost {
   findComment(api: HostApi, at: string, number: number, text: string): Promise<string | undefined>;
   /** Creates a comment on a pull request, or replaces the one with `id`; returns its id. */
   writeComment(api: HostApi, at: string, number: number, text: string, id: string | null): Promise<string>;
-  /** The HTTP header that gives Git a token. */
+  /** The HTTP header that Git sends a token in. */
   gitAuthorization(token: string): string;
 }

@@ -27,7 +27,7 @@ const azurePush = (name: string, oldObjectId: string, newObjectId: string) => ({
   },
 });
 
-/** The shapes of their public documentation, shortened. */
+/** Shortened examples from the hosts' public documentation. */
 const hosts = {
   gitea: {
     headers: (event: string, text: string): DeliveryHeaders => ({

@@ -24,7 +24,7 @@ const hosts: ReadonlyMap<string, GitHost> = new Map([
   ['ado_server', azureDevopsServer],
 ]);
 
-/** The API of a provider; undefined if it is only stored. */
+/** The API of a provider; undefined if this service cannot call it. */
 export function hostOf(serviceProvider: string): GitHost | undefined {
   return hosts.get(serviceProvider);
 }

@@ -3,7 +3,7 @@ import { listAt, textAt } from './reading';
 
 type Path = readonly string[];
 
-/** Where a kind of host has its webhooks in the list, and where each webhook has its address and its id. */
+/** Where the list of webhooks is in a host's answer, and where the URL and the id are in each webhook. */
 interface HookList {
   readonly list?: Path;
   readonly url: Path;

@@ -5,7 +5,7 @@ export interface OauthClient extends Omit<Row, 'secret' | 'privateKey'> {
   readonly organizationName: string;
   readonly tokenIds: readonly string[];
   readonly projectIds: readonly string[];
-  /** Why its host cannot be called, or why the installations of an app could not be read. */
+  /** Why the Git host cannot be called, or why the installations of an app could not be read. */
   readonly problem: string | null;
 }
 

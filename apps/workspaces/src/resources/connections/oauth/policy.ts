@@ -8,7 +8,10 @@ interface InOrganization {
 const manages = (access: Access, { organizationId }: InOrganization): boolean =>
   access.can(organizationId, 'manage-vcs-settings');
 
-/** Administrators of a workspace may see the connections it can be linked through. */
+/**
+ * The permission rules of connections. Administrators of a workspace may see the connections through which it can be
+ * linked.
+ */
 export const oauthPolicy = policy<InOrganization>()({
   'can-read': (access, target) => manages(access, target) || access.administersSome(target.organizationId),
   'can-update': manages,

@@ -23,7 +23,7 @@ const created = {
   'api-url': create['api-url'].unwrap(),
 };
 export const CreateClient = document('oauth-clients', { attributes: created, relationships });
-/** The same with the organization in the body. */
+/** A new connection, with the organization in the body. */
 export const CreateClientOf = document('oauth-clients', {
   attributes: { ...created, 'organization-id': z.string().max(255).nullish() },
   relationships: { ...relationships, organization: one('organizations') },

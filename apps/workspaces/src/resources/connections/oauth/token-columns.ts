@@ -5,7 +5,7 @@ import { sealedBytes } from './sealed';
 export interface Granted {
   readonly token: string;
   readonly refreshToken: string | null;
-  /** The lifetime of the token; null: no expiry. */
+  /** The lifetime of the token; null if it does not expire. */
   readonly seconds: number | null;
 }
 

@@ -6,7 +6,7 @@ import type { Database } from '../../../kernel/database/database';
 import { readPrivateKey } from '../ssh-keys/private-key';
 import { sealedBytes } from './sealed';
 
-/** A credential for a provider, without the credential. */
+/** A credential for a provider, without its secret content. */
 export interface OauthToken {
   readonly id: string;
   readonly organizationId: string;

@@ -109,7 +109,7 @@ const loadOrganization = async ({ db, env, params }: LookupBy<'organization_name
   return found && { organizationId: found.id };
 };
 
-/** The repository that a query names, and the organization's connection used to browse it. */
+/** The repository in a query, and the organization's connection that is used to browse it. */
 async function lookedAt(
   { db, query }: Pick<LookupBy<never>, 'db' | 'query'>,
   organizationId: string,
@@ -152,7 +152,7 @@ const tree = ofFolders.list('/organizations/:organization_name/vcs/tree', {
   },
 });
 
-/** Repositories at Git hosts, before anything follows them. */
+/** Repositories at Git hosts that a connection can use, whether or not anything follows them. */
 export const repositoryResource: Resource = {
   name: 'repositories',
   endpoints: [authorizedIndex, ...installedIndexes, check, tree],

@@ -9,8 +9,8 @@ const manages = (access: Access, { organizationId }: InOrganization): boolean =>
   !access.isOrganizationToken(organizationId) && access.can(organizationId, 'manage-vcs-settings');
 
 /**
- * Reading requires permission to manage VCS settings, or to administer at least one workspace of the organization. The
- * organization token can never read keys. Spec: Authentication
+ * Reading keys requires permission to manage VCS settings, or to administer at least one workspace of the organization.
+ * The organization token can never read keys. Spec: Authentication
  */
 export const sshKeyPolicy = policy<InOrganization>()({
   'can-read': (access, target) =>

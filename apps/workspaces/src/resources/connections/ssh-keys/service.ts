@@ -72,7 +72,7 @@ export async function create(
   });
 }
 
-/** Renames a key, or replaces it if a new text is given. */
+/** Renames a key, or replaces it if the request contains a new key. */
 export async function update(
   db: Database,
   store: KeyStore,
@@ -94,7 +94,7 @@ export async function update(
   });
 }
 
-/** Deletes a key. Workspaces that used it then have none. */
+/** Deletes a key. Workspaces that used it have no key afterwards. */
 export async function remove(db: Database, actor: Actor, key: SshKey): Promise<void> {
   await db.transaction(async (tx) => {
     await tx.prisma.sshKey.deleteMany({ where: { id: key.id } });

@@ -1,6 +1,9 @@
 import { z } from 'zod';
 
-/** Attributes of projects and workspaces: the role of the secrets service under which runs log in. Empty means none. */
+/**
+ * Attributes of projects and workspaces: the role of the secrets service under which runs log in. If empty, runs do not
+ * log in.
+ */
 export const secretsLogin = {
   'secrets-role': z
     .string()

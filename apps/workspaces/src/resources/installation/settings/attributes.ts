@@ -14,7 +14,7 @@ const upTo = { type: whole, takes: z.int().min(1).max(1_000_000) };
 export const settingsAttributes = table({
   'limit-user-organization-creation': toggle('limitUserOrganizationCreation', false),
   'api-rate-limiting-enabled': toggle('apiRateLimitingEnabled', true),
-  // The hosted edition starts with fewer.
+  // The hosted edition starts with a lower limit.
   'api-rate-limit': setting('apiRateLimit', { type: whole, takes: z.int().min(0).max(1_000_000), initial: 1000 }),
   'send-passing-statuses-for-untriggered-speculative-plans': toggle(
     'sendPassingStatusesForUntriggeredSpeculativePlans',

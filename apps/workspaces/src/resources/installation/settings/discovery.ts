@@ -12,7 +12,7 @@ const ping = raw('GET')('/ping', {
 
 const BASE = '/api/v2/';
 
-/** The sign-in of the tool's `login` command, as the sessions resource answers it: on a page of the console. */
+/** The sign-in of the tool's `login` command, which takes place on a page of the console; see the sessions resource. */
 const login = {
   client: 'keystead-cli',
   grant_types: ['authz_code'],

@@ -10,7 +10,7 @@ const schema = {
   properties: Object.fromEntries([...uses, 'sentinel'].map((use) => [use, blocks])),
 };
 
-// They change only with the configuration, so not after the start of the process.
+// The ranges come from the configuration, so they do not change after the start of the process.
 const since = new Date(Math.floor(Date.now() / 1000) * 1000);
 
 const { raw } = endpoints({} as Policy<undefined>, undefined);

@@ -27,7 +27,7 @@ const readSettings = {
 /** The stored settings as text, for statements that read them together with other data; null if there are none. */
 export const storedSettings = `(SELECT s.value::text FROM setting s WHERE s.name = '${NAME}')`;
 
-/** The installation's settings, always as they are in the database. */
+/** Reads the installation's settings, always as they are in the database. */
 export interface SettingsReader {
   /** Simultaneous requests share a query. */
   read(): Promise<SiteSettings>;

@@ -11,16 +11,16 @@ export interface Organization extends Row {
   readonly featureSet: string;
   readonly planEndsAt: Date | null;
   readonly retentionId: string | null;
-  /** Also null if the policy keeps everything. */
+  /** The number of days for which old data is kept; also null if the policy keeps everything. */
   readonly retentionDays: number | null;
-  /** Every active member has a second factor. */
+  /** Whether every active member has a second factor. */
   readonly twoFactorConformant: boolean;
   readonly entitlements: Entitlements;
-  /** Access epoch at the time it was read. */
+  /** The access epoch at the time the organization was read. */
   readonly epoch?: string;
 }
 
-/** The parts of the environment that decide what a plan allows. */
+/** The parts of the environment that determine what a plan allows. */
 export type PlanEnvironment = Pick<Environment, 'edition' | 'defaultFeatureSet'>;
 
 const select = `

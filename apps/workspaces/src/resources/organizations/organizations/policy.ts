@@ -3,7 +3,10 @@ import { type Policy, policy } from '../../../kernel/access/policy';
 import type { Organization } from './organization';
 
 const owner = (access: Access, { id }: Organization): boolean => access.isOwner(id);
-/** The organization's token may use everything except settings about billing or sign-in. */
+/**
+ * Whether the caller has the organization's own token, which may use everything except settings about billing or
+ * sign-in.
+ */
 const ownToken = (access: Access, { id }: Organization): boolean => access.isOrganizationToken(id);
 
 const createsWorkspaces = (access: Access, org: Organization): boolean =>

@@ -15,7 +15,7 @@ export async function eraseRemoved(db: Database): Promise<number> {
   return count;
 }
 
-/** 1 if the organization was deleted; 0 while another node has locked some of its workspaces. */
+/** Deletes one organization. Returns 1 if it was deleted, 0 while another node has locked some of its workspaces. */
 async function eraseOne(db: Database, id: string): Promise<number> {
   for (let deleted = BATCH; deleted === BATCH; ) {
     deleted = await db.prisma.$executeRaw`

@@ -4,7 +4,7 @@ import type { Membership } from './service';
 
 const isOwn = (access: Access, { userId }: Membership): boolean => access.isUser && access.principal.id === userId;
 
-/** Members see each other. Users also see their own invitations. */
+/** Whether the caller sees a membership. Members see each other. Users also see their own invitations. */
 export function seesMembership(access: Access, membership: Membership): boolean {
   return access.isMember(membership.organizationId) || isOwn(access, membership);
 }

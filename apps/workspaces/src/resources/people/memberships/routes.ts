@@ -119,7 +119,7 @@ const membershipsIncluded = includable<memberships.Membership>({
   organizationsOf: (membership) => [membership.organizationId],
 });
 
-/** Who belongs to an organization. */
+/** The memberships of an organization. */
 export const membershipResource: Resource = {
   name: 'memberships',
   endpoints: [list, create, listOfTeam, listOwn, show, destroy],

@@ -43,8 +43,8 @@ export async function resume(tx: Database, { userId, suspends }: { userId: strin
 }
 
 /**
- * Gives an account the name and the address that the directory has changed, unless someone else has the name or has
- * proven the address. An account with a password keeps its address, because a new address would allow sign-in without
+ * Gives an account the name and the address that the directory has changed, unless another user has the name or has
+ * verified the address. An account with a password keeps its address, because a new address would allow sign-in without
  * the provider.
  */
 export async function nameAccount(

@@ -1,4 +1,4 @@
-/** The schemas of users and groups, and of what enterprises add. */
+/** The schemas of users and groups, and of the enterprise extension. */
 export const urns = {
   user: 'urn:ietf:params:scim:schemas:core:2.0:User',
   enterprise: 'urn:ietf:params:scim:schemas:extension:enterprise:2.0:User',
@@ -8,8 +8,8 @@ export const urns = {
 } as const;
 
 /**
- * The type of an attribute: a string or a boolean; named parts; or a list of values with parts. `readOnly` attributes
- * belong to the service: clients may send them back without effect.
+ * An attribute and its type: a string, a boolean, a value with named parts, or a list of such values. `readOnly`
+ * attributes belong to the service: clients may send them back without effect.
  */
 export interface ScimAttribute {
   readonly name: string;

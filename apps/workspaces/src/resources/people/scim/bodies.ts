@@ -7,7 +7,7 @@ const text = { type: 'string', maxLength: 1024 };
 
 function schemaOf({ kind, parts = [] }: ScimAttribute): Record<string, unknown> {
   const properties = Object.fromEntries(
-    // Validators would treat a property with this name as a reference.
+    // Validators would treat a property named `$ref` as a reference.
     parts
       .filter((part) => part !== '$ref')
       .map((part) => [part, part === 'primary' ? { type: 'boolean' } : part === 'manager' ? {} : text]),
@@ -32,12 +32,12 @@ const shape = (attributes: readonly ScimAttribute[]): BodyShape<ScimValues> => (
   }),
 });
 
-/** A person, whole. */
+/** The whole data of a person. */
 export const UserBody = shape(userAttributes);
-/** A group, whole. */
+/** The whole data of a group. */
 export const GroupBody = shape(groupAttributes);
 
-/** Changes of either. */
+/** Changes of a user or a group. */
 export const PatchBody: BodyShape<PatchOperation[]> = {
   optional: false,
   parse: (raw) => ({ value: readOperations(raw), pointers: new Map() }),

@@ -13,7 +13,7 @@ export interface GroupLink extends LinkedTeam {
   readonly paused: boolean;
 }
 
-/** A team that may be linked. */
+/** A team that can be linked with a group. */
 export interface LinkedTeam {
   readonly teamId: string;
   readonly teamName: string;
@@ -68,7 +68,7 @@ export async function create(
   });
 }
 
-/** Pauses or resumes a link: then the team gets the members that it would have had. */
+/** Pauses or resumes a link. When it is resumed, the team gets the members that it would have without the pause. */
 export async function pause(
   db: Database,
   actor: Actor,
@@ -89,7 +89,7 @@ export async function pause(
   });
 }
 
-/** Removes a link, and from the team the members that it added. */
+/** Removes a link, and removes the members that it added from the team. */
 export async function remove(db: Database, actor: Actor, link: GroupLink, userLimit: UserLimit): Promise<void> {
   await db.transaction(async (tx) => {
     const people = await accountsPutInto(tx, link.teamId);

@@ -7,13 +7,13 @@ import { updateSettings } from '../../installation/settings/service';
 import type { UserLimit } from '../sign-in-providers/filling';
 import { directory, syncAll } from './sync';
 
-/** The id of the one row, and of the resource that shows it. */
+/** The id of the only row, and of the resource that shows it. */
 export const id = 'scim';
 
 /** Whether a directory manages users and groups. */
 export interface ScimSettings {
   readonly enabled: boolean;
-  /** Existing users and groups are kept. Changes by the directory are refused in the meantime. */
+  /** Whether changes by the directory are refused. Existing users and groups are kept. */
   readonly paused: boolean;
   readonly siteAdminGroupId: string | null;
   readonly siteAdminGroupName: string | null;
@@ -40,7 +40,7 @@ export async function find(db: Database): Promise<ScimSettings> {
   return { ...settings, siteAdminGroupName: siteAdminGroup?.displayName ?? null };
 }
 
-/** The settings in a request; omitted ones keep their values. */
+/** The settings in a request; omitted settings keep their values. */
 export interface SettingsInput {
   readonly enabled?: boolean;
   readonly paused?: boolean;
@@ -67,7 +67,7 @@ export async function update(
     }
     const data = { enabled, paused, siteAdminGroupId, signInProviderId };
     await tx.prisma.scimSetting.upsert({ where: { id }, create: { id, ...data }, update: data });
-    // Represents the directory as the source of what it granted.
+    // This provider row represents the directory as the source of the memberships that it granted.
     const row = { id: directory.id, kind: directory.id, name: directory.name, enabled: enabled ?? before.enabled };
     await tx.prisma.signInProvider.upsert({ where: { id: row.id }, create: row, update: { enabled: row.enabled } });
     const after = await find(tx);
@@ -104,7 +104,7 @@ export async function disable(db: Database, actor: Actor, site: SiteSettings): P
   });
 }
 
-/** The settings, if a directory may change something now. Throws `denied`. */
+/** The settings. Throws `denied` if the directory may currently not make changes. */
 export async function requireOn(db: Database): Promise<ScimSettings> {
   const settings = await find(db);
   if (!settings.enabled) throw new Refusal('denied', 'SCIM is turned off.');

@@ -19,11 +19,11 @@ export interface OpenedLink extends OneTimeLink {
   readonly secret: string;
   readonly email: string;
   readonly organization: string | null;
-  /** The holder has to choose a name and a password: the invitation becomes an account. */
+  /** Whether the holder has to choose a name and a password, because the invitation becomes an account. */
   readonly isNewAccount: boolean;
 }
 
-/** What opening a link may require. */
+/** The input that opening a link may require. */
 export interface LinkInput {
   readonly username?: string;
   readonly password?: string;
@@ -81,9 +81,9 @@ export async function useLink(
 }
 
 /**
- * The inviter may have lost the permission to invite since then, or the membership may have more teams than the inviter
- * may assign. Then the invitation is void, and the audit trail records this. Locks the membership, so that no teams are
- * added in the meantime.
+ * Whether an invitation is still valid. If the inviter may no longer invite users, or the membership has teams that the
+ * inviter may not assign, the invitation is void, and the audit trail records this. Locks the membership, so that no
+ * teams are added in the meantime.
  */
 async function isStillInvited(tx: Database, link: OpenedLink, callerId: string | undefined): Promise<boolean> {
   if (link.membershipId === null) return true;
@@ -98,8 +98,8 @@ async function isStillInvited(tx: Database, link: OpenedLink, callerId: string |
 }
 
 /**
- * The inviter also knows the link, so it does not prove the address. If an account has the address, the user is only
- * asked to confirm.
+ * Turns an invitation into an account. The inviter also knows the link, so the link does not prove the address. If an
+ * account has the address, the user is only asked to confirm.
  */
 async function becomeAccount(tx: Database, id: string, username: string | undefined): Promise<void> {
   const { email } = await tx.prisma.user.findUniqueOrThrow({ where: { id } });

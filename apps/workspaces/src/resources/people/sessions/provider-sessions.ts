@@ -2,8 +2,8 @@ import { Prisma } from '../../../generated/prisma/client';
 import type { Database } from '../../../kernel/database/database';
 
 /**
- * Sessions that were started through a provider: all of them, those of one of its users, or those of one of its
- * sessions.
+ * Sessions that were started through a provider: all of them, those of one user of the provider, or those of one
+ * session at the provider.
  */
 export interface FromProvider {
   readonly providerId: string;
@@ -12,7 +12,7 @@ export interface FromProvider {
   readonly providerSession?: string;
 }
 
-/** Ends console sessions with the tokens that were made for them. Returns how many. */
+/** Ends console sessions with the tokens that were created for them. Returns the number of sessions. */
 export async function endSessionsOf(db: Database, from: FromProvider): Promise<number> {
   const { providerId, subject, providerSession } = from;
   return db.prisma.$executeRaw`

@@ -55,7 +55,9 @@ const end = sessions.remove('/session', {
   },
 });
 
-/** Changes of the second factor require the password again: a stolen token must not be enough. */
+/**
+ * Checks the password. Changes of the second factor require it again, because a stolen token must not be sufficient.
+ */
 async function requirePassword({ db, env, principal }: FactorCall, password: string): Promise<void> {
   const user = await db.prisma.user.findUnique({ where: { id: principal.id }, select: { passwordHash: true } });
   const isRight = () => checkPassword(password, user?.passwordHash ?? null);

@@ -48,7 +48,7 @@ const authorize = raw('GET')('/app/oauth2/auth', {
             });
     // An invalid request is not redirected to any address.
     if (problem) throw new Refusal('malformed', problem);
-    // As a single parameter: the page returns it unchanged.
+    // The request is passed as a single parameter, which the page returns unchanged.
     const encoded = Buffer.from(new URLSearchParams([...query.entries]).toString()).toString('base64url');
     return leadTo(env, `authorize?asked=${encoded}`);
   },

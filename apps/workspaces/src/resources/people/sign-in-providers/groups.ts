@@ -28,7 +28,7 @@ export async function followGroups(
   );
 }
 
-/** The same only for site administration. */
+/** Like `followGroups`, but only for site administration. */
 export async function followSiteAdmin(
   tx: Database,
   actor: Actor,

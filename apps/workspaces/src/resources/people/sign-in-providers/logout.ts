@@ -30,7 +30,7 @@ export async function endFromProvider(
   if (claims.iat === undefined) throw bad('iat is missing');
   if (iss !== (await openid.issuer(provider))) throw bad('iss is another issuer');
   if (!audiencesOf(claims).includes(provider.clientId)) throw bad('aud is for another client');
-  // ID tokens have one: they must not end sessions.
+  // ID tokens have a nonce, and must not end sessions.
   if (nonce !== undefined) throw bad('nonce must be absent');
   const isEvent = typeof events === 'object' && events !== null && Object.hasOwn(events, event);
   if (!isEvent) throw bad('events does not contain the logout event');

@@ -2,10 +2,10 @@ import type { Database } from '../../../kernel/database/database';
 import type { SignInProvider } from './provider';
 
 /**
- * The directory's account for a subject of the provider at which its users sign in; undefined if there is none, and for
- * every other provider. The subject is the directory's id of a user. For a SAML provider, which identifies users by
- * user name, the subject may also be the user name. Users removed from the directory keep their account, but it is
- * suspended.
+ * The directory's account for a subject of the provider at which its users sign in; undefined if there is no such
+ * account, and for every other provider. The subject is the directory's id of a user. For a SAML provider, which
+ * identifies users by user name, the subject may also be the user name. Users removed from the directory keep their
+ * account, but it is suspended.
  */
 export async function provisionedFor(
   tx: Database,

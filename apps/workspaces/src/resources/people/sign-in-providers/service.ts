@@ -21,7 +21,7 @@ const whole = {
   },
 } as const;
 
-/** Rows of other kinds are providers with separate settings. */
+/** The kind of the rows that this file manages. Rows of other kinds are providers with separate settings. */
 const kind = 'oidc';
 
 type WholeRow = Omit<SignInProvider, 'organizations'> & { organizations: { organization: { name: string } }[] };
@@ -88,7 +88,10 @@ export async function create(
   });
 }
 
-/** Changes the settings in a request. If it is switched off, or its issuer or client changes, its sessions end. */
+/**
+ * Changes the settings in a request. If the provider is switched off, or its issuer or client changes, its sessions
+ * end.
+ */
 export async function update(
   db: Database,
   keyring: Keyring,
@@ -100,7 +103,7 @@ export async function update(
     await lockRow(tx, 'sign_in_provider', id);
     const before = still(await find(tx, id));
     const { scopes, ...columns } = plain(input);
-    // Subjects are names from this issuer. At another issuer they may identify other users.
+    // Subjects identify users only at this issuer. At another issuer they may identify other users.
     if (columns.issuer !== undefined && columns.issuer !== before.issuer) {
       const count = await tx.prisma.externalIdentity.count({ where: { providerId: id } });
       if (count > 0) throw invalid('issuer', 'cannot be changed after users have signed in: add another provider');

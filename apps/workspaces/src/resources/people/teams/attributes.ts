@@ -25,7 +25,7 @@ const rights = z.object(
   Object.fromEntries(organizationRights.map((key) => [key, right])) as Record<OrganizationRight, typeof right>,
 );
 
-/** The group that fills a team; null for a team without one, and if no directory may manage groups. */
+/** The group that fills a team; null for a team without a group, and if no directory may manage groups. */
 const groupOf = ({ scimGroup }: Team, { settings }: View) => (settings.scimEnabled ? scimGroup : null);
 
 /**

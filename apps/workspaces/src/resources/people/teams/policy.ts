@@ -7,7 +7,10 @@ type TeamTarget = Pick<
   'id' | 'organizationId' | 'isOwners' | 'visibility' | 'rights' | 'grants' | 'allowMemberTokenManagement'
 >;
 
-/** Secret teams are visible to owners, to their own members, and to those who manage teams and may see secret ones. */
+/**
+ * Whether the caller sees a team. Secret teams are visible to owners, to their own members, and to callers who manage
+ * teams and may see secret teams.
+ */
 export function seesTeam(access: Access, team: Pick<TeamTarget, 'id' | 'organizationId' | 'visibility'>): boolean {
   if (!access.isMember(team.organizationId)) return false;
   return team.visibility === 'organization' || access.inTeam(team) || seesSecretTeams(access, team.organizationId);
@@ -31,7 +34,8 @@ function isWithin(
 }
 
 /**
- * Who may receive a team's notifications: owners, and callers who manage the team and have at least its permissions.
+ * Whether the caller may receive a team's notifications: owners may, and callers who manage the team and have at least
+ * its permissions.
  */
 export const hearsForTeam = (access: Access, team: Omit<TeamTarget, 'allowMemberTokenManagement'>): boolean =>
   access.isOwner(team.organizationId) || (managesTeam(access, team) && isWithin(access, team));

@@ -8,8 +8,8 @@ import {
 } from '../../../kernel/access/organization-rights';
 
 /**
- * Permissions that require another permission. Granting them also grants the required one; removing the required one
- * removes them.
+ * Permissions that require another permission. Granting them also grants the required one; removing the required
+ * permission also removes them.
  */
 const needs: readonly (readonly [OrganizationRight, OrganizationRight])[] = [
   ['manage-organization-access', 'manage-teams'],
@@ -25,9 +25,9 @@ const needs: readonly (readonly [OrganizationRight, OrganizationRight])[] = [
 export type RightsInput = Readonly<Record<string, boolean | null | undefined>>;
 
 /**
- * The permissions after a request. Granting a permission also grants the one that it requires; removing a permission
- * also removes those that require it. Throws `invalid` with the name of the permission if a request grants it and
- * removes the one that it requires.
+ * The permissions after a request. Granting a permission also grants the permission that it requires. Removing a
+ * permission also removes the permissions that require it. Throws `invalid` with the name of the permission if a
+ * request grants it and removes the permission that it requires.
  */
 export function updateRights(current: Rights, input: RightsInput): Rights {
   const requested = new Map(organizationRights.map((right) => [right, input[camel(right)] ?? undefined]));

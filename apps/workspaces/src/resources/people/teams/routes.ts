@@ -107,7 +107,7 @@ const teamsIncluded = includable<Team>({
   organizationsOf: (team) => [team.organizationId],
 });
 
-/** Teams and who is in them. */
+/** Teams and their members. */
 export const teamResource: Resource = {
   name: 'teams',
   endpoints: [list, create, show, update, destroy, addUsers, removeUsers, addMemberships, removeMemberships],

@@ -1,7 +1,7 @@
 import type { GivenGrants } from '../../../kernel/access/access';
 import type { Rights } from '../../../kernel/access/organization-rights';
 
-/** A team. `userIds` are its active people, `membershipIds` also those who were only invited. */
+/** A team. `userIds` are its active people, `membershipIds` also includes people who were only invited. */
 export interface Team {
   readonly id: string;
   readonly organizationId: string;
@@ -15,7 +15,7 @@ export interface Team {
   readonly grants: GivenGrants;
   readonly userIds: readonly string[];
   readonly membershipIds: readonly string[];
-  /** The group of a directory that fills it. */
+  /** The group of a directory that fills the team. */
   readonly scimGroup: { readonly name: string; readonly updatedAt: Date; readonly paused: boolean } | null;
   readonly revision: bigint;
 }

@@ -26,10 +26,13 @@ function manages(access: Access, token: JudgedToken): boolean {
   }
 }
 
-/** The owners team's token acts as an owner, but never on the organization's own token. */
+/**
+ * Whether the caller may manage the organization's own token. The token of the owners team acts as an owner in all
+ * other cases, but not here.
+ */
 export function ownsOrganization(access: Access, organizationId: string): boolean {
   return access.isUser && access.isOwner(organizationId);
 }
 
-/** Seeing a token includes the right to revoke it. */
+/** The permission rules of tokens. A caller who may see a token may also revoke it. */
 export const tokenPolicy = policy<JudgedToken>()({ 'can-manage': manages });

@@ -16,7 +16,7 @@ const columns = {
 /** What a list of team tokens can be sorted by. */
 export const teamTokenSorts = Object.keys(columns);
 
-/** The tokens of the teams whose tokens the caller may manage; repeats the team rule `can-view-api-token`. */
+/** The tokens of the teams whose tokens the caller may manage. It repeats the team rule `can-view-api-token`. */
 export async function listTeamTokens(
   db: Database,
   access: Access,

@@ -18,7 +18,7 @@ export const UpdateAccount = document('users', {
 
 const password = writeOnly(z.string().max(1024));
 
-// Existing clients spell these three with underscores.
+// Existing clients spell these three attributes with underscores.
 export const ChangePassword = document('users', {
   attributes: {
     current_password: password,

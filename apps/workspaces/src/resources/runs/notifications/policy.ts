@@ -5,7 +5,10 @@ import { projectPolicy } from '../../workspaces/projects/policy';
 import { workspacePolicy } from '../../workspaces/workspaces/policy';
 import type { NotificationConfiguration } from './notification-configuration';
 
-/** The address is often a credential: callers who may not change it do not see it either. */
+/**
+ * Whether the caller may manage a configuration. Only such callers also see its address, because it is often a
+ * credential.
+ */
 function manages(access: Access, { workspace, project, team }: NotificationConfiguration): boolean {
   if (workspace) return workspacePolicy['can-update'](access, workspace);
   if (team) return hearsForTeam(access, team);
@@ -14,7 +17,7 @@ function manages(access: Access, { workspace, project, team }: NotificationConfi
 
 export const notificationPolicy = policy<NotificationConfiguration>()({ 'can-update': manages });
 
-/** Whether a caller may know that it exists. */
+/** Whether the caller may know that a configuration exists. */
 export function sees(access: Access, { workspace, project, team }: NotificationConfiguration): boolean {
   if (workspace) return workspacePolicy['can-read-settings'](access, workspace);
   if (team) return seesTeam(access, team);

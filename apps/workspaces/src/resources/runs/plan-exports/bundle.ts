@@ -25,12 +25,12 @@ strip_index = func(addr) {
 
 const fileOf = { 'tfconfig/v2': 'tfconfig-v2', 'tfplan/v2': 'tfplan-v2', 'tfstate/v2': 'tfstate-v2', tfrun: 'tfrun' };
 
-/** Tells the policy tool which file provides which import. */
+/** The policy tool's mapping from each import to the file that provides it. */
 const mapping = Object.entries(fileOf)
   .map(([name, file]) => `mock "${name}" {\n  module {\n    source = "mock-${file}.sentinel"\n  }\n}\n`)
   .join('\n');
 
-/** A plan, already scrubbed, and the data of its run, as a gzip tar of the files that policies import. */
+/** A gzip tar of the files that policies import: a plan without sensitive values, and the data of its run. */
 export async function* bundle(
   plan: PlanDocument,
   run: Readonly<Record<string, unknown>>,
@@ -38,7 +38,7 @@ export async function* bundle(
 ): AsyncGenerator<Buffer> {
   const archive = pack();
   const packed = archive.pipe(createGzip());
-  // One after the other, so that other requests run in between.
+  // The files are rendered one after the other, so that other requests run in between.
   const filling = (async () => {
     const files: [string, () => string][] = [
       ['mock-tfconfig-v2.sentinel', () => `import "strings"\n\n${assignments(configurationImport(plan))}${stripIndex}`],

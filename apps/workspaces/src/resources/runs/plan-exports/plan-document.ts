@@ -123,5 +123,5 @@ export type ModuleConfiguration = z.infer<typeof ConfiguredModule>;
 export type ResourceConfiguration = z.infer<typeof ConfiguredResource>;
 export type PlanChange = z.infer<typeof Change>;
 
-/** Reads the tool's JSON of a plan. Throws if it is not one. */
+/** Reads the tool's JSON of a plan. Throws if the text is not a plan. */
 export const readPlan = (text: string): PlanDocument => Plan.parse(parseExact(text));

@@ -16,7 +16,7 @@ import { preparePolicies } from './stages/policies';
 import { prepareStages } from './stages/stages';
 import { movePhase, moveRun } from './transition';
 
-/** The settings of a new run in a request; omitted ones have the workspace's values. */
+/** The settings of a new run in a request; omitted settings have the workspace's values. */
 export interface NewRun {
   readonly message?: string | null;
   readonly autoApply?: boolean | null;
@@ -87,8 +87,8 @@ function sealed(keyring: Keyring, id: string, variables: readonly RunVariable[])
 }
 
 /**
- * Creates a run. It starts when its turn comes and a worker is available. `commit`: a configuration that must still be
- * fetched; the run waits for it. A destroy run of an empty workspace ends immediately. Throws `invalid` for a
+ * Creates a run. It starts when its turn comes and a worker is available. `commit` is a configuration that must still
+ * be fetched; the run waits for it. A destroy run of an empty workspace ends immediately. Throws `invalid` for a
  * contradictory request, for a workspace without remote runs, and for a missing configuration.
  */
 export async function create(
@@ -166,7 +166,7 @@ export async function create(
   });
 }
 
-/** Ends a destroy run without a plan: the workspace is empty. */
+/** Ends a destroy run without a plan, because the workspace is empty. */
 async function endEmpty(tx: Database, run: Parameters<typeof finish>[1]): Promise<void> {
   const noChanges = { additions: 0, changes: 0, destructions: 0, imports: 0, hasChanges: false };
   await movePhase(tx, run.planId, 'finished', noChanges);

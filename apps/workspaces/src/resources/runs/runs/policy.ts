@@ -1,7 +1,7 @@
 import type { Access, WorkspaceTarget } from '../../../kernel/access/access';
 import { policy } from '../../../kernel/access/policy';
 
-/** Anything with the rights of the workspace it belongs to. */
+/** An object that has the rights of the workspace it belongs to. */
 export interface RunTarget {
   readonly organizationId: string;
   readonly workspace: WorkspaceTarget;
@@ -28,6 +28,6 @@ export const runPolicy = policy<RunTarget>()({
   'can-override-policy-check': (access, { workspace }) => access.has(workspace, 'policies:override'),
 });
 
-/** The organizations whose rules apply to it. */
+/** The organizations whose rules apply to an object. */
 export const organizationsOf = ({ organizationId }: { organizationId?: string }): string[] =>
   organizationId ? [organizationId] : [];

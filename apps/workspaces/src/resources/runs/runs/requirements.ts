@@ -5,16 +5,16 @@ import { newId } from '../../../kernel/database/ids';
 import { parseConstraint } from '../../../kernel/installation/infra-versions';
 import type { Run } from './run';
 
-/** The maximum number of modules and providers that are recorded of a configuration. */
+/** The maximum number of modules and providers that are recorded for a configuration. */
 export const mostRequirements = 500;
 
 /** A module or a provider that a configuration installs: its source, its version, and its version constraint. */
 export const Requirement = z.strictObject({
   kind: z.enum(['module', 'provider']),
-  /** With its host: `registry.example.com/acme/network/aws`. */
+  /** The source with its host: `registry.example.com/acme/network/aws`. */
   source: z.string().min(1).max(512),
   version: z.string().min(1).max(128),
-  /** Empty: it accepts every version. */
+  /** The version constraint; if empty, every version is accepted. */
   constraint: z.string().max(512),
 });
 export type Requirement = z.infer<typeof Requirement>;

@@ -74,5 +74,5 @@ export const CreateRun = document('runs', {
 export const Remark = bare({
   comment: z.string().trim().max(10_000).nullish().describe('A comment.'),
 });
-/** An empty comment is treated as none. */
+/** The comment of an action. An empty comment is treated as absent. */
 export type Remarked = ParsedDocument<typeof Remark>;

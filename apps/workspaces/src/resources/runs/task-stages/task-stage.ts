@@ -20,7 +20,7 @@ export interface TaskFinding {
   readonly tags?: Readonly<Record<string, readonly { readonly label: string; readonly level?: string }[]>> | null;
 }
 
-/** The same as a resource. */
+/** A finding of a task as a resource. */
 export interface TaskOutcome extends RunTarget {
   readonly id: string;
   readonly organizationId: string;
@@ -67,14 +67,14 @@ async function stagesWhere(db: Database, where: object): Promise<TaskStage[]> {
   return stages.sort((one, other) => place(one) - place(other));
 }
 
-/** Stages by id; unknown ones are left out. */
+/** Stages by id; unknown ids are left out. */
 export const findStages = (db: Database, ids: readonly string[]): Promise<TaskStage[]> =>
   stagesWhere(db, { id: { in: [...ids] } });
 
 /** The stages of a run, in the order in which it reaches them. */
 export const stagesOfRun = (db: Database, runId: string): Promise<TaskStage[]> => stagesWhere(db, { runId });
 
-/** Results by id, in no order; unknown ones are left out. */
+/** Results by id, in no order; unknown ids are left out. */
 export async function findResults(db: Database, ids: readonly string[]): Promise<TaskResult[]> {
   const rows = await db.prisma.taskResult.findMany({
     where: { id: { in: [...ids] }, stage: alive },
@@ -89,7 +89,7 @@ export async function findResults(db: Database, ids: readonly string[]): Promise
   }));
 }
 
-/** The findings of a result. They are written once, with its end, so that their places identify them. */
+/** The findings of a result. They are written only once, when the result ends, so their positions identify them. */
 export function outcomesOf({ id, organizationId, workspace, outcomes, updatedAt: createdAt }: TaskResult) {
   return outcomes.map(
     (finding, at): TaskOutcome => ({

@@ -3,7 +3,7 @@ import type { Keyring } from '@keystead/keyring';
 import type { Database } from '../../../kernel/database/database';
 import type { Environment } from '../../../kernel/endpoints/environment';
 
-/** What publishing needs. */
+/** The dependencies of publishing. */
 export interface Publishing extends Pick<Environment, 'configurationBytes' | 'largeUploads' | 'publicUrl'> {
   readonly db: Database;
   readonly keyring: Keyring;

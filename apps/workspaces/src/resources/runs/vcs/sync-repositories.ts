@@ -8,7 +8,7 @@ import { type Reached, reachRepository, type VcsDeps } from '../../connections/r
 import type { Follow } from './deliveries';
 import { branchMoved, branchOf, lookForTags, pullMoved, workspacesOf } from './events';
 
-/** How soon commits that were pushed while a host was unreachable are found after it can be reached again. */
+/** How soon after a host can be reached again, commits that were pushed in the meantime are found. */
 const longestPauseSeconds = 60;
 
 /**

@@ -30,7 +30,7 @@ interface Passing {
   readonly workspace: string;
   readonly organization: string;
   readonly isAggregated: boolean;
-  /** Another workspace of the organization plans it. */
+  /** Whether another workspace of the organization plans the commit. */
   readonly concernsAnother: boolean;
 }
 
@@ -47,7 +47,7 @@ const columns = Prisma.sql`
             JOIN workspace w ON w.id = c.workspace_id
            WHERE i.repository_id = x.repository_id AND i.commit_sha = x.commit AND w.organization_id = o.id) AS "concernsAnother"`;
 
-/** Reports commits that concern no workspace of some name to hosts. Any number of callers may call it. */
+/** Reports to hosts that commits do not concern some workspaces. Any number of callers may call it. */
 export function reportUntriggered(deps: VcsDeps, turns = new Turns()): Promise<void> {
   const { db } = deps;
   return turns.each(

@@ -20,7 +20,7 @@ import * as workspaces from '../../workspaces/workspaces/workspace';
 import * as retention from './service';
 import { type Kind, type Preview, preview } from './sweep';
 
-/** A policy as shown in responses. `legacy`: with the only type that older clients know. */
+/** A policy as shown in responses. With `legacy`, it has the only type that older clients know. */
 interface ShownPolicy extends retention.RetentionPolicy {
   readonly legacy?: boolean;
 }
@@ -34,7 +34,7 @@ const policySerializer = serializerOf<ShownPolicy>()({
   attributes: ({ days }) => (days === null ? {} : { 'delete-older-than-n-days': days }),
 });
 
-/** What a sweep would remove now, by kind. */
+/** The data that a sweep would remove now, by kind. */
 interface ShownPreview {
   readonly id: string;
   readonly found: readonly Preview[];
@@ -63,7 +63,7 @@ const DontDelete = document('data-retention-policy-dont-deletes', {
   unserved: { 'delete-older-than-n-days': 'nothing is deleted' },
 });
 
-/** Days to keep, null for no limit, and whether the older type was sent. */
+/** The number of days to keep data (null for no limit), and whether the older type was sent. */
 interface PolicyInput {
   readonly days: number | null;
   readonly legacy: boolean;

@@ -16,20 +16,20 @@ export interface RetentionTarget {
   readonly auditedIn: string | null;
 }
 
-/** The installation as a holder. */
+/** The installation as the owner of a policy. */
 export const installation: RetentionTarget = { workspaceId: null, organizationId: null, auditedIn: null };
 
 const keyOf = ({ workspaceId, organizationId }: RetentionTarget) => ({ workspaceId, organizationId });
 
-/** The policy set on the holder itself. */
+/** The policy that is set on the owner itself. */
 async function findOwn(db: Database, holder: RetentionTarget): Promise<RetentionPolicy | null> {
   const row = await db.prisma.retentionPolicy.findFirst({ where: keyOf(holder) });
   return row && { id: row.id, days: row.deleteOlderThanNDays };
 }
 
 /**
- * The effective policy: the object's own, otherwise that of the next level up to the installation; null if there is
- * none.
+ * The effective policy: the object's own policy, otherwise that of the nearest higher level with a policy; null if
+ * there is no policy.
  */
 export async function findEffective(db: Database, holder: RetentionTarget): Promise<RetentionPolicy | null> {
   const own = await findOwn(db, holder);
@@ -46,7 +46,7 @@ const target = ({ workspaceId, organizationId }: RetentionTarget, id: string) =>
   name: workspaceId ?? organizationId ?? 'installation',
 });
 
-/** Sets the holder's policy, replacing any it has. */
+/** Sets the owner's policy, and replaces an existing one. */
 export async function replace(
   db: Database,
   actor: Actor,
@@ -70,7 +70,8 @@ export async function replace(
 }
 
 /**
- * Removes the holder's own policy, so the policy of the level above applies again. It is not an error if there is none.
+ * Removes the owner's own policy, so that the policy of the level above applies again. An absent policy is not an
+ * error.
  */
 export async function remove(db: Database, actor: Actor, holder: RetentionTarget): Promise<void> {
   await db.transaction(async (tx) => {

@@ -22,7 +22,7 @@ export interface QuarantinedState {
   readonly createdAt: Date;
 }
 
-/** Stores a refused upload: the newest five of a workspace, for thirty days. */
+/** Stores a refused upload for thirty days. Only the newest five uploads of a workspace are kept. */
 export async function keep(
   db: Database,
   actor: Actor,

@@ -9,7 +9,7 @@ export type Base64 = string | LargeText;
 
 const pattern = '^[A-Za-z0-9+/\\s]*={0,2}\\s*$';
 const whole = new RegExp(pattern);
-/** A multiple of four characters, so that every run can be decoded separately. */
+/** The length of a run. It is a multiple of four characters, so that every run can be decoded separately. */
 const runCharacters = 256 * 1024;
 
 const digits = new Uint8Array(256);
@@ -47,10 +47,13 @@ export async function* decoded(text: Base64): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** The largest inline state before base64; larger ones go to the upload URL. */
+/** The maximum size of an inline state before base64. Larger states are sent to the upload URL. */
 export const inlineLimitBytes = 16 * 1024 * 1024;
 
-/** The limit of the body: such a state in base64, with its JSON form and outputs if they are small in comparison. */
+/**
+ * The limit of the body. It is sufficient for the largest inline state in base64, with its JSON form and outputs if
+ * they are small in comparison.
+ */
 export const largeBody = {
   bytes: 24 * 1024 * 1024,
   instead: 'leave state and json-state out and use hosted-state-upload-url and hosted-json-state-upload-url',
@@ -63,12 +66,12 @@ const md5 = z
   .regex(/^[0-9a-fA-F]{32}$/, 'must be an MD5 hash in hexadecimal digits')
   .transform((text) => text.toLowerCase());
 
-/** A serial in a request or an answer, with every digit. */
+/** A serial in a request or an answer, which keeps all digits. */
 export const serialNumber = z
   .custom<number | ExactNumber>((value) => serialIn(value) !== undefined, 'must be a whole number of at most 63 bits')
   .meta({ type: 'integer', minimum: 0 });
 
-/** A new state version: announced, or with its content. */
+/** A new state version: only announced, or with its content. */
 export const CreateStateVersion = document('state-versions', {
   attributes: {
     serial: serialNumber.transform((value) => serialIn(value)!),

@@ -61,7 +61,7 @@ interface Previewed {
   readonly target: Workspace;
 }
 
-/** The identities that plans and applies of the workspace would get now, and what is wrong with their variables. */
+/** The identities that plans and applies of the workspace would get now, and the errors in their variables. */
 async function preview({ db, env, target: { id, organizationId } }: Previewed) {
   const of = await workspaceIdentity(db, id);
   if (!of) return { items: [] };

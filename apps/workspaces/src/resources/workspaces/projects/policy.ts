@@ -24,7 +24,7 @@ export const projectPolicy = policy<JudgedProject>()({
 /** Whether the caller could delete this project if it were not the default. */
 export const mayTryToDelete = mayDelete;
 
-/** Moving a workspace needs the right to move in the project it leaves and in the one it enters. */
+/** Whether the caller may move a workspace, which requires the right to move in both projects. */
 export function mayMove(access: Access, from: ProjectTarget, to: ProjectTarget): boolean {
   return access.hasProject(from, 'workspaces:move') && access.hasProject(to, 'workspaces:move');
 }

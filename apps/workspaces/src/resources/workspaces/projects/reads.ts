@@ -11,9 +11,9 @@ import { projectHasBinding } from './tag-filters';
 /** The filters and orders of a list of projects. */
 export interface ProjectSearch {
   readonly q?: string;
-  /** Whole names, ignoring case; they replace `q`. */
+  /** Filters by whole names, ignoring case. Replaces `q`. */
   readonly names?: readonly string[];
-  /** Only projects on which the caller has all of these. */
+  /** Only projects on which the caller has all of these capabilities. */
   readonly capabilities?: readonly ProjectCapability[];
   /** Only projects with all of these key-value tags. */
   readonly tagged?: readonly { readonly key: string; readonly value?: string }[];

@@ -5,7 +5,7 @@ import { ClosedAddress, outsideCall, type Reach } from '@keystead/outside';
 const timeoutMs = 10_000;
 const mostBytes = 64 * 1024;
 
-/** The result of a request to a task: undefined if the service has accepted it, otherwise why not. */
+/** The result of a request to a task: undefined if the service has accepted it, otherwise the reason why it has not. */
 export async function callTask(
   reach: Reach,
   { url, key }: { readonly url: string; readonly key: string | undefined },

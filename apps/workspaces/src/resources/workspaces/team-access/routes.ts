@@ -40,8 +40,8 @@ async function requireTeam(db: Database, access: Access, organizationId: string,
 }
 
 /**
- * Throws `denied` if a request allows a team to override policies and the caller may neither override them there nor
- * delegate this permission, because policies also apply to workspace administrators.
+ * Throws `denied` if a request allows a team to override policies and the caller may neither override policies there
+ * nor delegate this permission. The reason is that policies also apply to workspace administrators.
  */
 function requireMayDelegate(
   access: Access,

@@ -9,7 +9,10 @@ import type { ProjectGrant } from './project-grants';
 import { settingsOf, shownDial } from './settings';
 import type { WorkspaceGrant } from './workspace-grants';
 
-/** The name of a secret team is hidden from those who may not see the team, though they see that there is one. */
+/**
+ * A team as the caller sees it. The name of a secret team is hidden from callers who may not see the team, although
+ * they see that the team exists.
+ */
 const seenTeam = (access: Access, team: SeenTeam) =>
   seesTeam(access, team) ? toOne('teams', team.id, `/api/v2/teams/${team.id}`) : toOne('teams', null);
 

@@ -8,8 +8,8 @@ import type { VariableSet } from './variable-set';
 const { setting, lenient, shown, table } = attributesOf<VariableSet, View>();
 
 /**
- * Callers who may change the assignments see all of them. Others see only the workspaces and projects to which they
- * have access.
+ * The assignments that a caller sees. Callers who may change the assignments see all of them. Others see only the
+ * workspaces and projects to which they have access.
  */
 export function assigned(set: VariableSet, { access }: View) {
   if (variableSetPolicy['can-update'](access, set)) return set;

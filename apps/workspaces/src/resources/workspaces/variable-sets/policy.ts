@@ -17,8 +17,9 @@ function manages(access: Access, set: JudgedSet): boolean {
   return id !== null && projectPolicy['can-manage-varsets'](access, { id, organizationId, isDefault: false });
 }
 
-// A caller who may read the variables of a workspace may read the sets that apply to it. Sets owned by a project need a
-// grant on it, or on one of its workspaces, that allows reading variables: seeing the project is not enough.
+// A caller who may read the variables of a workspace may read the sets that apply to it. Sets owned by a project
+// require a grant on the project or on one of its workspaces that allows reading variables. Seeing the project is not
+// sufficient.
 function reads(access: Access, set: JudgedSet): boolean {
   const { organizationId, parentProjectId } = set;
   if (access.can(organizationId, 'read-workspaces') || manages(access, set)) return true;

@@ -109,7 +109,7 @@ export async function update(
   });
 }
 
-// Lists in the request replace the existing ones. A global set has none.
+// Lists in the request replace the existing assignments. A global set has no assignments.
 async function assign(tx: Database, organizationId: string, id: string, input: VariableSetInput): Promise<void> {
   const { global, parentProjectId } = await tx.prisma.variableSet.findUniqueOrThrow({ where: { id } });
   if (global && parentProjectId !== null)
@@ -129,7 +129,7 @@ async function assign(tx: Database, organizationId: string, id: string, input: V
   }
 }
 
-/** The project that owns a set: the set applies only there. Null for a set of the organization. */
+/** The project that owns a set, which then applies only there; null for a set of the organization. */
 async function projectOf(db: Database, variableSetId: string): Promise<string | null> {
   const set = await db.prisma.variableSet.findUnique({ where: { id: variableSetId } });
   return still(set ?? undefined).parentProjectId;

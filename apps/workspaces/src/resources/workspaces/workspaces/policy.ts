@@ -1,7 +1,7 @@
 import type { Access, WorkspaceTarget } from '../../../kernel/access/access';
 import { policy } from '../../../kernel/access/policy';
 
-/** An organization's own token never runs anything. */
+/** Whether the caller may start runs. An organization's own token may not. */
 const runs = (access: Access, workspace: WorkspaceTarget): boolean => access.has(workspace, 'runs:apply');
 const administers = (access: Access, workspace: WorkspaceTarget): boolean => access.has(workspace, 'settings:write');
 

@@ -5,7 +5,7 @@ import type { Vouched } from './response';
 /** A person identified by the SAML provider. */
 export interface SamlPerson extends Person {
   readonly groups: readonly string[];
-  /** Whether the provider's groups decide about teams, or only about site administration. */
+  /** Whether the provider's groups determine teams; if false, they determine only site administration. */
   readonly fillsTeams: boolean;
   readonly provenAtMs: number;
 }
@@ -21,7 +21,7 @@ export function personOf({ subject, attributes, session, provenAtMs }: Vouched, 
   return {
     subject,
     username: valuesOf(settings.attrUsername)[0] || subject,
-    // For a new account; it never leads to an existing one.
+    // The address is used only for a new account. It never selects an existing account.
     email: isAddress ? subject : undefined,
     groups: [...new Set([...groups, ...(isSiteAdmin ? [settings.siteAdminRole] : [])])],
     fillsTeams: settings.teamManagementEnabled,

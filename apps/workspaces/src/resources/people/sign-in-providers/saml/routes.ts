@@ -23,7 +23,7 @@ const admin = { siteAdmin: true, edition: 'self-hosted' } as const;
 const place = '/admin/saml-settings';
 const { get, patch, action, raw } = endpoints({} as Policy<undefined>, samlSerializer, { organizationsOf: () => [] });
 
-/** Large enough for a person who is in thousands of groups. */
+/** The maximum size of a form, which is sufficient for a person in thousands of groups. */
 const formBytes = 512 * 1024;
 const open = { outside: true, auth: 'none', edition: 'self-hosted' } as const;
 

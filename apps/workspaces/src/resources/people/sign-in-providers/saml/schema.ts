@@ -3,5 +3,5 @@ import { samlAttributes } from './attributes';
 
 export const UpdateSaml = document('saml-settings', { untyped: true, attributes: samlAttributes.update });
 
-/** The settings in a request; omitted ones keep their values. */
+/** The settings in a request; omitted settings keep their values. */
 export type SamlInput = ParsedDocument<typeof UpdateSaml>;
