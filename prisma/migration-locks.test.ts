@@ -71,7 +71,8 @@ async function apply(client: pg.Client, script: string): Promise<{ table: string
 }
 
 /**
- * What the scripts of migrations did, each of one with `name` in front; those of `known` are applied and not checked.
+ * The scans and locks of migration scripts, each prefixed with the name of the script; scripts in `known` are applied
+ * but not checked.
  */
 async function judge(service: Service, scripts: ReadonlyMap<string, string>, known: ReadonlySet<string>) {
   const database = await emptyDatabase();
@@ -104,13 +105,13 @@ describe.each(['secrets', 'workspaces'] as const)('the migrations of %s since th
   const { migrations } = readRelease(recordedVersions().at(-1)!).databases[service];
   const released = new Set(migrations.map(({ name }) => name));
 
-  it('keep writers from no large table while they read it', async () => {
+  it('block writers of no large table while they read it', async () => {
     expect(await judge(service, scripts, released)).toEqual([]);
   });
 });
 
-describe('the judge of migrations', () => {
-  it('sees what keeps writers out for long, and nothing else', async () => {
+describe('the check of migrations', () => {
+  it('reports statements that block writers for long, and no others', async () => {
     const scripts = new Map([
       ['0', 'CREATE TABLE large (id int, size int)'],
       ['index', 'CREATE INDEX one ON large (id)'],

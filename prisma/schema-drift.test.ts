@@ -39,7 +39,7 @@ describe.each(['secrets', 'workspaces'] as const)('the migrations of %s', (servi
     await database.drop();
   });
 
-  it('are seen to differ when they do', async () => {
+  it('are reported if they differ', async () => {
     const database = await freshDatabase(service);
     const box = mkdtempSync(path.join(tmpdir(), 'keystead-drift-'));
     const changed = path.join(box, 'schema.prisma');

@@ -188,7 +188,7 @@ async function makeSecondFactor(make: Make, entity: string, accessor: string) {
   return { url, methodId, recoveryCode: codes[0] };
 }
 
-/** What belongs to the installation as a whole. */
+/** Objects that belong to the installation as a whole. */
 async function makeSystem(make: Make): Promise<void> {
   await make('POST', `sys/config/auditing/request-headers/${kept}`, { hmac: true });
   await make('POST', 'sys/rotate');

@@ -250,7 +250,7 @@ export function withoutVarying(first: unknown, second: unknown): unknown {
   );
 }
 
-/** What a later answer lacks of a recorded one, as paths. More than was recorded is welcome. */
+/** The paths of recorded values that a later answer lacks or changes. Additional values are allowed. */
 export function lacking(recorded: unknown, answered: unknown, way = ''): string[] {
   if (recorded === varies(answered)) return [];
   if (recorded === null || typeof recorded !== 'object') {

@@ -64,8 +64,8 @@ export async function writeTables(url: string, { rows, sequences }: Tables): Pro
 const SOON_MS = 365 * 24 * 3600_000;
 
 /**
- * The same rows, moved to the present: what was about to expire when it was recorded has the same time left. Past times
- * stay as they are.
+ * The same rows, moved to the present: a row that was about to expire when it was recorded has the same time left. Past
+ * times stay as they are.
  */
 export function asOf(nowMs: number, recordedAtMs: number, tables: Tables): Tables {
   const moved = (text: string): string =>

@@ -34,7 +34,7 @@ describe('a released version', () => {
   });
 });
 
-// All of them in the long form.
+// All versions in the long form.
 const versions = process.env.KEYSTEAD_LONG === '1' ? recordedVersions() : recordedVersions().slice(-1);
 
 describe.each(versions)('the data of version %s', (version) => {
@@ -79,13 +79,13 @@ describe.each(versions)('the data of version %s', (version) => {
   const asAdmin = (method: string, at: string, body?: object) =>
     workspacesMaker(installation.workspaces.address, credentials.workspaces.admin.token)(method, at, body);
 
-  it.each(names)('comes by migrations of %s that were not edited since', async (name) => {
+  it.each(names)('comes from migrations of %s that were not edited since', async (name) => {
     const { migrations } = await readTables(databases[name].url);
     expect(migrations).toEqual(expect.arrayContaining([...release.databases[name].migrations]));
     expect(migrations.length).toBeGreaterThanOrEqual(release.databases[name].migrations.length);
   });
 
-  it('is answered as that version did, to all callers', async () => {
+  it('gets the same answers as from that version, for all callers', async () => {
     expect(release.questions.length).toBeGreaterThan(100);
     const wrong: string[] = [];
     const used = new Set<RegExp>();
@@ -120,7 +120,7 @@ describe.each(versions)('the data of version %s', (version) => {
     expect(unused).toEqual([]);
   });
 
-  /** The current answer; if a link led to it, what the current link leads to. */
+  /** The current answer; for an answer behind a link, the answer behind the current link. */
   async function answerTo(question: Question, token: string | undefined): Promise<Answer> {
     const said = await askAs(installation, question, token);
     if (question.link === undefined) return said;
@@ -130,7 +130,7 @@ describe.each(versions)('the data of version %s', (version) => {
       : askAs(installation, { ...question, path: led }, undefined);
   }
 
-  it('lets all callers into the secrets service as before', async () => {
+  it('lets all callers log in to the secrets service as before', async () => {
     const { address } = installation.secrets;
     const { secrets } = credentials;
     const login = (at: string, body: object, headers = {}) =>
@@ -153,7 +153,7 @@ describe.each(versions)('the data of version %s', (version) => {
     expect((await login(`${kept}-jwt/login`, { role: kept, jwt })).auth.policies).toContain(kept);
   });
 
-  it('goes on in the secrets service: tokens, wrapped values, leases, shares, and what is written', async () => {
+  it('stays usable in the secrets service: tokens, wrapped values, leases, shares, and writes', async () => {
     const { address } = installation.secrets;
     const { secrets } = credentials;
     const as = (token: string, method: string, at: string, body?: object, namespace = '') =>
@@ -187,7 +187,7 @@ describe.each(versions)('the data of version %s', (version) => {
     expect(health.status).toBe(200);
   });
 
-  it('lets all callers into the workspace service as before', async () => {
+  it('lets all callers log in to the workspace service as before', async () => {
     const anonymous = workspacesMaker(installation.workspaces.address);
     const { admin, person, invitation } = credentials.workspaces;
     const { username, password } = admin;
@@ -202,7 +202,7 @@ describe.each(versions)('the data of version %s', (version) => {
     expect((await anonymous('POST', 'session', session)).data.attributes.token).toBeTruthy();
   });
 
-  it('goes on in the workspace service: workspaces, states, variables, and a plan that waited', async () => {
+  it('stays usable in the workspace service: workspaces, states, variables, and a waiting plan', async () => {
     const { planned, tokens } = credentials.workspaces;
     const under = `organizations/${kept}`;
     const team = workspacesMaker(installation.workspaces.address, tokens.team);

@@ -53,7 +53,7 @@ export class ApiPage {
     const headers = {
       'Content-Type': file.type,
       // While nodes of two versions answer, a page may ask for a file of the other version: it gets the file of this
-      // version, for now.
+      // version, and does not cache it.
       'Cache-Control': digest === file.digest ? 'public, max-age=31536000, immutable' : 'no-cache',
       Vary: 'Accept-Encoding',
       ...(packed ? { 'Content-Encoding': 'gzip' } : {}),

@@ -23,7 +23,7 @@ describe('mintToken', () => {
     expect(randomBase62(0)).toBe('');
   });
 
-  it('makes public ids without similar characters', () => {
+  it('creates public ids without similar characters', () => {
     expect(randomId('ws-')).toMatch(/^ws-[1-9A-HJ-NP-Za-km-z]{16}$/);
   });
 });
@@ -36,11 +36,11 @@ it.each([
   ['Bearer ', undefined],
   ['Bearer  ', undefined],
   [undefined, undefined],
-])('reads %p as bearer %p', (header, token) => {
+])('the header %p has the bearer token %p', (header, token) => {
   expect(readBearer(header)).toBe(token);
 });
 
-it('compares secrets of any length', () => {
+it('secrets of any length can be compared', () => {
   expect(equalSecrets('a', 'a')).toBe(true);
   expect(equalSecrets('a', 'ab')).toBe(false);
   expect(equalSecrets('a', 'b')).toBe(false);
@@ -72,7 +72,7 @@ describe('verifyJwt', () => {
   it.each([
     ['an expired token', sign({ exp: now - 1 }), 'jwt is expired'],
     ['a token without expiry', withoutExpiry(), 'jwt has no expiry'],
-    ['a token of the future', sign({ nbf: now + 100 }), 'jwt is not valid yet'],
+    ['a token that is not valid yet', sign({ nbf: now + 100 }), 'jwt is not valid yet'],
     ['another audience', sign({ aud: 'them' }), 'jwt is for another audience'],
     ['another issuer', sign({ iss: 'https://evil' }), 'jwt was issued by a different provider'],
     ['an unknown key', sign({}, { keyid: 'k2' }), 'failed to verify signature of jwt: no such key'],

@@ -30,34 +30,34 @@ describe('the times of a token', () => {
   const future = 'invalid issued at (iat) claim: token issued in the future';
 
   it.each<[string, object, string | undefined]>([
-    ['an end ahead', { exp: now + 1 }, undefined],
-    ['an end within the skew', { exp: now - 9 }, undefined],
-    ['an end past the skew', { exp: now - 10 }, expired],
-    ['an end so far ahead that its beginning is', { exp: now + 211 }, early],
-    ['an end just as far ahead as it may be', { exp: now + 210 }, undefined],
-    ['a making within its leeway', { iat: now - 109 }, undefined],
-    ['a making past its leeway', { iat: now - 110 }, expired],
-    ['a beginning past its leeway', { nbf: now - 110 }, expired],
-    ['a making long ago, and a late beginning', { iat: now - 1000, nbf: now - 20 }, undefined],
-    ['a beginning long ago, and a late making', { iat: now - 20, nbf: now - 1000 }, undefined],
-    ['a beginning within the skew', { nbf: now + 10, exp: now + 900 }, undefined],
-    ['a beginning past the skew', { nbf: now + 11, exp: now + 900 }, early],
+    ['an expiry in the future', { exp: now + 1 }, undefined],
+    ['an expiry within the tolerance', { exp: now - 9 }, undefined],
+    ['an expiry beyond the tolerance', { exp: now - 10 }, expired],
+    ['an expiry so far ahead that the assumed start is in the future', { exp: now + 211 }, early],
+    ['the latest expiry that is allowed', { exp: now + 210 }, undefined],
+    ['an issue time within its leeway', { iat: now - 109 }, undefined],
+    ['an issue time beyond its leeway', { iat: now - 110 }, expired],
+    ['a start beyond its leeway', { nbf: now - 110 }, expired],
+    ['an early issue time and a late start', { iat: now - 1000, nbf: now - 20 }, undefined],
+    ['an early start and a late issue time', { iat: now - 20, nbf: now - 1000 }, undefined],
+    ['a start within the tolerance', { nbf: now + 10, exp: now + 900 }, undefined],
+    ['a start beyond the tolerance', { nbf: now + 11, exp: now + 900 }, early],
     [
-      'a making ahead where nothing says when it begins',
+      'an issue time in the future without a start',
       { iat: now + 11, exp: now + 900 },
       'invalid issued at (iat) claim: token issued in the future',
     ],
-    ['a making ahead of its beginning', { iat: now + 11, nbf: now, exp: now + 900 }, future],
-    ['a making within the skew', { iat: now + 10, nbf: now, exp: now + 900 }, undefined],
+    ['an issue time after its start', { iat: now + 11, nbf: now, exp: now + 900 }, future],
+    ['an issue time within the tolerance', { iat: now + 10, nbf: now, exp: now + 900 }, undefined],
     ['no time', {}, 'no issued at (iat), not before (nbf), or expiration time (exp) claims in token'],
     [
-      'times that are nothing',
+      'times that are 0 or null',
       { iat: 0, nbf: null, exp: undefined },
       'no issued at (iat), not before (nbf), or expiration time (exp) claims in token',
     ],
-    ['an end that is a text', { exp: String(now + 1) }, 'invalid exp claim: it is not a time'],
-    ['a beginning before all time', { nbf: -1, exp: now + 1 }, 'invalid nbf claim: it is not a time'],
-    ['a making that is endless', { iat: Number.POSITIVE_INFINITY, exp: now }, 'invalid iat claim: it is not a time'],
+    ['an expiry that is a string', { exp: String(now + 1) }, 'invalid exp claim: it is not a time'],
+    ['a negative start', { nbf: -1, exp: now + 1 }, 'invalid nbf claim: it is not a time'],
+    ['an infinite issue time', { iat: Number.POSITIVE_INFINITY, exp: now }, 'invalid iat claim: it is not a time'],
   ])('with %s', (_what, claims, expected) => expect(problem(claims)).toBe(expected));
 
   it('have leeways that suit issuers with accurate clocks', () => {
@@ -105,7 +105,7 @@ describe('a claim', () => {
     [{}, undefined],
     [null, undefined],
     [undefined, undefined],
-  ])('%j reads as the texts %j', (value, expected) => expect(textsOf(value)).toEqual(expected));
+  ])('%j is parsed to the strings %j', (value, expected) => expect(textsOf(value)).toEqual(expected));
 
   it.each([Number.NaN, Number.POSITIVE_INFINITY, null, undefined, {}, []])('%p is not a scalar', (value) =>
     expect(isScalar(value)).toBe(false),

@@ -53,20 +53,24 @@ describe('an ID token', () => {
   });
 
   it.each<[string, object, string]>([
-    ['no end', { exp: undefined }, 'no expiration time (exp) claim in token'],
+    ['no expiry', { exp: undefined }, 'no expiration time (exp) claim in token'],
     ['another issuer', { iss: 'https://q' }, 'invalid issuer (iss) claim'],
     ['no issuer', { iss: undefined }, 'invalid issuer (iss) claim'],
     ['another client', { aud: 'them' }, 'invalid audience (aud) claim: the token is for another client'],
     [
-      'several clients and no party',
+      'several clients and no authorized party',
       { aud: ['us', 'them'] },
       'invalid authorized party (azp) claim: the token is for another client',
     ],
-    ['another party', { azp: 'them' }, 'invalid authorized party (azp) claim: the token is for another client'],
+    [
+      'another authorized party',
+      { azp: 'them' },
+      'invalid authorized party (azp) claim: the token is for another client',
+    ],
     ['no subject', { sub: undefined }, 'invalid subject (sub) claim'],
     ['an empty subject', { sub: '' }, 'invalid subject (sub) claim'],
     ['a subject that is not a string', { sub: 7 }, 'invalid subject (sub) claim'],
-    ['an end long ago', { exp: now - 61 }, 'invalid expiration time (exp) claim: token is expired'],
+    ['an expiry long ago', { exp: now - 61 }, 'invalid expiration time (exp) claim: token is expired'],
   ])('is refused with %s', async (_what, claims, text) => {
     await expect(verified(claims)).rejects.toEqual(invalid(text));
   });

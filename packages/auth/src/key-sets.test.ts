@@ -73,7 +73,7 @@ describe('the keys of an issuer', () => {
     ['that are secret', { kty: 'oct', k: 'c2VjcmV0' }],
     ['that are broken', { kty: 'RSA', n: '', e: 'AQAB' }],
     ['that are too short', jwk(keyPair('rsa-1024'))],
-    ['that are nothing', null],
+    ['that are null', null],
   ])('do not include %s', async (_what, key) => {
     const { sets } = issuer({ 'https://issuer/keys': { keys: [key] } });
     expect(await found(sets, undefined)).toEqual([]);
@@ -245,7 +245,7 @@ describe('the documents of an issuer', () => {
     expect(requests).toHaveLength(502);
   });
 
-  it('need non-empty texts as key ids and algorithms', async () => {
+  it('need non-empty strings as key ids and algorithms', async () => {
     const keys = [jwk(rsa, { kid: '', alg: '' }), jwk(rsa, { kid: 7, alg: 7 })];
     const { sets } = issuer({ 'https://issuer/keys': { keys } });
     expect(await found(sets, undefined, 'PS256')).toHaveLength(2);
@@ -270,7 +270,7 @@ describe('the documents of an issuer', () => {
 });
 
 describe('our own signing key', () => {
-  it('makes signatures that the published half verifies, and publishes nothing else', async () => {
+  it('creates signatures that the published half verifies, and publishes nothing else', async () => {
     const key = await newSigningKey(0);
     const published = publicJwk(key);
     expect(Object.keys(published).sort()).toEqual(['alg', 'e', 'kid', 'kty', 'n', 'use']);
@@ -282,7 +282,7 @@ describe('our own signing key', () => {
 });
 
 describe('importPublicKey', () => {
-  it('takes public keys and refuses private ones', () => {
+  it('accepts public keys and refuses private ones', () => {
     const pem = ed.publicKey.export({ type: 'spki', format: 'pem' }).toString();
     expect(importPublicKey(pem).asymmetricKeyType).toBe('ed25519');
     const secret = ed.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();

@@ -47,8 +47,8 @@ const freshMs = 60 * 60_000;
 /** How long a fetched key set stays in use while the issuer does not answer. */
 const staleMs = 24 * 60 * 60_000;
 /**
- * How many unknown key ids and bad signatures in that time may cause another fetch. With only one, a single forged
- * token could delay the use of a new key for that long.
+ * How many unknown key ids and bad signatures may cause another fetch within the time limit. If the limit were one, a
+ * single forged token could delay the use of a new key for that time.
  */
 const mostMisses = 5;
 const missesWithinMs = 30_000;
@@ -81,7 +81,7 @@ export class KeySets {
     this.failed.clear();
   }
 
-  /** The issuer in tokens of a source; undefined if the source names none. Throws `upstream`. */
+  /** The issuer in tokens of a source; undefined if the source names no issuer. Throws `upstream`. */
   async issuer(source: KeySource): Promise<string | undefined> {
     return (await this.set(source)).issuer;
   }
@@ -92,14 +92,14 @@ export class KeySets {
   }
 
   /**
-   * The keys that may have made a signature: all suitable keys if the token names none. Fetches the keys again if the
+   * The keys that may have made a signature: all suitable keys if the token names no key. Fetches the keys again if the
    * key id is unknown, or if none of the known keys made the signature. Throws `upstream`.
    */
   async keys(source: KeySource, header: SignatureHeader): Promise<readonly KeyObject[]> {
     const set = await this.set(source);
     const found = fitting(set, header);
-    const wanting = header.unverified || (found.length === 0 && header.kid !== undefined);
-    if (!wanting || !this.mayAskAgain(nameOf(source))) return found;
+    const needsRefresh = header.unverified || (found.length === 0 && header.kid !== undefined);
+    if (!needsRefresh || !this.mayAskAgain(nameOf(source))) return found;
     return fitting(await this.refresh(source).catch(() => set), header);
   }
 

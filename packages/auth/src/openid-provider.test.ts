@@ -40,7 +40,7 @@ describe('an address of a provider', () => {
   });
 
   it.each([['http://provider.test/token'], ['ftp://provider.test/token'], ['token'], [''], [7]])(
-    'is not trusted where it is %j',
+    'is not trusted if it is %j',
     async (document) => {
       const { openid } = provider({}, { token_endpoint: document });
       const refusal = upstream('names a token_endpoint that cannot be trusted');
@@ -120,7 +120,7 @@ describe('tokens of a provider', () => {
     });
   });
 
-  it('are missing if the provider sends none, or not as texts', async () => {
+  it('are missing if the provider sends none, or not as strings', async () => {
     const { exchange } = provider({ json: { id_token: '', access_token: 7, refresh_token: null } });
     expect(await exchange()).toEqual({ idToken: undefined, accessToken: '', refreshToken: undefined });
   });

@@ -81,13 +81,13 @@ describe('a signature', () => {
   it.each<[string, string, Refusal]>([
     ['a key id that is not a string', `${part({ alg: 'RS256', kid: 1 })}.${part({})}.AAAA`, malformed],
     [
-      'an extension that must be understood',
+      'a critical extension',
       `${part({ alg: 'RS256', crit: ['exp'] })}.${part({})}.AAAA`,
       new Refusal('denied', 'malformed jwt: it demands extensions'),
     ],
     ['a header that is a list', `${part([])}.${part({})}.AAAA`, malformed],
     ['a header that is null', `${part(null)}.${part({})}.AAAA`, malformed],
-    ['claims that are a text', `${part({ alg: 'RS256' })}.${part('x')}.AAAA`, malformed],
+    ['claims that are a string', `${part({ alg: 'RS256' })}.${part('x')}.AAAA`, malformed],
     ['claims that are not JSON', `${part({ alg: 'RS256' })}.zz.AAAA`, malformed],
     ['a fourth part', `${part({ alg: 'RS256' })}.${part({})}.AAAA.AAAA`, malformed],
     ['a part before it', `.${part({ alg: 'RS256' })}.${part({})}.AAAA`, malformed],

@@ -90,8 +90,8 @@ describe('the host of the console', () => {
   });
 
   it.each([
-    ['where the page came over HTTPS', { Origin: 'https://keystead.example' }],
-    ['where the service is reached only over HTTPS', { 'X-Test-Secure': '1' }],
+    ['if the page came over HTTPS', { Origin: 'https://keystead.example' }],
+    ['if the service is reached only over HTTPS', { 'X-Test-Secure': '1' }],
   ])('binds the cookie to the host %s', async (_where, more) => {
     const { headers } = await signIn({ token: 't' }, { ...ownHeaders, ...more }).expect(201);
     expect(headers['set-cookie']![0]).toBe(
@@ -125,12 +125,12 @@ describe('the host of the console', () => {
   });
 
   it.each([
-    ['our header twice', ['X-Keystead-Console: 1', 'X-Keystead-Console: 1', 'Sec-Fetch-Site: same-origin']],
+    ['our header, repeated', ['X-Keystead-Console: 1', 'X-Keystead-Console: 1', 'Sec-Fetch-Site: same-origin']],
     ['our header in a list', ['X-Keystead-Console: 1, 1', 'Sec-Fetch-Site: same-origin']],
     ['two sites', ['X-Keystead-Console: 1', 'Sec-Fetch-Site: same-origin', 'Sec-Fetch-Site: cross-site']],
     ['two origins', ['X-Keystead-Console: 1', 'Origin: http://a.example', 'Origin: http://elsewhere.example']],
     ['an origin that only begins like ours', ['X-Keystead-Console: 1', 'Origin: http://a.example.evil.example']],
-    ['no origin to speak of', ['X-Keystead-Console: 1', 'Origin: null']],
+    ['the origin null', ['X-Keystead-Console: 1', 'Origin: null']],
     ['a name with a space', ['X-Keystead-Console : 1', 'Sec-Fetch-Site: same-origin']],
     ['an origin that names no host', ['X-Keystead-Console: 1', 'Origin: https://undefined']],
     ['a folded line', ['X-Other: a', ' X-Keystead-Console: 1', 'Sec-Fetch-Site: same-origin']],
@@ -210,7 +210,7 @@ describe('the host of the console', () => {
     expect(calls).toEqual([]);
   });
 
-  it('returns what the sign-in page needs', async () => {
+  it('returns the data for the sign-in page', async () => {
     const { headers } = await request(server).get('/ui/config').set(ownHeaders).expect(200, { service: 'secrets' });
     expect(headers).toMatchObject({
       'content-type': 'application/json; charset=utf-8',
@@ -282,7 +282,7 @@ describe('the host of the console', () => {
     ['a list', 'application/json', '[]', 400, 'the body must be an object'],
     ['null', 'application/json', 'null', 400, 'the body must be an object'],
     ['a number', 'application/json', '5', 400, 'the body must be an object'],
-    ['no JSON', 'application/json', '{', 400, 'the body is not JSON'],
+    ['not JSON', 'application/json', '{', 400, 'the body is not JSON'],
     ['a form', 'application/x-www-form-urlencoded', 'token=t', 415, 'send application/json'],
     ['text', 'text/application/json', '{}', 415, 'send application/json'],
     ['something that begins like JSON', 'application/jsonp', '{}', 415, 'send application/json'],

@@ -13,9 +13,9 @@ export interface ConsoleHostOptions {
   /** The page to serve, and the name in the cookie. */
   readonly service: 'secrets' | 'workspaces';
   readonly sessions: Sessions;
-  /** If absent, there is no sign-in at providers. */
+  /** Sign-in at providers; absent if the service does not support it. */
   readonly providers?: ProviderSignIn;
-  /** If absent, there are no passkeys. */
+  /** Passkeys; absent if the service does not support them. */
   readonly passkeys?: Passkeys;
   /** Whether the service is reached only over HTTPS. */
   readonly secureOnly: boolean;
@@ -94,7 +94,7 @@ export class ConsoleHost {
         const id = this.cookie.idOf(req);
         const view = id === undefined ? undefined : await sessions.show(id);
         if (view !== undefined) return json(res, 200, view);
-        // No session is not an error: browsers would report one.
+        // A request without a session is not an error here, because browsers would report an error.
         res.setHeader('Set-Cookie', this.cookie.clear(req));
         res.writeHead(204, { 'Cache-Control': 'no-store' }).end();
       },

@@ -12,8 +12,8 @@ describe('the cookie of a session', () => {
     ['a plain connection', request({}), false],
     ['our own TLS', request({}, { encrypted: true }), true],
     ['TLS before a proxy', request({ origin: 'https://keystead.example' }), true],
-    ['an origin that only mentions it', request({ origin: 'http://https:1' }), false],
-  ])('is bound to the host or not, for %s', (_how, req, isBound) => {
+    ['an origin that only contains https', request({ origin: 'http://https:1' }), false],
+  ])('is bound to the host only if the browser uses HTTPS: %s', (_how, req, isBound) => {
     expect(cookie.set(req, id, 60).startsWith('__Host-')).toBe(isBound);
     expect(cookie.set(req, id, 60).includes('Secure')).toBe(isBound);
   });

@@ -25,7 +25,7 @@ describe('envelope', () => {
     );
   });
 
-  it('has the terms of a lease, and the token of a wrapped answer', () => {
+  it('has the data of a lease, and the token of a wrapped answer', () => {
     const wrapInfo = {
       token: 's.wrap',
       accessor: 'acc',
@@ -97,7 +97,7 @@ describe('envelope', () => {
     expect(injected({ requestId, dataText: '"text"' })).toBe(envelope({ requestId, dataText: '"text"' }));
   });
 
-  it('escapes lease ids, warnings and error texts', () => {
+  it('escapes lease ids, warnings and error messages', () => {
     const body = JSON.parse(envelope({ requestId, leaseId: 'a/"b\n', warnings: ['x "y"'] }));
     expect(body).toMatchObject({ lease_id: 'a/"b\n', warnings: ['x "y"'] });
     expect(JSON.parse(errorBody(['a "b"\n']))).toEqual({ errors: ['a "b"\n'] });
@@ -106,7 +106,7 @@ describe('envelope', () => {
     expect(errorBody([])).toBe('{"errors":[]}\n');
   });
 
-  it('comes after the texts of a detailed refusal', () => {
+  it('follows the messages of a detailed refusal', () => {
     const envelope = { requestId, warnings: ['b'] };
     expect(tellingErrorBody(['a "b"\n'], envelope)).toBe(
       `{"errors":["a \\"b\\"\\n"],"request_id":"${requestId}","lease_id":"","renewable":false,"lease_duration":0,"data":null,"wrap_info":null,"warnings":["b"],"auth":null}\n`,

@@ -61,6 +61,12 @@ function dataOf(e: Envelope): string {
 }
 
 function body(e: Envelope, data: string): string {
+  const isPlain = !e.leaseId && !e.renewable && !e.leaseDurationSeconds && !e.wrapInfo && !e.warnings && !e.auth;
+  if (isPlain) {
+    return `"request_id":"${e.requestId}","lease_id":"","renewable":false,"lease_duration":0,"data":${
+      data
+    },"wrap_info":null,"warnings":null,"auth":null`;
+  }
   const lease = e.leaseId ? JSON.stringify(e.leaseId) : '""';
   const warnings = e.warnings && e.warnings.length > 0 ? JSON.stringify(e.warnings) : 'null';
   return `"request_id":"${e.requestId}","lease_id":${lease},"renewable":${e.renewable === true},"lease_duration":${
@@ -99,4 +105,14 @@ function wrapText(wrap: WrapInfo): string {
     creation_path: wrap.creationPath,
     wrapped_accessor: wrap.wrappedAccessor,
   });
+}
+
+/** The body of every refusal and fault: a list of messages, which is empty for a plain "not found". */
+export function errorBody(errors: readonly string[]): string {
+  return `${JSON.stringify({ errors })}\n`;
+}
+
+/** The body of a refusal that contains more than messages: the messages, and the keys of the standard response. */
+export function tellingErrorBody(errors: readonly string[], content: Envelope): string {
+  return `{"errors":${JSON.stringify(errors)},${envelope(content).slice(1)}`;
 }

@@ -1,3 +1,11 @@
-export { type Auth, authFields, type Envelope, envelope, injected, type WrapInfo } from './envelope';
-export { detailedErrorBody as tellingErrorBody, errorBody } from './error-body';
+export {
+  type Auth,
+  authFields,
+  type Envelope,
+  envelope,
+  errorBody,
+  injected,
+  tellingErrorBody,
+  type WrapInfo,
+} from './envelope';
 export { decimalValue, ExactNumber, exactJson, jsonText, mayBeInexact, parseExact, plainNumbers } from './json-text';

@@ -28,7 +28,7 @@ describe('JSON text', () => {
     },
   );
 
-  it('does not change parts of a text that look like a number', () => {
+  it('does not change parts of a string that look like a number', () => {
     const json = String.raw`{"a 1.0":["2.50 \" 3.0","\\",1.10,"5.0\\\" 6.0"],"-0":"4.0","7.0":-0}`;
     expect(jsonText(parseExact(json))).toBe(json);
   });
@@ -45,7 +45,7 @@ describe('JSON text', () => {
     );
   });
 
-  it('has one decimal value for every spelling of a number, and only for those', () => {
+  it('has the same decimal value for two spellings exactly if they mean the same number', () => {
     /** Both numbers as whole ones over the same power of ten. */
     const areEqual = (one: string, other: string) => {
       const scaled = (digits: string) => {
@@ -86,7 +86,7 @@ describe('JSON text', () => {
     expect(jsonText({ a: [exact('1.0'), { b: null }], c: 'x' })).toBe('{"a":[1.0,{"b":null}],"c":"x"}');
   });
 
-  it('is read as plain numbers if requested, with keys of any name', () => {
+  it('is parsed to plain numbers if requested, with keys of any name', () => {
     const json = '{"a":1.10,"__proto__":{"b":[1e2,null,"1.0"]},"c":12345678901234567890}';
     const plain = plainNumbers(parseExact(json));
     expect(JSON.stringify(plain)).toBe(JSON.stringify(JSON.parse(json)));

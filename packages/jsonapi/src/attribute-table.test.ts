@@ -10,7 +10,7 @@ interface Boat {
   readonly beam: number;
 }
 
-const { setting, toggle, ruled, taken, shown, table } = attributesOf<Boat, { edition: string }>();
+const { setting, toggle, ruled, writeOnly: taken, shown, table } = attributesOf<Boat, { edition: string }>();
 
 const boats = table({
   name: setting('name', { type: text, takes: z.string().max(5), initial: '', when: 'required' }),

@@ -1,6 +1,5 @@
 import type { z } from 'zod';
-import type { Aliases } from './aliases';
-import { type AttributesOf, type AttributeValue, flag, writeOnly } from './attributes';
+import { type Aliases, type AttributesOf, type AttributeValue, flag, writeOnly } from './attributes';
 import { blankOf } from './blank';
 import { type Camelised, camel } from './input';
 
@@ -27,7 +26,7 @@ export interface Attribute extends AttributeOptions {
   readonly columns?: object;
   /** The column that stores the sent value unchanged, without rules. */
   readonly column?: string;
-  /** Null is the same as leaving it out. */
+  /** Sending null has the same effect as leaving the attribute out. */
   readonly nullSaysNothing?: true;
 }
 
@@ -55,7 +54,7 @@ export function attributesOf<Item, View extends { readonly edition: string }>() 
       return { ...rest, when: (row.when ?? 'anytime') as W, show: (item: Item) => item[column], column, columns };
     },
 
-    /** The same for a column that is never null: null is accepted and ignored. */
+    /** Like `setting`, for a column that is never null: null is accepted and ignored. */
     lenient<K extends Fitting<Item, Shown>, Shown extends z.ZodType, Taken extends z.ZodType<Item[K]>>(
       column: K,
       row: AttributeOptions & { type: Shown; takes: Taken; initial: Item[K] },
@@ -97,7 +96,7 @@ export function attributesOf<Item, View extends { readonly edition: string }>() 
     },
 
     /** Sent, but never shown under this name. */
-    taken<Taken extends z.ZodType, C extends Initial<Item, C> = Record<never, never>>(takes: Taken, columns?: C) {
+    writeOnly<Taken extends z.ZodType, C extends Initial<Item, C> = Record<never, never>>(takes: Taken, columns?: C) {
       return { takes: writeOnly(takes), when: 'anytime' as const, columns: (columns ?? {}) as C };
     },
 
@@ -166,13 +165,13 @@ export interface AttributeTable<Item, View, R extends Rows> {
   readonly editions: Readonly<Record<string, string>>;
   /** The columns that bodies set, with their initial values. */
   readonly initial: ColumnsOf<Item, R>;
-  /** An item's values of these columns. */
+  /** An item's values of the columns in `initial`. */
   stored(item: ColumnsOf<Item, R>): ColumnsOf<Item, R>;
   /** The values from a body for columns without rules. */
   plain(sent: Camelised<z.output<z.ZodObject<BodyOf<R, 'update'>>>>): Partial<ColumnsOf<Item, R>>;
 }
 
-/** The same, before the keys are typed. */
+/** An attribute table before its keys are typed. */
 interface Derived<Item, View> {
   shape: Readonly<Record<string, z.ZodType>>;
   show(item: Item, view: View): Record<string, unknown>;

@@ -1,5 +1,9 @@
 import { z } from 'zod';
-import type { Aliases } from './aliases';
+
+/**
+ * Aliases of attributes that existing clients need: `'infra-version': 'other-name'`; `permissions.x` reaches inside.
+ */
+export type Aliases = Readonly<Record<string, string>>;
 
 /** The attributes of a resource, by wire name: the serializer returns them, and the OpenAPI document lists them. */
 export type AttributeShape = Readonly<Record<string, z.ZodType>>;
@@ -47,7 +51,7 @@ export const anything = z.unknown();
 export const timestamps = z
   .custom<unknown>()
   .meta({ type: 'object', nullable: true, additionalProperties: { type: 'string', format: 'date-time' } });
-/** One of a closed list, for values whose type is wider than the list. */
+/** A value from a closed list, for values whose type is wider than the list. */
 export const choice = (values: readonly string[]) => z.string().meta({ enum: [...values] });
 
 /** The JSON schema of declared attributes; aliases appear next to the main names. */

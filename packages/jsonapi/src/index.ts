@@ -1,4 +1,3 @@
-export * from './aliases';
 export * from './attribute-table';
 export * from './attributes';
 export * from './blank';
@@ -9,6 +8,4 @@ export * from './label';
 export * from './large-text';
 export * from './paging';
 export * from './query';
-export * from './relations';
-export * from './relationships';
 export * from './serializer';

@@ -37,7 +37,7 @@ describe('a document', () => {
     ],
     ['an id that is a number', { data: { type: 'boxes', id: 1 } }, 'data/id: must be a string'],
     [
-      'relationships in a text',
+      'relationships in a string',
       { data: { type: 'boxes', relationships: 'x' } },
       'data/relationships: relationships must be an object',
     ],

@@ -1,7 +1,6 @@
 import { type Issue, Refusal } from '@keystead/refusal';
 import { z } from 'zod';
-import type { Aliases } from './aliases';
-import { addressesOf, attributesSchema } from './attributes';
+import { type Aliases, addressesOf, attributesSchema } from './attributes';
 import { invalidAll, type Pointers } from './errors';
 import type { LargeText } from './large-text';
 
@@ -179,7 +178,7 @@ export interface RelationshipShape<T> {
   readonly types: readonly string[];
   readonly required: boolean;
   readonly schema: z.ZodType<T>;
-  /** For references that may be new resources. */
+  /** The attributes of references that may be new resources. */
   readonly attributes?: SentKind['attributes'];
 }
 
@@ -225,7 +224,7 @@ export interface DocumentSpec<A extends z.ZodRawShape, R extends Relationships> 
   otherTypes?: readonly string[];
   /** Some clients send no type, or an empty one. */
   untyped?: boolean;
-  /** An absent body, or one without attributes, is fine. */
+  /** An absent body, or one without attributes, is accepted. */
   optional?: boolean;
   /** Attributes that only one edition has; the others ignore them like unknown keys. */
   editions?: Readonly<Record<string, string>>;
@@ -305,7 +304,7 @@ function without(attributes: Record<string, unknown>, keys: readonly (readonly [
 
 /**
  * A resource document: `data.type`, attributes and relationships. Unknown keys are ignored, unless they are `unserved`.
- * Each invalid key is a separate issue, under the key that was sent.
+ * Parsing throws `invalid`, with a separate issue for each invalid key, under the key that was sent.
  */
 export function document<
   A extends z.ZodRawShape = Record<never, never>,
@@ -424,7 +423,9 @@ export function issuesAt(index: number, { issues, message }: Refusal): Issue[] {
   }));
 }
 
-/** Changes of several resources of a type at once: `{"data":[{"type","id","attributes"}]}`, each named once. */
+/**
+ * Changes of several resources of a type at once: `{"data":[{"type","id","attributes"}]}`, each of them at most once.
+ */
 export function documents<T>(one: BodyShape<T>, most: number): BodyShape<{ id: string; value: T }[]> {
   return {
     optional: false,

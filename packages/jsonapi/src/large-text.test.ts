@@ -5,7 +5,7 @@ const parse = (text: string) => parseWithLargeTexts(Buffer.from(text));
 const large = 'QUJD'.repeat(20_000);
 const textOf = (value: unknown) => (value instanceof LargeText ? Buffer.from(value.bytes).toString() : value);
 
-describe('JSON with large texts', () => {
+describe('JSON with large strings', () => {
   it('keeps them as bytes at any depth, and parses everything else as usual', () => {
     const small = { 'a "key"': 'a \\ "text" é', list: [1, null, true, 'x'.repeat(1000)], empty: '' };
     const other = 'x'.repeat(70_000);
@@ -18,8 +18,8 @@ describe('JSON with large texts', () => {
   it.each([
     ['escaped', `${large}\\/`, `${large}/`],
     ['spaced', `${large} `, `${large} `],
-    ['in other letters', `${large}é`, `${large}é`],
-  ])('reads a long text as a text that is %s', (_how, sent, read) => {
+    ['not in ASCII', `${large}é`, `${large}é`],
+  ])('parses a long string as a string that is %s', (_how, sent, read) => {
     expect(parse(`["${sent}"]`)).toEqual([read]);
   });
 
@@ -45,7 +45,7 @@ describe('JSON with large texts', () => {
     expect(restored[0]!.length).toBeLessThan(200);
   });
 
-  it('treats keys as usual, and only its own placeholders as large texts', () => {
+  it('treats keys as usual, and only its own placeholders as large strings', () => {
     expect(Object.keys(parse(`{"${large}":1}`) as object)).toHaveLength(1);
     expect(parse('{"__proto__":{"a":1}}')).toEqual(JSON.parse('{"__proto__":{"a":1}}'));
   });

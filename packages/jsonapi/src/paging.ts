@@ -28,7 +28,7 @@ function positive(query: Query, name: string): number | undefined {
 
 /**
  * The requested page. With `optional`, a request without both parameters requests the whole list (undefined). With
- * `cursors`, it can contain the item before the page instead of a number. Spec: What the service does
+ * `cursors`, the request can name the item before the page instead of a page number. Spec: What the service does
  */
 export function pageOf(query: Query, paging: 'always' | 'optional', cursors = false): Page | undefined {
   const number = positive(query, 'page[number]');

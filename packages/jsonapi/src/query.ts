@@ -4,8 +4,8 @@ import { instantIn } from './instants';
 const mostConditions = 50;
 
 /**
- * The conditions of a parameter, without duplicates. The database plans each, which would take minutes for thousands.
- * Throws `malformed` for too many.
+ * The conditions of a parameter, without duplicates. The database plans each condition, which would take minutes for
+ * thousands of them. Throws `malformed` for too many.
  */
 export function requireFew<T>(parameter: string, conditions: readonly T[]): T[] {
   const distinct = [...new Set(conditions)];
@@ -15,7 +15,7 @@ export function requireFew<T>(parameter: string, conditions: readonly T[]): T[] 
 }
 
 /**
- * The parameters of a request's query string, brackets decoded. If a parameter is repeated, the last value is used; of
+ * The parameters of a request's query string, brackets decoded. If a parameter is repeated, the last value is used; for
  * a list (`name[]`), all values are used.
  */
 export class Query {
@@ -58,20 +58,20 @@ export class Query {
   }
 
   /** The requested sort keys, checked against the supported ones. Each can have a leading dash. */
-  sort(offered: readonly string[]): { key: string; descending: boolean }[] {
+  sort(supported: readonly string[]): { key: string; descending: boolean }[] {
     return this.list('sort').map((part) => {
       const descending = part.startsWith('-');
       const key = descending ? part.slice(1) : part;
-      if (!offered.includes(key)) throw badParameter('sort', `Invalid sort parameter: ${part}`);
+      if (!supported.includes(key)) throw badParameter('sort', `Invalid sort parameter: ${part}`);
       return { key, descending };
     });
   }
 
   /** The requested include paths, checked against those offered. */
-  include(offered: readonly string[]): string[] {
+  include(supported: readonly string[]): string[] {
     const paths = this.list('include');
     for (const path of paths) {
-      if (!offered.includes(path)) throw badParameter('include', `Invalid include parameter: ${path}`);
+      if (!supported.includes(path)) throw badParameter('include', `Invalid include parameter: ${path}`);
     }
     return paths;
   }

@@ -1,7 +1,4 @@
-import type { Aliases } from './aliases';
-import type { AttributeShape, AttributesOf } from './attributes';
-import type { Relation, RelationShape, RelationshipsOf } from './relations';
-import type { Relationship } from './relationships';
+import type { Aliases, AttributeShape, AttributesOf } from './attributes';
 
 /** A resource object, ready to be written. */
 export interface ResourceObject {
@@ -58,7 +55,7 @@ function addAlias(attributes: Record<string, unknown>, from: readonly string[], 
   }
 }
 
-/** A serializer from its spec; aliases are sent next to the main names if the view says so. */
+/** A serializer from its spec; aliases are sent next to the main names if the view requests them. */
 export function serializer<
   T,
   View extends { aliases: boolean },
@@ -92,4 +89,98 @@ export function serializer<
       return object;
     },
   };
+}
+
+/** Names a resource without its content. */
+export interface Reference {
+  id: string;
+  type: string;
+}
+
+/** A relationship in a resource object. */
+export interface Relationship {
+  data?: Reference | Reference[] | null;
+  links?: { related?: string; self?: string };
+  meta?: Record<string, unknown>;
+}
+
+/** Names a resource of a type; null if there is no resource. */
+export interface ToOne<T extends string = string> {
+  data: { id: string; type: T } | null;
+  links?: { related: string };
+}
+
+/** Names resources of a type. */
+export interface ToMany<T extends string = string> {
+  data: { id: string; type: T }[];
+  links?: { related: string };
+}
+
+/** Only a link, without resources. */
+export interface Linked {
+  links: { related: string };
+}
+
+/** A relationship to one resource; a missing id is `data: null`. */
+export function toOne<T extends string>(type: T, id: string | null | undefined, related?: string): ToOne<T> {
+  const data = id === null || id === undefined ? null : { id, type };
+  return related === undefined ? { data } : { data, links: { related } };
+}
+
+/** A relationship to many resources of one type. */
+export function toMany<T extends string>(type: T, ids: readonly string[], related?: string): ToMany<T> {
+  const data = ids.map((id) => ({ id, type }));
+  return related === undefined ? { data } : { data, links: { related } };
+}
+
+/** A relationship that is only a link. */
+export function related(url: string): Linked {
+  return { links: { related: url } };
+}
+
+/** A declared relationship: to one resource or many, with the allowed types. An empty list allows any type. */
+export interface Relation<R extends Relationship = Relationship> {
+  readonly names: 'one' | 'many' | 'nothing';
+  readonly types: readonly string[];
+  readonly optional?: true;
+  /** What the serializer must return. Only for the compiler. */
+  readonly shown?: R;
+}
+
+/** The relationships of a resource, by wire name: the serializer returns them, and the OpenAPI document lists them. */
+export type RelationShape = Readonly<Record<string, Relation>>;
+
+type Shown<R> = R extends Relation<infer S> ? S : never;
+type Sometimes<R extends RelationShape> = {
+  [K in keyof R]: R[K] extends { readonly optional: true } ? K : never;
+}[keyof R];
+
+/** What a serializer must return for its declared relationships. */
+export type RelationshipsOf<R extends RelationShape> = {
+  [K in Exclude<keyof R, Sometimes<R>>]: Shown<R[K]>;
+} & { [K in Sometimes<R>]?: Shown<R[K]> };
+
+/** Declares a relationship to a resource of one of these types, or to no resource. */
+export function hasOne<T extends string>(...types: T[]): Relation<ToOne<T>> {
+  return { names: 'one', types };
+}
+
+/** Like `hasOne`, for a type that is stored as text: one from a list, or any type if the list is empty. */
+export function hasOneOf(types: readonly string[] = []): Relation<ToOne<string>> {
+  return { names: 'one', types };
+}
+
+/** Declares a relationship to resources of a type. */
+export function hasMany<T extends string>(type: T): Relation<ToMany<T>> {
+  return { names: 'many', types: [type] };
+}
+
+/** Declares a relationship that is only a link. With a type, answers that include the resources also name them. */
+export function linksTo(...types: string[]): Relation<Linked> {
+  return { names: 'nothing', types };
+}
+
+/** A relationship that is not in every answer. */
+export function sometimes<R extends Relation>(relation: R): R & { readonly optional: true } {
+  return { ...relation, optional: true };
 }

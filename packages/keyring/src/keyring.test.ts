@@ -9,7 +9,7 @@ const cell: Cell = { table: 'entry', row: 'kv/one', column: 'value' };
 const sealKey = Buffer.alloc(32, 1);
 
 describe('a keyring', () => {
-  it('opens what it sealed, for any bytes', () => {
+  it('opens its own sealed values, for any bytes', () => {
     const keyring = Keyring.create();
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), fc.string(), (plain, row) => {

@@ -186,7 +186,10 @@ function newKey(): KeyObject {
   return key;
 }
 
-/** Unambiguous, because table and column are constants without NUL, and the row comes last. */
+/**
+ * The associated data of a cell. It is unambiguous, because table and column are constants without NUL, and the row
+ * comes last.
+ */
 function associatedData(at: Cell): Buffer {
   return Buffer.from(`${at.table}\0${at.column}\0${at.row}`);
 }

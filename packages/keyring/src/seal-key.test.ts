@@ -83,7 +83,7 @@ describe('a value sealed with a seal key', () => {
     }
   });
 
-  it('opens in no other form: every changed bit and every truncation counts as a wrong key', () => {
+  it('opens in no other form: every changed bit and every truncation is treated as a wrong key', () => {
     const sealed = sealWithSealKey(Buffer.from('text'), key);
     for (let bit = 0; bit < sealed.length * 8; bit++) {
       const changed = Buffer.from(sealed);

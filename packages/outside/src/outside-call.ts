@@ -20,8 +20,8 @@ export interface OutsideRequest {
   /** Certificates (PEM) to trust instead of the usual ones. */
   readonly ca?: string;
   /**
-   * Which addresses may be called; default `usualReach`. A name is checked by what it resolves to when the connection
-   * is made.
+   * Which addresses may be called; default `usualReach`. For a host name, the addresses to which it resolves are
+   * checked when the connection is made.
    */
   readonly reach?: Reach;
   /** With `reach`: resolves the host instead of the system's resolver. */
@@ -55,7 +55,7 @@ export function outsideCall(
   return during('outside', who, undefined, (span) => call(who, url, withTrace(request, span), timeoutMs));
 }
 
-/** The called system joins the trace of the call. */
+/** Adds the headers by which the called system joins the trace of the call. */
 function withTrace(request: OutsideRequest, span: TraceSpan | undefined): OutsideRequest {
   return span ? { ...request, headers: { ...request.headers, traceparent: span.traceparent } } : request;
 }
@@ -75,13 +75,13 @@ async function call(who: string, url: string, request: OutsideRequest, timeoutMs
   }
 }
 
-/** Calls of outside systems; a host that does not answer several in a row is not called for a while. */
+/** Makes calls to outside systems. A host that does not answer several calls in a row is not called for a while. */
 export class OutsideCalls {
   private readonly circuits = new LRUCache<string, Circuit>({ max: 500 });
 
   constructor(private readonly clock: { now(): number }) {}
 
-  /** As `outsideCall`. */
+  /** Makes a call as `outsideCall` does. */
   call(who: string, url: string, request: OutsideRequest = {}, timeoutMs = 10_000): Promise<OutsideResponse> {
     const { origin } = new URL(url);
     let circuit = this.circuits.get(origin);

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import { outsideCall, ownMachineToo, Reach, usualReach } from './index';
 
-describe('which addresses may be called', () => {
+describe('the limit on addresses that may be called', () => {
   it.each([
     ['203.0.114.9', true],
     ['2a00:1450::1', true],

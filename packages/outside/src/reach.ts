@@ -41,7 +41,7 @@ const everywhere = ['0.0.0.0/0', '::/0'];
 
 /**
  * The addresses that may be called on behalf of a user: public ones, unless `publicToo` is false, and ranges (CIDR)
- * that the operator has allowed. Metadata services of clouds only with `metadataToo`.
+ * that the operator has allowed. Metadata services of clouds may only be called with `metadataToo`.
  */
 export class Reach {
   private readonly opened: AddressRanges;

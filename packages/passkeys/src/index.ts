@@ -73,8 +73,8 @@ function siteOf({ publicUrl }: PasskeyParts) {
   return { rpID: site.hostname, origin: site.origin };
 }
 
-const listed = (known: readonly Pick<StoredPasskey, 'credentialId' | 'transports'>[]) =>
-  known.map(({ credentialId: id, transports }) => ({ id, transports: [...transports] }));
+const listed = (passkeys: readonly Pick<StoredPasskey, 'credentialId' | 'transports'>[]) =>
+  passkeys.map(({ credentialId: id, transports }) => ({ id, transports: [...transports] }));
 
 /**
  * The options of `navigator.credentials.get`. Without known passkeys, the user chooses among those on the device. The
@@ -83,7 +83,7 @@ const listed = (known: readonly Pick<StoredPasskey, 'credentialId' | 'transports
 export async function requestOptions(
   parts: PasskeyParts,
   binding: string,
-  known: readonly Pick<StoredPasskey, 'credentialId' | 'transports'>[] = [],
+  passkeys: readonly Pick<StoredPasskey, 'credentialId' | 'transports'>[] = [],
 ): Promise<object> {
   const { generateAuthenticationOptions } = await library();
   return generateAuthenticationOptions({
@@ -91,7 +91,7 @@ export async function requestOptions(
     challenge: challengeOf(parts, binding),
     timeout: lifetimeMs,
     userVerification: 'required',
-    allowCredentials: listed(known),
+    allowCredentials: listed(passkeys),
   });
 }
 
@@ -100,7 +100,7 @@ export async function creationOptions(
   parts: PasskeyParts,
   binding: string,
   user: { readonly id: Uint8Array; readonly name: string },
-  known: readonly Pick<StoredPasskey, 'credentialId' | 'transports'>[],
+  passkeys: readonly Pick<StoredPasskey, 'credentialId' | 'transports'>[],
 ): Promise<object> {
   const { generateRegistrationOptions } = await library();
   return generateRegistrationOptions({
@@ -110,7 +110,7 @@ export async function creationOptions(
     userID: new Uint8Array(user.id),
     challenge: challengeOf(parts, binding),
     timeout: lifetimeMs,
-    excludeCredentials: listed(known),
+    excludeCredentials: listed(passkeys),
     supportedAlgorithmIDs,
     authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
   });
@@ -161,7 +161,7 @@ async function withoutAttestation(answer: NewPasskeyAnswer): Promise<Registratio
   return { ...answer, response: { ...answer.response, attestationObject } } as RegistrationResponseJSON;
 }
 
-/** A verified response. The caller must accept it only once. */
+/** A verified response. The caller must accept each response only once. */
 export interface VerifiedAnswer<T> {
   readonly passkey: T;
   readonly counter: number;
@@ -201,7 +201,10 @@ function challengeOf(parts: PasskeyParts, binding: string): Uint8Array<ArrayBuff
   return new Uint8Array(Buffer.concat([head, macOf(parts, binding, head)]));
 }
 
-/** The challenge that a browser's answer contains, if it is ours, with this binding, and not too old. */
+/**
+ * The challenge that a browser's answer contains, if this service created it with this binding and it is not too old;
+ * otherwise undefined.
+ */
 function questionOf(
   parts: PasskeyParts,
   binding: string,
@@ -214,7 +217,7 @@ function questionOf(
   const isOurs = bytes.length === head.length + mac.length && timingSafeEqual(bytes.subarray(head.length), mac);
   if (!isOurs) return undefined;
   const askedAtMs = Number(head.readBigUInt64BE());
-  // The clock of another node may be ahead, but not by more than that.
+  // The clock of another node may be ahead, but not by more than the lifetime.
   return Math.abs(parts.now() - askedAtMs) <= lifetimeMs ? { challenge, askedAtMs } : undefined;
 }
 

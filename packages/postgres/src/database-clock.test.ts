@@ -49,7 +49,7 @@ describe('the clock of the database', () => {
     },
   );
 
-  it('is unaffected if the machine’s clock jumps, and reports it until that is right again', () => {
+  it('is unaffected if the machine’s clock jumps, and reports this until that clock is right again', () => {
     compare();
     expect(clock.trouble).toBeUndefined();
     for (const jumpMs of [2 * HOUR, -3 * HOUR]) {
@@ -73,7 +73,7 @@ describe('the clock of the database', () => {
     ]);
   });
 
-  it('follows the database if that jumps, and reports that they disagree', () => {
+  it('follows the database if its clock jumps, and reports that the two clocks disagree', () => {
     compare();
     databaseMs += HOUR;
     machineOffMs = -HOUR;
@@ -92,7 +92,7 @@ describe('the clock of the database', () => {
     expect(clock.trouble).toBeDefined();
   });
 
-  it('does not mistake a slow answer for a wrong clock, and is not moved by one', () => {
+  it('does not mistake a slow answer for a wrong clock, and is not moved by a slow answer', () => {
     compare();
     const before = clock.now() - databaseMs;
     for (const tookMs of [6000, 90, 30_000]) {
@@ -102,7 +102,7 @@ describe('the clock of the database', () => {
     }
   });
 
-  it('is whole milliseconds', () => {
+  it('returns whole milliseconds', () => {
     pass(0.4);
     compare();
     pass(0.3);

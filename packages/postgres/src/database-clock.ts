@@ -14,7 +14,7 @@ export const DATABASE_TIME = '(extract(epoch FROM clock_timestamp()) * 1000)::fl
 
 /**
  * The time of the database, without a query each time. All nodes of an installation use the same clock, so a jump of
- * one machine's clock has no effect. A comparison changes this clock only as far as the response proves it wrong. If
+ * one machine's clock has no effect. A comparison corrects this clock only by the error that the response proves. If
  * the machine and the database disagree, either may be right. In this case `trouble` describes the problem, and nothing
  * may be revoked or deleted.
  */
@@ -53,7 +53,7 @@ export class DatabaseClock {
       const answeredMs = this.steady();
       const within = (value: number) => Math.min(Math.max(value, databaseMs - answeredMs), databaseMs - askedMs);
       this.offsetMs = within(this.offsetMs);
-      // Only the certain part is used, regardless of how long the response took.
+      // Uses only the part of the difference that cannot be due to the duration of the response.
       const machineMs = this.machine() - answeredMs;
       this.apartMs = machineMs - within(machineMs);
       this.tell();

@@ -11,8 +11,8 @@ export class DatabaseUnreachable extends Error {
 }
 
 /**
- * Creates the database of a connection string if it does not exist, for which the role needs `CREATEDB`. Returns
- * whether it did. Throws `DatabaseUnreachable`.
+ * Creates the database of a connection string if it does not exist. The role needs `CREATEDB` for this. Returns whether
+ * it created the database. Throws `DatabaseUnreachable`.
  */
 export async function ensureDatabase(url: string): Promise<boolean> {
   const database = databaseName(url);
@@ -70,14 +70,14 @@ export async function withClient<T>(url: string, use: (client: pg.Client) => Pro
   }
 }
 
-/** The same connection string with another database. */
+/** The same connection string with the name of another database. */
 export function onDatabase(url: string, database: string): string {
   const changed = new URL(url);
   changed.pathname = `/${encodeURIComponent(database)}`;
   return changed.href;
 }
 
-/** The database a connection string names. */
+/** The name of the database in a connection string. */
 export function databaseName(url: string): string {
   const name = decodeURIComponent(new URL(url).pathname.slice(1));
   if (name === '') throw new Error(`the connection string for ${addressOf(url)} names no database`);

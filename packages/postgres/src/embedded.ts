@@ -36,7 +36,7 @@ export interface EmbeddedOptions {
   socket?: boolean;
   /** PostgreSQL settings, as `name: value`. */
   settings?: Record<string, string>;
-  /** An installation other than the one in the packages. */
+  /** The installation to use instead of the one in the packages. */
   binaries?: Binaries;
   log?: (line: string) => void;
 }
@@ -113,7 +113,10 @@ function describe(
   };
 }
 
-/** Created next to its final place and then renamed, so that an interrupted first start leaves nothing half done. */
+/**
+ * Creates a data directory. It is created next to its final place and then renamed, so that an interrupted first start
+ * leaves nothing half done.
+ */
 function initialise(binaries: Binaries, privileges: Privileges, { dataDir, log, settings }: EmbeddedOptions): void {
   log?.('creating the database files');
   const partial = `${path.resolve(dataDir)}.partial`;
@@ -226,7 +229,7 @@ async function launchOnce(
   const { port, socketFolder } = address;
   const all = {
     listen_addresses: socketFolder === undefined ? '127.0.0.1' : '',
-    // A list; a quoted name may contain anything.
+    // The value is a list, so the folder is quoted: a quoted name may contain any character.
     unix_socket_directories: socketFolder === undefined ? '' : `"${socketFolder.replaceAll('"', '""')}"`,
     unix_socket_permissions: '0700',
     log_timezone: 'UTC',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { gather } from './gather';
+import { gather } from './batch';
 
 describe('gather', () => {
   it('lets simultaneous calls share a query, and answers each', async () => {
@@ -15,7 +15,7 @@ describe('gather', () => {
     expect(queries.flat().sort()).toEqual(['a', 'absent', 'b', 'c', 'd']);
   });
 
-  it('never answers from a query that began before the question', async () => {
+  it('never returns results of a query that began before the call', async () => {
     let value = 'old';
     const read = gather<string, string>(
       async (keys) => {

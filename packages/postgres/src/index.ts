@@ -1,4 +1,4 @@
-export { type Batching, BatchScheduler } from './batch';
+export { type Batching, BatchScheduler, gather } from './batch';
 export { Bell } from './bell';
 export { type Binaries, binariesIn, findBinaries } from './binaries';
 export { withByteArrays } from './byte-arrays';
@@ -14,7 +14,6 @@ export {
 } from './database';
 export { DATABASE_TIME, DatabaseClock, type DatabaseClockOptions } from './database-clock';
 export { type EmbeddedOptions, type EmbeddedServer, findEmbedded, startEmbedded } from './embedded';
-export { gather } from './gather';
 export { type LargeValue, readLargeValue } from './large-value';
 export {
   applyMigrations,
@@ -29,7 +28,7 @@ export {
 export { ensureOwnDatabase } from './own-database';
 export { createPool, type PoolOptions } from './pool';
 export { isPooledByTransaction, refusePoolOfTransactions } from './pooling';
-export { Silence } from './silence';
+export { type Impatience, Silence, type Wait, type Waiter } from './silence';
 export { socketFolders } from './socket-folder';
 export { isStalePlan, withFreshPlan } from './stale-plan';
 export { isReadOnlyServer, REPLAY_LAG, ReplayLag } from './standby';

@@ -1,6 +1,6 @@
 import pg from 'pg';
 
-/** A bytes value: a column of the only row with these values in other columns. */
+/** A bytes value: a column of the only row that has the given values in other columns. */
 export interface LargeValue {
   readonly table: string;
   readonly column: string;
@@ -75,7 +75,7 @@ function copyOf({ table, column, where }: LargeValue): string {
   ) TO STDOUT (FORMAT binary)`;
 }
 
-/** Assembles the rows of such a COPY: each has the total length and a piece. */
+/** Assembles the rows of a COPY in pieces: each row has the total length and a piece. */
 class Assembly {
   private into: Buffer | undefined;
   private at = 0;

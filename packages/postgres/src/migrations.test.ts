@@ -28,7 +28,7 @@ describe('applying migrations', () => {
   }
   const rows = (text: string) => withClient(url, async (client) => (await client.query(text)).rows);
 
-  it('applies each once, in order of names, and lists what is pending', async () => {
+  it('applies each migration only once, in order of names, and lists pending ones', async () => {
     write('2_second', 'ALTER TABLE thing ADD size int; -- no final newline');
     write('1_first', 'CREATE TABLE thing (id int);\nINSERT INTO thing VALUES (1);');
     expect(await pendingMigrations({ url, dir })).toEqual(['1_first', '2_second']);

@@ -9,7 +9,10 @@ import { databaseName, withClient } from './database';
 const LOCK = 72707369;
 const LOCK_WAIT_SECONDS = 60;
 const LOCK_RETRY_MS = 100;
-/** How long a script may wait for a lock. Later requests queue behind it, so it gives up and tries again. */
+/**
+ * How long a script may wait for a lock. Later requests queue behind the script, so it gives up after this time and
+ * tries again.
+ */
 const TABLE_WAIT_MS = 2000;
 const TABLE_RETRIES = 20;
 const LOCK_NOT_AVAILABLE = '55P03';
@@ -117,14 +120,14 @@ export async function requireMigrated(options: MigrationOptions): Promise<string
   return withClient(options.url, async (client) => {
     const rows = (await isThere(client)) ? await readApplied(client) : [];
     const unknown = unknownOf(rows, migrations, options);
-    const lacking = migrations.find((migration) => !isApplied(migration, rows));
-    if (!lacking) return unknown;
-    const { name } = lacking;
+    const missing = migrations.find((migration) => !isApplied(migration, rows));
+    if (!missing) return unknown;
+    const { name } = missing;
     throw new MigrationFailed(name, `database ${databaseName(options.url)} lacks migration ${name}: run migrate first`);
   });
 }
 
-/** Migrations of a newer version. */
+/** The recorded migrations that only a newer version knows. */
 function unknownOf(rows: readonly AppliedRow[], migrations: readonly Migration[], options: MigrationOptions): string[] {
   const ownNames = new Set(migrations.map((migration) => migration.name));
   const unknown = rows.map((row) => row.migration_name).filter((name) => !ownNames.has(name));
@@ -200,9 +203,9 @@ function isApplied(migration: Migration, rows: AppliedRow[]): boolean {
 }
 
 /**
- * The script and its row are one implicit transaction, so a process killed in the middle leaves nothing behind. A
- * script that cannot run in a transaction is one statement, which can be repeated: an unfinished index is dropped
- * first.
+ * Applies a migration. The script and its row are one implicit transaction, so a process that is killed in the middle
+ * leaves nothing behind. A script that cannot run in a transaction is a single statement that can be repeated: an
+ * unfinished index is dropped first.
  */
 async function apply(client: pg.Client, migration: Migration): Promise<void> {
   const { name, script } = migration;
@@ -257,7 +260,7 @@ function recordsOf({ name, checksum }: Migration) {
   };
 }
 
-/** A failure is marked as rolled back, so that the next start tries again. */
+/** Records a failed migration as rolled back, so that the next start tries it again. */
 async function recordFailure(client: pg.Client, values: string, logs: string): Promise<void> {
   // The database may be unavailable. Only the first error is reported.
   await client

@@ -1,7 +1,7 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Silence } from './silence';
+import { Silence, type Wait } from './silence';
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as (how?: { type: 'minor' }) => void;
@@ -21,7 +21,7 @@ describe('silence', () => {
 
   it('starts after a time without answers, and ends with the first answer', () => {
     const callback = jest.fn();
-    silence.whenItLasts(callback);
+    silence.begin({ giveUp: callback });
     jest.advanceTimersByTime(2750);
     expect(silence.lasts).toBe(false);
     silence.noteAnswer();
@@ -39,7 +39,7 @@ describe('silence', () => {
 
   it('calls back no waiter that has stopped waiting', () => {
     const callback = jest.fn();
-    silence.whenItLasts(callback)();
+    silence.end(silence.begin({ giveUp: callback }));
     jest.advanceTimersByTime(4000);
     expect(callback).not.toHaveBeenCalled();
   });
@@ -47,8 +47,8 @@ describe('silence', () => {
   it('calls back only waiters whose time limit has passed', () => {
     const callback = jest.fn();
     const patient = jest.fn();
-    silence.whenItLasts(callback, 500);
-    silence.whenItLasts(patient, 10_000);
+    silence.begin({ giveUp: callback }, 500);
+    silence.begin({ giveUp: patient }, 10_000);
     jest.advanceTimersByTime(250);
     silence.noteAnswer();
     expect(callback).not.toHaveBeenCalled();
@@ -61,13 +61,13 @@ describe('silence', () => {
     expect(patient.mock.calls).toEqual([['silent']]);
   });
 
-  it('lists what current waiters wait for', () => {
-    const about = { request: 1 };
-    const cancel = silence.whenItLasts(() => {}, 500, about);
+  it('lists the current waiters', () => {
+    const waiter = { request: 1, giveUp() {} };
+    const wait = silence.begin(waiter, 500);
     jest.advanceTimersByTime(200);
-    expect(silence.waitingFor()).toEqual([{ about, leftMs: 300 }]);
-    cancel();
-    expect(silence.waitingFor()).toEqual([]);
+    expect(silence.waiters()).toEqual([{ waiter, leftMs: 300 }]);
+    silence.end(wait);
+    expect(silence.waiters()).toEqual([]);
   });
 
   it('does not count the time in which this process was blocked', () => {
@@ -80,12 +80,12 @@ describe('silence', () => {
   });
 
   it('keeps no reference to waiters that have left, so that they do not survive young-generation collections', () => {
-    const cancels: (() => void)[] = [];
+    const waits: Wait[] = [];
     const pass = (times: number): void => {
       for (let n = 0; n < times; n++) {
         const all = Array.from({ length: 100 }, (_, i) => n + i);
-        cancels.push(silence.whenItLasts(() => void all.length, 60_000, { all: all.map((one) => one + 0.5) }));
-        if (cancels.length > 32) cancels.shift()!();
+        waits.push(silence.begin({ giveUp: () => void all.length }, 60_000));
+        if (waits.length > 32) silence.end(waits.shift()!);
         if (n % 500 === 0) collect({ type: 'minor' });
       }
     };

@@ -3,13 +3,17 @@ const TICK_MS = 250;
 /** The reason why a waiter gives up: the database does not answer, or the waiter's time limit has passed. */
 export type Impatience = 'silent' | 'late';
 
-interface Watched {
-  readonly untilMs: number;
-  tell: (why: Impatience) => void;
-  about: unknown;
+/** Something that waits for the database, and what to do if that takes too long. */
+export interface Waiter {
+  giveUp(why: Impatience): void;
 }
 
-const ignore = (): void => {};
+/** A waiter and its time limit. */
+export interface Wait {
+  readonly untilMs: number;
+  /** Undefined after the wait has ended. */
+  waiter: Waiter | undefined;
+}
 
 /**
  * Detects that a database has stopped answering, for example because it is frozen or the network drops packets: no
@@ -20,7 +24,7 @@ export class Silence {
   private silentMs = 0;
   private tickedMs: number;
   private readonly timer: NodeJS.Timeout;
-  private readonly waiting = new Set<Watched>();
+  private readonly waiting = new Set<Wait>();
 
   constructor(
     private readonly limitMs: number,
@@ -36,31 +40,31 @@ export class Silence {
     return this.silentMs >= this.limitMs;
   }
 
-  /** The database answered something. */
+  /** Records that the database answered a request. */
   noteAnswer(): void {
     this.silentMs = 0;
   }
 
   /**
-   * Calls back once, when the database has been silent for too long or after `longestMs`. Call the result to cancel.
-   * All waiters share one timer, because separate timers would cost a request a tenth of its time. `waitingFor` returns
-   * `about` in the meantime.
+   * Calls `giveUp` once, when the database has been silent for too long or after `longestMs`; end the wait with `end`.
+   * All waiters share one timer, because separate timers would cost a request a tenth of its time.
    */
-  whenItLasts(tell: (why: Impatience) => void, longestMs = Number.POSITIVE_INFINITY, about?: unknown): () => void {
-    const waiting: Watched = { tell, untilMs: this.steady() + longestMs, about };
-    this.waiting.add(waiting);
-    return () => {
-      this.waiting.delete(waiting);
-      // Decision 0003.
-      waiting.tell = ignore;
-      waiting.about = undefined;
-    };
+  begin(waiter: Waiter, longestMs = Number.POSITIVE_INFINITY): Wait {
+    const wait: Wait = { untilMs: this.steady() + longestMs, waiter };
+    this.waiting.add(wait);
+    return wait;
   }
 
-  /** The `about` of all current waiters, longest wait first, with the milliseconds until they time out. */
-  waitingFor(): { about: unknown; leftMs: number }[] {
+  end(wait: Wait): void {
+    this.waiting.delete(wait);
+    // Decision 0003.
+    wait.waiter = undefined;
+  }
+
+  /** All current waiters, longest wait first, with the milliseconds until they time out. */
+  waiters(): { waiter: Waiter | undefined; leftMs: number }[] {
     const nowMs = this.steady();
-    return [...this.waiting].map(({ about, untilMs }) => ({ about, leftMs: untilMs - nowMs }));
+    return [...this.waiting].map(({ waiter, untilMs }) => ({ waiter, leftMs: untilMs - nowMs }));
   }
 
   stop(): void {
@@ -73,10 +77,10 @@ export class Silence {
     this.silentMs += Math.min(nowMs - this.tickedMs, 2 * TICK_MS);
     this.tickedMs = nowMs;
     const { lasts } = this;
-    for (const waiting of this.waiting) {
-      if (!lasts && waiting.untilMs > nowMs) continue;
-      this.waiting.delete(waiting);
-      waiting.tell(lasts ? 'silent' : 'late');
+    for (const wait of this.waiting) {
+      if (!lasts && wait.untilMs > nowMs) continue;
+      this.waiting.delete(wait);
+      wait.waiter?.giveUp(lasts ? 'silent' : 'late');
     }
   }
 }

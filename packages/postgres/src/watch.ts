@@ -4,7 +4,7 @@ import { DATABASE_TIME, type DatabaseClock } from './database-clock';
 import type { Silence } from './silence';
 import { isStandby, REPLAY_LAG, ReadOnlyServer, type ReplayLag, SIGN_OF_LIFE, watchForStandby } from './standby';
 
-/** What a watch needs. */
+/** The options of a watch. */
 export interface WatchOptions {
   readonly url: string;
   readonly applicationName: string;
@@ -19,7 +19,7 @@ export interface WatchOptions {
 const ASK_PRIMARY = `SELECT ${DATABASE_TIME} AS at, ${SIGN_OF_LIFE} AS sign`;
 const ASK_STANDBY = `SELECT ${DATABASE_TIME} AS at, ${REPLAY_LAG} AS lag`;
 const EVERY_MS = 500;
-/** The time after which it stops waiting for an answer. */
+/** The time after which a watch stops waiting for an answer. */
 const PATIENCE_MS = 2000;
 
 /**

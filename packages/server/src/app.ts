@@ -1,6 +1,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import type { Course } from '@keystead/tracing';
 import express from 'express';
+import { isTooLongToDiscard } from './read-body';
 
 /**
  * An Express 5 application at the speed of bare `node:http`.
@@ -54,6 +55,9 @@ function responseClass(app: express.Express) {
     override writeHead(...args: unknown[]): this {
       // Measured at the start of the response, because a long response, or a slow client, does not make a request slow.
       if (this.course !== undefined) this.answeredAtMs ??= performance.now();
+      // A refusal, however it comes about, is often written before the body has been read. Without this, a client could
+      // send as much as it likes.
+      if (!this.req.complete && isTooLongToDiscard(this.req)) this.shouldKeepAlive = false;
       return (super.writeHead as (...args: unknown[]) => this).apply(this, args);
     }
   }

@@ -15,8 +15,8 @@ describe('clientAddress', () => {
     ['the peer, when no proxy is trusted', none, '203.0.113.9', '198.51.100.1', '203.0.113.9'],
     ['the peer as IPv4 when it is mapped', none, '::ffff:203.0.113.9', undefined, '203.0.113.9'],
     ['the peer, when it is not a trusted proxy', proxies, '203.0.113.9', '198.51.100.1', '203.0.113.9'],
-    ['what a trusted proxy saw', proxies, '10.1.2.3', '198.51.100.1', '198.51.100.1'],
-    ['what a mapped trusted proxy saw', proxies, '::ffff:10.1.2.3', '198.51.100.1', '198.51.100.1'],
+    ['the address that a trusted proxy saw', proxies, '10.1.2.3', '198.51.100.1', '198.51.100.1'],
+    ['the address that a mapped trusted proxy saw', proxies, '::ffff:10.1.2.3', '198.51.100.1', '198.51.100.1'],
     [
       'the last hop outside the trusted proxies',
       proxies,
@@ -32,9 +32,9 @@ describe('clientAddress', () => {
     ['the proxy, when an entry only ends like one', proxies, '10.1.2.3', '1:198.51.100.1:80', '10.1.2.3'],
     ['the first of many proxies', proxies, '10.1.2.3', '10.9.9.9, 192.0.2.7', '10.9.9.9'],
     ['the last of several headers', proxies, '10.1.2.3', ['1.1.1.1', '198.51.100.1'], '198.51.100.1'],
-    ['no IPv4 where none is mapped', none, '::ffff:1:2', undefined, '::ffff:1:2'],
-    ['nothing, when the connection is gone', none, undefined, undefined, ''],
-    ['nothing, when the connection of a proxy may be gone', proxies, undefined, '198.51.100.1', ''],
+    ['IPv6 unchanged, if it is not mapped', none, '::ffff:1:2', undefined, '::ffff:1:2'],
+    ['nothing, when the connection is closed', none, undefined, undefined, ''],
+    ['nothing, when the connection of a proxy may be closed', proxies, undefined, '198.51.100.1', ''],
   ] as const)('is %s', (_what, trusted, peer, forwarded, expected) => {
     expect(clientAddress(from(peer, forwarded as string | string[] | undefined), trusted)).toBe(expected);
   });

@@ -99,7 +99,7 @@ describe('the certificates in the header of a trusted proxy', () => {
       'client-cert is not a certificate (PEM, URL-encoded)',
     ],
     [
-      'something between PEM',
+      'something between PEM blocks',
       [['client-cert', encodeURIComponent(`${pem},${pem}`)]],
       'client-cert is not a certificate (PEM, URL-encoded)',
     ],
@@ -109,12 +109,12 @@ describe('the certificates in the header of a trusted proxy', () => {
       'client-cert is not a certificate (PEM, URL-encoded)',
     ],
     [
-      'a line between PEM',
+      'a line between PEM blocks',
       [['client-cert', encodeURIComponent(`${pem}\nx\n${pem}`)]],
       'client-cert is not a certificate (PEM, URL-encoded)',
     ],
     [
-      'a PEM of nothing',
+      'an empty PEM block',
       [['client-cert', encodeURIComponent(pem.replace(/\nMII[\s\S]*?\n-/, '\n-'))]],
       'client-cert is not a certificate (PEM, URL-encoded)',
     ],
@@ -127,7 +127,7 @@ describe('the certificates in the header of a trusted proxy', () => {
       'client-cert is not a certificate in the form of RFC 9440',
     ],
     [
-      'longer than it is',
+      'with a wrong length',
       [['client-cert', `:${Buffer.concat([raw, raw]).toString('base64')}:`]],
       'client-cert is not a certificate in the form of RFC 9440',
     ],
@@ -166,7 +166,7 @@ describe('the certificates of a connection', () => {
     ['is known', true, testCertificate, [[raw], [raw]]],
     ['is none', true, {}, [[], []]],
     ['is not asked for', false, testCertificate, [[], []]],
-  ])('are what the client sent, at every read: it %s', async (_what, header, certificates, expected) => {
+  ])('are those that the client sent, at every read: it %s', async (_what, header, certificates, expected) => {
     const looks: (readonly Buffer[])[] = [];
     const app = createApp();
     app.use((req, res) => {

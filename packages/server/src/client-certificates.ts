@@ -24,12 +24,21 @@ const most = 10;
  * The certificates that a client sent, as DER: its own first, then its chain. Only one thing is verified: that the
  * client has the key of the first certificate. Usually they come from the connection. If the peer is a trusted proxy,
  * they come from the configured header: URL-encoded PEM, or the form of RFC 9440 with the chain in `<header>-chain`. If
- * the proxy did not send its secret, there are none. Headers of other peers are ignored. Throws `BadClientCertificate`.
+ * the proxy did not send its secret, there are no certificates. Headers of other peers are ignored. Throws
+ * `BadClientCertificate`.
  */
 export function clientCertificates(req: IncomingMessage, rules: CertificateRules): readonly Buffer[] {
   const { trustedProxies, certificateHeader } = rules;
   if (!isFromProxyAddress(req, trustedProxies)) return ofConnection(req);
   return certificateHeader === undefined || !isProven(req, trustedProxies) ? [] : ofHeader(req, certificateHeader);
+}
+
+/**
+ * Reads the certificates of a new connection. If OpenSSL cannot read one, Node leaves the error in place and then
+ * mistakes it for a failure of the next read, so the connection would end. Reading the certificates removes the error.
+ */
+export function readCertificates(socket: TLSSocket): void {
+  ofConnection({ socket });
 }
 
 const cache = Symbol('certificates of the client');

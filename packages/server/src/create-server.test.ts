@@ -25,7 +25,7 @@ function fakeSocket(more: object = {}) {
   return socket;
 }
 
-/** What a server answers to an unreadable request. */
+/** The answer of a server to an unreadable request. */
 function answerTo(code: string | undefined, more: object = {}) {
   const socket = fakeSocket(more);
   const refusal = (status: number, message: string) => ({ type: 'own/type', body: `${status} ${message} é` });
@@ -69,19 +69,23 @@ describe('a server', () => {
   it.each<[string, string, object]>([
     ['who has left', 'ECONNRESET', {}],
     ['whose connection is broken', 'EPIPE', {}],
-    ['who reads no more', 'HPE_OTHER', { writable: false }],
-    ['whose answer is on its way', 'HPE_OTHER', { _httpMessage: { headersSent: true } }],
-    ['who has an answer before all was sent', 'HPE_OTHER', { parser: { incoming: { ...request, complete: false } } }],
+    ['who no longer reads', 'HPE_OTHER', { writable: false }],
+    ['whose answer is being sent', 'HPE_OTHER', { _httpMessage: { headersSent: true } }],
+    [
+      'who got an answer before sending everything',
+      'HPE_OTHER',
+      { parser: { incoming: { ...request, complete: false } } },
+    ],
   ])('does not answer a client %s', (_who, code, more) => {
     const { written, destroyed } = answerTo(code, more);
     expect([written, destroyed]).toEqual(['', 1]);
   });
 
   it.each<[string, object]>([
-    ['is being made', { _httpMessage: { headersSent: false } }],
-    ['was another request’s', { _httpMessage: null, parser: { incoming: { ...request, complete: true } } }],
-    ['is not begun', { parser: { incoming: { res: { headersSent: false }, complete: false } } }],
-    ['is not thought of', { parser: { incoming: { complete: false } } }],
+    ['is being computed', { _httpMessage: { headersSent: false } }],
+    ['belonged to another request', { _httpMessage: null, parser: { incoming: { ...request, complete: true } } }],
+    ['has not started', { parser: { incoming: { res: { headersSent: false }, complete: false } } }],
+    ['does not exist yet', { parser: { incoming: { complete: false } } }],
     ['has no request', { parser: { incoming: null } }],
   ])('answers an unreadable request if an answer %s', (_what, more) => {
     expect(answerTo('HPE_OTHER', more).written).toMatch(/^HTTP\/1\.1 400 /);

@@ -5,15 +5,19 @@ import type { Socket } from 'node:net';
 import type { Tls } from '@keystead/settings';
 import type express from 'express';
 import { messageClasses } from './app';
+import { readCertificates } from './client-certificates';
 import { takeProxySecret } from './proxy-secret';
 
 /** Limits of a server; every one has a default. */
 export interface Limits {
-  /** Request line and headers together; 16 KiB. Above it: 431. */
+  /** Request line and headers together; default 16 KiB. A longer request is refused with 431. */
   headerBytes?: number;
-  /** Time a client may take to send a whole request, body included; 300 s. Above it: 408. */
+  /**
+   * The time a client may take to send a whole request, body included; default 300 s. A slower request is refused with
+   * 408.
+   */
   requestSeconds?: number;
-  /** Time an idle connection is kept; 75 s. */
+  /** How long an idle connection is kept; default 75 s. */
   keepAliveSeconds?: number;
 }
 
@@ -56,6 +60,7 @@ export function createServer(app: express.Express, options: ServerOptions = {}, 
     options.tls === undefined
       ? http.createServer(settings, listener)
       : https.createServer({ ...settings, ...tlsSettings(options.tls) }, listener);
+  if (options.tls?.clientCertificates) server.on('secureConnection', readCertificates);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuse(socket, error.code, refusal));
   server.on('connect', (_req, socket: Socket) => end(socket, 405, 'method not allowed', refusal));
   return server;

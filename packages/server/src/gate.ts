@@ -1,6 +1,6 @@
 import { during } from '@keystead/tracing';
 
-/** There was no room in time. */
+/** The caller waited too long, or too many callers were waiting. */
 export class GateFull extends Error {
   override readonly name = 'GateFull';
   constructor(what: string) {
@@ -14,9 +14,9 @@ interface QueuedRequest {
 }
 
 /**
- * Limits concurrency: a few callers run at the same time, others queue, and are refused if the queue or the wait is too
+ * Limits concurrency: a few callers run at the same time. Others queue, and are refused if the queue or the wait is too
  * long. For work that needs much memory. Callers with the same key (a token, a workspace) never get all places, so that
- * a slow one does not block the rest.
+ * a slow caller does not block the rest.
  */
 export class Gate {
   private inside = 0;
@@ -33,7 +33,7 @@ export class Gate {
     return this.line.length;
   }
 
-  /** Runs `work` when there is room. Throws `GateFull` if there is none in time. */
+  /** Runs `work` when there is room. Throws `GateFull` if there is no room in time. */
   async run<T>(work: () => Promise<T>, key?: string): Promise<T> {
     const leave = await this.enter(key);
     try {

@@ -75,7 +75,7 @@ describe('LineWriter', () => {
     fs.closeSync(end);
   });
 
-  it('survives a destination that is gone', async () => {
+  it('survives a destination that no longer exists', async () => {
     const reader = fs.openSync(file, 'r');
     const writer = new LineWriter(reader);
     writer.write('lost\n');
@@ -125,7 +125,7 @@ describe('a LineWriter at a pipe that is full', () => {
     expect(calls).toBe(4);
   });
 
-  it('gives up at once if the destination is gone', () => {
+  it('gives up at once if the destination no longer exists', () => {
     let calls = 0;
     jest.spyOn(fs, 'writeSync').mockImplementation((() => {
       calls += 1;

@@ -37,7 +37,7 @@ describe('a follower of a log', () => {
 
 describe('the content of a log', () => {
   it.each(['authorization', 'cookie', 'token', 'password', 'secret', 'client_token', 'jwt', 'key', 'keys'])(
-    'is nothing of %s, at the top or one below',
+    'never includes %s, at the top level or one level below',
     (field) => {
       const { log, lines } = logger();
       log.info({ [field]: 'hunter2', inner: { [field]: 'hunter2', kept: 1 } });

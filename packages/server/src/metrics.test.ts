@@ -71,7 +71,7 @@ describe('the metrics of requests', () => {
     expect(values.some(({ labels }) => labels.route === '/500')).toBe(false);
   });
 
-  it('include those of the process, once', async () => {
+  it('include the metrics of the process, once', async () => {
     const registry = new Registry();
     observeProcess(registry);
     observeProcess(registry);
@@ -104,7 +104,7 @@ describe('the server of metrics', () => {
     ];
   };
 
-  it('serves them, and nothing else', async () => {
+  it('serves metrics, and nothing else', async () => {
     expect(await ask('/metrics')).toEqual([200, 'text/own', '5', 'é 1\n']);
     expect(await ask('/metrics?x=1')).toEqual([200, 'text/own', '5', 'é 1\n']);
     expect(await ask('/metrics', 'HEAD')).toEqual([200, 'text/own', '5', '']);
@@ -151,7 +151,7 @@ it.each([
   expect(urlOf({ host, port: 0, ...(tls && { tls }) }, 80)).toBe(url);
 });
 
-it('listens on one port once', async () => {
+it('a second listener on a port is refused', async () => {
   const [one, other] = [http.createServer(), http.createServer()];
   const port = await listenOn(one, { host: '127.0.0.1', port: 0 });
   expect(port).toBeGreaterThan(0);
@@ -160,7 +160,7 @@ it('listens on one port once', async () => {
   one.close();
 });
 
-it('lets a page load only from its own site, and from declared sources', () => {
+it('the policy of a page lets it load only from its own site, and from declared sources', () => {
   const strict =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
     "form-action 'none'; frame-ancestors 'none'; base-uri 'none'";

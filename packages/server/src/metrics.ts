@@ -88,8 +88,8 @@ function histogram(name: string, label: string, { buckets, count, sum }: Series)
   return values;
 }
 
-// Not prom-client's own counters: they hash an object of labels at every observation, which costs more than logging the
-// request.
+// We do not use prom-client's own counters: they hash an object of labels at every observation, which costs more than
+// logging the request.
 function register(registry: Registry, name: string, help: string, type: string, values: () => Value[]): void {
   const metric = {
     name,

@@ -32,7 +32,7 @@ export async function runProcesses(options: ProcessesOptions, run: () => Promise
   try {
     await run();
   } catch (error) {
-    // Otherwise the channel to the parent would keep the process alive.
+    // Without this, the channel to the parent would keep the process alive.
     cluster.worker?.disconnect();
     throw error;
   }
@@ -78,7 +78,9 @@ async function supervise({ count, log, metrics }: ProcessesOptions): Promise<num
   return code;
 }
 
-/** Resolves with the exit code when all have ended: on request, or because the first could not start. */
+/**
+ * Resolves with the exit code when all processes have ended: on request, or because the first process could not start.
+ */
 function keepRunning(port: SharedPort, count: number, log: Pick<Logger, 'error'>): Promise<number> {
   const startedAtMs = new Map<Worker, number>();
   let answering = false;

@@ -79,7 +79,7 @@ describe('a peer at the address of a trusted proxy', () => {
     Object.keys(sends).map((what) => [what, when] as const),
   );
 
-  it.each(cases)('that sends %s is trusted only if it should be, when %s', async (what, when) => {
+  it.each(cases)('that sends %s is trusted or refused as expected, when %s', async (what, when) => {
     trusted = proxies[when];
     const { address, certificates, headers } = await ask(sends[what]);
     const isBelieved = believed[when].includes(what);

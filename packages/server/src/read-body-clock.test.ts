@@ -213,7 +213,7 @@ describe('a body', () => {
     expect(await read(unannounced, piece(131_073))).toBe(true);
   });
 
-  it('may be as long as the limit, and is refused above it', async () => {
+  it('may be as long as the limit, and is refused if it is longer', async () => {
     for (const headers of [announced(10), unannounced]) {
       const req = sending(headers);
       const result = outcome(readBody(req, { limit: 10 }));

@@ -30,6 +30,13 @@ describe('readBody', () => {
     expect((await request(echo()).get('/').expect(200)).body).toHaveLength(0);
   });
 
+  it('returns no bytes for a length of zero, however it is written', async () => {
+    for (const length of ['0', '00']) {
+      const sent = request(echo()).post('/').set('Content-Length', length);
+      expect((await sent.expect(200)).body).toHaveLength(0);
+    }
+  });
+
   it('refuses an announced length above the limit, and still answers', async () => {
     await request(echo()).post('/').type('text').send('x'.repeat(1001)).expect(413);
     await request(echo()).post('/').type('text').send('x'.repeat(5_000_000)).expect(413);
@@ -136,7 +143,7 @@ describe('readBody', () => {
     it.each([
       [500, 0],
       [501, 1],
-    ])('as those of %i bytes do %i times', async (bytes, times) => {
+    ])('a body of %i bytes waits %i times', async (bytes, times) => {
       const { taken: lengths, large } = turns();
       const sent = 'x'.repeat(bytes);
       const { body } = await request(echo(undefined, large)).post('/').type('text').send(sent).expect(200);
@@ -146,7 +153,7 @@ describe('readBody', () => {
       expect(lengths).toHaveLength(2 * times);
     });
 
-    it('and answers those that get no turn without reading them', async () => {
+    it('and answers without reading a body that gets no turn', async () => {
       const { large } = turns(new Error('no room'));
       const sent = 'x'.repeat(1000);
       expect((await request(echo(undefined, large)).post('/').type('text').send(sent).expect(400)).text).toBe(
@@ -192,15 +199,15 @@ describe('readBody', () => {
     const pace = { graceMs: 20, bytesPerSecond: 1000 };
     const closed = /^HTTP\/1\.1 408 .*connection: close/is;
 
-    it('announced', async () => {
+    it('with an announced length', async () => {
       expect(await dribble('Content-Length: 100000', 'x', { pace })).toMatch(closed);
     });
 
-    it('unannounced', async () => {
+    it('without an announced length', async () => {
       expect(await dribble('Transfer-Encoding: chunked', '1\r\nx\r\n', { pace })).toMatch(closed);
     });
 
-    it('or is read piece by piece', async () => {
+    it('that is read piece by piece', async () => {
       const app = createApp();
       app.use(async (req, res) => {
         let length = 0;
@@ -216,7 +223,7 @@ describe('readBody', () => {
       expect((await request(createServer(app)).post('/').type('text').send(sent).expect(200)).text).toBe('300000');
     });
 
-    it('and is not timed while it waits for its turn', async () => {
+    it('but does not time a body that waits for its turn', async () => {
       let turns = 0;
       const turn = async () => {
         turns++;

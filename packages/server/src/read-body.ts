@@ -49,7 +49,9 @@ export interface BodyOptions {
 const usualPace: Pace = { graceMs: 15_000, bytesPerSecond: 128 * 1024 };
 
 const nothing = Buffer.alloc(0);
-/** Above this, the memory for both the pieces and the whole body would be too much. */
+/**
+ * A longer body of known length is read directly into one buffer: its pieces and the whole would take too much memory.
+ */
 const inPlaceBytes = 128 * 1024;
 /** The maximum number of bytes that are read and discarded so that the client gets its answer. */
 const discardedBytes = 64 * 1024 * 1024;
@@ -78,13 +80,15 @@ export function readBody(req: IncomingMessage, { limit, large, pace = usualPace 
 }
 
 /**
- * The body of a request, if nothing of it is missing: small bodies arrive with their headers, and waiting for events
- * costs more than all else in reading them. Undefined if it must be waited for, or is larger than `limit`.
+ * The body of a request, if it has already arrived completely. Small bodies arrive with their headers, and waiting for
+ * events would cost more than the rest of the reading. Undefined if the body is incomplete or larger than `limit`.
  */
 export function arrivedBody(req: IncomingMessage, limit: number): Buffer | undefined {
   const announced = req.headers['content-length'];
-  if (announced === '0' || (announced === undefined && req.headers['transfer-encoding'] === undefined)) return nothing;
+  if (announced === undefined) return req.headers['transfer-encoding'] === undefined ? nothing : undefined;
   const length = Number(announced);
+  // Also written `00`.
+  if (length === 0) return nothing;
   return length === req.readableLength && length <= limit ? (req.read() as Buffer) : undefined;
 }
 
@@ -110,7 +114,7 @@ export async function* atPace(req: IncomingMessage, { graceMs, bytesPerSecond } 
   }
 }
 
-/** The value of a promise; undefined if it takes longer. */
+/** The value of a promise; undefined if the promise takes longer than `ms`. */
 async function within<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<undefined>((resolve) => {
@@ -162,7 +166,7 @@ class BodyReader {
         discardBody(req, 0);
         stop(new BodyLate());
       };
-      // Most bodies arrive with their headers and need no clock.
+      // Most bodies arrive with their headers and need no timer.
       if (!req.complete) this.watch(late);
       req.on('data', (piece: Buffer) => {
         if (finished) return;
@@ -191,7 +195,10 @@ class BodyReader {
     });
   }
 
-  /** Calls `late` when the body is too slow. After a wait for its turn, bytes from before the wait still count. */
+  /**
+   * Calls `late` when the body is too slow. After the body has waited for its turn, bytes received before the wait
+   * still count.
+   */
   private watch(late: () => void): void {
     this.begunMs = performance.now();
     const look = () => {
@@ -221,7 +228,12 @@ class BodyReader {
  */
 export function discardBody(req: IncomingMessage, bytes = discardedBytes): void {
   const { res } = req as IncomingMessage & { res?: { shouldKeepAlive: boolean } };
-  const announced = Number(req.headers['content-length']);
-  if (res !== undefined && !(announced <= bytes)) res.shouldKeepAlive = false;
+  if (res !== undefined && isTooLongToDiscard(req, bytes)) res.shouldKeepAlive = false;
   req.resume();
+}
+
+/** Whether a request announces a body of more than `bytes`, or of unknown length. */
+export function isTooLongToDiscard({ headers }: IncomingMessage, bytes = discardedBytes): boolean {
+  const announced = headers['content-length'];
+  return announced === undefined ? headers['transfer-encoding'] !== undefined : !(Number(announced) <= bytes);
 }

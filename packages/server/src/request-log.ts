@@ -25,11 +25,12 @@ export function requestLog(log: Logger): RequestLog {
   };
   const destination = inside[pino.symbols.streamSym];
   const bindings = inside[pino.symbols.chindingsSym];
-  const now = clock();
+  const start = clock(bindings);
+  const targets = targetTexts();
   return (req, status, ms, completed, traceId) => {
     const sentId = sentRequestId(req);
     const line =
-      `{"level":"info","time":"${now()}"${bindings},"method":"${req.method}","route":${quoted(routeOf(req))}` +
+      `${start()}${targets(req.method!, routeOf(req))}` +
       `,"status":${status},"ms":${Math.round(ms * 1000) / 1000},"requestId":"${requestId(req)}"` +
       `${sentId === undefined ? '' : `,"sentRequestId":"${sentId}"`}` +
       `${completed ? '' : ',"aborted":true'}${traceId === undefined ? '' : `,"traceId":"${traceId}"`},"msg":"request"}\n`;
@@ -38,14 +39,32 @@ export function requestLog(log: Logger): RequestLog {
 }
 
 // Formatting a date costs more than the rest of the line, and many requests end in the same millisecond.
-function clock(): () => string {
+function clock(bindings: string): () => string {
   let atMs = 0;
   let text = '';
   return () => {
     const now = Date.now();
     if (now !== atMs) {
       atMs = now;
-      text = new Date(now).toISOString();
+      text = `{"level":"info","time":"${new Date(now).toISOString()}"${bindings}`;
+    }
+    return text;
+  };
+}
+
+// There are few methods and routes, none from a caller.
+function targetTexts(): (method: string, route: string) => string {
+  const texts = new Map<string, Map<string, string>>();
+  return (method, route) => {
+    let ofMethod = texts.get(method);
+    if (ofMethod === undefined) {
+      ofMethod = new Map();
+      texts.set(method, ofMethod);
+    }
+    let text = ofMethod.get(route);
+    if (text === undefined) {
+      text = `,"method":"${method}","route":${quoted(route)}`;
+      ofMethod.set(route, text);
     }
     return text;
   };

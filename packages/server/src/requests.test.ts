@@ -36,6 +36,21 @@ describe('the id of a request', () => {
     expect(requestId(req)).toBe(requestId(req));
     expect(requestId(requestWith())).not.toBe(requestId(requestWith()));
   });
+
+  it('draws random UUIDs, each bit as often set as not', () => {
+    const ids = Array.from({ length: 2000 }, () => requestId(requestWith()));
+    expect(new Set(ids).size).toBe(ids.length);
+    const times = Array<number>(128).fill(0);
+    for (const id of ids) {
+      expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+      const bits = BigInt(`0x${id.replaceAll('-', '')}`);
+      for (let bit = 0; bit < 128; bit++) times[bit]! += Number((bits >> BigInt(bit)) & 1n);
+    }
+    const random = times.filter((_, bit) => !(bit >= 62 && bit < 64) && !(bit >= 76 && bit < 80));
+    expect(random).toHaveLength(122);
+    // Seven standard deviations around the middle.
+    for (const count of random) expect(Math.abs(count - 1000)).toBeLessThan(157);
+  });
 });
 
 describe('the line of a request', () => {

@@ -24,11 +24,11 @@ describe('scanning JSON', () => {
     ['["\\\\",1,2,3,4,5,6,7,8,9,10]', 'values'],
     ['[1,1,1,1,1,1,1,[]]', 'fine'],
     ['[1,1,1,1,1,1,1,1,[]]', 'values'],
-  ])('%s', async (text, found) => {
+  ])('%j gives the result %s', async (text, found) => {
     expect(await scanned(text)).toBe(found);
   });
 
-  it('finds the same in a text of many slices, wherever they are cut, and yields between them', async () => {
+  it('finds the same in a string of many slices, wherever it is cut, and yields between slices', async () => {
     const long = `["${'x'.repeat(2 * 1024 * 1024 - 3)}\\"[[[[[[${'y'.repeat(5 * 1024 * 1024)}"]`;
     let turns = 0;
     let counting = true;
@@ -63,7 +63,7 @@ describe('scanning JSON', () => {
     return { values: 1 + (outside.match(/[,{[]/g) ?? []).length, levels, numbers: /[-./0-9]/.test(outside) };
   }
 
-  it('counts what a slower reading counts, in strings of every length and with any escapes', () => {
+  it('counts the same as a slower parser, in strings of every length and with any escapes', () => {
     let seed = 7;
     const random = (most: number) => {
       seed = (seed * 48271) % 2147483647;

@@ -90,7 +90,7 @@ describe('a serving application', () => {
     expect(JSON.stringify(lines)).not.toContain('hvs');
   });
 
-  it('logs a slow request, with the time until its answer began and where the time went', async () => {
+  it('logs a slow request, with the time until its answer began and the time of each step', async () => {
     const { url, lines } = await start({
       slowMs: 1,
       onGo: (release) => void during('outside', 'the issuer', undefined, () => sleep(30)).then(release),

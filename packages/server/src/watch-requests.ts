@@ -38,7 +38,7 @@ export function watchRequests(options: { log: Logger; tracing?: Tracing; slowMs?
     end(res) {
       const { course, req, statusCode: status } = res;
       const { span, spentMs } = course!;
-      const { waiting, database, outside, asked } = spentMs;
+      const { waiting, database, outside, asked: requestedMs } = spentMs;
       const nowMs = performance.now();
       course!.end();
       const route = routeOf(req);
@@ -57,7 +57,7 @@ export function watchRequests(options: { log: Logger; tracing?: Tracing; slowMs?
         });
         span.end(status >= 500);
       }
-      const ms = (res.answeredAtMs ?? nowMs) - res.startedAtMs! - asked;
+      const ms = (res.answeredAtMs ?? nowMs) - res.startedAtMs! - requestedMs;
       if (slowMs === undefined || ms < slowMs) return;
       log.warn(
         {

@@ -14,7 +14,7 @@ export class BadConfig extends Error {
   }
 }
 
-/** A switch: on, true or 1; off, false or 0. */
+/** A switch: `on`, `true` or `1` turns it on; `off`, `false` or `0` turns it off. */
 export const onOff = (fallback: boolean) =>
   z
     .enum(['on', 'off', 'true', 'false', '1', '0'])
@@ -169,7 +169,7 @@ export function sharedSettings<P extends string>(prefix: P, standard: { port: nu
 /** The shared settings whose value may be in a file instead. */
 export const sharedFromFile = ['DATABASE_URL', 'TRUSTED_PROXY_SECRET', 'TRACES_HEADERS'] as const;
 
-/** The shared part of a configuration. Adds problems to `problems`. */
+/** Reads the shared part of a configuration. Adds problems to `problems`. */
 export function readShared(prefix: string, values: Readonly<Record<string, unknown>>, problems: string[]) {
   const start = `${prefix}_`;
   const entries = Object.entries(values).flatMap(([name, value]) =>

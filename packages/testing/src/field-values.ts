@@ -56,7 +56,7 @@ export function valuesOf(schema: FieldSchema, fresh: () => string): unknown[] {
   }
 }
 
-/** A value that a field's schema refuses; undefined if it allows any. */
+/** A value that a field's schema refuses; undefined if the schema allows every value. */
 export function wrongValueOf({ type, enum: choices, anyOf }: FieldSchema): unknown {
   if (choices) return 'none of these';
   if (anyOf) return { none: 'of these' };

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { expect, it } from '@jest/globals';
 import { fromSource } from './from-source';
 
-it('runs a program from its sources in any folder, even if it imports modules later by their built names', () => {
+it('a program runs from its sources in any folder, even if it imports modules later by their built names', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'keystead-source-'));
   try {
     writeFileSync(path.join(folder, 'package.json'), '{"type": "commonjs"}');

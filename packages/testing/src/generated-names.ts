@@ -26,7 +26,7 @@ const methods = ['get', 'post', 'put', 'patch', 'delete'];
 /** A name as generators of `snake_case`, `PascalCase` or case-insensitive file names fold it. */
 const folded = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '');
 
-/** Registered media types of certificates: some generators must declare that they are bytes. */
+/** Registered media types of certificates: some generators must declare these as bytes. */
 export const asBytes = [
   ...['pkix-cert', 'pkix-crl', 'pem-certificate-chain', 'x-pem-file', 'ocsp-request', 'ocsp-response'],
 ].map((type) => `application/${type}`);
@@ -39,7 +39,7 @@ const isKnown = (type: string): boolean =>
   );
 
 /**
- * What trips client generators: names of operations, parameters, fields and types (including generated names of
+ * Problems for client generators: names of operations, parameters, fields and types (including generated names of
  * anonymous types) that collide once folded, and unknown media types.
  */
 export function generatorFaults({ paths, components }: Document): string[] {

@@ -46,7 +46,7 @@ class Keeper {
     });
   }
 
-  /** Returns its complaints. */
+  /** Ends the server; returns the statements that it did not understand. */
   async end(): Promise<string> {
     if (this.process.exitCode === null) {
       await new Promise<void>((resolve) => {

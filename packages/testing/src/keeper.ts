@@ -40,7 +40,7 @@ async function start(): Promise<string> {
   // A query through a socket takes two thirds of the processor time of one through a port. On the machine's own
   // PostgreSQL, the tests use the port.
   if (bin === undefined) [socketFolder] = socketFolders(dataDir).filter((folder) => folder === dataDir);
-  // As `name=value name=value`.
+  // Written as `name=value name=value`.
   const parameters = Object.fromEntries(
     new URLSearchParams((process.env.KEYSTEAD_TEST_POSTGRES_SETTINGS ?? '').replaceAll(' ', '&')),
   );
@@ -64,7 +64,8 @@ async function start(): Promise<string> {
 /** Creates the owner of all databases, who is not a superuser. */
 async function createTemplate(admin: string): Promise<string> {
   await withClient(admin, async (client) => {
-    // Its password is random, so thousands of hash rounds per connection would protect nothing. From PostgreSQL 16 on.
+    // The owner's password is random, so thousands of hash rounds per connection would protect nothing. The setting
+    // exists from PostgreSQL 16 on.
     await client.query("SELECT set_config(name, '1', false) FROM pg_settings WHERE name = 'scram_iterations'");
     await client.query(`CREATE ROLE ${owner.name} LOGIN CREATEDB PASSWORD '${owner.password}'`);
   });

@@ -38,7 +38,7 @@ export const samlClient = (url: string) => ({
   },
 });
 
-/** A real Keycloak with its own realm, in which `ada` is among the `operators`. */
+/** A real Keycloak with its own realm, in which the user `ada` is in the group `operators`. */
 export class Keycloak {
   readonly realm = `keystead-${randomUUID().slice(0, 8)}`;
   readonly clientSecret = randomUUID();
@@ -114,18 +114,18 @@ export class Keycloak {
     await this.admin('DELETE', `/${this.realm}/users/${id}/groups/${group!.id}`);
   }
 
-  /** Adds her to it again. */
+  /** Adds `ada` to the group again. */
   async joinGroup(): Promise<void> {
     const [group] = (await this.admin('GET', `/${this.realm}/groups?search=operators`)) as { id: string }[];
     await this.admin('PUT', `/${this.realm}/users/${await this.ada()}/groups/${group!.id}`, {});
   }
 
-  /** Enables or disables her. */
+  /** Enables or disables `ada`. */
   async enable(enabled: boolean): Promise<void> {
     await this.admin('PUT', `/${this.realm}/users/${await this.ada()}`, { enabled });
   }
 
-  /** Ends her sessions, and notifies the clients. */
+  /** Ends the sessions of `ada`, and notifies the clients. */
   async signOut(): Promise<void> {
     await this.admin('POST', `/${this.realm}/users/${await this.ada()}/logout`, {});
   }

@@ -5,7 +5,7 @@ export interface Flow<V extends Victim> {
   readonly name: string;
   /** Prepares on the survivor; returns the call for the dying process, which resolves in any case. */
   prepare(): Promise<(victim: V) => Promise<unknown>>;
-  /** The step at which the short form kills; without one, the short form skips the flow. */
+  /** The step at which the short form of the suite kills the process. Without it, the short form skips the flow. */
   readonly sample?: string;
 }
 
@@ -43,9 +43,9 @@ export abstract class KillsAtSteps<V extends Victim> {
   }
 
   /**
-   * Kills a process at a step of a flow, in the long form one at every step. After each kill `look` checks the result and
-   * restores the initial state. Simultaneous commits may be merged, so a process may pass fewer steps than recorded; then
-   * it is killed at the end of the flow.
+   * Kills a process at a step of a flow, in the long form one at every step. After each kill `look` checks the result
+   * and restores the initial state. Simultaneous commits may be merged, so a process may pass fewer steps than
+   * recorded. In this case it is killed at the end of the flow.
    */
   async withstands(flow: Flow<V>, well: unknown, look: () => Promise<unknown>): Promise<void> {
     let early = 0;

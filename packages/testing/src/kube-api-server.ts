@@ -62,7 +62,7 @@ export class KubeApiServer {
       `--token-auth-file=${this.file('tokens.csv')}`,
       '--authorization-mode=RBAC',
       '--service-cluster-ip-range=10.96.0.0/24',
-      // Discovery of its issuer uses this address.
+      // Clients find the issuer's discovery document at this address.
       `--service-account-issuer=${this.address}`,
       `--service-account-key-file=${this.file('accounts.pub')}`,
       `--service-account-signing-key-file=${this.file('accounts.key')}`,

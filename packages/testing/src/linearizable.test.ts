@@ -68,7 +68,7 @@ describe('a history of locks', () => {
     expect(steps).toBeLessThan(100_000);
   });
 
-  it('gets the same verdict as trying every order', () => {
+  it('gets the same result as by trying every order', () => {
     const calls = fc.record({
       who: fc.constantFrom('a', 'b'),
       what: fc.constantFrom('lock' as const, 'unlock' as const, 'force' as const, 'upload' as const),

@@ -10,9 +10,9 @@ const mistake = {
 describe('mistakes in a log', () => {
   it.each<[string, object, number]>([
     ['a mistake', { err: mistake }, 1],
-    ['one that led to something else', { err: { type: 'Error', cause: { type: 'Error', errors: [mistake] } } }, 1],
-    ['a name that is none', { err: { type: 'ReferenceError', message: 'x is not defined', stack: '' } }, 1],
-    ['an upstream that is gone', { err: { type: 'TypeError', message: 'fetch failed', cause: { type: 'Error' } } }, 0],
+    ['a mistake behind another error', { err: { type: 'Error', cause: { type: 'Error', errors: [mistake] } } }, 1],
+    ['an undefined variable', { err: { type: 'ReferenceError', message: 'x is not defined', stack: '' } }, 1],
+    ['an unavailable upstream', { err: { type: 'TypeError', message: 'fetch failed', cause: { type: 'Error' } } }, 0],
     ['a bad URL of a caller', { err: { type: 'TypeError', message: 'Invalid URL', code: 'ERR_INVALID_URL' } }, 0],
     ['no error', {}, 0],
   ])('are found: %s', (_what, line, times) => {

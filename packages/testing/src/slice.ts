@@ -4,7 +4,7 @@ import path from 'node:path';
 
 const root = path.resolve(__dirname, '../../..');
 const SHARES = 20;
-/** At most one in this many of all items is run because of changes. */
+/** Changes select at most one item in this number. */
 const MOST = 12;
 const DAY_SECONDS = 86_400;
 
@@ -93,13 +93,13 @@ function textsAt(folder: string, commit: string, files: readonly string[]): stri
 
 /** Code without comments and without its own line breaks and spaces. */
 function codeOf(text: string): string {
-  // Takes a fifth of a second to load, and only walks over what has changed need it.
+  // Takes a fifth of a second to load, and is needed only if a walk is limited to changes.
   const ts = require('typescript') as typeof import('typescript');
   const source = ts.createSourceFile('source.ts', text, ts.ScriptTarget.ESNext, false, ts.ScriptKind.TS);
   return ts.createPrinter({ removeComments: true }).printFile(source);
 }
 
-/** The folder of a source and its parents below `src`; files directly in `src` name everything. */
+/** The folder of a source and its parents below `src`; for files directly in `src`, every folder. */
 function foldersAround(file: string): string[] {
   const folder = path.dirname(file);
   return path.basename(folder) === 'src' ? [] : [folder, ...foldersAround(folder)];

@@ -67,14 +67,14 @@ describe('traces', () => {
     `00-${'0'.repeat(32)}-${'b2'.repeat(8)}-01`,
     `ff-${'a1'.repeat(16)}-${'b2'.repeat(8)}-01`,
     `${parent}-more`,
-  ])('start a new one if they came with %s', async (malformed) => {
+  ])('start a new trace if their request came with %s', async (malformed) => {
     await start(1);
     expect(tracing.begin('request', 'server', malformed)!.traceId).not.toBe('a1'.repeat(16));
     await start(0);
     expect(tracing.begin('request', 'server', malformed)).toBeUndefined();
   });
 
-  it('are at most twenty a second for a share, and all if all are requested', async () => {
+  it('are at most twenty a second if a share is requested, and all if all are requested', async () => {
     await start(0.999);
     const sampled = () =>
       Array.from({ length: 500 }, () => tracing.begin('request', 'server', undefined)).filter(Boolean);

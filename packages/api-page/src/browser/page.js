@@ -7,16 +7,16 @@
   const tokenField = document.querySelector('#token');
   const namespaceField = document.querySelector('#namespace');
   const forget = document.querySelector('#forget');
-  const said = document.querySelector('#said');
+  const status = document.querySelector('#said');
   const address = (path) => new URL(path, document.baseURI).href;
   const base = address(server || '.').replace(/\/$/, '');
   let token = '';
   let namespace = '';
-  let asked = 0;
+  let requestCount = 0;
 
   const say = (text, refused = false) => {
-    said.textContent = text;
-    said.className = refused ? 'refused' : '';
+    status.textContent = text;
+    status.className = refused ? 'refused' : '';
   };
 
   const headersFor = (credential, inside) => ({
@@ -90,12 +90,12 @@
 
   // Of several requested documents only the last is shown, and only an accepted token is kept.
   async function show(credential, inside) {
-    asked += 1;
-    const turn = asked;
+    requestCount += 1;
+    const turn = requestCount;
     say('Loading …');
     try {
       const spec = await load(credential, inside);
-      if (turn !== asked) return;
+      if (turn !== requestCount) return;
       token = credential;
       namespace = inside;
       forget.disabled = token === '';
@@ -103,7 +103,7 @@
       const whose = token === '' ? 'without a token' : 'with the pasted token';
       say(`${countOf(spec)} operations ${whose}${inside ? ` in ${inside}` : ''}.`);
     } catch (error) {
-      if (turn === asked) say(error.message, true);
+      if (turn === requestCount) say(error.message, true);
     }
   }
 

@@ -6,7 +6,7 @@ import { type RawCase, rawCase } from './raw-requests';
 import { type Dialect, encode, type Framing, type FuzzRequest, type Known, Requests } from './requests';
 import { type Answer, jsonIn, type NoAnswer, Wire } from './wire';
 
-/** What the callers of one program share. */
+/** The data that the callers of one program share. */
 export interface Place {
   readonly port: number;
   readonly dialect: Dialect;
@@ -32,7 +32,7 @@ export interface Measured {
   /** Answered 2xx. */
   good: number;
   ms: number;
-  /** Counts of its refusals, as long as it was never answered 2xx. */
+  /** How often each refusal came, until the operation is first answered 2xx. */
   readonly refusals: Record<string, number>;
 }
 
@@ -60,7 +60,7 @@ export class Tally {
 }
 
 const shareOfRaw = 0.15;
-/** Password hashes wait for each other, and a busy machine takes minutes. */
+/** How long to wait for an answer. Password hashes wait for each other, which takes minutes on a busy machine. */
 const patienceMs = 180_000;
 const largestHarvest = 60_000;
 const longestList = 40;
@@ -219,7 +219,7 @@ export class Caller {
     this.tally.count(answers[0]?.status ?? ended);
     for (const { status } of answers.slice(1)) this.tally.statuses[status] = (this.tally.statuses[status] ?? 0) + 1;
     const wrong = judgeRaw(this.operations, raw, answers, ended);
-    // An ended token is refused first.
+    // A token that has ended is refused before anything else.
     if (wrong !== undefined && raw.exactly && answers.some(({ status }) => status === 403)) return this.checkSelf();
     if (wrong !== undefined) await this.foundRaw(raw, wrong, answers);
   }
@@ -241,7 +241,7 @@ export class Caller {
       wire.write(piece);
       if (pieces.length > 1) await new Promise((resolve) => setImmediate(resolve));
     }
-    // A complete request ends by itself, an incomplete one when nothing more comes.
+    // A complete request ends by itself. An incomplete request ends when no more bytes come.
     let closed = false;
     const hurry = setTimeout(() => {
       closed = true;
@@ -316,7 +316,7 @@ export class Caller {
     const finding = this.tally.findings.get(what);
     if (finding) finding.times++;
     else if (this.tally.findings.size < kindsKept) {
-      // Recorded before it is examined, so that no other caller examines the same one.
+      // A finding is recorded before it is examined, so that no other caller examines it too.
       this.tally.findings.set(what, { what, evidence: '', times: 1 });
       return true;
     }

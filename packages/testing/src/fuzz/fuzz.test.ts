@@ -163,7 +163,7 @@ describe('generated requests', () => {
 
   it('expect no more pieces of a chunked answer after they disconnect', async () => {
     const { findings } = await found(soundService(), (req, res, half) => {
-      // Node ends its side with the client: the rest is never written.
+      // Node closes its side together with the client's: the rest is never written.
       const waits = req.headers.connection === 'close' && req.url!.startsWith('/things');
       if (waits) req.socket.once('end', () => res.end(half));
       else res.end(half);
@@ -173,7 +173,7 @@ describe('generated requests', () => {
 
   it('find answers without a request', async () => {
     const sound = soundService();
-    // Only one of many kinds of raw requests shows it.
+    // Only one of many kinds of raw requests shows this fault.
     const answer: Answer = (method, path, body) =>
       path === '/found' && method === 'GET' && body === '' ? { status: 204 } : sound(method, path, body);
     const { findings } = await found(answer, undefined, 2400);

@@ -6,7 +6,7 @@ import { type Document, operationsOf } from './operations';
 import type { Example, FuzzNews, FuzzOrder, FuzzResult, FuzzWord } from './program';
 import type { ServiceProgram } from './service-program';
 
-/** What to fuzz, and the tokens to use. */
+/** The service to fuzz, and the tokens to use. */
 export interface FuzzTarget {
   readonly service: ServiceProgram;
   readonly metricsUrl: string;
@@ -139,7 +139,7 @@ function reportOf(target: FuzzTarget, plan: FuzzPlan, outcomes: Seen): FuzzRepor
   if (!service.running) findings.push(`the service ended: ${service.complaints.slice(-5).join('\n')}`);
   for (const line of service.complaints.slice(0, 20)) findings.push(`the service complained: ${line.slice(0, 1500)}`);
   const total = sum(results.map(({ sent }) => sent));
-  // Garbage grows with the rate of requests and goes away; a leak shows in every sample.
+  // Garbage grows with the rate of requests and is collected again. A leak shows in every sample.
   const leastAfter = (share: number) => {
     const first = moments.findIndex(({ sent }) => sent >= total * share);
     const from = Math.max(0, Math.min(first, moments.length - 3));

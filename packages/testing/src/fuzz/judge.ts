@@ -36,7 +36,10 @@ export function faultOf(operations: Operations, request: FuzzRequest, answer: An
   return `answered ${status}, which is not documented`;
 }
 
-/** The same for bytes that are not a single valid request: the number of answers, and their statuses. */
+/**
+ * The fault in the answers to bytes that are not a single valid request. Checks the number of answers and their
+ * statuses.
+ */
 export function judgeRaw(
   operations: Operations,
   expected: { readonly atMost: number; readonly exactly?: readonly number[] },

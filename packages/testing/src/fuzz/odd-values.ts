@@ -141,7 +141,7 @@ export function oddValue(random: Random): unknown {
   return random.pick(oddThings);
 }
 
-/** Whole bodies that are strange documents or none. */
+/** A whole body: a strange document, or something that is not a document. */
 export function oddBody(random: Random): string | Buffer {
   const make = random.pick(bodies);
   return typeof make === 'function' ? make(random) : make;

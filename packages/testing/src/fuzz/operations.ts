@@ -55,7 +55,7 @@ export interface Document {
 export interface Operation {
   readonly name: string;
   readonly method: string;
-  /** As in the document: `/sys/mounts/{path}`. */
+  /** The path as in the document: `/sys/mounts/{path}`. */
   readonly template: string;
   readonly parameters: readonly Parameter[];
   readonly body?: { readonly media: string; readonly schema: Schema };
@@ -64,8 +64,8 @@ export interface Operation {
 }
 
 /**
- * Options to compile a schema quickly: few answers are checked against each, so compiling costs more than checking. The
- * schemas themselves are checked by document validators.
+ * Options to compile a schema quickly: few answers are checked against each schema, so compiling costs more than
+ * checking. The schemas themselves are checked by document validators.
  */
 export const briefly = {
   strict: false,
@@ -96,7 +96,7 @@ export class Operations {
   /** Validators by response object, which several operations and statuses may share. */
   private readonly tests = new Map<Schema, ValidateFunction>();
 
-  /** `faults` are statuses from 500 up that an operation answers on purpose, by its name. */
+  /** `faults`: by the name of an operation, the statuses from 500 up that it answers on purpose. */
   constructor(
     private readonly document: Document,
     readonly faults: Readonly<Record<string, readonly number[]>> = {},
@@ -115,7 +115,7 @@ export class Operations {
     return this.document.components?.schemas?.[schema.$ref.split('/').at(-1)!] ?? {};
   }
 
-  /** Why a body does not match the operation's schema for a status; undefined if it does. */
+  /** Why a body does not match the operation's schema for a status; undefined if it matches. */
   misfit(operation: Operation, answer: Answer): string | undefined {
     const { status, body } = answer;
     const announced = this.announced(operation, status);

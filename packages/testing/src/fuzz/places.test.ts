@@ -60,7 +60,7 @@ describe('a known resource', () => {
     store.learn('/elsewhere/a');
   });
 
-  it('is forgotten when it is gone, and never learned when it must not be sent', () => {
+  it('is forgotten when it no longer exists, and never recorded if it must not be sent', () => {
     const store = places(['self']);
     store.learnResource('boxes', 'a');
     expect(store.forget('/boxes/a/actions/open')).toEqual({ type: 'boxes', id: 'a' });

@@ -19,7 +19,8 @@ export function fuzzPlan(service: string): FuzzPlan {
     requests: Number(requests ?? (long ? 1_000_000 : 3000)),
     minutes: minutes === undefined ? undefined : Number(minutes),
     programs: long ? 2 : 1,
-    // One in the short form, so that every run sends the same requests and a run that passed once passes again.
+    // The short form uses the same number of callers every time, so that every run sends the same requests and a run
+    // that passed once passes again.
     callersEach: long ? 12 : 2,
     details: details !== undefined,
   };

@@ -91,7 +91,7 @@ const cases: readonly (readonly [string, Make])[] = [
   ['a pipeline with LIST', (random, parts) => pipeline(random, parts, 'LIST')],
   ['two lengths', (_random, p) => inOnePiece(post(p, 'Content-Length: 2\r\nContent-Length: 30\r\n', `{}${get(p)}`))],
   ['a length and chunks', (random, p) => bothFramings(random, p)],
-  ['a length that is none', (random, p) => oddLength(random, p)],
+  ['an invalid length', (random, p) => oddLength(random, p)],
   ['a strange encoding', (random, p) => oddEncoding(random, p)],
   ['strange chunks', (random, p) => oddChunks(random, p)],
   ['a strange header', (random, p) => oddHeader(random, p)],
@@ -174,7 +174,7 @@ function oddEncoding(random: Random, parts: RawParts): Made {
     '',
   ]);
   const name = random.pick(['Transfer-Encoding', 'Transfer-Encoding ', 'transfer-encoding', 'Transfer_Encoding']);
-  // A misspelled header does not give the body's length: then what follows is another request.
+  // A misspelled header does not announce the body, so the service reads the body as another request.
   return inOnePiece(post(parts, `${name}: ${coding}\r\n`, `2\r\n{}\r\n0\r\n\r\n${get(parts)}`), 2);
 }
 
@@ -295,7 +295,7 @@ function cutShort(random: Random, bytes: Buffer): Made {
 
 function changed(random: Random, bytes: Buffer): Made {
   const copy = Buffer.from(bytes);
-  // Only after the verb: then the changed request can write only to what the original would have written to.
+  // Keeps the verb, so that a read does not become a write.
   for (let i = 1 + random.below(3); i > 0; i--) copy[8 + random.below(copy.length - 8)] = random.below(256);
   return inOnePiece(copy, 3);
 }

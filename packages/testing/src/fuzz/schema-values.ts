@@ -137,7 +137,7 @@ export class SchemaValues {
     const { random } = this;
     const object: Record<string, unknown> = {};
     const properties = Object.entries(schema.properties ?? {});
-    // Few at a time, because every rule between two of them is another reason to refuse the body.
+    // Only a few fields at a time, because every rule between two fields is another reason to refuse the body.
     const roll = random.next();
     const share = roll < 0.35 ? 0 : roll < 0.92 ? Math.min(0.5, 2.5 / Math.max(1, properties.length)) : 1;
     for (const [key, property] of properties) {
