@@ -72,7 +72,7 @@ describe('configuration', () => {
     expect(found).toEqual([typeof problem === 'string' ? problem : expect.stringMatching(problem)]);
   });
 
-  it('takes secrets from files', () => {
+  it('reads secrets from files', () => {
     const { SECRETS_SEAL_KEY } = least;
     const at = file('url', 'postgresql://from-file/secrets\n');
     expect(readConfig({ SECRETS_SEAL_KEY, SECRETS_DATABASE_URL_FILE: at }).databaseUrl).toBe(

@@ -42,7 +42,7 @@ const networks = parsed((text) => {
   return entries;
 });
 
-/** Networks, and `syslog` for the daemon of the machine. */
+/** Parses networks, and `syslog`, which means the syslog daemon of the machine. */
 const receivers = parsed((text) => {
   const entries = entriesOf(text);
   const networks = entries.filter((entry) => entry !== 'syslog');
@@ -290,9 +290,9 @@ function mountList(text: string): string[] {
   return entriesOf(text).flatMap((entry) => withoutEndSlashes(entry) || []);
 }
 
-function configuredReceivers(given: z.infer<typeof Variables>): readonly AuditReceiver[] {
-  const { SECRETS_AUDIT_SYSLOG: syslog, SECRETS_AUDIT_SOCKET: socket, SECRETS_AUDIT_HTTP: uri } = given;
-  const headers = given.SECRETS_AUDIT_HTTP_HEADERS ?? {};
+function configuredReceivers(variables: z.infer<typeof Variables>): readonly AuditReceiver[] {
+  const { SECRETS_AUDIT_SYSLOG: syslog, SECRETS_AUDIT_SOCKET: socket, SECRETS_AUDIT_HTTP: uri } = variables;
+  const headers = variables.SECRETS_AUDIT_HTTP_HEADERS ?? {};
   const http: AuditReceiver | undefined = uri
     ? { type: 'http', uri, headers, batchLines: 100, timeoutMs: 5_000 }
     : undefined;

@@ -16,9 +16,8 @@ import { jwt } from './backends/jwt/backend';
 import type { OidcProvider } from './backends/jwt/provider';
 import { kubernetes } from './backends/kubernetes/backend';
 import type { Cluster } from './backends/kubernetes/cluster';
+import { kvOne, kvTwo } from './backends/kv/backend';
 import { kvUpgrading } from './backends/kv/upgrade';
-import { kvOne } from './backends/kv/version-one';
-import { kvTwo } from './backends/kv/version-two';
 import { ldap } from './backends/ldap/backend';
 import type { Directory } from './backends/ldap/directory';
 import type { Validations } from './backends/pki/acme/validations';
@@ -75,7 +74,7 @@ const one =
     return () => backend;
   };
 
-/** Every kind of mount there is. A type may be that of a secrets engine and of an auth method. */
+/** Every kind of mount. The same type may exist as a secrets engine and as an auth method. */
 export const registry: readonly Registered[] = [
   {
     type: 'cubbyhole',
@@ -139,7 +138,7 @@ export const registry: readonly Registered[] = [
     usually: { path: 'auth/cloudone/', description: 'logins with tokens of the cloud directory' },
     make: one((outside) => cloudone(outside.cloudone)),
   },
-  // Aliases of the same three for existing clients.
+  // Other names of three of these types, for existing clients.
   { type: 'nomad', kind: 'secret', make: one((outside) => scheduler(outside.scheduler)) },
   { type: 'aws', kind: 'secret', make: one((outside) => cloudtwo(outside.cloudtwo)) },
   { type: 'azure', kind: 'auth', make: one((outside) => azure(outside.cloudone)) },

@@ -63,7 +63,7 @@ export interface Service {
   close(): Promise<void>;
 }
 
-/** A node without heartbeats through the database for this long cannot serve. */
+/** A node that gets no heartbeats through the database for this long is not ready. */
 const SILENCE_MS = 3000;
 
 /** The maximum number of bodies of up to 32 MiB in memory at once; others wait without being read. */
@@ -127,7 +127,7 @@ export async function createService(config: Config, parts: ServiceParts): Promis
     mounts.clear();
     namespaces.clear();
     audit.clear();
-    // Their connections are logged in.
+    // The cached connections were opened with secrets of mounts.
     outside.database.databases.forgetAll();
   });
   await storage.start();
@@ -147,7 +147,7 @@ export async function createService(config: Config, parts: ServiceParts): Promis
     largeBodies,
     apiPage: config.apiPage ? new ApiPage(apiPage) : undefined,
     primaryUrl: config.standby?.primaryUrl,
-    // Signing in is a write.
+    // There is no console on a standby, because signing in writes to the database.
     console: config.console.on && !config.standby ? consoleEdge(modules, kernel, config, parts.log) : undefined,
   });
   return {
@@ -185,7 +185,7 @@ export async function createService(config: Config, parts: ServiceParts): Promis
 const NO_AUDIT =
   'no audit device: nothing records who reads what; SECRETS_AUDIT_STDOUT=on or SECRETS_AUDIT_FILE enables one (docs/guides/audit.md)';
 
-/** Migrates the tables to this version, or checks that they are. Throws if they belong to a newer one. */
+/** Migrates the tables to this version, or checks that they have it. Throws if they belong to a newer version. */
 async function prepareSchema({ databaseUrl: url, migrate, allowNewerSchema: allowNewer }: Config, log: Logger) {
   const options = { url, dir: migrations(), allowNewer };
   if (migrate) await ensureDatabase(url);
@@ -194,7 +194,7 @@ async function prepareSchema({ databaseUrl: url, migrate, allowNewerSchema: allo
   if (unknown.length > 0) log.warn({ migrations: unknown }, 'the database was migrated by a newer version');
 }
 
-/** What the pipeline gets. */
+/** The dependencies of the pipeline. */
 function kernelOf(
   modules: Modules,
   config: Config,
@@ -221,7 +221,7 @@ function kernelOf(
   };
 }
 
-/** What backends get. */
+/** The services that backends receive. */
 function outsideOf(modules: Modules, config: Config, log: Logger, system: readonly Path[]): Outside {
   const { storage, mounts, namespaces, inBackground } = modules;
   const issuer = issuerBelow(config.publicUrl);

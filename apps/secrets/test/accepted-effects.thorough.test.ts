@@ -26,17 +26,17 @@ const elsewhere: Readonly<Record<string, string>> = {
   ...unseen(
     ['root/generate/:exported', 'issuers/generate/root/:exported', 'root/rotate/:exported'],
     ofKey,
-    'counts with another kind of key, one that is shown, or one that is there',
+    'has an effect for another kind of key, for a key that is shown, or for an existing key',
   ),
   ...unseen(
     ['intermediate/generate/:exported', 'issuers/generate/intermediate/:exported'],
     `${ofKey} ttl not_after not_before`,
-    'the same; a request has no validity',
+    'as for a root; a request has no validity',
   ),
   ...unseen(
     ['tidy'],
     'tidy_cert_store tidy_revoked_certs tidy_revoked_cert_issuer_associations tidy_expired_issuers tidy_acme safety_buffer revoked_safety_buffer issuer_safety_buffer acme_account_safety_buffer',
-    'tidy: its status says later what it did',
+    'tidy: the status of the job later shows its effect',
   ),
   ...unseen(['tidy'], 'tidy_invalid_certs tidy_move_legacy_ca_bundle', 'declared-paths: they have no effect'),
   'write kv/move overwrite': 'relocation: where there is a secret',
@@ -149,7 +149,7 @@ function isSame(one: unknown, other: unknown): boolean {
 }
 
 // If nothing can be read back, a field without any effect is treated as ignored.
-describe('what requests may say where nothing is read back', () => {
+describe('fields of requests that no answer shows', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'effects-'));
   afterAll(() => rmSync(folder, { recursive: true }));
   const secrets = startSecrets({ env: { SECRETS_AUDIT_BY_API_DIRECTORY: folder } });
@@ -196,7 +196,10 @@ describe('what requests may say where nothing is read back', () => {
           secret_id_accessor: answer.data.secret_id_accessor,
         });
   const ofLease = (_answer: Json, _at: string, { lease_id }: Json) => found('sys/leases/lookup', { lease_id });
-  /** Where the effect of an operation can be seen, besides its answer; from the body without the field. */
+  /**
+   * Where the effect of an operation can be seen, in addition to its answer. The path is derived from a body without
+   * the field.
+   */
   const readers: Readonly<Record<string, (answer: Json, at: string, sent: Json) => Promise<unknown>>> = {
     'write token/create': ofToken,
     'write token/create-orphan': ofToken,
@@ -247,7 +250,7 @@ describe('what requests may say where nothing is read back', () => {
 
   let effective = 0;
   const types = [...new Set(registry.map(({ type }) => type))];
-  it.each(types)('has an effect in %s', async (type) => {
+  it.each(types)('have an effect in %s', async (type) => {
     const without: string[] = [];
     for (const one of walked.filter(({ mount }) => mount.backend.type === type)) {
       const making = examples[one.name];
@@ -285,7 +288,7 @@ describe('what requests may say where nothing is read back', () => {
     expect(without).toEqual([]);
   });
 
-  it('is checked in many places, all of which exist', () => {
+  it('are checked in many places, all of which exist', () => {
     expect(effective).toBeGreaterThan(walked.length === operations.length ? 60 : 0);
     const names = new Set(
       operations.flatMap(({ name, fields }) => Object.keys(fields).map((field) => `${name} ${field}`)),

@@ -53,7 +53,7 @@ const jsonOf = (field: Json): Json => {
   return undefined;
 };
 
-describe('what requests may say', () => {
+describe('the fields of requests', () => {
   const secrets = startSecrets();
   const world = worldOf(secrets, senderTo(secrets));
   const send = async (method: string, path: string, token: string, body?: object): Promise<Json> => {
@@ -79,7 +79,9 @@ describe('what requests may say', () => {
   });
 
   let readBack = 0;
-  /** Fields that an operation accepts and that no read shows afterwards. Refused fields do not count. */
+  /**
+   * Fields that an operation accepts and that no read shows afterwards. Fields that the operation refuses are left out.
+   */
   const forgottenBy = async (one: (typeof operations)[number], making: Exclude<Making, string>) => {
     const { name, mount, declared, operation } = one;
     const forgotten: string[] = [];
@@ -123,7 +125,7 @@ describe('what requests may say', () => {
     return forgotten;
   };
 
-  it('is read back, or refused', async () => {
+  it('are shown afterwards, or refused', async () => {
     const forgotten: string[] = [];
     const walked = slice(operations, declarationOf);
     for (const one of walked) {
@@ -132,7 +134,7 @@ describe('what requests may say', () => {
     }
     expect(forgotten).toEqual([]);
     expect(readBack).toBeGreaterThan(walked.length === operations.length ? 300 : 0);
-    // Names that no longer exist.
+    // Names in the lists that no longer exist.
     const names = new Set(
       operations.flatMap(({ name, operation }) =>
         Object.keys((operation as Json).input?.shape ?? {}).map((field) => `${name} ${field}`),

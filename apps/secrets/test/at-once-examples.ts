@@ -29,15 +29,15 @@ export interface Example {
   /** The body of the n-th call. */
   readonly body?: (n: number) => object;
   readonly token?: string;
-  /** Each call takes nearly a second, like those that hash passwords. */
+  /** Whether each call takes nearly a second, because it hashes a password. */
   readonly slow?: boolean;
-  /** The request asks for a wrapped answer. */
+  /** Whether the request asks for a wrapped answer. */
   readonly wrap?: boolean;
   /**
    * Statuses that are right besides success: for later callers, if something can be done only once. No other refusal is right, because the object exists throughout.
    */
   readonly also?: readonly number[];
-  /** Runs between the calls of the others, for example to create again what they remove. */
+  /** Runs between the calls, for example to recreate objects that the calls remove. */
   readonly between?: () => Promise<{ status: number }>;
 }
 
@@ -337,7 +337,7 @@ export const examples: Readonly<Record<string, Making>> = {
     const { asked, token, client_secret } = await application(world);
     const { code } = await world.as(token, 'POST', 'identity/oidc/provider/default/authorize', asked);
     const body = { grant_type: 'authorization_code', code, client_secret, ...asked };
-    // One of them is the first.
+    // One of the calls uses the code first, and the others are refused.
     return { at: { name: 'default' }, body: () => body, also: once };
   },
   'write identity/oidc/provider/:name/userinfo': async (world) => {
@@ -405,7 +405,7 @@ export const examples: Readonly<Record<string, Making>> = {
   },
   'delete system/audit/:path*': async (world) => {
     const path = world.fresh();
-    // Refused while it is still there.
+    // This call is refused while the device still exists.
     const between = () =>
       world.root('POST', `sys/audit/${path}`, fileDevice(path)).then(
         () => ({ status: 204 }),

@@ -6,7 +6,7 @@ import pg from 'pg';
 import { startSecrets } from './start-secrets';
 
 // A copy of the database, or of its disk, must not reveal any secret.
-describe('what is stored', () => {
+describe('the stored data', () => {
   const secrets = startSecrets();
   const canary = (name: string) =>
     `canary-${name}-${Math.random().toString(36).slice(2)}${Math.random().toString(36).slice(2)}`;
@@ -17,7 +17,7 @@ describe('what is stored', () => {
     return value;
   };
 
-  it('shows nothing of a value, token or key in any table, in the data directory or in its log', async () => {
+  it('reveals no value, token or key in any table, in the data directory or in its log', async () => {
     const { root } = secrets;
     await root.write('cubbyhole/a', { k: plant('cubbyhole') }).expect(204);
     await root.write('sys/mounts/one', { type: 'kv', description: plant('description') }).expect(204);

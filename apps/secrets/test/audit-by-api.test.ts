@@ -32,7 +32,7 @@ const linesOf = (file: string): any[] =>
     .filter(Boolean)
     .map((line) => JSON.parse(line));
 
-describe('auditing by API where it is not configured', () => {
+describe('auditing by API without its setting', () => {
   const secrets = startSecrets();
 
   it('is refused, and the setting that turns it on is named', async () => {
@@ -203,7 +203,7 @@ describe('auditing by API', () => {
     expect(readFileSync(configured, 'utf8')).not.toContain(made.accessor);
   });
 
-  it('needs one device that accepts a line; with only a full one requests fail, and it cannot be enabled', async () => {
+  it('needs one device that accepts a line; with only a full device requests fail, and such a device cannot be enabled', async () => {
     const { writeSync } = fs;
     jest.spyOn(fs, 'writeSync').mockImplementation(((...sent: Parameters<typeof writeSync>) => {
       if (String(sent[1]).includes('"enabled"')) throw Object.assign(new Error('full'), { code: 'ENOSPC' });

@@ -35,7 +35,7 @@ describe('the hash-chained audit table', () => {
     expect(await verify()).toMatchObject({ valid: true, problems: [] });
   });
 
-  it('shows a changed row, a missing row, and a cut end', async () => {
+  it('shows that a row was changed, that a row is missing, or that the end was cut off', async () => {
     const { heads } = (await secrets.root.read('sys/audit-chain').expect(200)).body.data;
     expect(heads).toHaveLength(1);
     expect((await verify(heads)).valid).toBe(true);
@@ -50,7 +50,7 @@ describe('the hash-chained audit table', () => {
     await secrets.root.write('sys/audit-chain/verify', { heads: [{ chain: 'x' }] }).expect(400);
   });
 
-  it('says so when nothing is recorded', async () => {
+  it('reports that nothing is recorded', async () => {
     await sql('DELETE FROM audit_record');
     expect(await verify()).toMatchObject({ valid: false, rows: 0, problems: ['nothing is recorded'] });
     expect(await verify()).toMatchObject({ valid: true, problems: [] });

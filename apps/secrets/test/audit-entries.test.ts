@@ -72,7 +72,7 @@ describe('lines of the audit table', () => {
     ['since', { since: 'yesterday' }],
     ['until', { until: '12:00' }],
     ['after', { after: 'x' }],
-  ] as [string, Record<string, string | number>][])('refuses a bad %s by name', async (field, query) => {
+  ] as [string, Record<string, string | number>][])('refuse a bad %s by name', async (field, query) => {
     const text = queryText(query);
     const { body } = await secrets.root.read(`sys/audit-chain/entries?${text}`).expect(400);
     expect(body.errors.join()).toContain(field);

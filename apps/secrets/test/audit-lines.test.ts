@@ -100,6 +100,11 @@ describe('the lines of the audit log', () => {
     expect(answered.metadata.created_time).toMatch(/^\d{4}-/);
   });
 
+  it('record requests for help and their answers', async () => {
+    await secrets.root.read('cubbyhole/of-help?help=1').expect(200);
+    expect(linesOf('cubbyhole/of-help').map(({ type }) => type)).toEqual(['request', 'response']);
+  });
+
   it('have a generated id, next to the one that the caller sent', async () => {
     for (let i = 0; i < 2; i++) {
       await secrets.root.read('cubbyhole/of-an-id').set('X-Request-Id', 'id-of-another').expect(404);

@@ -24,7 +24,7 @@ describe('recorded reads', () => {
     await client.write(`${path}/data/app/database`, { data: { password: 'barnacle' } }).expect(200);
   };
 
-  it('say who read which secret, from where, when and how often, and no value', async () => {
+  it('show who read which secret, from where, when and how often, and no value', async () => {
     await engine('who');
     const holder = await secrets.withPolicy('path "who/*" { capabilities = ["read"] }');
     await holder.read('who/data/app/database').expect(200);
@@ -58,7 +58,7 @@ describe('recorded reads', () => {
     expect(JSON.stringify(answer)).not.toContain('barnacle');
   });
 
-  it('have those of batch tokens, which have no accessor, a row for each token', async () => {
+  it('have a row for each batch token, although batch tokens have no accessor', async () => {
     await engine('batches');
     await secrets.root.write('sys/policies/acl/batches', { policy: 'path "batches/*" { capabilities = ["read"] }' });
     const tokens: string[] = [];
@@ -124,7 +124,7 @@ describe('recorded reads', () => {
     expect(hers.reads[0].entry.auth.display_name).toBe('userpass-ada');
   });
 
-  it('are no lists, no writes, no refusals, and nothing outside secrets engines', async () => {
+  it('do not include lists, writes, refusals, or reads outside secrets engines', async () => {
     await engine('others');
     const stranger = await secrets.withPolicy('path "nothing" { capabilities = ["read"] }');
     await stranger.read('others/data/app/database').expect(403);
@@ -153,7 +153,7 @@ describe('recorded reads', () => {
     expect(seen).toHaveLength(20);
   });
 
-  it('are written by themselves, and with the rest when the service ends', async () => {
+  it('are written periodically, and the rest when the service ends', async () => {
     await engine('single');
     await secrets.root.read('single/data/app/database').expect(200);
     const { database } = modules().storage;
@@ -185,7 +185,7 @@ describe('recorded reads', () => {
     };
   };
 
-  it('are all there when a write has ended, even if another was in progress', async () => {
+  it('are all stored when a write has ended, even if another was in progress', async () => {
     await engine('together');
     const release = await heldWrite('together/data/app/database');
     const search = found({ path: 'together/' });
@@ -208,7 +208,7 @@ describe('recorded reads', () => {
     expect([row.times, reads.dropped]).toEqual([2, 0]);
   });
 
-  it('are counted, not recorded, when too much waits', async () => {
+  it('are counted instead of recorded if too many wait', async () => {
     await engine('long');
     for (const n of [2, 3]) await secrets.root.write('long/data/app/database', { data: { n } }).expect(200);
     const { reads, storage } = modules();
@@ -256,7 +256,7 @@ describe('recorded reads', () => {
 describe('without SECRETS_AUDIT_READS', () => {
   const secrets = startSecrets();
 
-  it('nothing is recorded, and the answer says so', async () => {
+  it('nothing is recorded, and the answer reports it', async () => {
     await secrets.root.write('cubbyhole/a', { v: 1 }).expect(204);
     await secrets.root.read('cubbyhole/a').expect(200);
     const { body } = await secrets.root.read('sys/audit-reads').expect(200);

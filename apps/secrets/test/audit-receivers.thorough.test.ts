@@ -204,7 +204,7 @@ describe('audit lines sent elsewhere by API', () => {
     posts.answer = (body, res) => res.writeHead(body.includes('cubbyhole/poison') ? 413 : 200).end();
     await Promise.all(['a', 'poison', 'b'].map(ask));
     await ask('after');
-    // Both lines of a request are written without it, and the gap may be reported in one line or in two.
+    // Both lines of a request are written without the receiver, and the gap may be reported in one line or in two.
     const said = () => posts.lines.reduce((sum, { dropped = 0 }) => sum + dropped, 0);
     const after = () => posts.lines.filter(({ request }) => request?.path === 'cubbyhole/after').length;
     await until(() => after() === 2 && said() === 2);
@@ -311,7 +311,7 @@ describe('receivers of the configuration', () => {
     await to.stop();
   });
 
-  it('have the lines, may be anywhere, and cannot be disabled by API', async () => {
+  it('get the lines, may be anywhere, and cannot be disabled by API', async () => {
     await secrets.root.read('cubbyhole/configured').expect(404);
     await until(
       () => to.text.includes('cubbyhole/configured') && posts.bodies.join('').includes('cubbyhole/configured'),
@@ -353,7 +353,7 @@ describe('receivers next to a file', () => {
     },
   };
 
-  it.each(Object.keys(ways))('end no process and no request where they %s', async (way) => {
+  it.each(Object.keys(ways))('end no process and no request if they %s', async (way) => {
     const { streams, posts, goAway } = await ways[way]!();
     const logFile = path.join(box, `${way}.log`);
     const log = openSync(logFile, 'w');
@@ -384,7 +384,7 @@ describe('receivers next to a file', () => {
     }
   });
 
-  it('are recommended in the log of a node that has neither', async () => {
+  it('are recommended in the log of a node that has neither a receiver nor a file', async () => {
     const warned = async (env: Record<string, string>) => {
       const logFile = path.join(box, 'start.log');
       const log = openSync(logFile, 'w');

@@ -4,13 +4,13 @@ import path from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { Refusal, type RefusalKind } from '@keystead/refusal';
 import request from 'supertest';
-import { statusOf } from '../src/pipeline/status';
+import { statusOf } from '../src/pipeline/request';
 import type { AnyOperation } from '../src/sdk/path';
 import { startSecrets } from './start-secrets';
 
 const kinds = Object.keys(statusOf) as RefusalKind[];
 
-describe('the status in an audit line is the one that was answered', () => {
+describe('the status in an audit line is that of the response', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'status-'));
   const file = path.join(folder, 'audit.log');
   afterAll(() => rmSync(folder, { recursive: true }));
@@ -90,14 +90,14 @@ describe('the status in an audit line is the one that was answered', () => {
     ['an unknown token', 403, () => secrets.as('s.anonymous').read('sys/mounts')],
     ['a path that does not exist', 404, () => secrets.root.read('nowhere/at/all')],
     ['a verb that a path does not have', 405, () => secrets.root.delete('sys/seal-status')],
-    ['an entry that is not there', 404, () => secrets.root.read('cubbyhole/none')],
-    ['a field of the wrong kind', 400, () => secrets.root.write('auth/token/create', { num_uses: 'many' })],
+    ['a missing entry', 404, () => secrets.root.read('cubbyhole/none')],
+    ['a field of the wrong type', 400, () => secrets.root.write('auth/token/create', { num_uses: 'many' })],
     ['a body that is not JSON', 400, () => post('cubbyhole/a').send('{"a":')],
     ['a body that is too large', 413, () => post('sys/policies/acl/x').send(`{"policy":"${'x'.repeat(2 ** 21)}"}`)],
     ['too many values', 413, () => post('cubbyhole/a').send(`[${'1,'.repeat(50_000)}1]`)],
     ['a merge of the wrong type', 415, () => merge('json')],
     ['a bad lifetime of a wrapping', 400, () => secrets.root.read('cubbyhole/a').set('X-Service-Wrap-TTL', 'soon')],
-    ['a namespace that is not there', 404, () => secrets.root.read('sys/mounts').set('X-Service-Namespace', 'gone')],
+    ['a missing namespace', 404, () => secrets.root.read('sys/mounts').set('X-Service-Namespace', 'gone')],
   ])('for %s', async (_what, expected, send) => {
     expect(await asked(send)).toBe(expected);
   });

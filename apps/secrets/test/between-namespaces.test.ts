@@ -10,7 +10,7 @@ interface Auth {
 const everything = 'path "*" { capabilities = ["create", "read", "update", "delete", "list", "patch", "sudo"] }';
 const wrapped = (text: string) => `1 error occurred:\n\t* ${text}\n\n`;
 
-/** What a namespace can read and change in another: nothing in those above and next to it. */
+/** A namespace can read and change nothing in the namespaces above and next to it. */
 describe('between namespaces', () => {
   const secrets = startSecrets();
   const at = (namespace: string, token = secrets.rootToken) => secrets.as(token, { 'X-Service-Namespace': namespace });
@@ -48,14 +48,14 @@ describe('between namespaces', () => {
       ['sys/capabilities-accessor', 'accessor', 400, wrapped('invalid token')],
       ['sys/policies/explain', 'token', 400, wrapped('invalid token')],
       ['sys/policies/explain', 'accessor', 400, wrapped('invalid token')],
-    ])('%s by its %s answers as for an absent one', async (path, by, status, error) => {
+    ])('%s by its %s gets the same answer as for an absent one', async (path, by, status, error) => {
       const fields = { path: 'a', operation: 'read', [by]: by === 'token' ? foreign.client_token : foreign.accessor };
       const answer = await at('one', boss).write(path, fields);
       expect({ status: answer.status, errors: answer.body.errors }).toEqual({ status, errors: [error] });
       await alive();
     });
 
-    it('revoking it answers as for an absent one, and it stays valid', async () => {
+    it('revoking it gets the same answer as for an absent one, and it stays valid', async () => {
       await at('one', boss).write('auth/token/revoke', { token: foreign.client_token }).expect(204);
       const { body } = await at('one', boss)
         .write('auth/token/revoke-accessor', { accessor: foreign.accessor })
@@ -128,7 +128,7 @@ describe('between namespaces', () => {
         .expect(400, { errors: ['root tokens may not be created from a parent namespace'] });
     });
 
-    it('cannot be given an id, since a taken one would reveal tokens elsewhere', async () => {
+    it('cannot be given an id, because an error for an id in use would reveal tokens elsewhere', async () => {
       await at('one')
         .write('auth/token/create', { policies: ['default'], id: 'chosen' })
         .expect(400, { errors: ['token IDs can only be manually specified in the root namespace'] });
@@ -187,7 +187,7 @@ describe('between namespaces', () => {
     const fields = { 'rate-limit': { rate: 1, interval: '1h' }, 'lease-count': { max_leases: 3 } };
 
     it.each(limits)(
-      'of a namespace has its name there, and is read, listed, changed and deleted there: %s',
+      'is read, listed, changed and deleted only in its own namespace; another may have one of the same name: %s',
       async (kind) => {
         const quota = `sys/quotas/${kind}/same`;
         const field = kind === 'rate-limit' ? 'rate' : 'max_leases';
@@ -222,7 +222,7 @@ describe('between namespaces', () => {
         }),
       );
       expect(refusals).toEqual([true, true, false, false]);
-      // It cannot prevent its removal.
+      // The quota cannot prevent its own removal.
       await at('one').delete('sys/quotas/rate-limit/evil').expect(204);
       await at('one').read('sys/mounts').expect(200);
     });
@@ -241,7 +241,7 @@ describe('between namespaces', () => {
       await secrets.root.delete('sys/quotas/rate-limit/hush').expect(204);
     });
 
-    it('names what lies below the namespace it is written in, and nothing else', async () => {
+    it('names only paths below the namespace it is written in', async () => {
       await at('two').write('sys/mounts/only-in-two', { type: 'kv' }).expect(204);
       for (const path of ['two', 'two/only-in-two', 'only-in-two', '../two', '/two']) {
         await at('one/below').write('sys/quotas/rate-limit/elsewhere', { rate: 1, path }).expect(400);

@@ -16,7 +16,7 @@ describe('the canonical path', () => {
     await secrets.root.read('auth/token/lookup-self/').expect(404);
     await secrets.root.read('sys/mounts/').expect(404);
     await secrets.root.read('auth/token/roles/ops').expect(200);
-    // If there is a list, its path ends in a slash, which the other verbs accept as well.
+    // The path of a list ends in a slash. Other verbs also accept the slash if there is a list.
     await secrets.root.list('auth/token/roles/').expect(200);
     await secrets.root.read('auth/token/roles/').expect(405);
     const noWrite = { errors: ["cannot write to a path ending in '/'"] };
@@ -42,7 +42,7 @@ describe('the canonical path', () => {
     expect((await secrets.root.read('sys/namespaces/t2').expect(200)).body.data.tainted).toBe(false);
   });
 
-  it('has names in lower case where they are stored so, and rules are read in the same way', async () => {
+  it('has names in lower case if they are stored so, and rules are read in the same way', async () => {
     await secrets.root.write('sys/auth/userpass', { type: 'userpass' }).expect(204);
     for (const user of ['admin1', 'Bob']) {
       await secrets.root.write(`auth/userpass/users/${user}`, { password: 'long-enough' }).expect(204);
@@ -68,7 +68,7 @@ describe('the canonical path', () => {
     await own.read('auth/UserPass/users/Bob').expect(403);
   });
 
-  it('lets an entity keep the case of its name, and find itself', async () => {
+  it('keeps the case of the name of an entity, and lets the entity find itself', async () => {
     await secrets.root.write('identity/entity/name/Anna-\u00c9', {}).expect(200);
     await secrets.root.write('identity/entity/name/ANNA-\u00c9', { metadata: { a: 'b' } }).expect(204);
     const { body } = await secrets.root.read('identity/entity/name/anna-\u00c9').expect(200);
@@ -129,7 +129,7 @@ describe('the canonical path', () => {
     expect(Object.keys(document.paths)).not.toContain('/auth/userpass/users/{username}');
   });
 
-  it('is what quotas count, in any case', async () => {
+  it('is the path that quotas count, in any case', async () => {
     const limit = { rate: 1, interval: '1h', path: 'auth/userpass/login/BOB' };
     await secrets.root.write('sys/quotas/rate-limit/bob', limit).expect(204);
     const login = (user: string) => secrets.anonymous.write(`auth/userpass/login/${user}`, { password: 'wrong' });
@@ -144,12 +144,12 @@ describe('the canonical path', () => {
 
   it.each([
     ['a zero-width space', 'cubbyhole/a%E2%80%8Bb'],
-    ['a no-break blank', 'cubbyhole/a%C2%A0b'],
+    ['a no-break space', 'cubbyhole/a%C2%A0b'],
     ['a right-to-left mark', 'cubbyhole/%E2%80%8Fb'],
     ['a byte order mark', 'cubbyhole/%EF%BB%BFb'],
     ['a control character', 'cubbyhole/a%C2%85b'],
     ['NUL', 'cubbyhole/a%00b'],
-  ])('never holds %s', async (_what, path) => {
+  ])('never contains %s', async (_what, path) => {
     await secrets.root.write(path, { a: 1 }).expect(400);
     await secrets.root.read(path).expect(400);
   });
@@ -177,7 +177,7 @@ describe('a path with a wider effect than its name', () => {
     await secrets.root.read('sys/auth/userpass').expect(200);
   });
 
-  it('revokes no more than what is below it', async () => {
+  it('revokes only leases below it', async () => {
     const create = async (path: string) =>
       (await secrets.root.write(path, { policies: ['default'] }).expect(200)).body.auth.client_token;
     await secrets.root.write('auth/token/roles/dev', {}).expect(204);
@@ -246,10 +246,10 @@ describe('a path with a wider effect than its name', () => {
   });
 });
 
-describe('what a path reveals about mounts', () => {
+describe('a path below an unknown mount', () => {
   const secrets = startSecrets();
 
-  it('is nothing, to those who may do nothing there', async () => {
+  it('reveals nothing about mounts to callers without rights there', async () => {
     await secrets.root.write('sys/mounts/hidden', { type: 'kv' }).expect(204);
     await secrets.root.write('sys/mounts/deep/hidden', { type: 'kv' }).expect(204);
     const made = await secrets.root.write('auth/token/create', { policies: ['default'] }).expect(200);

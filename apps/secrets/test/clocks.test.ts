@@ -6,7 +6,7 @@ import { createService, type Service } from '../src/service';
 import { until } from './fresh-storage';
 import { startSecrets, testConfig } from './start-secrets';
 
-// Otherwise a node whose clock is two hours ahead would end all tokens and leases.
+// Without these rules, a node whose clock is two hours ahead would end all tokens and leases.
 
 const HOUR_MS = 3_600_000;
 
@@ -72,7 +72,7 @@ describe('a node whose machine has the wrong time', () => {
     expect([await there(token), await here(token)]).toEqual([200, 200]);
   });
 
-  it('creates nothing with another lifetime than elsewhere', async () => {
+  it('creates tokens with the same lifetime as other nodes', async () => {
     await jumpTo(2 * HOUR_MS, 'ahead of the database');
     const made = await request(server)
       .post('/v1/auth/token/create')

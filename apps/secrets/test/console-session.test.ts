@@ -15,7 +15,7 @@ import { type Secrets, startSecrets } from './start-secrets';
 const page = { 'X-Keystead-Console': '1', 'Sec-Fetch-Site': 'same-origin' };
 type Headers = Readonly<Record<string, string>>;
 
-/** A browser with our page open, with or without a cookie. `url` is another node's. */
+/** A browser with a page of the console open, with or without a cookie. `url` is the address of another node. */
 function browser(secrets: Secrets, url?: string) {
   let cookie: string | undefined;
   const at = () => request(url ?? secrets.server);
@@ -48,7 +48,7 @@ function browser(secrets: Secrets, url?: string) {
   };
 }
 
-/** By now every step-up is too old. */
+/** Makes every step-up too old to be accepted. */
 async function forgetProofs(secrets: Secrets): Promise<void> {
   const client = new pg.Client(secrets.database.url);
   await client.connect();
@@ -179,7 +179,7 @@ describe('a session of the console', () => {
     await browser(secrets).signIn({ method: 'token', token: far.body.auth.client_token }, 401);
   });
 
-  it('is one of the namespace of its token', async () => {
+  it('belongs to the namespace of its token', async () => {
     await secrets.root.write('sys/namespaces/team').expect(200);
     const team = secrets.as(secrets.rootToken, { 'X-Service-Namespace': 'team' });
     await team.write('sys/policies/acl/see', { policy: 'path "sys/mounts" { capabilities = ["read"] }' }).expect(204);
@@ -222,7 +222,7 @@ describe('a session of the console', () => {
     }
   });
 
-  it('needs a confirmation of the last five minutes for destructive actions, only from pages', async () => {
+  it('needs a confirmation from the last five minutes for destructive actions of pages, but not of other callers', async () => {
     const at = browser(secrets);
     await at.signIn({ method: 'token', token: secrets.rootToken });
     await unproven();
@@ -259,7 +259,7 @@ describe('a session of the console', () => {
     await secrets.root.delete('sys/mounts/gone').expect(204);
   });
 
-  it('needs one for credentials that outlive it as well', async () => {
+  it('needs a confirmation also for credentials that outlive it', async () => {
     await secrets.root.write('sys/auth/userpass', { type: 'userpass' }).expect(204);
     await secrets.root.write('sys/auth/approle', { type: 'approle' }).expect(204);
     await secrets.root.write('auth/approle/role/robot', {}).expect(204);
@@ -474,7 +474,7 @@ describe('a session by passkey', () => {
     expect((await at.show()).body).toMatchObject({ mount: 'auth/people/', 'step-up-methods': ['password'] });
   });
 
-  it('is offered, and is that of its user', async () => {
+  it('is offered, and belongs to the user of the passkey', async () => {
     const at = browser(secrets);
     expect((await at.config()).body['sign-in']).toContainEqual({ method: 'passkey' });
     const sent = await proof();
@@ -488,7 +488,7 @@ describe('a session by passkey', () => {
     await browser(secrets).signIn({ method: 'passkey', mount: 'people/' }, 401);
   });
 
-  it('is made of what a browser answers, and of nothing deep', async () => {
+  it('accepts the answer of a browser, and no deeply nested body', async () => {
     const send = async (passkey: object) => {
       const body = JSON.stringify({ ...(await proof()), passkey });
       const deep = body.replace('"deep"', '['.repeat(20_000) + ']'.repeat(20_000));
@@ -499,7 +499,7 @@ describe('a session by passkey', () => {
     expect((await send({ ...passkey, clientExtensionResults: { any: 'deep' } })).status).toBe(201);
   });
 
-  it('proves again by a passkey of the same user only, and leaves no token of that', async () => {
+  it('is confirmed only by a passkey of the same user, and leaves no token of that confirmation', async () => {
     const bens = new SoftwareAuthenticator(origin);
     await register({ ...ana, username: 'ben' }, bens);
     const at = browser(secrets);
@@ -514,7 +514,7 @@ describe('a session by passkey', () => {
     expect(await tokens()).toBe(before);
   });
 
-  it('goes on with a code where the MFA method accepts no passkeys', async () => {
+  it('continues with a code if the MFA method accepts no passkeys', async () => {
     const entity_id = (await browser(secrets).signIn(await proof())).body['entity-id'];
     const method_id = await newMethod(secrets);
     const app = await secrets.root
@@ -633,7 +633,7 @@ describe('the ends of a session', () => {
     await busy.read('auth/token/lookup-self').expect(401);
   });
 
-  it('come although its page refreshes by itself', async () => {
+  it('come although its page refreshes automatically', async () => {
     const at = browser(secrets);
     await at.signIn({ method: 'token', token: secrets.rootToken });
     const byItself = { ...page, 'X-Keystead-Background': '1' };
@@ -644,7 +644,7 @@ describe('the ends of a session', () => {
     await at.read('auth/token/lookup-self', byItself).expect(401);
   });
 
-  it('include the end of a confirmation', async () => {
+  it('come earlier for a confirmation: after five minutes', async () => {
     const at = browser(secrets);
     await at.signIn({ method: 'token', token: secrets.rootToken });
     await at.write('sys/leases/revoke-prefix/scheduler').expect(204);
@@ -660,7 +660,7 @@ describe('the ends of a session', () => {
 describe('sessions and the seal', () => {
   const secrets = startSecrets();
 
-  it('do not work while sealed, are not lost, and the page is told', async () => {
+  it('do not work while the service is sealed, are not lost, and the page gets a notice', async () => {
     const at = browser(secrets);
     await at.signIn({ method: 'token', token: secrets.rootToken });
     await at.stepUp({ token: secrets.rootToken });
@@ -699,13 +699,13 @@ describe('sessions of an installation with two nodes', () => {
   });
 });
 
-describe('what log and audit keep of sessions', () => {
+describe('the log and audit lines of sessions', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'console-'));
   const file = path.join(folder, 'audit.log');
   afterAll(() => rmSync(folder, { recursive: true }));
   const secrets = startSecrets({ env: { SECRETS_AUDIT_FILE: file, SECRETS_AUDIT_TABLE: 'on' } });
 
-  it('is who did what, without cookies, tokens or passwords', async () => {
+  it('show who did what, without cookies, tokens or passwords', async () => {
     await secrets.root.write('sys/auth/userpass', { type: 'userpass' }).expect(204);
     await secrets.root.write('auth/userpass/users/ana', { password: 'right horse' }).expect(204);
     const at = browser(secrets);

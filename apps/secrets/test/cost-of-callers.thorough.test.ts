@@ -16,15 +16,15 @@ function schemaOf(field: z.ZodType): Record<string, unknown> {
 const repeated = (count: number, line: (n: number) => string) =>
   Array.from({ length: count }, (_, n) => line(n)).join('');
 
-/** What an operation must be sent, where it is missed before the bound is. */
+/** Fields that an operation requires, where it reports a missing field before the exceeded limit. */
 const besides = new Map([['write sys/policies/explain', { path: 'a', operation: 'read' }]]);
 
 // The work of comparing, merging and listing for one caller is limited: Decision 0060.
-describe('what an authenticated caller may ask for at once', () => {
+describe('the limits of an authenticated caller', () => {
   const secrets = startSecrets();
   beforeAll(() => mountEveryKind(secrets));
 
-  it('no field of several elements takes more than ten thousand, and each refusal names field and bound', async () => {
+  it('no field of several elements accepts more than ten thousand, and each refusal names field and bound', async () => {
     const wrong: string[] = [];
     let fields = 0;
     for (const { name, at, verb, declared, operation } of everyVisit(secrets)) {
@@ -54,7 +54,7 @@ describe('what an authenticated caller may ask for at once', () => {
     expect(fields).toBeGreaterThan(40);
   });
 
-  it('nor does text that is split at commas', async () => {
+  it('text that is split at commas has no more than ten thousand elements, either', async () => {
     const names = (count: number) => Array.from({ length: count }, (_, n) => `p${n}`).join(',');
     await secrets.root.write('auth/token/roles/many', { allowed_policies: names(most) }).expect(204);
     const refused = await secrets.root
@@ -106,8 +106,8 @@ describe('what an authenticated caller may ask for at once', () => {
     await refused.read('cubbyhole/rules-0/0').expect(404);
   });
 
-  // Copying each block into the next took minutes for these.
-  it('many blocks of one path are merged in as many steps as they hold', async () => {
+  // Copying each block into the next took minutes for these policies.
+  it('many blocks of one path are merged in a number of steps proportional to their contents', async () => {
     const names = Array.from({ length: 5 }, (_, n) => `merged-${n}`);
     for (const name of names) {
       const block = (n: number) => `path "cubbyhole/x" {allowed_parameters={"${name}${n}"=[]}}\n`;
@@ -162,7 +162,7 @@ describe('what an authenticated caller may ask for at once', () => {
     expect(refused.errors[0]).toContain('is not a template of .path and .key');
   });
 
-  it('an issuer is as long as a picture of its address can show', async () => {
+  it('an issuer is at most as long as a QR code can show', async () => {
     const method = 'identity/mfa/method/totp';
     await secrets.root.write(method, { issuer: '界'.repeat(113) }).expect(200);
     const { body } = await secrets.root.write(method, { issuer: '界'.repeat(114) }).expect(400);

@@ -35,7 +35,7 @@ const crashes: Crash[] = [
 const long = process.env.KEYSTEAD_LONG === '1';
 const HOUR = 3600_000;
 
-describe('what a dead node leaves behind is cleaned up by another', () => {
+describe('the remains of a dead node are cleaned up by another node', () => {
   const upstream = new SchedulerStandIn();
   let database: TestDatabase;
   let root: string;
@@ -129,7 +129,7 @@ describe('what a dead node leaves behind is cleaned up by another', () => {
   });
 });
 
-describe('a wrapped answer whose node dies', () => {
+describe('a wrapped answer whose node is killed', () => {
   it('after it was unwrapped is not returned again', async () => {
     const database = await freshDatabase('secrets');
     const [dying, other] = await Promise.all([startNode(database.url), startNode(database.url)]);

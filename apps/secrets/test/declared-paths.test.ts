@@ -44,11 +44,11 @@ describe('every declared path', () => {
   };
   const said = (answer: { status: number; text: string }) => `${answer.status} ${answer.text.slice(0, 200)}`;
 
-  it('is visited', () => {
+  it('is tested here', () => {
     expect(visits.length).toBeGreaterThan(150);
   });
 
-  it('has a separate name for every operation that names one', () => {
+  it('gives its operations names that no other operation of the mount has', () => {
     const mountOf = (name: string) => /^\S+ ((?:auth\/)?[^/]+)/.exec(name)![1]!;
     const named = visits.flatMap(({ name, operation: { operationId } }) =>
       operationId ? `${mountOf(name)} ${operationId}` : [],
@@ -56,7 +56,7 @@ describe('every declared path', () => {
     expect(named.filter((id, i) => named.indexOf(id) !== i)).toEqual([]);
   });
 
-  it('accepts no field without effect, except those that can have none here', () => {
+  it('accepts no field without effect, except fields that can have no effect here', () => {
     const without = new Set<string>();
     for (const { operation } of visits) {
       for (const [field, type] of Object.entries(operation.input?.shape ?? {})) {
@@ -107,7 +107,7 @@ describe('every declared path', () => {
     expect(failures).toEqual([]);
   });
 
-  it('is refused with the capability but without sudo, where it needs that', async () => {
+  it('is refused with the capability but without sudo, if it needs sudo', async () => {
     const all = '["create", "read", "update", "delete", "list", "patch"]';
     const almost = await secrets.withPolicy(`path "*" { capabilities = ${all} }`);
     const failures = await failing(
@@ -120,7 +120,7 @@ describe('every declared path', () => {
     expect(failures).toEqual([]);
   });
 
-  it('answers fields of the wrong kind with 4xx and a text', async () => {
+  it('answers fields of the wrong type with 4xx and a message', async () => {
     const failures = await failing(
       ({ operation, verb }) =>
         (verb === 'write' || verb === 'patch') &&
@@ -138,7 +138,7 @@ describe('every declared path', () => {
     await secrets.root.read('auth/token/lookup-self').expect(200);
   });
 
-  it('answers while sealed only if it is one of those that must', async () => {
+  it('answers while sealed only if it is one of the paths that must', async () => {
     await secrets.root.write('sys/seal').expect(204);
     const failures = await failing(
       ({ declared }) => !declared.whileSealed,

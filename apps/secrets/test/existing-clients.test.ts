@@ -59,7 +59,7 @@ describe('password policies', () => {
   const at = 'sys/policies/password';
   const policy = 'length = 20\nrule "charset" {\n  charset = "abc"\n}\n';
 
-  it('are written, read, listed and deleted, each namespace its own', async () => {
+  it('are written, read, listed and deleted, separately in each namespace', async () => {
     await secrets.root.list(at).expect(404);
     await secrets.root.write(`${at}/digits`, { policy }).expect(204);
     await secrets.root.write(`${at}/coded`, { policy: Buffer.from(policy).toString('base64') }).expect(204);
@@ -80,7 +80,7 @@ describe('password policies', () => {
     await maker.read(`${at}/digits`).expect(403);
   });
 
-  it('are refused with the place of what is wrong', async () => {
+  it('are refused with the position of the error', async () => {
     const { body } = await secrets.root.write(`${at}/bad`, { policy: 'length = 2' }).expect(400);
     expect(body.errors[0]).toBe('failed to parse password policy: length must be between 4 and 100');
     await secrets.root.write(`${at}/bad`, {}).expect(400, /'policy' parameter not supplied or empty/);
@@ -88,10 +88,10 @@ describe('password policies', () => {
   });
 });
 
-describe('endpoints that operator tools call', () => {
+describe('an endpoint that operator tools call', () => {
   const secrets = startSecrets();
 
-  it('is the generation of a root token, also where a token is asked for', async () => {
+  it('generates a root token at the path that requires a token', async () => {
     const attempt = 'sys/generate-root-token/attempt';
     await secrets.anonymous.read(attempt).expect(403);
     const operator = await secrets.withPolicy(
@@ -114,7 +114,7 @@ describe('endpoints that operator tools call', () => {
     await operator.write('sys/generate-root-token/update', {}).expect(400);
   });
 
-  it('is what kinds of mounts there are', async () => {
+  it('lists the kinds of mounts', async () => {
     const { body } = await secrets.root.read('sys/plugins/catalog/secret/kv').expect(200);
     expect(body.data).toMatchObject({ name: 'kv', builtin: true, deprecation_status: 'supported', sha256: '' });
     await secrets.root.read('sys/plugins/catalog/secret/approle').expect(404);
@@ -126,7 +126,7 @@ describe('endpoints that operator tools call', () => {
     await reader.read('sys/plugins/catalog/secret/kv').expect(403);
   });
 
-  it('is what a mount is and which paths it has', async () => {
+  it('describes a mount and its paths', async () => {
     for (const at of ['cubbyhole', 'auth/token', 'sys', 'identity', 'scheduler']) {
       const { body } = await secrets.root.read(`${at}?help=1`).expect(200);
       expect(body.help).toMatch(/^## DESCRIPTION\n\n.+\n\n## PATHS\n\n {4}\S/);
@@ -145,7 +145,7 @@ describe('a locked namespace', () => {
   const at = 'sys/namespaces/api-lock';
   const inside = (path: string, token = secrets.rootToken) => secrets.as(token, { 'X-Service-Namespace': path });
 
-  it('answers no request, nor do those below, until it is unlocked by the key', async () => {
+  it('answers no request, and neither do the namespaces below it, until it is unlocked by the key', async () => {
     for (const path of ['shut', 'shut/deep', 'open']) await secrets.root.write(`sys/namespaces/${path}`).expect(200);
     const { unlock_key } = (await secrets.root.write(`${at}/lock/shut`).expect(200)).body.data;
     for (const path of ['shut', 'shut/deep']) {
@@ -198,7 +198,7 @@ describe('a locked namespace', () => {
     }
     await own.write(`${at}/unlock`, { unlock_key }).expect(204);
     await secrets.root.write('sys/wrapping/unwrap', { token }).expect(200);
-    // Root comes from above.
+    // The root token belongs to the namespace above.
     await secrets.root.write(`${at}/lock/open`).expect(200);
     await inside('open').write(`${at}/unlock`).expect(200);
   });

@@ -11,7 +11,7 @@ const within = async (path: string, time: string, client = root()): Promise<List
   return status === 404 ? { keys: [], key_info: {} } : body.data;
 };
 
-it('lists certificates by their ends, without revoked ones, as many as are wanted', async () => {
+it('a listing shows certificates by expiry, without revoked ones, up to the requested number', async () => {
   await root()
     .write('sys/mounts/pki', { type: 'pki', config: { max_lease_ttl: '87600h' } })
     .expect(204);
@@ -36,7 +36,7 @@ it('lists certificates by their ends, without revoked ones, as many as are wante
   time.offsetMs = 0;
 });
 
-it('lists secrets by when their newest versions are deleted, to those who may scan', async () => {
+it('a listing shows secrets by the deletion time of their newest versions, to callers who may scan', async () => {
   await root()
     .write('sys/mounts/kv', { type: 'kv', options: { version: '2' } })
     .expect(204);
@@ -76,7 +76,7 @@ it('lists secrets by when their newest versions are deleted, to those who may sc
   await lists.read(`${scan}&expires_within=7d`).expect(403);
 });
 
-it('lists tokens that were created for a day or longer, by their ends', async () => {
+it('a listing shows tokens with a lifetime of a day or longer, by expiry', async () => {
   const create = async (display_name: string, body: object, path = 'create'): Promise<string> =>
     (
       await root()
@@ -107,7 +107,7 @@ it('lists tokens that were created for a day or longer, by their ends', async ()
   await weak.read(`${list}&expires_within=7d`).expect(403);
 });
 
-it('lists tokens of a namespace only there', async () => {
+it('a listing shows the tokens of a namespace only there', async () => {
   await root().write('sys/namespaces/team', {}).expect(200);
   const { body } = await root().write('team/auth/token/create', { display_name: 'inner', ttl: '48h' }).expect(200);
   const found = await within('team/auth/token/accessors?list=true', '7d');

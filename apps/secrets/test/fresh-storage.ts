@@ -10,7 +10,7 @@ export interface TestStorage {
   keyring: Keyring;
   /** Another node on the same database. */
   another(options?: Partial<StorageOptions>): Promise<StorageKernel>;
-  /** A statement as an operator would type it. */
+  /** Runs a statement on the database directly, as an operator could. */
   byHand(text: string, values?: unknown[]): Promise<Record<string, unknown>[]>;
   close(): Promise<void>;
 }
@@ -56,7 +56,7 @@ export async function until(holds: () => boolean | Promise<boolean>, withinMs = 
 }
 
 /**
- * Runs something while the node receives its heartbeats in time, as on an idle machine: only then does it answer from memory.
+ * Runs something while the node receives its heartbeats in time, as on an idle machine. Only during this time does the node answer from memory.
  */
 export async function whileHearing<T>({ changes }: StorageKernel, work: () => Promise<T>): Promise<T> {
   Object.defineProperty(changes, 'fresh', { get: () => true, configurable: true });

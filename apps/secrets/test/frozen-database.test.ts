@@ -7,7 +7,8 @@ import { createService, type Service } from '../src/service';
 import { until } from './fresh-storage';
 import { startSecrets, testConfig } from './start-secrets';
 
-// Otherwise all callers of a node with a frozen database, and those queued behind them, would wait for half a minute.
+// Without a limit, all callers of a node with a frozen database, and those queued behind them, would wait for half a
+// minute.
 
 /** Much less than the timeout of statements, and much more than a node needs to notice. */
 const SOON_MS = 20_000;
@@ -41,7 +42,7 @@ describe('a database that answers nothing', () => {
     Promise.race([answer, new Promise<string>((resolve) => setTimeout(resolve, SOON_MS, 'still waiting').unref())]);
   const away = { status: 503, errors: ['storage is unavailable'] };
 
-  it('delays no request: waiting ones get 503 soon, new ones at once', async () => {
+  it('delays no request for long: waiting ones get 503 soon, new ones at once', async () => {
     expect((await ask('post', 'cubbyhole/x')).status).toBe(204);
     proxy.hold('all');
     const early = Promise.all([

@@ -116,7 +116,7 @@ const subject: FuzzSubject = {
     await must('POST', '/sys/auth/token/tune', { default_lease_ttl: '20s' });
 
     const document = await must('GET', '/sys/internal/specs/openapi');
-    // Its answer has no end; separate tests cover its refusals.
+    // The answer of this operation has no end; separate tests cover its refusals.
     delete document.paths['/sys/monitor'];
     // A generated policy in a namespace would take precedence over the caller's own rules, and refuse everything there.
     for (const path of Object.keys(document.paths)) {
@@ -178,7 +178,7 @@ withstandsMadeUpRequests(subject);
 
 const mountNames = ['fz-a', 'fz-b', 'fz/c', 'fz-a/d', 'one', 'sys', 'token'];
 
-/** Rare because they are slow (key derivation), or because their objects are never deleted. */
+/** Operations that are rare because they are slow (key derivation), or because their objects are never deleted. */
 const weights: Readonly<Record<string, number>> = {
   'POST /auth/userpass/login/{username}': 0.1,
   'POST /auth/userpass/users/{username}': 0.2,

@@ -14,7 +14,7 @@ describe('a client generated from the OpenAPI document', () => {
   const document = async () => (await secrets.root.read('sys/internal/specs/openapi').expect(200)).body;
   const baseUrl = () => `http://127.0.0.1:${(secrets.server.address() as AddressInfo).port}/v1`;
 
-  it('goes through policies, tokens, mounts and private storage', async () => {
+  it('uses policies, tokens, mounts and private storage', async () => {
     const session = await generatedSession(
       await document(),
       `${head}

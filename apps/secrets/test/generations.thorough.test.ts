@@ -31,7 +31,7 @@ interface Remembering {
 /** Kinds without a cache: they ask at each login, or connect to a database for each call. */
 const asksEachTime = ['kubernetes', 'github', 'database'];
 
-describe('what a node caches about an outside system', () => {
+describe('the data that a node caches about an outside system', () => {
   const directory = new DirectoryStandIn();
   const issuer = new IssuerStandIn();
   const provider = new ProviderStandIn();
@@ -64,7 +64,7 @@ describe('what a node caches about an outside system', () => {
   });
   afterAll(() => tls.stop());
 
-  /** On the node that writes configurations. */
+  /** Sends a request to the node that writes configurations. */
   const ask = async (method: string, path: string, body?: object): Promise<{ status: number; text: string }> => {
     const headers = { 'X-Service-Token': secrets.rootToken, 'Content-Type': 'application/json' };
     const answer = await fetch(`${nodes[1]}/v1/${path}`, { method, headers, body: body && JSON.stringify(body) });
@@ -238,21 +238,24 @@ describe('what a node caches about an outside system', () => {
     expect(unknown).toEqual([]);
   });
 
-  it.each(Object.entries(rows))('%s is not used once another node wrote the configuration', async (_what, row) => {
-    await write(row.at, row.config());
-    await row.prepare?.();
-    await until(async () => (await row.use()) < 300);
-    const before = row.asked();
-    expect(await row.use()).toBeLessThan(300);
-    expect(row.asked()).toBe(before);
-    await write(row.at, row.config());
-    const written = row.asked();
-    // Writes of another node are known within a second.
-    await until(async () => (await row.use()) < 300 && row.asked() > written);
-    const since = row.asked();
-    expect(await row.use()).toBeLessThan(300);
-    expect(row.asked()).toBe(since);
-  });
+  it.each(Object.entries(rows))(
+    '%s is not used once another node has written the configuration',
+    async (_what, row) => {
+      await write(row.at, row.config());
+      await row.prepare?.();
+      await until(async () => (await row.use()) < 300);
+      const before = row.asked();
+      expect(await row.use()).toBeLessThan(300);
+      expect(row.asked()).toBe(before);
+      await write(row.at, row.config());
+      const written = row.asked();
+      // Writes of another node are known within a second.
+      await until(async () => (await row.use()) < 300 && row.asked() > written);
+      const since = row.asked();
+      expect(await row.use()).toBeLessThan(300);
+      expect(row.asked()).toBe(since);
+    },
+  );
 
   it.each(Object.entries(rows))(
     '%s is refused clearly while the system does not answer, and works afterwards',
@@ -284,12 +287,12 @@ describe('what a node caches about an outside system', () => {
   });
 
   it.each(['POST', 'DELETE'])(
-    'is not a key that was withdrawn before a %s of the configuration elsewhere',
+    'does not include a key that was withdrawn before a %s of the configuration on another node',
     async (method) => {
       const row = rows['the keys of cloudone']!;
       await write(row.at, row.config());
       const written = row.asked();
-      // Waits until this write is known here, so that its notice does not interfere with the following.
+      // Waits until this write is known here, so that its notice does not interfere with the following requests.
       await until(async () => (await row.use()) < 300 && row.asked() > written);
       const withdrawn = directory.sign();
       directory.rotate();

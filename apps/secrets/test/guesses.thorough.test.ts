@@ -89,7 +89,7 @@ describe('every secret that can be guessed', () => {
     const enforce = async () => {
       const rule = { mfa_method_ids: [method_id], identity_entity_ids: [auth.entity_id] };
       await secrets.root.write(`identity/mfa/login-enforcement/${name}`, rule).expect(204);
-      // The other node knows it within a second.
+      // The other node knows the enforcement within a second.
       await until(async () => (await begin('other')) !== undefined);
     };
     const begin = async (node: Node): Promise<string | undefined> =>
@@ -215,7 +215,7 @@ describe('every secret that can be guessed', () => {
     expect([...operations].filter(([, { judges }]) => judges === undefined).map(([name]) => name)).toEqual([]);
   });
 
-  it('is visited here', () => {
+  it('is tested here', () => {
     const guessable = [...operations].filter(([, { judges }]) => judges === 'password' || judges === 'one-time code');
     expect(guessable.map(([name]) => name).filter((name) => !targets[name])).toEqual([]);
     expect(guessable.length).toBeGreaterThan(1);

@@ -5,7 +5,7 @@ const wrapped = (text: string) => `1 error occurred:\n\t* ${text}\n\n`;
 const allow = (path: string, ...capabilities: string[]) =>
   `path "${path}" { capabilities = ${JSON.stringify(capabilities)} }`;
 
-describe('what an identity may do', () => {
+describe('the rights of an identity', () => {
   const secrets = startSecrets();
   let machines = 0;
 
@@ -20,7 +20,7 @@ describe('what an identity may do', () => {
     return { auth: body.auth, entity: body.auth.entity_id as string, token: secrets.as(body.auth.client_token), login };
   }
 
-  it('follows its groups and its own policies with the next request', async () => {
+  it('follow its groups and its own policies with the next request', async () => {
     const { entity, token } = await machine();
     await secrets.root.write('sys/policies/acl/via-group', { policy: allow('sys/policies/acl/*', 'read') }).expect(204);
     const read = () => token.read('sys/policies/acl/default');
@@ -45,7 +45,7 @@ describe('what an identity may do', () => {
     await read().expect(403);
   });
 
-  it('shows its policies at login', async () => {
+  it('are shown as policies at login', async () => {
     const { entity, login } = await machine('own');
     await secrets.root.write(`identity/entity/id/${entity}`, { policies: 'ident' }).expect(204);
     const { body } = await login().expect(200);
@@ -56,7 +56,7 @@ describe('what an identity may do', () => {
     });
   });
 
-  it('ends when its entity is disabled or deleted, and a login brings a new one', async () => {
+  it('end when its entity is disabled or deleted, and a login creates a new one', async () => {
     const { entity, token, login } = await machine();
     await token.read('auth/token/lookup-self').expect(200);
     await secrets.root.write(`identity/entity/id/${entity}`, { disabled: true }).expect(204);
@@ -69,7 +69,7 @@ describe('what an identity may do', () => {
     expect((await login().expect(200)).body.auth.entity_id).not.toBe(entity);
   });
 
-  it('continues after a merge as the remaining entity', async () => {
+  it('continue after a merge as those of the remaining entity', async () => {
     const [one, other] = [await machine(), await machine()];
     await secrets.root
       .write('identity/entity/merge', { from_entity_ids: [other.entity], to_entity_id: one.entity })
@@ -88,7 +88,7 @@ describe('what an identity may do', () => {
     await other.token.read(`identity/entity/id/${other.entity}`).expect(403);
   });
 
-  it('reads its own entity by the default policy, and no other', async () => {
+  it('include reading its own entity by the default policy, and no other', async () => {
     const [one, other] = [await machine(), await machine()];
     await one.token.read(`identity/entity/id/${one.entity}`).expect(200);
     await one.token.read(`identity/entity/id/${other.entity}`).expect(403, { errors: [wrapped('permission denied')] });
@@ -96,7 +96,7 @@ describe('what an identity may do', () => {
     await one.token.read(`identity/entity/name/${name}`).expect(200);
   });
 
-  it('fills templates from aliases, metadata and groups', async () => {
+  it('come from templates filled with aliases, metadata and groups', async () => {
     const { entity, token } = await machine('templated');
     const { accessor } = (await secrets.root.read('sys/auth')).body.data['approle/'];
     const group = (
@@ -121,7 +121,7 @@ describe('what an identity may do', () => {
     await token.read('sys/policies/acl/ops').expect(404);
   });
 
-  it('reaches into a child namespace through a group there', async () => {
+  it('reach into a child namespace through a group there', async () => {
     await secrets.root.write('sys/namespaces/team', {}).expect(200);
     const below = secrets.as(secrets.rootToken, { 'X-Service-Namespace': 'team' });
     const { entity, token } = await machine();
@@ -138,7 +138,7 @@ describe('what an identity may do', () => {
       .expect(400, { errors: [wrapped(`invalid entity ID "${outside}"`)] });
   });
 
-  it('shortens and filters listings as its policies say', async () => {
+  it('shorten and filter listings as its policies say', async () => {
     for (const name of ['a1', 'a2', 'b1', 'b2', 'b3'])
       await secrets.root.write(`identity/group/name/${name}`, {}).expect(200);
     const page = await secrets.withPolicy(

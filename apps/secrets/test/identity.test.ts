@@ -49,7 +49,7 @@ describe('entities over HTTP', () => {
     await secrets.root.list('identity/entity/id').expect(404);
   });
 
-  it('get their own name', async () => {
+  it('get a generated name', async () => {
     const { body } = await secrets.root.write('identity/entity').expect(200);
     expect(body.data.name).toMatch(/^entity_[0-9a-f]{8}$/);
   });
@@ -287,7 +287,7 @@ describe('group aliases over HTTP', () => {
     });
   });
 
-  it('are listed by both verbs, and missing when there is none (S19.5, S19.6)', async () => {
+  it('are listed by both verbs, and not found when there is none (S19.5, S19.6)', async () => {
     const listed = await secrets.root.list('identity/group-alias/id').expect(200);
     const byQuery = await secrets.root.read('identity/group-alias/id?list=true').expect(200);
     expect(byQuery.body.data).toEqual(listed.body.data);
@@ -375,7 +375,7 @@ describe('group aliases over HTTP', () => {
     await secrets.root.read(`identity/group/id/${group}`).expect(200);
   });
 
-  it('go with their group', async () => {
+  it('are deleted with their group', async () => {
     const accessor = await accessorOf(secrets, 'up2');
     const group = await external();
     const { id } = (
@@ -418,7 +418,7 @@ describe('group aliases over HTTP', () => {
       .expect(400, { errors: [`mount accessor "${local}" is a local mount`] });
   });
 
-  it('know only groups and mounts of their namespace', async () => {
+  it('accept only groups and mounts of their namespace', async () => {
     const accessor = await accessorOf(secrets, 'up2');
     const group = await external();
     await secrets.root.write('sys/namespaces/below', {}).expect(200);
@@ -433,7 +433,7 @@ describe('group aliases over HTTP', () => {
 describe('the time of last change', () => {
   const secrets = startSecrets();
 
-  it('of a group moves with its members: when one is deleted or merged, entity or group', async () => {
+  it('of a group changes with its members: when an entity or group in it is deleted or merged', async () => {
     const { root } = secrets;
     const entity = async () => (await root.write('identity/entity', {}).expect(200)).body.data.id as string;
     const [kept, merged, deleted] = [await entity(), await entity(), await entity()];
@@ -456,7 +456,7 @@ describe('the time of last change', () => {
     expect(before).toMatchObject({ member_entity_ids: [kept], member_group_ids: null });
   });
 
-  it('of a secret moves when versions are deleted, undeleted or destroyed, and only then', async () => {
+  it('of a secret changes when versions are deleted, undeleted or destroyed, and only then', async () => {
     const { root } = secrets;
     await root.write('sys/mounts/kv', { type: 'kv', options: { version: '2' } }).expect(204);
     await root.write('kv/data/s', { data: { a: 1 } }).expect(200);

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { manualClock } from '@keystead/testing';
 import type { Jobs } from '../src/kernel/storage/jobs';
-import { newWriteSet } from '../src/kernel/storage/write-set';
+import { add, newWriteSet } from '../src/kernel/storage/write-set';
 import { until } from './fresh-storage';
 import { startSecrets } from './start-secrets';
 
@@ -31,7 +31,7 @@ describe('a job whose node dies between a step and its record', () => {
   /** Like a request that was slower than the upgrade of its mount. */
   const writeLate = async (mountId: string, path: string) => {
     const set = newWriteSet();
-    set.puts.push({ mountId, path, value: Buffer.from('{"late":true}') });
+    add(set, 'puts', { mountId, path, value: Buffer.from('{"late":true}') });
     await secrets.service.kernel.committer.commit(set);
   };
   const childToken = async (fields: object = {}) =>

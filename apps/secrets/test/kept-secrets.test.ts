@@ -112,7 +112,7 @@ describe('a secret that a login stores', () => {
     ).toEqual([]);
   });
 
-  it.each(Object.keys(keeping))('by %s is sent again only to where it was sent', async (method) => {
+  it.each(Object.keys(keeping))('by %s is sent again only to the same address', async (method) => {
     const { config, login, changed } = keeping[method]!;
     const mount = method === 'jwt' ? 'oidc' : method;
     for (const change of changed()) {

@@ -46,8 +46,8 @@ export class Kills extends KillsAtSteps<NodeProcess> {
 
   /** Waits until the surviving node has swept everything that is due. */
   async swept(): Promise<void> {
-    // Other nodes notice after a few seconds without heartbeats that a node has ended; the surviving one sends one at
-    // once.
+    // Other nodes consider a node dead after a few seconds without heartbeats. The surviving node sends its next
+    // heartbeat at once.
     await this.client.query("UPDATE node SET seen_at = seen_at - interval '10 seconds'");
     const open = async () =>
       (await this.count('intent WHERE owner IS NOT NULL')) +
@@ -57,8 +57,8 @@ export class Kills extends KillsAtSteps<NodeProcess> {
   }
 
   /**
-   * Waits until it has also undone calls to other systems that may still have been running: its clock is set so far
-   * ahead that none can be.
+   * Waits until the surviving node has also undone calls to other systems that may have been running for a while. Its
+   * clock is set so far ahead that no such call can still run.
    */
   async undone(): Promise<void> {
     await this.living.goAhead(graceMs);

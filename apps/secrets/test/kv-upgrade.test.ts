@@ -27,7 +27,7 @@ describe('a kv mount that gets versions', () => {
     await upgrade('kv').expect(204);
   });
 
-  it('is not reported as absent meanwhile, and loses no concurrent write', async () => {
+  it('is not reported as absent during the upgrade, and loses no concurrent write', async () => {
     await secrets.root.write('sys/mounts/busy', { type: 'kv' }).expect(204);
     await secrets.root.write('busy/a', { n: 'first' }).expect(204);
     let over = false;
@@ -38,7 +38,7 @@ describe('a kv mount that gets versions', () => {
         const { status } = await secrets.root.write(`busy/${name}`, { n });
         seen.add(status);
         if (status < 300) acknowledged.set(name, n);
-        // For a path that the other version does not have.
+        // The request is for a path that the other version does not have.
         if (status === 404) return;
       }
     };
@@ -55,7 +55,7 @@ describe('a kv mount that gets versions', () => {
     }
   });
 
-  it('adopts what a slower request wrote, as the newest version', async () => {
+  it('adopts a value that a slower request wrote, as the newest version', async () => {
     await secrets.root.write('sys/mounts/late', { type: 'kv' }).expect(204);
     await secrets.root.write('late/a', { n: 1 }).expect(204);
     await upgrade('late').expect(204);

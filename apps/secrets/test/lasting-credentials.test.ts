@@ -103,7 +103,7 @@ function credentialsOf({ verb, operation: { output, input } }: Visit): string[] 
   return [...shown.filter((name) => name !== 'keys' || !isReading(verb)), ...taken.map(([name]) => name)];
 }
 
-describe('what makes credentials that outlive a session', () => {
+describe('an operation that creates credentials which outlive a session', () => {
   const secrets = startSecrets();
   let visits: (Visit & { readonly kind: string; readonly credentials: readonly string[] })[] = [];
 
@@ -124,21 +124,21 @@ describe('what makes credentials that outlive a session', () => {
       }));
   });
 
-  it('asks people at the console for a confirmation, or says why not', () => {
+  it('asks people at the console for a confirmation, or is listed with a reason', () => {
     const found = visits.filter(({ credentials }) => credentials.length > 0);
     expect(found.length).toBeGreaterThan(20);
     const silent = found.filter(({ kind, operation }) => !operation.stepUp && !exempt.has(kind));
     expect([...new Set(silent.map(({ kind, credentials }) => `${kind}: ${credentials}`))]).toEqual([]);
   });
 
-  it('is exempt only where there is something to be exempt from', () => {
+  it('is exempt only if the rule would apply to it', () => {
     const needed = new Set(
       visits.filter((one) => one.credentials.length > 0 && !one.operation.stepUp).map(({ kind }) => kind),
     );
     expect([...exempt.keys()].filter((kind) => !needed.has(kind))).toEqual([]);
   });
 
-  it('makes a token nowhere else: an operation that does and asks for no proof is a fault', async () => {
+  it('is declared: creating a token in an undeclared operation is a fault', async () => {
     const tokens = [...secrets.service.kernel.mounts.all()].find(({ type }) => type === 'token')!;
     const declared = tokens.backend.paths.find(({ pattern }) => pattern === 'create')!;
     const write = declared.operations.write as { stepUp?: boolean };

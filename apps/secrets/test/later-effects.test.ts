@@ -15,9 +15,9 @@ interface Held {
   readonly token: string;
 }
 
-// Otherwise a revoked right could still be used through something that was started before.
+// If this failed, a revoked right could still be used through something that was started before.
 
-describe('what was begun before a right was lost', () => {
+describe('an operation that began before a right was lost', () => {
   const clock = manualClock(Date.UTC(2027, 3, 1, 12, 0, 0));
   const scheduler = new SchedulerStandIn();
   beforeAll(() => scheduler.start());
@@ -189,7 +189,7 @@ describe('what was begun before a right was lost', () => {
     expect(await goOn()).toBe(`${effect}, ${loss}` in goesOn);
   });
 
-  it('unwraps nothing out of a locked namespace', async () => {
+  it('unwraps nothing from a locked namespace', async () => {
     const { namespace } = await someone();
     const wrapped = await secrets.as(secrets.root.token!, { 'X-Service-Wrap-TTL': '60' }).read(`${namespace}/kv/a`);
     const { token } = wrapped.body.wrap_info;
@@ -198,7 +198,7 @@ describe('what was begun before a right was lost', () => {
   });
 });
 
-describe('a pending login, for a second factor or its beginner', () => {
+describe('a pending login, which waits for a second factor or for the caller who began it', () => {
   const clock = manualClock(Date.now());
   const logins = new MethodLogins(() => clock.now());
   beforeAll(() => logins.start());
@@ -244,11 +244,11 @@ describe('a pending login, for a second factor or its beginner', () => {
     return { ...changes, finish };
   }
 
-  it('is known of every method', () => {
+  it('is tested with every method', () => {
     expect(Object.keys(logins.all(secrets.root)).sort()).toEqual(types.sort());
   });
 
-  it.each(types)('gets what the method gives when it completes: %s', async (type) => {
+  it.each(types)('gets the current settings of the method when it completes: %s', async (type) => {
     const one = await begin(type);
     const ttl = { ...terms, token_ttl: '7m', token_period: '3m', token_num_uses: 5, token_strictly_bind_ip: true };
     expect((await one.change(ttl)).status).toBeLessThan(300);

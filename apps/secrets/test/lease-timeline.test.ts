@@ -28,7 +28,7 @@ describe('the timeline of leases', () => {
     expect(await timeline()).toEqual({ leases: [], next: null });
   });
 
-  it('shows the issue, end, furthest end and owner of each, those that end next first, in pages', async () => {
+  it('shows issue, end, furthest end and owner of each lease, in pages and in the order of their ends', async () => {
     const [a, b, c] = [await creds('ops'), await creds('net'), await creds('ops')];
     await renew(c, 600);
     await renew(a, 1200);
@@ -76,7 +76,7 @@ describe('the timeline of leases', () => {
     expect(Date.parse(leases[0].next_attempt)).toBeGreaterThan(Date.parse(leases[0].issue_time));
   });
 
-  it('lists the leases of a token by its accessor, and none of an unknown one', async () => {
+  it('lists the leases of a token by its accessor, and no leases of an unknown accessor', async () => {
     await secrets.root.write('sys/policies/acl/asks', {
       policy: 'path "scheduler/creds/*" { capabilities = ["read"] }',
     });
@@ -100,7 +100,7 @@ describe('the timeline of leases', () => {
     await until(async () => (await of(query)).length === 0);
   });
 
-  it('needs sudo, and refuses by name what it cannot read', async () => {
+  it('needs sudo, and refuses unreadable parameters by name', async () => {
     const reader = await secrets.withPolicy('path "sys/leases/timeline" { capabilities = ["read"] }');
     await reader.read('sys/leases/timeline').expect(403);
     for (const [field, query] of [
@@ -113,7 +113,7 @@ describe('the timeline of leases', () => {
     }
   });
 
-  it('is that of one namespace', async () => {
+  it('shows the leases of one namespace', async () => {
     await secrets.root.write('sys/namespaces/other').expect(200);
     const other = secrets.as(secrets.rootToken, { 'X-Service-Namespace': 'other' });
     const { body } = await other.read('sys/leases/timeline').expect(200);

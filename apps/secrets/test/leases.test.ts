@@ -28,7 +28,7 @@ describe('leases', () => {
     upstream.fail = (method) => (method === 'DELETE' ? { status: 500, text: 'not today' } : undefined);
   };
 
-  it('are looked up with what is left of them', async () => {
+  it('are looked up with their remaining lifetime', async () => {
     const { lease_id, lease_duration, renewable } = await creds();
     expect(lease_id).toMatch(/^scheduler\/creds\/ops\/[0-9A-Za-z]{24}$/);
     expect({ lease_duration, renewable }).toEqual({ lease_duration: 3600, renewable: true });
@@ -101,7 +101,7 @@ describe('leases', () => {
     },
   );
 
-  it('under a prefix name the one that failed; forced, they are dropped', async () => {
+  it('under a prefix name the lease that failed; forced, they are dropped', async () => {
     const { lease_id } = await creds();
     refuse();
     const { body } = await secrets.root.write('sys/leases/revoke-prefix/scheduler/creds').expect(400);
@@ -130,7 +130,7 @@ describe('leases', () => {
     await until(() => !upstream.tokens.has(data.accessor_id));
   });
 
-  it('of a token on its last use are not given out', async () => {
+  it('of a token on its last use are not issued', async () => {
     const before = upstream.issued.length;
     const last = await token({ num_uses: 1 });
     await last.read('scheduler/creds/ops').expect(400, {
@@ -139,7 +139,7 @@ describe('leases', () => {
     expect(upstream.issued).toHaveLength(before);
   });
 
-  it('of a batch token live no longer than it', async () => {
+  it('of a batch token end no later than the token', async () => {
     const made = await secrets.root
       .write('auth/token/create', { type: 'batch', policies: ['lender'], ttl: '2m' })
       .expect(200);
@@ -234,7 +234,7 @@ describe('quotas', () => {
     await secrets.root.list('sys/quotas/lease-count').expect(404);
   });
 
-  it('of rates refuse only what exceeds them', async () => {
+  it('of rates refuse only requests that exceed them', async () => {
     await secrets.root.write('sys/mounts/limited', { type: 'kv' }).expect(204);
     // A limit for a role would never count anything.
     await secrets.root

@@ -8,7 +8,7 @@ describe('a list of names, one of which was deleted since it was read', () => {
 
   beforeAll(() => mountEveryKind(secrets));
 
-  it('is answered without it, also where the list shows more than names', async () => {
+  it('is answered without this name, even if the list shows more than names', async () => {
     const { list, scan } = CallStorage.prototype;
     const spies = [
       jest.spyOn(CallStorage.prototype, 'list').mockImplementation(async function (this: CallStorage, ...given) {

@@ -96,7 +96,7 @@ describe('outside systems that answer wrongly', () => {
     await Promise.all([scheduler.stop(), cloud.stop(), directory.stop(), new Promise((done) => trap.close(done))]);
   });
 
-  /** Also closes every circuit. */
+  /** Writes the configurations, which also closes every circuit. */
   async function configure(): Promise<void> {
     await secrets.root
       .write('scheduler/config/access', { address: scheduler.address, token: scheduler.management })
@@ -171,7 +171,7 @@ describe('outside systems that answer wrongly', () => {
     });
   });
 
-  it.each(Object.entries(lies))('the directory with %s accepts no login', async (_what, lie) => {
+  it.each(Object.entries(lies))('include a directory with %s, which accepts no login', async (_what, lie) => {
     const at = `auth/lied-to-${Object.keys(lies).findIndex((name) => lies[name] === lie)}`;
     await secrets.root.write(`sys/${at}`, { type: 'cloudone' }).expect(204);
     // A different tenant each time, so that nothing is cached.

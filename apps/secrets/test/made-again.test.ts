@@ -4,7 +4,7 @@ import { until } from './fresh-storage';
 import { withSecondNode } from './second-node';
 import { startSecrets } from './start-secrets';
 
-describe('what was deleted and created again', () => {
+describe('an object that was deleted and created again', () => {
   const secrets = startSecrets();
   const nodes = withSecondNode(secrets);
 
@@ -42,7 +42,7 @@ describe('what was deleted and created again', () => {
       },
     };
 
-    it.each(Object.keys(ways))('has nothing of what was kept in private: %s', async (way) => {
+    it.each(Object.keys(ways))('has none of its earlier private data: %s', async (way) => {
       const { more = {}, end } = ways[way]!;
       const id = `again-${randomUUID()}`;
       const parent = (await write('auth/token/create', { policies: ['root'] })).auth.client_token as string;
@@ -120,7 +120,7 @@ describe('what was deleted and created again', () => {
     },
   };
 
-  it.each(Object.keys(places))('has nothing of what it held: %s', async (what) => {
+  it.each(Object.keys(places))('has none of its earlier contents: %s', async (what) => {
     const { make, fill, at, end } = places[what]!;
     await make();
     await fill();
@@ -130,35 +130,33 @@ describe('what was deleted and created again', () => {
     await until(async () => (await statuses('GET', at)).every((status) => status === 404));
   });
 
-  it.each(['id', 'name'])(
-    'as a person or group of the same name has no rights of before, deleted by %s',
-    async (by) => {
-      const unique = `by-${by}`;
-      await write(`sys/auth/${unique}`, { type: 'userpass' });
-      await write('sys/policies/acl/kept', { policy: 'path "kept/*" { capabilities = ["read"] }' });
-      await write(`auth/${unique}/users/ada`, { password: 'right' });
-      const logIn = async () => {
-        const { auth } = await write(`auth/${unique}/login/ada`, { password: 'right' });
-        return { token: auth.client_token as string, entity: auth.entity_id as string };
-      };
-      const rights = async (token: string) =>
-        (await onAll('GET', 'auth/token/lookup-self', token)).map(({ body }) => body.data.identity_policies ?? []);
-      const before = await logIn();
-      await write('identity/entity', { id: before.entity, policies: ['kept'] });
-      const { name } = (await ask(nodes[0]!, 'GET', `identity/entity/id/${before.entity}`)).body.data;
-      const group = { name: unique, policies: ['kept'], member_entity_ids: [before.entity] };
-      const groupId = (await write('identity/group', group)).data.id;
-      await until(async () => (await rights(before.token)).every((all) => all.includes('kept')));
-      await del(by === 'id' ? `identity/entity/id/${before.entity}` : `identity/entity/name/${name}`);
-      await del(by === 'id' ? `identity/group/id/${groupId}` : `identity/group/name/${unique}`);
-      await write('identity/entity', { name });
-      await write('identity/group', { name: unique });
-      const after = await logIn();
-      expect(after.entity).not.toBe(before.entity);
-      expect(await rights(after.token)).toEqual([[], []]);
-      expect((await onAll('GET', `identity/group/name/${unique}`)).map(({ body }) => body.data.policies ?? [])).toEqual(
-        [[], []],
-      );
-    },
-  );
+  it.each(['id', 'name'])('as a person or group of the same name has no earlier rights, deleted by %s', async (by) => {
+    const unique = `by-${by}`;
+    await write(`sys/auth/${unique}`, { type: 'userpass' });
+    await write('sys/policies/acl/kept', { policy: 'path "kept/*" { capabilities = ["read"] }' });
+    await write(`auth/${unique}/users/ada`, { password: 'right' });
+    const logIn = async () => {
+      const { auth } = await write(`auth/${unique}/login/ada`, { password: 'right' });
+      return { token: auth.client_token as string, entity: auth.entity_id as string };
+    };
+    const rights = async (token: string) =>
+      (await onAll('GET', 'auth/token/lookup-self', token)).map(({ body }) => body.data.identity_policies ?? []);
+    const before = await logIn();
+    await write('identity/entity', { id: before.entity, policies: ['kept'] });
+    const { name } = (await ask(nodes[0]!, 'GET', `identity/entity/id/${before.entity}`)).body.data;
+    const group = { name: unique, policies: ['kept'], member_entity_ids: [before.entity] };
+    const groupId = (await write('identity/group', group)).data.id;
+    await until(async () => (await rights(before.token)).every((all) => all.includes('kept')));
+    await del(by === 'id' ? `identity/entity/id/${before.entity}` : `identity/entity/name/${name}`);
+    await del(by === 'id' ? `identity/group/id/${groupId}` : `identity/group/name/${unique}`);
+    await write('identity/entity', { name });
+    await write('identity/group', { name: unique });
+    const after = await logIn();
+    expect(after.entity).not.toBe(before.entity);
+    expect(await rights(after.token)).toEqual([[], []]);
+    expect((await onAll('GET', `identity/group/name/${unique}`)).map(({ body }) => body.data.policies ?? [])).toEqual([
+      [],
+      [],
+    ]);
+  });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { withSecondNode } from './second-node';
 import { startSecrets } from './start-secrets';
 
-describe('what one node has created exists on the other once its creator has been answered', () => {
+describe('an object that one node has created exists on the other once its creator has the answer', () => {
   const secrets = startSecrets();
   const urls = withSecondNode(secrets);
 
@@ -16,7 +16,7 @@ describe('what one node has created exists on the other once its creator has bee
   it.each([
     [0, 1],
     [1, 0],
-  ])('made on %i, used on %i', async (maker, user) => {
+  ])('created on %i, used on %i', async (maker, user) => {
     const wrong: string[] = [];
     const must = async (what: string, asked: Promise<number>) => {
       const status = await asked;

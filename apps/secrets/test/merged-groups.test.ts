@@ -25,8 +25,8 @@ describe('external groups of merged entities', () => {
   }
 
   it.each([
-    ['of the one merged', 'bob'],
-    ['of the target', 'ada'],
+    ['of the merged entity', 'bob'],
+    ['of the target entity', 'ada'],
   ])('end with the alias %s', async (_, target) => {
     const mount = `github-${target}`;
     await external(mount);
@@ -53,7 +53,7 @@ describe('external groups of merged entities', () => {
     hub.members.set('bob-token', { login: 'Bob', organizations: [42], teams: [team] });
     await secrets.as(ada.client_token).write('auth/token/renew-self', {}).expect(200);
     expect(await policies(bob.client_token)).toEqual([]);
-    // Renewing that of the kept alias does.
+    // Renewing the token of the kept alias restores its policies.
     await secrets.as(bob.client_token).write('auth/token/renew-self', {}).expect(200);
     expect([await policies(ada.client_token), await policies(bob.client_token)]).toEqual([
       ['ops-policy'],

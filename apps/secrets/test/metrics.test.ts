@@ -13,7 +13,7 @@ describe('metrics', () => {
         .slice(series.length),
     );
 
-  it('show what operators chart: what lives, what waits, how long storage takes, and whether the node hears', async () => {
+  it('show the values that operators chart: live objects, waiting work, storage times, and received notices', async () => {
     await secrets.root.write('cubbyhole/a', { v: '1' }).expect(204);
     await secrets.root.read('cubbyhole/nothing').expect(404);
     await secrets.root.list('cubbyhole').expect(200);
@@ -32,7 +32,7 @@ describe('metrics', () => {
     expect(value(text, 'secrets_commits_waiting')).toBeGreaterThanOrEqual(0);
   });
 
-  it('count what expires soon: tokens, certificates and secrets, in any namespace', async () => {
+  it('count tokens, certificates and secrets that expire soon, in any namespace', async () => {
     const shown = async () => {
       const text = await scrape();
       return ['tokens', 'certificates', 'secrets'].map((kind) =>

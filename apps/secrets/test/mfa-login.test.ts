@@ -83,14 +83,14 @@ describe('logins with second factors', () => {
     await user.validate(request, [user.app.code(clock.now(), 1)]).expect(400, { errors: ['invalid request ID'] });
   });
 
-  it('take the method by name, and the code bare or named', async () => {
+  it('accept the method by name, and the code with or without a name', async () => {
     const user = await enrolled();
     await user.validate(await user.begin(), [`passcode=${user.app.code(clock.now())}`], `m${users}`).expect(200);
     clock.advance(60_000);
     await user.validate(await user.begin(), user.app.code(clock.now())).expect(200);
   });
 
-  it('work from end to end: enrolled by QR code, logged in with a code, locked out, unlocked', async () => {
+  it('work from enrolment by QR code to login with a code, lockout and unlocking', async () => {
     await secrets.root.write('sys/auth/people', { type: 'userpass' }).expect(204);
     const policy = `path "${methods}/generate" { capabilities = ["update"] }`;
     await secrets.root.write('sys/policies/acl/enrol', { policy }).expect(204);
@@ -122,7 +122,7 @@ describe('logins with second factors', () => {
     await secrets.root.delete('identity/mfa/login-enforcement/people').expect(204);
   });
 
-  it('count a code once, and none before it', async () => {
+  it('accept a code once, and none of an earlier period', async () => {
     const user = await enrolled();
     const code = user.app.code(clock.now());
     await user.validate(await user.begin(), [code]).expect(200);
@@ -230,7 +230,7 @@ describe('logins with second factors', () => {
     await user.validate(request, [user.app.code(clock.now())]).expect(200);
   });
 
-  it('say so when the entity has no secret', async () => {
+  it('report that the entity has no secret', async () => {
     const user = await enrolled();
     await secrets.root.write(`${methods}/admin-destroy`, { method_id: user.id, entity_id: user.entity }).expect(204);
     const reason = `MFA secret for method name "m${users}" not present in entity "${user.entity}"`;
@@ -239,7 +239,7 @@ describe('logins with second factors', () => {
       .expect(403, { errors: [failed(user.enforcement, user.id, reason)] });
   });
 
-  it('need every enforcement, and of each any one method', async () => {
+  it('need one method, no matter which, of every enforcement', async () => {
     const user = await enrolled();
     const second = await method(secrets, { qr_size: 0 });
     const third = await method(secrets, { qr_size: 0 });
@@ -287,7 +287,7 @@ describe('logins with second factors', () => {
     await secrets.root.delete('identity/mfa/login-enforcement/zz-also').expect(204);
   });
 
-  it('use up no code for a login that another call has completed meanwhile', async () => {
+  it('use up no code for a login that another call has already completed', async () => {
     const user = await enrolled();
     const request = await user.begin();
     const answers = await Promise.all([-1, 0, 1].map((at) => user.validate(request, [user.app.code(clock.now(), at)])));
@@ -334,7 +334,7 @@ describe('logins with second factors', () => {
     await goes.validate(await goes.begin(), [goes.app.code(clock.now())]).expect(200);
   });
 
-  it('follow an entity that must show one into another', async () => {
+  it('still need the factor of an entity that was merged into another', async () => {
     const [stays, goes] = [await enrolled(), await enrolled()];
     for (const { enforcement } of [stays, goes]) {
       await secrets.root.delete(`identity/mfa/login-enforcement/${enforcement}`).expect(204);
@@ -414,7 +414,7 @@ describe('logins with second factors', () => {
       .expect(400, { errors: ['configuration for method ID "zz" does not exist'] });
   });
 
-  it('let people enrol themselves where the method allows it, once and only with a code that confirms it', async () => {
+  it('let people enrol themselves if the method allows it, once and only with a code that confirms it', async () => {
     const user = await enrolled({ enable_self_enrollment: true });
     await secrets.root.write(`${methods}/admin-destroy`, { method_id: user.id, entity_id: user.entity }).expect(204);
     const waiting = await user.login().expect(200);
@@ -441,7 +441,7 @@ describe('logins with second factors', () => {
       .expect(403, { errors: ['self-enrolment is not available for this login'] });
   });
 
-  it('accept each recovery code once where the method has them', async () => {
+  it('accept each recovery code once if the method has them', async () => {
     const user = await enrolled({ recovery_codes: 3, max_validation_attempts: 2 });
     expect(user.recovery).toHaveLength(3);
     expect(new Set(user.recovery).size).toBe(3);

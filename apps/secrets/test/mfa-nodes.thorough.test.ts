@@ -98,7 +98,7 @@ describe('one code on two nodes', () => {
     return { app: authenticator(made.body.data.url), begin, validate };
   }
 
-  // Otherwise an observed code could be used a second time at another node.
+  // If this failed, an observed code could be used a second time at another node.
   it(`gives one login for one code, of ${submissions} submissions each with its own login`, async () => {
     const { app, begin, validate } = await machine({ period: 3_600, skew: 1 });
     const requests = await inParallel(submissions, begin);
@@ -111,7 +111,7 @@ describe('one code on two nodes', () => {
     expect(answers.filter(({ status }) => status === 403)).toHaveLength(submissions - 1);
   });
 
-  // Otherwise a million guesses could be spread over nodes and connections.
+  // If this failed, a million guesses could be spread over nodes and connections.
   it('checks no more codes than the limit allows, however they are spread', async () => {
     const { app, begin, validate } = await machine({ period: 3_600, skew: 1, max_validation_attempts: 4 });
     const count = 200;

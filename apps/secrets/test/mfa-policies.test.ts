@@ -74,7 +74,7 @@ describe('requests whose policy names second factors', () => {
     await read(one.code(0, -1), one.code(1, -1)).expect(404);
   });
 
-  it('add up over policies that say something about the same path', async () => {
+  it('are combined if several policies cover the same path', async () => {
     const id = await newMethod(secrets, { method_name: 'sum' });
     const open = 'path "cubbyhole/guarded" { capabilities = ["read"] }';
     const one = await person(`${open}\n${guarded('sum')}`, [id]);
@@ -97,14 +97,14 @@ describe('requests whose policy names second factors', () => {
     await secrets.root.read('cubbyhole/guarded').expect(404);
   });
 
-  it('are refused where a method does not exist, which the answer to the policy says', async () => {
+  it('are refused if a method does not exist, and writing the policy warns of that', async () => {
     const missing = randomUUID();
-    const { body } = await secrets.root
-      .write('sys/policies/acl/absent', { policy: guarded('nowhere', missing) })
-      .expect(200);
-    expect(body.warnings).toEqual([
-      `mfa_methods names methods that do not exist here: nowhere, ${missing}; these requests are refused until the methods exist`,
-    ]);
+    for (const path of ['sys/policies/acl/absent', 'sys/policy/absent']) {
+      const { body } = await secrets.root.write(path, { policy: guarded('nowhere', missing) }).expect(200);
+      expect(body.warnings).toEqual([
+        `mfa_methods names methods that do not exist here: nowhere, ${missing}; these requests are refused until the methods exist`,
+      ]);
+    }
     const one = await person(guarded('nowhere'), []);
     await refused(one.sending('nowhere:123456').read('cubbyhole/guarded'));
   });

@@ -63,7 +63,7 @@ describe('TOTP methods', () => {
     expect((await secrets.root.read(`identity/mfa/method/${id}`).expect(200)).body.data).toEqual(body.data);
   });
 
-  it('are changed by id in the URL or in the body, keeping what is left out (S6.1, S17.2)', async () => {
+  it('are changed by id in the URL or in the body, and keep omitted fields (S6.1, S17.2)', async () => {
     const id = await method(secrets, { period: '1m', digits: 8 });
     await secrets.root.write(`${methods}/${id}`, { skew: 0 }).expect(204);
     await secrets.root.write(methods, { id, algorithm: 'SHA256' }).expect(204);
@@ -74,7 +74,7 @@ describe('TOTP methods', () => {
     await secrets.root.write(methods, { id: randomUUID(), issuer: 'x' }).expect(404);
   });
 
-  it('keep each field given on create and on change, and the default of one left out (S6.1-S6.9, S24.6)', async () => {
+  it('keep each field that is set on create or on change, and the default of an omitted field (S6.1-S6.9, S24.6)', async () => {
     const [first, second] = [
       { issuer: 'A', period: 45, key_size: 32, qr_size: 256, algorithm: 'SHA256', digits: 8, skew: 0 },
       { issuer: 'B', period: 60, key_size: 64, qr_size: 320, algorithm: 'SHA512', digits: 6, skew: 1 },
@@ -106,7 +106,7 @@ describe('TOTP methods', () => {
       .expect(400, { errors: ['method name is already in use'] });
   });
 
-  it('are listed with their details, missing when there are none, and deleted (S17.4, S17.5)', async () => {
+  it('are listed with their details, not found when there are none, and deleted (S17.4, S17.5)', async () => {
     const listed = await secrets.root.list(methods).expect(200);
     const one = listed.body.data.keys[0];
     expect(listed.body.data.key_info[one]).toMatchObject({ id: one, type: 'totp', issuer: expect.any(String) });
@@ -141,7 +141,7 @@ describe('TOTP methods', () => {
     expect((await secrets.root.read(`${methods}/${id}`)).body.data.max_validation_attempts).toBe(5);
   });
 
-  it('are not found under another type or by a text that is not an id', async () => {
+  it('are not found under another type or by a string that is not an id', async () => {
     const id = await method(secrets);
     await secrets.root
       .read(`identity/mfa/method/duo/${id}`)
@@ -183,7 +183,7 @@ describe('TOTP methods', () => {
 describe('TOTP methods of a namespace above', () => {
   const secrets = startSecrets();
 
-  it('are seen from below and deleted only where they are', async () => {
+  it('are seen from below and deleted only in their own namespace', async () => {
     const id = await method(secrets);
     await secrets.root.write('sys/namespaces/below').expect(200);
     const below = secrets.as(secrets.rootToken, { 'X-Service-Namespace': 'below' });
@@ -235,7 +235,7 @@ describe('TOTP secrets', () => {
     },
   );
 
-  it('exist once, and again only after they were destroyed (S17.7, S17.8, SP.12, SP.58)', async () => {
+  it('are created only once, and again only after they were destroyed (S17.7, S17.8, SP.12, SP.58)', async () => {
     const id = await method(secrets, { method_name: 'mm', qr_size: 0 });
     const entity_id = await entity();
     const first = await secrets.root.write(`${methods}/admin-generate`, { method_id: id, entity_id }).expect(200);
@@ -259,7 +259,7 @@ describe('TOTP secrets', () => {
     expect(answers.filter(({ body }) => body.data !== null)).toHaveLength(1);
   });
 
-  it('are never in clear in the database', async () => {
+  it('are never in plaintext in the database', async () => {
     const id = await method(secrets, { issuer: 'SekretIssuer' });
     const { body } = await secrets.root
       .write(`${methods}/admin-generate`, { method_id: id, entity_id: await entity() })
@@ -336,7 +336,7 @@ describe('login enforcements', () => {
     await secrets.root.list('identity/mfa/login-enforcement').expect(404);
   });
 
-  it('refuse what does not exist', async () => {
+  it('refuse names and ids that do not exist', async () => {
     const id = await method(secrets);
     for (const [body, message] of [
       [{}, 'missing method ids'],

@@ -18,7 +18,7 @@ describe('mounts', () => {
     await secrets.root.delete('sys/mounts/plain').expect(204);
   });
 
-  it('are listed with everything clients read of them', async () => {
+  it('are listed with everything that clients read about them', async () => {
     const { body } = await secrets.root.read('sys/mounts').expect(200);
     expect(Object.keys(body.data)).toEqual(['cloudtwo/', 'cubbyhole/', 'identity/', 'scheduler/', 'sys/']);
     expect(body.data['cubbyhole/']).toMatchObject({
@@ -145,7 +145,7 @@ describe('mounts', () => {
     }
   });
 
-  it('resets a lifetime to the system’s', async () => {
+  it('get the lifetime of the system again when their own is reset', async () => {
     await secrets.root.write('sys/mounts/scheduler/tune', { max_lease_ttl: '2h', default_lease_ttl: '1h' }).expect(204);
     await secrets.root
       .write('sys/mounts/scheduler/tune', { max_lease_ttl: 'system', default_lease_ttl: -1 })
@@ -154,7 +154,7 @@ describe('mounts', () => {
     expect(body.data.config).toMatchObject({ default_lease_ttl: 0, max_lease_ttl: 0 });
   });
 
-  it('are shown to interfaces as far as the caller may know', async () => {
+  it('are shown to user interfaces as far as the caller may know them', async () => {
     await secrets.root.write('sys/mounts/open', { type: 'kv', config: { listing_visibility: 'unauth' } }).expect(204);
     const open = await secrets.anonymous.read('sys/internal/ui/mounts').expect(200);
     expect(Object.keys(open.body.data.secret)).toEqual(['open/']);
@@ -170,7 +170,7 @@ describe('mounts', () => {
     await secrets.anonymous.read('sys/internal/ui/mounts/open').expect(403, { errors: ['permission denied'] });
   });
 
-  it('a disabled auth method takes its tokens along and comes back with another accessor', async () => {
+  it('disabling an auth method revokes its tokens, and enabling it again gives another accessor', async () => {
     await secrets.root.write('sys/auth/up', { type: 'userpass' }).expect(204);
     await secrets.root.write('auth/up/users/bob', { password: 'correct horse' }).expect(204);
     const { body } = await secrets.anonymous.write('auth/up/login/bob', { password: 'correct horse' }).expect(200);
@@ -186,7 +186,7 @@ describe('mounts', () => {
 
 describe('an installation without the usual mounts', () => {
   const secrets = startSecrets({ env: { SECRETS_DEFAULT_MOUNTS: 'none' } });
-  it('begins with the built-in ones only', async () => {
+  it('begins with only the built-in mounts', async () => {
     expect(Object.keys((await secrets.root.read('sys/mounts')).body.data)).toEqual(['cubbyhole/', 'identity/', 'sys/']);
   });
 });

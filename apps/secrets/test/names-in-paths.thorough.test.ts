@@ -140,7 +140,7 @@ describe('an object under a denied path', () => {
 
   const send = (verb: string, path: string) => raw.send(verb, `/v1/${path}`, { 'X-Service-Token': holder.token! });
 
-  it('has an example here wherever a path with a name in it can be read', () => {
+  it('has an example here for every readable path with a name in it', () => {
     // These paths store nothing under a name: their answers are computed for each request.
     const without = [
       'cloudtwo/creds/:name',
@@ -174,7 +174,7 @@ describe('an object under a denied path', () => {
     expect([...new Set(declared)].filter((pattern) => !known.has(pattern)).sort()).toEqual(without);
   });
 
-  it('is shown under no other spelling, and ended under none', async () => {
+  it('is shown under no other spelling, and deleted under none', async () => {
     const before = new Map<string, unknown>();
     const reader = (path: string) => (path.startsWith('cubbyhole/') ? holder : secrets.root);
     const failures: string[] = [];

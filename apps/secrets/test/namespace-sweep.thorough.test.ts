@@ -108,7 +108,7 @@ describe('every operation, asked for objects of another namespace', () => {
       (one) => one.caller === caller.label && one.of === of.label && one.kinds.includes(kind) && one.at.test(at),
     );
 
-  it('has a rule for every table about the owner of its rows', async () => {
+  it('has a rule about the owner of the rows for every table', async () => {
     const tables = await sql<{ name: string }>(
       `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public'`,
     );
@@ -119,7 +119,7 @@ describe('every operation, asked for objects of another namespace', () => {
   it.each([
     ['a namespace', 'its parent and its sibling', () => [one, [root, two]] as const],
     ['the namespace above', 'its child', () => [root, [one]] as const],
-  ])('from %s answers about %s as about nothing, and changes nothing there', async (_caller, _of, parties) => {
+  ])('from %s answers as if %s did not exist, and changes nothing there', async (_caller, _of, parties) => {
     const [caller, others] = parties();
     const problems: string[] = [];
     const visits = visitsOf(secrets.service.kernel.mounts.list(caller.uuid));
@@ -161,7 +161,7 @@ describe('every operation, asked for objects of another namespace', () => {
             .map((thing) => ({ other, thing, said: undefined as Said | undefined })),
         );
         for (const one of tried) one.said = await about(one.thing.value);
-        // After the others, so that an object that an operation creates has the name of a missing one.
+        // Missing names come last, so that an object that an operation creates has the name of a missing one.
         const nothing = new Map<string, Said>();
         for (const text of new Set(tried.flatMap(({ thing }) => absent(thing)))) nothing.set(text, await about(text));
         for (const { other, thing, said } of tried) {

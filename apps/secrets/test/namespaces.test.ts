@@ -6,7 +6,7 @@ describe('namespaces', () => {
   const secrets = startSecrets();
   const inside = (path: string, token = secrets.rootToken) => secrets.as(token, { 'X-Service-Namespace': path });
 
-  it('are made, listed, read and annotated', async () => {
+  it('are created, listed, read and annotated', async () => {
     const made = await secrets.root.write('sys/namespaces/ns1', { custom_metadata: { team: 'a' } }).expect(200);
     expect(made.body.data).toMatchObject({
       path: 'ns1/',
@@ -46,7 +46,7 @@ describe('namespaces', () => {
     expect(self.body.data.namespace_path).toBe('own/');
   });
 
-  it('have no separate seal: a request for it is refused, and makes no namespace', async () => {
+  it('have no separate seal: a request for one is refused, and creates no namespace', async () => {
     await secrets.root.write('sys/namespaces/vault').expect(200);
     const refused = { errors: ['namespace is not sealable: namespaces have no separate seal'] };
     await secrets.root.write('sys/namespaces/vault/seal').expect(400, refused);
@@ -75,7 +75,7 @@ describe('namespaces', () => {
     await secrets.as(weak.client_token).read('sys/internal/ui/mounts/through/kv/app').expect(403);
   });
 
-  it('are shown to interfaces, also where there are none', async () => {
+  it('are shown to user interfaces, even if there are none', async () => {
     await secrets.root.write('sys/namespaces/told').expect(200);
     const told = async (client = secrets.root) =>
       (await client.read('sys/internal/ui/namespaces').expect(200)).body.data.keys;

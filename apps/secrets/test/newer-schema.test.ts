@@ -5,7 +5,7 @@ import { addColumns } from '@keystead/testing';
 import { createService } from '../src/service';
 import { startSecrets, testConfig } from './start-secrets';
 
-// Otherwise an older version would write into newer tables without a warning.
+// If this failed, an older version would write into newer tables without a warning.
 
 describe('on a database migrated by a newer version', () => {
   const secrets = startSecrets();
@@ -20,7 +20,7 @@ describe('on a database migrated by a newer version', () => {
   const start = (env: Record<string, string>) => createService(testConfig(secrets.database.url, env), { log });
 
   it.each(['on', 'off'])(
-    'an older one does not start, and names what it does not know (SECRETS_MIGRATE=%s)',
+    'an older node does not start, and names the unknown migration (SECRETS_MIGRATE=%s)',
     async (migrate) => {
       await expect(start({ SECRETS_MIGRATE: migrate })).rejects.toThrow(
         /was migrated by a newer version: 29991231000000_unheard_of is unknown to this one; start the newer version$/,
@@ -36,7 +36,7 @@ describe('on a database migrated by a newer version', () => {
     expect(said.join()).toContain('29991231000000_unheard_of');
   });
 
-  it('one that runs answers as before while columns come to its tables', async () => {
+  it('a running node answers as before while columns are added to its tables', async () => {
     const { root } = secrets;
     const round = async (n: number): Promise<string[]> => {
       const paths = Array.from({ length: 8 }, (_, i) => `cubbyhole/upgraded-${n}-${i}`);

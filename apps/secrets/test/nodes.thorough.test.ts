@@ -40,7 +40,7 @@ describe('several processes on one database', () => {
     (await node.ask('GET', 'auth/token/lookup-self', token)).status;
 
   it('refuse a revoked token everywhere within a second', async () => {
-    // Without this, a stolen token would still work on other nodes after it was revoked on one.
+    // If this failed, a stolen token would still work on other nodes after it was revoked on one.
     for (let round = 0; round < 3; round++) {
       const { client_token } = await create();
       for (const node of nodes) for (let n = 0; n < 3; n++) expect(await self(node, client_token)).toBe(200);
@@ -61,7 +61,7 @@ describe('several processes on one database', () => {
     await everywhere(async (node) => (await node.ask('POST', 'cubbyhole/y', client_token, { a: '1' })).status === 403);
   });
 
-  it('see what another one wrote and mounted within a second', async () => {
+  it('see writes and mounts of another process within a second', async () => {
     const { client_token } = await create();
     for (const node of nodes) expect((await node.ask('GET', 'cubbyhole/shared', client_token)).status).toBe(404);
     await nodes[2]!.ask('POST', 'cubbyhole/shared', client_token, { from: 'three' });
@@ -75,7 +75,7 @@ describe('several processes on one database', () => {
     await everywhere(async (node) => (await node.ask('GET', 'sys/mounts/extra', root)).status === 200);
   });
 
-  it('each know of all', async () => {
+  it('list all nodes', async () => {
     for (const node of nodes) {
       // A node with a late heartbeat is missing from the list for a moment.
       const listed = async () => (await node.ask('GET', 'sys/ha-status', root)).body;
@@ -89,7 +89,7 @@ describe('several processes on one database', () => {
     }
   });
 
-  it('give the last use of a token to one of them', async () => {
+  it('give the last use of a token to only one request', async () => {
     for (let round = 0; round < 5; round++) {
       const { client_token } = await create({ num_uses: 1 });
       const answers = await Promise.all([...nodes, ...nodes].map((node) => self(node, client_token)));
@@ -140,14 +140,14 @@ describe('several processes on one database', () => {
     expect(failed).toEqual([]);
   });
 
-  it('are sealed together and unsealed together with shares at one', async () => {
+  it('are all sealed by one request, and unsealed by shares sent to one of them', async () => {
     expect((await nodes[0]!.ask('POST', 'sys/seal', root)).status).toBe(204);
     await everywhere(async (node) => (await node.ask('GET', 'cubbyhole/shared', root)).status === 503);
     for (const key of shares.slice(0, 3)) await nodes[2]!.ask('POST', 'sys/unseal', undefined, { key });
     await everywhere(async (node) => (await self(node, root)) === 200);
   });
 
-  it('lose nothing that was acknowledged when one is killed and started again under load', async () => {
+  it('lose no acknowledged write when one process is killed and started again under load', async () => {
     const { client_token } = await create();
     const written: string[] = [];
     let going = true;
@@ -198,7 +198,7 @@ describe('a restart of PostgreSQL under load', () => {
     rmSync(dataDir, { recursive: true, force: true });
   });
 
-  it('fails requests cleanly meanwhile; every node recovers by itself', async () => {
+  it('fails requests cleanly in the meantime, and every node recovers by itself', async () => {
     const { token } = await initialise(nodes[0]!);
     await Promise.all(nodes.map((node) => until(async () => (await node.ask('GET', 'sys/health')).status === 200)));
     const written: string[] = [];

@@ -38,7 +38,7 @@ describe('null', () => {
     expect(left.map(({ at, field }) => `${at} ${field}`)).toEqual([]);
   });
 
-  it('gives every other field of a stored record its default back, and does not change durations', () => {
+  it('resets every other field of a stored record to its default, and does not change durations', () => {
     const single = all.filter(({ operation, meta }) => operation.update === 'merge' && meta.empty === undefined);
     expect(single.length).toBeGreaterThan(100);
     const wrong = single.filter(({ operation, field, meta }) => {
@@ -54,14 +54,14 @@ describe('null', () => {
     expect(wrong.map(({ at, field }) => `${at} ${field}`)).toEqual([]);
   });
 
-  it('is not given where there is no record yet, but of lists', async () => {
+  it('is treated as absent if there is no record yet, except for lists', async () => {
     const { root } = secrets;
     await root.write('auth/approle/role/new', { token_type: null, token_ttl: null, bind_secret_id: null }).expect(204);
     const { body } = await root.read('auth/approle/role/new').expect(200);
     expect(body.data).toMatchObject({ token_type: 'default', token_ttl: 0, bind_secret_id: true });
   });
 
-  it('removes what clients mean to remove', async () => {
+  it('removes the values that clients want to remove', async () => {
     const { root } = secrets;
     const role = 'auth/approle/role/emptied';
     const full = { policies: ['a'], secret_id_bound_cidrs: ['10.0.0.0/8'], token_num_uses: 3, token_ttl: '1h' };
@@ -89,7 +89,7 @@ describe('null', () => {
     expect((await root.read('two/metadata/s').expect(200)).body.data.custom_metadata).toBeNull();
   });
 
-  it('keeps the options of a mount, which tuning only adds to', async () => {
+  it('keeps the options of a mount, because tuning only adds options', async () => {
     await secrets.root.write('sys/mounts/two/tune', { options: null, max_lease_ttl: '5h' }).expect(204);
     expect((await secrets.root.read('sys/mounts/two').expect(200)).body.data.options).toEqual({ version: '2' });
   });

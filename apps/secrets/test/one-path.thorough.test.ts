@@ -68,7 +68,7 @@ const rules = {
 const all = '"create", "read", "update", "delete", "list", "scan", "patch", "sudo"';
 
 // Handlers are replaced by ones that only report their input; everything before them is real.
-describe('every declared path, however it is written', () => {
+describe('every declared path, in any spelling', () => {
   const secrets = startSecrets();
   const seen: Seen = {};
   const tokens: Record<string, string> = {};
@@ -91,7 +91,7 @@ describe('every declared path, however it is written', () => {
         }),
       ),
     );
-    // It leaves no audit lines.
+    // Requests to this path leave no audit lines.
     visits = visits.filter(({ plain }) => plain !== 'sys/health');
     for (const [kind, rule] of Object.entries(rules)) {
       const plains = [...new Set(visits.map(({ plain }) => plain))];
@@ -135,6 +135,7 @@ describe('every declared path, however it is written', () => {
       seen.judged = question.path;
       return decide.call(this, question);
     });
+    jest.spyOn(kernel.quotas, 'hasRates', 'get').mockReturnValue(true);
     jest.spyOn(kernel.quotas, 'check').mockImplementation(({ path }) => {
       seen.counted = path;
     });
@@ -240,7 +241,7 @@ describe('every declared path, however it is written', () => {
     expect(asked).toBeGreaterThan(walked.length * 65);
   });
 
-  it('is read as itself once it has been read, with any names', () => {
+  it('does not change when its canonical form is parsed again, with any names', () => {
     const { namespaces, mounts } = secrets.service.kernel;
     const read = (text: string, verb: Verb) => {
       const sent = SentPath.read(text);
@@ -278,7 +279,7 @@ describe('every declared path, however it is written', () => {
     expect(settled).toBeGreaterThan(visits.length * 10);
   });
 
-  it('is the same path in a namespace, however that is named', async () => {
+  it('is the same path in a namespace, regardless of how the request names it', async () => {
     const failures: string[] = [];
     const forms = [
       { header: 'inner', prefix: '' },

@@ -22,7 +22,7 @@ const algorithm: Algorithm = 'SHA1';
 const codeNow = (key: Buffer): string =>
   codeFor({ key, algorithm, digits: 6, periodSeconds }, counterAt(Date.now(), periodSeconds));
 
-describe('a node killed while it makes and uses what counts once', () => {
+describe('a node killed while it creates and uses one-time secrets', () => {
   const kills = new Kills(/^(commit|lease):/);
   /** Answers since the last check: passwords that must still be valid, and those that must not. */
   const fresh: string[] = [];
@@ -217,7 +217,7 @@ describe('a node killed while it makes and uses what counts once', () => {
   }
 
   it.each(flowsOf(flows))(
-    'during $name counts nothing twice, and loses nothing that was shown',
+    'during $name accepts no secret twice, and loses no secret that was shown',
     (flow) => kills.withstands(flow, { wrong: [] }, look),
     3_600_000,
   );

@@ -29,7 +29,7 @@ describe('the OpenAPI document', () => {
     expect(checked).toMatchObject({ valid: true });
   });
 
-  it('says where it is served, how a token is sent, and who needs none', async () => {
+  it('states its server, how to send a token, and which operations need none', async () => {
     const { servers, security, components, paths } = await document();
     expect(servers).toEqual([expect.objectContaining({ url: '/v1' })]);
     expect(security.flatMap(Object.keys).sort()).toEqual(Object.keys(components.securitySchemes).sort());
@@ -151,11 +151,11 @@ describe('the OpenAPI document', () => {
       statuses.push([name, value, (await secrets.root.write(path, { ...sound, [name]: value })).status]);
     }
     expect(statuses).toEqual(beyond.map(([name, value]) => [name, value, 400]));
-    // Valid without it: nothing else was refused.
+    // The body without the wrong field is valid, so the refusals were only about that field.
     expect((await secrets.root.write(path, sound)).status).toBeLessThan(300);
   });
 
-  it('lists every status of an operation, and names what it has by the rules of the reference', async () => {
+  it('lists every status of an operation, and names its parts by the rules of the reference', async () => {
     const { paths, components } = await document();
     const health = paths['/sys/health'].get.responses;
     expect(Object.keys(health)).toEqual(expect.arrayContaining(['200', '429', '472', '501', '503']));
@@ -187,7 +187,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('is the same by POST, and says where a mount is by default', async () => {
+  it('is the same by POST, and shows the default path of a mount', async () => {
     const posted = await secrets.root.write(at, { context: 'any' }).expect(200);
     expect(posted.body).toEqual(await document());
     const generic = (await secrets.root.write(at, { generic_mount_paths: true }).expect(200)).body;
@@ -229,7 +229,7 @@ describe('the OpenAPI document', () => {
     expect((await document()).paths).not.toHaveProperty('/team/kv/{path}');
   });
 
-  it('lists what needs sudo only to callers with sudo, and in a namespace nothing that exists only in the root (SA.5)', async () => {
+  it('lists operations that need sudo only with sudo, and those of the root namespace only there (SA.5)', async () => {
     const everything = '["create", "read", "update", "delete", "list", "patch"]';
     const broad = (await document(await secrets.withPolicy(`path "*" { capabilities = ${everything} }`))).paths;
     for (const key of ['/sys/audit', '/sys/host-info', '/auth/token/accessors', '/sys/rekey-recovery-key/init']) {
@@ -282,7 +282,7 @@ describe('the OpenAPI document', () => {
       if (!sudo) expect([name, method in without[key]]).toEqual([name, true]);
   });
 
-  it('marks as creating what a token with only create can make (SA.5)', async () => {
+  it('marks operations as creating if a token with only create can use them (SA.5)', async () => {
     const maker = await secrets.withPolicy(
       'path "identity/*" { capabilities = ["create"] }\npath "sys/policies/acl/*" { capabilities = ["create"] }\npath "auth/token/roles/*" { capabilities = ["create"] }',
     );
@@ -316,7 +316,7 @@ describe('the OpenAPI document', () => {
     await secrets.root.list('sys/policies/acl?after=zzz').expect(404);
   });
 
-  it('shows only what the caller may do, path by path and operation by operation (SA.5, SP.10, SP.20)', async () => {
+  it('shows only permitted operations, path by path and operation by operation (SA.5, SP.10, SP.20)', async () => {
     const free = await document(secrets.anonymous);
     for (const item of Object.values<Record<string, unknown>>(free.paths)) {
       expect(item['x-service-unauthenticated']).toBe(true);
@@ -357,7 +357,7 @@ describe('the OpenAPI document', () => {
     expect((await secrets.root.read(at)).headers.etag).toBe(tag);
   });
 
-  it('describes the answers as they are', async () => {
+  it('describes the real answers', async () => {
     await secrets.root.write('cubbyhole/seen', { a: 1 }).expect(204);
     const body = await document();
     const check = checker(body);
@@ -392,7 +392,7 @@ describe('the OpenAPI document', () => {
 describe('the OpenAPI document of many mounts', () => {
   const secrets = startSecrets();
 
-  it('has nothing that breaks client generators, for any names of mounts', async () => {
+  it('does not break client generators, with any names of mounts', async () => {
     await mountEveryKind(secrets);
     for (const mount of ['twin1', 'twin-1', 'twin_1', 'twin_1-2', 'Twin1']) {
       await secrets.root.write(`sys/mounts/${mount}`, { type: mount === 'twin1' ? 'scheduler' : 'kv' }).expect(204);

@@ -21,7 +21,7 @@ async function operationIds(): Promise<Map<string, string>> {
   );
 }
 
-it('names operations as generated clients know them, independent of mount paths', async () => {
+it('the document names operations as generated clients know them, independent of mount paths', async () => {
   await mountEveryKind(secrets);
   await secrets.root.write('sys/mounts/jobs', { type: 'nomad' }).expect(204);
   await secrets.root.write('sys/mounts/clouds', { type: 'aws' }).expect(204);

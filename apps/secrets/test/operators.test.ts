@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import type { ChangeNotices } from '../src/kernel/storage/types';
 import { Monitors } from '../src/service/monitors';
+import { until } from './fresh-storage';
 import { startSecrets } from './start-secrets';
 
 const auditFile = join(mkdtempSync(join(tmpdir(), 'keystead-operators-')), 'audit.log');
@@ -47,7 +48,7 @@ describe('the settings for all rate limits', () => {
   it.each([
     ['rate-limit', { path: 'cubbyhole', rate: 50, interval: '1m', block_interval: '2m' }, { rate: 500 }],
     ['lease-count', { path: 'cubbyhole', role: 'r', max_leases: 5 }, { max_leases: 6 }],
-  ])('belongs to a %s that keeps what is not named when it is written again', async (kind, first, again) => {
+  ])('belong to a %s that keeps omitted fields when it is written again', async (kind, first, again) => {
     const at = `sys/quotas/${kind}/kept`;
     await secrets.root.write(at, first).expect(204);
     const { counter: _counted, ...before } = (await secrets.root.read(at).expect(200)).body.data;
@@ -56,7 +57,7 @@ describe('the settings for all rate limits', () => {
     await secrets.root.delete(at).expect(204);
   });
 
-  it('decides what is counted, what answers say of it, and whether refusals are audited', async () => {
+  it('decide which requests are counted, what answers show, and whether refusals are audited', async () => {
     await secrets.root.write('sys/quotas/rate-limit/slow', { path: 'cubbyhole', rate: 1, interval: '1h' }).expect(204);
     const ask = (path: string) => secrets.root.read(`cubbyhole/${path}`);
     const rules = { enable_rate_limit_audit_logging: false, enable_rate_limit_response_headers: true };
@@ -84,7 +85,7 @@ describe('the settings for all rate limits', () => {
 });
 
 describe('requests in flight', () => {
-  it('are shown by their ids to callers who may see them, and are gone when they are answered', async () => {
+  it('are shown by their ids to callers who may see them, until they are answered', async () => {
     const read = async () => (await secrets.root.read('sys/in-flight-req').expect(200)).body;
     const own = await read();
     expect(Object.values(own)).toEqual([
@@ -259,13 +260,10 @@ describe('following the log', () => {
         resolve(seen);
       });
     });
-  const told = async (seen: { lines: string }, text: string) => {
-    for (let i = 0; i < 400 && !seen.lines.includes(text); i++) await sleep(10);
-    expect(seen.lines).toContain(text);
-  };
+  const told = (seen: { lines: string }, text: string) => until(() => seen.lines.includes(text));
   const ended = (seen: IncomingMessage) => new Promise((resolve) => seen.once('close', resolve));
 
-  it('gives each line of a level or above, for people or as it is, without secrets, until the reader leaves', async () => {
+  it('sends each line of a level or above, formatted or unchanged, without secrets, until the reader leaves', async () => {
     await secrets.root.write('sys/loggers', { level: 'info' }).expect(204);
     const { log } = secrets.service.kernel;
     const plain = await follow('?log_level=warn');
@@ -288,7 +286,7 @@ describe('following the log', () => {
     for (const one of [plain, json]) one.destroy();
   });
 
-  it('says first which lines are not written, and gives them once they are', async () => {
+  it('first names the levels that are not written, and sends their lines once they are', async () => {
     await secrets.root.write('sys/loggers', { level: 'info' }).expect(204);
     const { log } = secrets.service.kernel;
     const seen = await follow('?log_level=debug&log_format=json');
@@ -320,7 +318,7 @@ describe('following the log', () => {
     for (const one of all) one.destroy();
   });
 
-  it('drops unread lines, and says so', async () => {
+  it('drops unread lines, and reports it', async () => {
     let give: (line: string) => void = () => {};
     const monitors = new Monitors({ level: 'info' }, (follower) => {
       give = follower;
@@ -351,7 +349,7 @@ describe('following the log', () => {
       'the entity is disabled',
       (_, id) => secrets.root.write(`identity/entity/id/${id}`, { disabled: true }).expect(204),
     ],
-  ])('ends where %s', async (_what, take) => {
+  ])('ends when %s', async (_what, take) => {
     const name = `follower-${Math.random().toString(36).slice(2)}`;
     const policy = 'path "sys/monitor" { capabilities = ["read", "sudo"] }';
     await secrets.root.write(`sys/policies/acl/${name}`, { policy }).expect(204);

@@ -4,9 +4,9 @@ import { until } from './fresh-storage';
 import { SchedulerStandIn } from './stand-ins/scheduler';
 import { startSecrets } from './start-secrets';
 
-// Otherwise credentials would outlive their lease for minutes or a day after an outage of their system.
+// If this failed, credentials would outlive their lease for minutes or a day after an outage of their system.
 
-describe('after an outage of its outside system a lease', () => {
+describe('a lease, after an outage of its outside system,', () => {
   let aheadMs = 0;
   const secrets = startSecrets({ clock: { now: () => Date.now() + aheadMs } });
   const scheduler = new SchedulerStandIn();

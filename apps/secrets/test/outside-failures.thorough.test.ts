@@ -70,7 +70,7 @@ describe('outside systems with one failing call in twenty', () => {
     return how;
   }
 
-  /** Half of those without an answer still take effect. */
+  /** Half of the calls without an answer still take effect. */
   function unanswered(response: import('node:http').ServerResponse): boolean {
     failures.calls++;
     if (!failing || random() >= FAILING / 3) return false;
@@ -112,7 +112,7 @@ describe('outside systems with one failing call in twenty', () => {
         for (let path = paths.pop(); path !== undefined; path = paths.pop()) await issue(path);
       }),
     );
-    // Failed creations are undone; then every credential there has a lease.
+    // Failed creations are undone; then every credential in the outside systems has a lease.
     await passing(async () => (await counts()).intents === 0);
     expect((await counts()).leases).toBe(2 * EACH);
     expect([scheduler.issued.length, cloud.issued.length]).toEqual([EACH, EACH]);

@@ -6,7 +6,7 @@ import { startSecrets } from './start-secrets';
 import { everyVisit, type Visit } from './visits';
 
 describe('every list of the service', () => {
-  // Nothing ends between two listings.
+  // No listed object ends between two listings.
   const secrets = startSecrets({ clock: manualClock(Date.now()) });
   const send = senderTo(secrets);
   const world = worldOf(secrets, send);
@@ -16,7 +16,7 @@ describe('every list of the service', () => {
       ({ verb, declared }) => (verb === 'list' || verb === 'scan') && declared.pattern !== 'passkeys',
     );
 
-  it('shows the same in pages as at once', async () => {
+  it('shows the same items page by page as in one response', async () => {
     const mounts = [...secrets.service.kernel.mounts.all()];
     for (const [name, making] of Object.entries(examples)) {
       const [verb, full] = name.split(' ') as ['write', string];

@@ -195,7 +195,7 @@ describe('rules about parameters', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('deny all JSON or other language texts if they deny one, and allow them only character by character', () => {
+  it('deny all values in JSON or another language if they deny one, and compare allowed ones character by character', () => {
     const passed = documents.filter(
       ({ operation, name }) =>
         !refuses(operation, 'denied', name, '{"a":1}', { [name]: '{ "a": 1 }' }) ||
@@ -211,7 +211,7 @@ describe('rules about parameters', () => {
   it('treat null as an empty list or map', () => {
     const metaOf = ({ operation, name }: (typeof judged)[number]) => fieldMeta(operation.input!.shape[name]!);
     const several = judged.filter((one) => metaOf(one).several && metaOf(one).empty !== undefined);
-    // Only in a batch does it say that there is none.
+    // Only a batch has no empty value that null could mean.
     const others = judged.filter((one) => metaOf(one).several && metaOf(one).empty === undefined);
     expect(new Set(others.map(({ name }) => name))).toEqual(new Set(['batch_input']));
     for (const one of several) {
@@ -302,7 +302,7 @@ describe('rules about parameters', () => {
     ['kv2/data/a', '"options" = [{ "cas" = 0 }]', 'options', ['{"cas":"0"}', '{"cas":0,"more":1}', '[{"cas":"00"}]']],
     ['sys/mounts/judged', '"type" = ["kv"]', 'type', ['"kv"', '"kv-v1"', '"kv-v2"', '"generic"']],
     ['sys/mounts/judged', '"type" = ["kv"]', 'plugin_name', ['"kv-v2"']],
-  ])('deny at %s what %s means', async (at, denied, field, spellings) => {
+  ])('deny at %s a value that %s means', async (at, denied, field, spellings) => {
     const limited = await secrets.withPolicy(
       `path "${at}" { capabilities = ["create", "update", "sudo"]\n denied_parameters = { ${denied} } }`,
     );
@@ -335,7 +335,7 @@ describe('rules about parameters', () => {
     ['allowed_parameters = { "token_ttl" = ["1h"] }', 'role', { token_ttl: 3600 }, 204],
     ['required_parameters = ["token_policies"]', 'role', { policies: 'a' }, 204],
     ['required_parameters = ["token_policies"]', 'role', { token_ttl: 1 }, 403],
-  ])('check what the endpoint reads: %s', async (rule, _, body, status) => {
+  ])('check the value that the endpoint reads: %s', async (rule, _, body, status) => {
     const limited = await secrets.withPolicy(
       `path "auth/approle/role/*" { capabilities = ["create", "update"]\n ${rule} }`,
     );

@@ -98,7 +98,7 @@ describe('policies', () => {
     await answer.expect(400, { errors: [message] });
   });
 
-  it('act on the next request of tokens that exist already', async () => {
+  it('apply to the next request of existing tokens', async () => {
     await secrets.root
       .write('sys/policies/acl/live', { policy: allow('cubbyhole/x', 'read', 'create', 'update') })
       .expect(204);
@@ -114,7 +114,7 @@ describe('policies', () => {
     await token.read('cubbyhole/x').expect(403);
   });
 
-  it('distinguish create from update if a path can do both', async () => {
+  it('distinguish create from update if a path has both', async () => {
     const creator = await secrets.withPolicy(allow('cubbyhole/*', 'create'));
     await creator.write('cubbyhole/new', { a: 1 }).expect(204);
     await creator.write('cubbyhole/new', { a: 2 }).expect(403);
@@ -148,7 +148,7 @@ describe('policies', () => {
 describe('the default policy', () => {
   const secrets = startSecrets();
 
-  it('lets a token look after itself and nothing else', async () => {
+  it('lets a token manage itself and nothing else', async () => {
     const made = await secrets.root.write('auth/token/create', { policies: ['default'] }).expect(200);
     const token = secrets.as(made.body.auth.client_token);
     await token.read('auth/token/lookup-self').expect(200);

@@ -30,7 +30,7 @@ afterAll(async () => {
   await servers?.close();
 });
 
-it('A standby of PostgreSQL serves what is written elsewhere a moment later', async () => {
+it('A standby of PostgreSQL shows writes of the primary a moment later', async () => {
   for (const value of ['1', '2']) {
     await write(writes!, 'cubbyhole/a', { value }).expect(204);
     await until(async () => {
@@ -41,7 +41,7 @@ it('A standby of PostgreSQL serves what is written elsewhere a moment later', as
   await write(reads, 'cubbyhole/a', { value: '3' }).expect(503);
 });
 
-it('One that does not keep up is no longer asked, and is again once it has caught up', async () => {
+it('A standby that lags behind is not used until it has caught up', async () => {
   await servers.pause(true);
   await write(writes!, 'cubbyhole/a', { value: 'later' }).expect(204);
   await until(async () => (await read(reads, 'cubbyhole/a')).status === 503);
@@ -56,7 +56,7 @@ it('One that does not keep up is no longer asked, and is again once it has caugh
   });
 });
 
-it('Without its primary it serves for as long as answers may be old, and on once it is a primary itself', async () => {
+it('Without its primary, a standby answers for as long as its data may be old, and again once it is a primary itself', async () => {
   await read(reads, 'cubbyhole/a').expect(200);
   await writes!.close();
   writes = undefined;

@@ -5,7 +5,7 @@ import { initialise, type NodeProcess, startNode } from './nodes';
 
 const base = 'sys/rekey-recovery-key';
 
-// Otherwise a restart or another node in the middle of a rekey could lose shares, or leave no valid ones.
+// If this failed, a restart or another node in the middle of a rekey could lose shares, or leave no valid ones.
 describe('a rekey over two processes', () => {
   let database: TestDatabase;
   let one: NodeProcess;
@@ -32,7 +32,7 @@ describe('a rekey over two processes', () => {
     await until(async () => (await two.ask('GET', 'sys/health')).status === 200);
   };
 
-  it('continues at either of them after one was killed in the middle', async () => {
+  it('continues on either of them after one was killed in the middle', async () => {
     const wish = { secret_shares: 4, secret_threshold: 2, require_verification: true };
     const { nonce } = (await one.ask('POST', `${base}/init`, token, wish)).body;
     expect((await one.ask('POST', `${base}/update`, token, { key: old[0], nonce })).body.progress).toBe(1);

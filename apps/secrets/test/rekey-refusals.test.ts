@@ -10,7 +10,7 @@ const wrongShare = (x: number) => `${'ee'.repeat(32)}${x.toString(16).padStart(2
 const armour = Buffer.from('-----BEGIN PGP PUBLIC KEY BLOCK-----').toString('base64');
 const uuid = expect.stringMatching(/^[0-9a-f-]{36}$/);
 
-describe('what a recovery rekey refuses', () => {
+describe('refusals of a recovery rekey', () => {
   const secrets = startSecrets();
   const refuse = (what: string, body: object, text: string, verb: 'write' | 'put' = 'write') =>
     secrets.root[verb](at(what), body).expect(400, { errors: [text] });
@@ -38,12 +38,12 @@ describe('what a recovery rekey refuses', () => {
       'cannot request a backup of the new keys without providing PGP keys for encryption',
     ],
     [{ secret_shares: 300, secret_threshold: 400, pgp_keys: ['!'] }, 'incorrect number of PGP keys for rekey'],
-  ])('starting with %j', async (body, text) => {
+  ])('include starting with %j', async (body, text) => {
     await refuse('init', body, text);
     await refuse('init', body, text, 'put');
   });
 
-  it('fields of the wrong type, JSON that is none, and unknown verbs', async () => {
+  it('include fields of the wrong type, invalid JSON, and unknown verbs', async () => {
     const field = 'failed to decode JSON input: json: cannot unmarshal string into Go struct field';
     for (const secret_shares of ['many', '5']) {
       await refuse('init', { secret_shares }, `${field} RekeyRequest.secret_shares of type int`);
@@ -56,13 +56,13 @@ describe('what a recovery rekey refuses', () => {
     await secrets.root.list(at('init')).expect(405);
   });
 
-  it('starting while one is in progress, after its configuration was checked', async () => {
+  it('include starting while a rekey is in progress, after the configuration was checked', async () => {
     await start();
     await refuse('init', { secret_shares: 1, secret_threshold: 1 }, 'rekey already in progress');
     await refuse('init', { secret_shares: 1, secret_threshold: 2 }, config('threshold cannot be larger than shares'));
   });
 
-  it('a key that cannot encrypt', async () => {
+  it('include a key that cannot encrypt', async () => {
     const { publicKey } = await generateKey({ type: 'ecc', userIDs: [{ name: 'a' }], subkeys: [], format: 'object' });
     const key = Buffer.from(publicKey.write()).toString('base64');
     const { body } = await secrets.root
@@ -71,7 +71,7 @@ describe('what a recovery rekey refuses', () => {
     expect(body.errors[0]).toContain('PGP key has no usable encryption key');
   });
 
-  it('a share, in this order: key, encoding, length, rekey, nonce, repetition', async () => {
+  it('of a share come in this order: key, encoding, length, rekey, nonce, repetition', async () => {
     const share = secrets.recoveryKeys[0]!;
     const before = [
       [{}, "'key' must be specified in request body as JSON"],
@@ -98,7 +98,7 @@ describe('what a recovery rekey refuses', () => {
     await secrets.root.read(at('update')).expect(400, { errors: ["'key' must be specified in request body as JSON"] });
   });
 
-  it('wrong shares at the threshold: progress is lost, nonce and rekey stay', async () => {
+  it('of wrong shares at the threshold lose the progress, but keep nonce and rekey', async () => {
     const { nonce } = await start();
     for (const x of [1, 2]) await secrets.root.write(at('update'), { key: wrongShare(x), nonce }).expect(200);
     const text = 'recovery key verification failed: recovery key does not match submitted values';
@@ -106,7 +106,7 @@ describe('what a recovery rekey refuses', () => {
     expect((await secrets.root.read(at('init'))).body).toMatchObject({ started: true, nonce, progress: 0 });
   });
 
-  it('in verification: old shares, other nonces, repetition, and wrong new shares, which change the nonce', async () => {
+  it('include, in verification, old shares, other nonces, repetition, and wrong new shares, which change the nonce', async () => {
     await secrets.root.delete(at('verify')).expect(400, { errors: ['no rekey configuration found'] });
     const { nonce } = await start({ require_verification: true });
     let done = { verification_nonce: '', keys: [''] };
@@ -130,7 +130,7 @@ describe('what a recovery rekey refuses', () => {
     expect(body.nonce).not.toBe(pending);
   });
 
-  it('the backup survives a rekey without one, and the next with one takes its place', async () => {
+  it('the backup survives a rekey without a backup, and the next rekey with a backup replaces it', async () => {
     const backup = 'sys/rekey/recovery-key-backup';
     const holder = async () => {
       const { publicKey } = await generateKey({ type: 'ecc', userIDs: [{ name: 'h' }], format: 'object' });
@@ -151,7 +151,7 @@ describe('what a recovery rekey refuses', () => {
     const kept = await rekey({ secret_shares: 2, secret_threshold: 2, pgp_keys: [mine, mine], backup: true });
     const print = pair.publicKey.getFingerprint().toLowerCase();
     const { body } = await secrets.root.read(backup).expect(200);
-    // One key twice: a list.
+    // The two shares for the same key are a list.
     expect(body.keys).toEqual({ [print]: kept.keys });
     expect(body.keys_base64[print]).toEqual(kept.keys.map((hex) => Buffer.from(hex, 'hex').toString('base64')));
     expect((await secrets.root.read(at('backup')).expect(200)).body.keys).toEqual(body.keys);
@@ -169,12 +169,12 @@ describe('what a recovery rekey refuses', () => {
   });
 });
 
-describe('what a root generation refuses', () => {
+describe('refusals of a root generation', () => {
   const secrets = startSecrets();
   const attempt = 'sys/generate-root/attempt';
   const update = 'sys/generate-root/update';
 
-  it('passwords of another length, a second attempt, and shares out of order', async () => {
+  it('include passwords of another length, a second attempt, and shares out of order', async () => {
     await secrets.anonymous
       .write(attempt, { otp: 'short' })
       .expect(400, { errors: ['OTP string has incorrect length'] });
@@ -201,7 +201,7 @@ describe('what a root generation refuses', () => {
     await secrets.anonymous.write(attempt).expect(400, /already in progress/);
   });
 
-  it('strangers, who can neither begin, cancel, spoil nor delay an attempt of the holders', async () => {
+  it('include all requests of strangers, who can neither begin, cancel, spoil nor delay an attempt of the holders', async () => {
     // A caller without shares was first, and keeps trying.
     const stranger = async () => {
       const { nonce } = (await secrets.anonymous.read(attempt)).body;
@@ -233,7 +233,7 @@ describe('what a root generation refuses', () => {
 describe('a seal by shares', () => {
   const secrets = startSecrets({ env: { SECRETS_SEAL: 'shamir' } });
 
-  it('has no recovery keys, for any question about them', async () => {
+  it('has no recovery keys, and refuses every request about them', async () => {
     const none = { errors: ['recovery rekeying not supported'] };
     const body = { secret_shares: 1, secret_threshold: 1 };
     await secrets.root.read(at('init')).expect(400, none);
@@ -288,8 +288,8 @@ describe('the audit log of a rekey', () => {
   afterAll(() => rmSync(folder, { recursive: true }));
   const secrets = startSecrets({ env: { SECRETS_AUDIT_FILE: file } });
 
-  // Otherwise an attacker could try shares or get new ones without an audit line.
-  it('has every call, refusals included, and no share in clear', async () => {
+  // If this failed, an attacker could try shares or get new ones without an audit line.
+  it('contains every call, refusals included, and no share in plaintext', async () => {
     const { nonce } = (await secrets.root.write(at('init'), { secret_shares: 2, secret_threshold: 2 })).body;
     await secrets.root.write(at('init'), { secret_shares: 2, secret_threshold: 2 }).expect(400);
     await secrets.anonymous.write(at('update'), { key: secrets.recoveryKeys[0], nonce }).expect(403);

@@ -215,7 +215,7 @@ describe('the check of a share', () => {
   const ask = async (key: string) => (await secrets.root.write(check, { key }).expect(200)).body;
   const wrong = `${'ee'.repeat(32)}07`;
 
-  it('says whether a share is still valid, and uses nothing up', async () => {
+  it('shows whether a share is still valid, and uses nothing up', async () => {
     const [one, two] = secrets.recoveryKeys as [string, string];
     expect(await ask(one)).toEqual({ valid: true, t: 3, n: 5 });
     expect(await ask(Buffer.from(two, 'hex').toString('base64'))).toEqual({ valid: true, t: 3, n: 5 });
@@ -251,7 +251,7 @@ describe('the check of a share', () => {
     await secrets.root.write(check, body).expect(400, { errors: [message] });
   });
 
-  it('needs sudo in the root namespace, and belongs to the kind of seal', async () => {
+  it('needs sudo in the root namespace, and exists only for its kind of seal', async () => {
     const [key] = secrets.recoveryKeys;
     await secrets.anonymous.write(check, { key }).expect(403);
     const limited = await secrets.withPolicy(`path "${check}" { capabilities = ["update"] }`);
@@ -262,7 +262,7 @@ describe('the check of a share', () => {
     );
   });
 
-  it('says so if the shares are older than the check, and knows the next ones', async () => {
+  it('reports that shares are older than the check, and checks the next ones', async () => {
     const client = new Client({ connectionString: secrets.database.url });
     await client.connect();
     await client.query("DELETE FROM setting WHERE name = 'key-share-marks'");
@@ -271,7 +271,7 @@ describe('the check of a share', () => {
     expect(body.errors).toEqual(['the current shares were created before this check existed; rekey to enable it']);
   });
 
-  // Otherwise a caller with this right could try shares as fast as the machine answers.
+  // If this failed, a caller with this right could try shares as fast as the machine answers.
   it('is slow for callers who ask repeatedly', async () => {
     // On a slow machine it takes more calls until they are limited.
     await until(async () => {

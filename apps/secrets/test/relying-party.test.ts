@@ -10,7 +10,7 @@ const session = path.join(__dirname, 'relying-party-session.mjs');
 describe('a third-party relying party', () => {
   const secrets = startSecrets();
 
-  it('signs people in at a provider, in every way and by every algorithm', async () => {
+  it('signs people in at a provider, with every flow and every algorithm', async () => {
     const { root } = secrets;
     const { port } = secrets.server.address() as { port: number };
     const origin = `http://127.0.0.1:${port}`;

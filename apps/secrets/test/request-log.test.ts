@@ -20,7 +20,7 @@ describe('the log of requests', () => {
     const token = secrets.rootToken;
     const ask = async (path: string, method: string, headers: Record<string, string>) => {
       const answer = await fetch(`${serving.url}/v1/${path}?q=${canary}`, { method, headers, redirect: 'manual' });
-      // Not to its end: the answer of `monitor` has none.
+      // Answers are not read to their end, because the answer of `monitor` has none.
       await answer.body?.cancel();
     };
     await secrets.root.write('sys/mounts/two', { type: 'kv', options: { version: '2' } }).expect(204);

@@ -80,12 +80,12 @@ describe('credentials cost', () => {
 
   const lease = ['BEGIN', 'token-lock', 'lease-insert', 'intent-settle', 'COMMIT'];
 
-  it('one note and one transaction, and one call of the scheduler', async () => {
+  it('one intent and one transaction, and one call of the scheduler', async () => {
     expect(await cost(() => secrets.root.read('scheduler/creds/ops').expect(200))).toEqual(['intent-insert', ...lease]);
     expect(scheduler.calls).toEqual(['PUT /v1/acl/token']);
   });
 
-  it('one note and one transaction, and the calls that make a user', async () => {
+  it('one intent and one transaction, and the calls that create a user', async () => {
     expect(await cost(() => secrets.root.read('cloudtwo/creds/user').expect(200))).toEqual(['intent-insert', ...lease]);
     expect(cloud.actions()).toEqual(['CreateUser', 'AttachUserPolicy', 'CreateAccessKey']);
   });
@@ -110,7 +110,7 @@ describe('credentials cost', () => {
     expect(directory.calls).toEqual([]);
   });
 
-  it('and dropping a user makes no call for what was never added', async () => {
+  it('no call for objects that were never added, when a user is dropped', async () => {
     const { lease_id } = (await secrets.root.read('cloudtwo/creds/user').expect(200)).body;
     cloud.calls.length = 0;
     await secrets.root.write('sys/leases/revoke', { lease_id, sync: true }).expect(204);

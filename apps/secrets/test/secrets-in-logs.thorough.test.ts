@@ -55,7 +55,7 @@ describe('values sent to any operation', () => {
         ),
       );
       const hidden = shape.filter(([, type]) => fieldMeta(type as z.ZodType).json.format === 'password');
-      // Also without other fields: with all fields, the first wrong one is refused.
+      // Each field is also sent without other fields, because only the first wrong one of all is refused.
       const single = hidden.flatMap(([name]) => [
         { [name]: secret },
         { [name]: [secret] },
@@ -76,7 +76,7 @@ describe('values sent to any operation', () => {
     expect(sent).toBeGreaterThan(400);
     const said = logged.map((line) => JSON.parse(line).msg as string);
     expect(said.filter((one) => one === 'request')).toHaveLength(sent + 2);
-    // Among them errors of unreachable systems, with their cause.
+    // Refusals include errors of unreachable systems, with their cause.
     expect(said.filter((one) => one === 'refused').length).toBeGreaterThan(0);
     const holding = (lines: readonly string[], text: string) => lines.filter((line) => line.includes(text)).slice(0, 5);
     expect(holding(logged, secret)).toEqual([]);

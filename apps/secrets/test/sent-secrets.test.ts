@@ -20,7 +20,7 @@ describe('a stored secret', () => {
       });
     });
 
-  it('is declared with where it is sent', () => {
+  it('is declared with the address it is sent to', () => {
     const all = declared();
     expect(all.length).toBeGreaterThan(7);
     for (const { name, field, sentTo, shape } of all) {
@@ -91,7 +91,7 @@ describe('a stored secret', () => {
   });
 });
 
-/** Fields with the name of a secret that are none. */
+/** Fields that are named like a secret but are not secret. */
 const notSecret: Readonly<Record<string, string>> = {
   access_key: 'names the key',
   key: 'names a signing key, a team or an organization',

@@ -4,7 +4,7 @@ import { startSecrets } from './start-secrets';
 describe('sentences of the specification', () => {
   const secrets = startSecrets();
 
-  it('documents the paths of a mount under its mount path (SP.4)', async () => {
+  it('hold for documentation: the paths of a mount are under its mount path (SP.4)', async () => {
     await secrets.root.write('sys/mounts/jobs', { type: 'scheduler' }).expect(204);
     await secrets.root.write('jobs/role/ops', { policies: 'read' }).expect(204);
     await secrets.root.read('jobs/role/ops').expect(200);

@@ -34,7 +34,7 @@ export const sshExamples: Readonly<Record<string, Making>> = {
   'write ssh/config/ca': () => ({ body: makes }),
   'delete ssh/config/ca': 'would take the issuers from the other examples',
   'write ssh/issuers/import': () => ({ body: makes }),
-  // One of them gets the name.
+  // Only one of the simultaneous calls gets the name.
   'write ssh/issuers/import/:issuer_name': (world) => ({
     at: { issuer_name: world.fresh() },
     body: makes,

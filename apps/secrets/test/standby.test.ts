@@ -52,7 +52,7 @@ describe('A node that reads from a standby', () => {
     expect(reads).toBeGreaterThan(100);
   });
 
-  it('redirects what turns out to be a write, without doing any of it', async () => {
+  it('redirects a request that turns out to write, without carrying out any part of it', async () => {
     const made = await secrets.root.write('auth/token/create', { policies: ['default'], num_uses: 3 }).expect(200);
     const { client_token: token, accessor } = made.body.auth;
     const answer = await ask('get', 'auth/token/lookup-self', token);
@@ -73,7 +73,7 @@ describe('A node that reads from a standby', () => {
     await until(async () => (await ask('get', 'cubbyhole/none', token)).status === 403);
   });
 
-  it('says that it is a standby, with its own status by default', async () => {
+  it('reports that it is a standby, with a separate status by default', async () => {
     const health = (query: string) => request(node.server).get(`/v1/sys/health${query}`);
     expect((await health('')).status).toBe(473);
     expect((await health('?performancestandbycode=299')).status).toBe(299);

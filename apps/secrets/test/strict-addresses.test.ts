@@ -34,7 +34,7 @@ describe('tokens of one address', () => {
       const { client_token: token } = (await from(address).write(path, body).expect(200)).body.auth;
       const shown = await from(address, token).read('auth/token/lookup-self').expect(200);
       expect(shown.body.data.bound_cidrs).toEqual([address]);
-      // After a renewal it is the same in every look-up.
+      // The address is the same in every look-up after a renewal.
       await from(address, token).write('auth/token/renew-self').expect(200);
       await from(address, token).read('auth/token/lookup-self').expect(200);
       for (const other of ['198.51.100.8', '2001:db8::8']) {
@@ -62,7 +62,7 @@ describe('a proxy that has a secret', () => {
     env: { SECRETS_TRUSTED_PROXIES: '127.0.0.1', SECRETS_TRUSTED_PROXY_SECRET: secret, SECRETS_AUDIT_FILE: file },
   });
 
-  it('is trusted only with it, and no audit line shows it', async () => {
+  it('is trusted only with the secret, which no audit line shows', async () => {
     const header = 'X-Keystead-Proxy-Secret';
     await secrets.root.write(`sys/config/auditing/request-headers/${header}`, { hmac: false }).expect(204);
     await secrets.root.write('sys/auth/userpass', { type: 'userpass' }).expect(204);

@@ -122,7 +122,7 @@ describe('audit', () => {
     expect(about[0].request.id).toBe(about[1].request.id);
   });
 
-  it('names the rule that refused', async () => {
+  it('names the rule that refused a request', async () => {
     const weak = await secrets.withPolicy('path "cubbyhole/x*" { capabilities = ["read"] }');
     await weak.delete('cubbyhole/xyz').expect(403);
     const refused = lines().filter((line) => line.request.path === 'cubbyhole/xyz');
@@ -163,7 +163,7 @@ describe('audit', () => {
   });
 });
 
-describe('tools and the rest of sys', () => {
+describe('tools and other paths of sys', () => {
   const secrets = startSecrets();
 
   it.each([
@@ -177,7 +177,7 @@ describe('tools and the rest of sys', () => {
     expect((await secrets.root.write(`sys/tools/${at}`, body).expect(200)).body.data.sum).toBe(sum);
   });
 
-  it('tools/random makes bytes', async () => {
+  it('tools/random generates bytes', async () => {
     const length = async (at: string, body = {}) =>
       Buffer.from((await secrets.root.write(at, body).expect(200)).body.data.random_bytes, 'base64').length;
     expect(await length('sys/tools/random')).toBe(32);
@@ -192,7 +192,7 @@ describe('tools and the rest of sys', () => {
     });
   });
 
-  it('shows its log level, and changes it on request', async () => {
+  it('show the log level, and change it on request', async () => {
     const { data: first } = (await secrets.root.read('sys/loggers').expect(200)).body;
     expect(Object.keys(first)).toEqual(['secrets']);
     const { log } = secrets.service.kernel;
@@ -221,7 +221,7 @@ describe('tools and the rest of sys', () => {
     await some.write('sys/loggers', { level: 'info' }).expect(403);
   });
 
-  it('web pages may call once an operator allows it', async () => {
+  it('are open to web pages once an operator allows it', async () => {
     const ask = () =>
       request(secrets.server)
         .options('/v1/cubbyhole/a')
@@ -253,7 +253,7 @@ describe('tools and the rest of sys', () => {
     await secrets.root.write('sys/config/cors', { allowed_origins: '*', allowed_headers: ['X\nY'] }).expect(400);
   });
 
-  it('refuses text that the database cannot store, everywhere', async () => {
+  it('refuse text that the database cannot store, everywhere', async () => {
     const message = { errors: ['text contains a character that cannot be stored'] };
     await secrets.root.write('identity/group', { name: 'listed' }).expect(200);
     await secrets.root.list('identity/group/name?after=%00').expect(400, message);
@@ -262,7 +262,7 @@ describe('tools and the rest of sys', () => {
       .expect(400, { errors: ['path contains an unpaired surrogate'] });
   });
 
-  it('host-info, version-history, resultant-acl', async () => {
+  it('answer at host-info, version-history and resultant-acl', async () => {
     expect((await secrets.root.read('sys/host-info').expect(200)).body.data.memory.total).toBeGreaterThan(0);
     expect((await secrets.root.list('sys/version-history').expect(200)).body.data.keys).toHaveLength(1);
     const weak = await secrets.withPolicy(

@@ -66,7 +66,7 @@ describe('tokens', () => {
     });
   });
 
-  it('shows the root token of the initialisation as one that never expires', async () => {
+  it('include the root token of the initialisation, which never expires', async () => {
     const { body } = await secrets.root.read('auth/token/lookup-self').expect(200);
     expect(body.data).toMatchObject({
       ttl: 0,
@@ -131,7 +131,7 @@ describe('tokens', () => {
       .expect(400, { errors: ['token to revoke not found'] });
   });
 
-  it('renew to the increment asked for, also to less', async () => {
+  it('are renewed to the requested increment, also to a shorter one', async () => {
     const { client_token } = await make({ ttl: '1h', policies: ['default'] });
     const self = secrets.as(client_token);
     const { body } = await self.write('auth/token/renew-self', { increment: '10s' }).expect(200);
@@ -142,7 +142,7 @@ describe('tokens', () => {
     expect(looked.body.data.last_renewal_time).toBeGreaterThan(0);
   });
 
-  it('renew for simultaneous callers, and never once they are revoked', async () => {
+  it('are renewed for simultaneous callers, and never after they are revoked', async () => {
     // Replicas may share one token: a renewal that lost a race must not look like an expired token.
     const { client_token } = await make({ ttl: '1h', policies: ['default'] });
     const self = secrets.as(client_token);
@@ -190,7 +190,7 @@ describe('tokens', () => {
     await secrets.root.write(`auth/token/${path}`, fields).expect(400, { errors: [message] });
   });
 
-  it('accept an id chosen by the caller once', async () => {
+  it('accept an id chosen by the caller only once', async () => {
     await secrets.root.write('auth/token/create', { id: 'mine' }).expect(200);
     await secrets.as('mine').read('auth/token/lookup-self').expect(200);
     await secrets.root
@@ -260,7 +260,7 @@ describe('tokens', () => {
       .expect(400, { errors: ['batch tokens cannot be revoked'] });
   });
 
-  it('made through a role get what the role allows', async () => {
+  it('created through a role get what the role allows', async () => {
     await secrets.root
       .write('auth/token/roles/app', {
         allowed_policies: 'child,default',
@@ -305,14 +305,14 @@ describe('tokens', () => {
     expect(await boundOf('create/wide')).toBeUndefined();
   });
 
-  it('lists accessors to sudo callers only', async () => {
+  it('show their accessors only to callers with sudo', async () => {
     await secrets.root.list('auth/token/accessors').expect(200);
     const weak = await secrets.withPolicy('path "auth/token/accessors/" { capabilities = ["list"] }');
     await weak.list('auth/token/accessors').expect(403);
     await secrets.root.read('auth/token/accessors').expect(405);
   });
 
-  it('lists the same accessors in pages as at once', async () => {
+  it('have the same accessors in pages as in one response', async () => {
     await Promise.all(Array.from({ length: 5 }, () => make()));
     const whole = (await secrets.root.list('auth/token/accessors').expect(200)).body.data.keys as string[];
     const paged: string[] = [];
@@ -325,7 +325,7 @@ describe('tokens', () => {
     expect(paged).toEqual(whole);
   });
 
-  it('tidy removes in the background what dead tokens left, and nothing of live ones', async () => {
+  it('tidy removes the remains of ended tokens in the background, and nothing of live ones', async () => {
     const [left, living] = [await make(), await make()];
     for (const { client_token } of [left, living]) {
       await secrets.as(client_token).write('cubbyhole/a/b', { v: '1' }).expect(204);

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLogger, type Serving, serve } from '@keystead/server';
 import { type ReceivedSpan, type SpanReceiver, spanReceiver } from '@keystead/testing';
 import { Course, follow, startTracing, type Tracing } from '@keystead/tracing';
-import { newWriteSet } from '../src/kernel/storage/write-set';
+import { add, newWriteSet } from '../src/kernel/storage/write-set';
 import { startSecrets } from './start-secrets';
 
 // A trace must show what took the time, and must not contain secrets.
@@ -39,7 +39,7 @@ describe('traces of the secrets service', () => {
     const mountId = [...mounts.all()].find(({ type }) => type === 'cubbyhole')!.uuid;
     const span = tracing.begin(name, 'internal', undefined)!;
     const set = newWriteSet();
-    set.puts.push({ mountId, path: `${canary}/${name}`, value: Buffer.from(canary) });
+    add(set, 'puts', { mountId, path: `${canary}/${name}`, value: Buffer.from(canary) });
     await follow(new Course(span), () => committer.commit(set));
     span.end(false);
   };
@@ -82,7 +82,7 @@ describe('traces of the secrets service', () => {
     await receiver.close();
   });
 
-  it('have a span for each request, by its route, with what the time went into', () => {
+  it('have a span for each request, named by its route, with the time of each step', () => {
     const requests = receiver.spans.filter(({ kind }) => kind === 2);
     expect(requests).toHaveLength(8);
     expect(requests.map(({ name }) => name)).toEqual(
@@ -112,7 +112,7 @@ describe('traces of the secrets service', () => {
     expect(outside[0]!.traceparent).toContain(call!.spanId);
   });
 
-  it('are named in the log, next to what was slow and why', () => {
+  it('are named in the log, next to slow requests and their reasons', () => {
     const ids = new Set(receiver.spans.map((one) => one.traceId));
     const requests = lines.filter(({ msg }) => msg === 'request');
     expect(requests).toHaveLength(8);
@@ -132,7 +132,7 @@ describe('traces of the secrets service', () => {
     }
   });
 
-  it('contain no token, and nothing that was sent, stored or requested', () => {
+  it('contain no token, and no sent, stored or requested value', () => {
     expect(tokens).toHaveLength(3);
     const said = receiver.text() + JSON.stringify(lines);
     expect(said).toContain('keystead.request_id');

@@ -71,7 +71,7 @@ export const transitExamples: Readonly<Record<string, Making>> = {
     const name = await key(world);
     const between = async () => {
       await world.root('POST', `transit/keys/${name}`, {});
-      // Other callers may delete it first.
+      // Other callers may delete the key first.
       await world.root('POST', `transit/keys/${name}/config`, { deletion_allowed: true }).catch(() => {});
       return { status: 204 };
     };

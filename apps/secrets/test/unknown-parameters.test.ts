@@ -9,7 +9,7 @@ describe('a parameter that an endpoint does not know', () => {
   const secrets = startSecrets();
   const world = worldOf(secrets, senderTo(secrets));
 
-  it('is named in the answer of every write that takes its body', async () => {
+  it('is named in the answer of every write that accepts its body', async () => {
     const send = senderTo(secrets);
     let told = 0;
     const silent: string[] = [];
@@ -23,7 +23,7 @@ describe('a parameter that an endpoint does not know', () => {
           const name = `${mount.backend.type}/${pattern}`;
           const making = examples[`${verb} ${name}`];
           if (!operation || operation.freeform || typeof making !== 'function') continue;
-          // It returns the wrapped answer unchanged.
+          // Unwrapping returns the wrapped answer unchanged.
           if (pattern === 'wrapping/unwrap') continue;
           if ((operation.responseFormat ?? responseFormat) === 'raw') continue;
           // Some examples need features that this installation has switched off.
@@ -52,7 +52,7 @@ describe('a parameter that an endpoint does not know', () => {
     await root.write('auth/approle/role/r', { role_name: 'other', token_ttl: 60 }).expect(204);
   });
 
-  it('includes no_parent if a role decides it', async () => {
+  it('is also no_parent if a role decides it', async () => {
     const { root } = secrets;
     await root.write('auth/token/roles/n', { orphan: false }).expect(204);
     const { body } = await root.write('auth/token/create/n', { no_parent: true }).expect(200);
@@ -61,17 +61,17 @@ describe('a parameter that an endpoint does not know', () => {
     expect((await root.write('auth/token/create/n', { no_parent: false }).expect(200)).body.warnings).toBeNull();
   });
 
-  it('includes a format of wrapping tokens, which is refused', async () => {
+  it('is also a format of wrapping tokens, which is refused', async () => {
     const asking = secrets.as(secrets.rootToken, { 'X-Vault-Wrap-TTL': '60', 'X-Vault-Wrap-Format': 'jwt' });
     const { body } = await asking.read('sys/mounts').expect(400);
     expect(body.errors).toEqual(['X-Service-Wrap-Format: only tokens are supported; omit the header']);
   });
 });
 
-describe('a parameter that an endpoint does not know, where they are refused', () => {
+describe('a parameter that an endpoint does not know, if unknown parameters are refused', () => {
   const secrets = startSecrets({ env: { SECRETS_UNKNOWN_PARAMETERS: 'refuse' } });
 
-  it('is named, and nothing is changed', async () => {
+  it('is named, and the write has no effect', async () => {
     const { root } = secrets;
     await root.write('sys/auth/approle', { type: 'approle' }).expect(204);
     const { body } = await root.write('auth/approle/role/r', { bound_claim: {}, apes: 1 }).expect(400);

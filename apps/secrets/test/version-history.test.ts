@@ -11,30 +11,30 @@ const write = (version: number | null | undefined, began: number, ended: number,
 const final = (current: number, values: [number, string][] = []) => ({ current, values: new Map(values) });
 
 describe('a history of versions', () => {
-  it('that could have happened has no problems', () => {
+  it('is reported without problems if it is possible', () => {
     const history = [write(1, 0, 5), write(3, 1, 9, 2), write(2, 2, 8), write(null, 6, 7, 1), write(undefined, 3, 12)];
     expect(versionProblems(history, final(4, [[3, 'v3']]))).toEqual([]);
   });
 
   it.each<[string, VersionWrite[], ReturnType<typeof final>, string]>([
-    ['gives a version twice', [write(1, 0, 1), write(1, 0, 1)], final(1), 'version 1 was given twice'],
+    ['assigns a version twice', [write(1, 0, 1), write(1, 0, 1)], final(1), 'version 1 was given twice'],
     ['loses a version', [write(1, 0, 1), write(2, 0, 1)], final(1), 'version 2 was acknowledged and is not there'],
-    ['leaves one out', [write(1, 0, 1), write(3, 0, 1)], final(3), 'no write made the versions 2'],
-    ['mixes up values', [write(1, 0, 1)], final(1, [[1, 'x']]), 'version 1 has the value of another write'],
+    ['skips a version', [write(1, 0, 1), write(3, 0, 1)], final(3), 'no write made the versions 2'],
+    ['returns a wrong value', [write(1, 0, 1)], final(1, [[1, 'x']]), 'version 1 has the value of another write'],
     [
       'goes back in time',
       [write(2, 0, 1), write(1, 2, 3)],
       final(2),
       'version 2 was written before its predecessor was begun',
     ],
-    ['grants what it must not', [write(1, 0, 1), write(2, 0, 1, 0)], final(2), 'version 2 was to follow 0'],
+    ['accepts a write that it must refuse', [write(1, 0, 1), write(2, 0, 1, 0)], final(2), 'version 2 was to follow 0'],
     [
-      'refuses what it must grant',
+      'refuses a write that it must accept',
       [write(1, 0, 1), write(null, 2, 3, 1), write(2, 4, 5)],
       final(2),
       'a write that followed 1 was refused while 1 was current',
     ],
-  ])('that %s is found out', (_what, history, end, problem) => {
+  ])('that %s is detected', (_what, history, end, problem) => {
     expect(versionProblems(history, end)).toEqual([problem]);
   });
 });

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { startSecrets } from './start-secrets';
 
-describe('who may', () => {
+describe('the answer to the question who may use a path', () => {
   const secrets = startSecrets();
   const ids: Record<string, string> = {};
   const ask = async (path: string, operation = 'read') =>
@@ -44,7 +44,7 @@ describe('who may', () => {
     expect(names((await ask('net/team/secret', 'update')).entities)).toEqual(['team']);
   });
 
-  it('needs sudo, and is of one namespace', async () => {
+  it('needs sudo, and covers one namespace', async () => {
     const asking = await secrets.withPolicy('path "sys/policies/who-may" { capabilities = ["update"] }');
     await asking.write('sys/policies/who-may', { path: 'a', operation: 'read' }).expect(403);
     await secrets.root.write('sys/namespaces/away').expect(200);

@@ -53,7 +53,7 @@ describe('wire format', () => {
     expect(made.body).toMatchObject({ data: null, auth: { client_token: expect.any(String), policies: ['root'] } });
   });
 
-  it('sends created tokens in auth, data being null', async () => {
+  it('sends created tokens in auth, with null in data', async () => {
     const { body } = await secrets.root
       .write('auth/token/create', { policies: ['dev'], ttl: '1h', meta: { a: 'b' } })
       .expect(200);
@@ -103,7 +103,7 @@ describe('wire format', () => {
     expect(policies.body).not.toHaveProperty('keys');
   });
 
-  it('answers health, seal status, leader and init bare', async () => {
+  it('answers health, seal status, leader and init without an envelope', async () => {
     for (const path of ['sys/health', 'sys/seal-status', 'sys/leader', 'sys/init']) {
       const { body } = await secrets.anonymous.read(path).expect(200);
       expect(body).not.toHaveProperty('request_id');
@@ -146,7 +146,7 @@ describe('wire format', () => {
       ],
       ['an unknown path of a mount', 'root', 'get', 'auth/token/nosuch', undefined, 404, [wrapped('unsupported path')]],
       [
-        'an operation a path has not',
+        'an operation that a path does not have',
         'root',
         'delete',
         'auth/token/lookup-self',
@@ -169,7 +169,7 @@ describe('wire format', () => {
         ["failed to decode JSON input: invalid character 'b'"],
       ],
       [
-        'JSON cut off',
+        'truncated JSON',
         'root',
         'post',
         'cubbyhole/a',
@@ -178,7 +178,7 @@ describe('wire format', () => {
         ['failed to decode JSON input: unexpected end of JSON input'],
       ],
       [
-        'half of a character',
+        'half of a surrogate pair',
         'root',
         'post',
         'cubbyhole/a',
@@ -187,7 +187,7 @@ describe('wire format', () => {
         ['b.c.0 contains an unpaired surrogate'],
       ],
       [
-        'half of a name',
+        'half of a surrogate pair in a name',
         'root',
         'post',
         'cubbyhole/a',
@@ -205,7 +205,7 @@ describe('wire format', () => {
         ['failed to decode JSON input: json: cannot unmarshal array into Go value of type map[string]interface {}'],
       ],
       [
-        'a text as body',
+        'a string as body',
         'root',
         'post',
         'cubbyhole/a',
@@ -216,7 +216,7 @@ describe('wire format', () => {
       ['an empty cubbyhole write', 'root', 'post', 'cubbyhole/a', '{}', 400, ['missing data fields']],
       ['a bad duration', 'root', 'post', 'auth/token/create', '{"ttl":"zz"}', 400, ['time: invalid duration "zz"']],
       [
-        'a number that is none',
+        'an invalid number',
         'root',
         'post',
         'auth/token/create',
@@ -227,7 +227,7 @@ describe('wire format', () => {
         ],
       ],
       [
-        'a bad wrapping time',
+        'a bad wrapping TTL',
         'root',
         'get',
         'sys/mounts',
@@ -270,7 +270,7 @@ describe('wire format', () => {
       },
     );
 
-    it('tells a token without rights nothing about mounts, paths or items (SA.7)', async () => {
+    it('reveal nothing about mounts, paths or items to a token without rights (SA.7)', async () => {
       const weak = await secrets.withPolicy(
         'path "cubbyhole/yes" { capabilities = ["read"] } path "nowhere/*" { capabilities = ["read"] }',
       );
@@ -305,7 +305,7 @@ describe('wire format', () => {
         .expect(200);
     });
 
-    it('two spellings of one header may only say the same', async () => {
+    it('two spellings of one header must have the same value', async () => {
       const ask = (family: string) =>
         request(secrets.server)
           .get('/v1/auth/token/lookup-self')
@@ -331,7 +331,7 @@ describe('wire format', () => {
       ['cubbyhole//a', '/v1/cubbyhole/a'],
       ['cubbyhole/./a', '/v1/cubbyhole/a'],
       ['x/%2e%2e/cubbyhole/a', '/v1/cubbyhole/a'],
-    ])('%s leads to its simplest form', async (path, location) => {
+    ])('%s is redirected to its simplest form', async (path, location) => {
       const answer = await request(secrets.server).get(`/v1/${path}?x=1`).set('X-Service-Token', secrets.rootToken);
       expect([answer.status, answer.headers.location]).toEqual([307, `${location}?x=1`]);
     });
@@ -382,13 +382,13 @@ describe('wire format', () => {
       await secrets.root.write('cubbyhole/deep', `{"a":${'['.repeat(200_000)}`).expect(400);
     });
 
-    it('refuses more than 32 MiB with 413 and goes on', async () => {
+    it('refuses more than 32 MiB with 413 and continues', async () => {
       const answer = await secrets.root.write('cubbyhole/big', { a: 'x'.repeat(33 * 1024 * 1024) });
       expect([answer.status, answer.body]).toEqual([413, { errors: ['http: request body too large'] }]);
       await secrets.root.read('cubbyhole/big').expect(404);
     });
 
-    it('reads those of more than 2 MiB three at a time, without delaying small ones', async () => {
+    it('of more than 2 MiB are read three at a time, without delaying small ones', async () => {
       const { largeBodies } = secrets.service;
       const leaving = [await largeBodies.enter(), await largeBodies.enter(), await largeBodies.enter()];
       const value = 'x'.repeat(3 * 1024 * 1024);

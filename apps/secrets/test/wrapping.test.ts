@@ -23,7 +23,7 @@ describe('response wrapping', () => {
     await secrets.anonymous.write('sys/wrapping/unwrap', { token }).expect(400, invalid);
   });
 
-  it('is looked up without a token and without a use', async () => {
+  it('is looked up without a token, and without using it up', async () => {
     const { token } = await wrap();
     const { body } = await secrets.anonymous.write('sys/wrapping/lookup', { token }).expect(200);
     expect(body.data).toMatchObject({ creation_path: 'sys/wrapping/wrap', creation_ttl: 60 });

@@ -9,22 +9,19 @@ import type { SentPath } from '../kernel/routing/sent-path';
 import { StepUpRequired } from '../pipeline/authorize';
 import type { Outcome, Request } from '../pipeline/request';
 import { type ConsoleEdge, SignedOut } from './console-edge';
-import { crossOrigin, type OriginRules } from './cross-origin';
-import { readFields } from './read-fields';
-import { Detour, type RequestRules, readRequest, readTarget } from './request';
-import { send, sendOutcome, sendRefusal } from './response';
+import { Detour, HttpRequest, type RequestRules, readTarget, send, sendOutcome, sendRefusal } from './messages';
 
 /** The parts of the HTTP edge. */
 export interface AppParts {
   readonly handle: (request: Request) => Promise<Outcome>;
-  /** Parses a path whose doubled slashes are significant; undefined if they are not. */
+  /** Parses a path whose doubled slashes are significant; undefined for other paths. */
   readonly readBase64: (text: string) => SentPath | undefined;
   readonly rules: RequestRules;
   readonly origins: OriginRules;
   readonly log: Logger;
   /** Where requests with large bodies wait for each other. */
   readonly largeBodies: Gate;
-  /** Undefined: no page shows the interface. */
+  /** Undefined if no page shows the API. */
   readonly apiPage: ApiPage | undefined;
   /** The address of a writing node, to which this read-only node redirects callers. */
   readonly primaryUrl: string | undefined;
@@ -38,54 +35,46 @@ const prefix = '/v1/';
 export function createHttpApp(parts: AppParts): Express {
   const app = createApp();
   app.use((req, res) => {
-    answer(parts, req, res).catch((error) => fail(parts, req, res, error));
+    if (req.url.startsWith(prefix)) void answer(parts, req, res);
+    else answerPage(parts, req, res).catch((error) => fail(parts, req, res, error));
   });
   return app;
 }
 
-async function answer(parts: AppParts, req: IncomingMessage, res: ServerResponse): Promise<void> {
+async function answerPage(parts: AppParts, req: IncomingMessage, res: ServerResponse): Promise<void> {
   const url = req.url!;
-  if (!url.startsWith(prefix)) {
-    if (parts.apiPage?.owns(url)) {
-      labelRoute(req, '/docs');
-      await parts.apiPage.answer(req, res);
-      return;
-    }
-    if (parts.console?.owns(req)) {
-      await parts.console.answer(req, res);
-      return;
-    }
-    if (parts.primaryUrl !== undefined && url.startsWith('/ui/')) sendToPrimary(parts.primaryUrl, req, res);
-    else send(res, 404, errorBody([]));
-    return;
-  }
-  const extra = extraHeaders(parts, req);
-  if (req.headers.origin !== undefined && crossOrigin(parts.origins, req, res)) return;
-  // Not tried if a header names the namespace, because clients that send such paths do not know our headers.
-  const target = readTarget(url, (text) => (extra === undefined ? parts.readBase64(text) : undefined));
-  if (target instanceof Detour) {
-    send(res, 307, '', ['Location', target.location]);
-    return;
-  }
-  let request: Request | undefined;
-  let leave: (() => void) | undefined;
-  const turn = async (): Promise<void> => {
-    leave = await parts.largeBodies.enter(request?.token);
-  };
+  if (parts.apiPage?.owns(url)) {
+    labelRoute(req, '/docs');
+    await parts.apiPage.answer(req, res);
+  } else if (parts.console?.owns(req)) await parts.console.answer(req, res);
+  else if (parts.primaryUrl !== undefined && url.startsWith('/ui/')) sendToPrimary(parts.primaryUrl, req, res);
+  else send(res, 404, errorBody([]));
+}
+
+async function answer(parts: AppParts, req: IncomingMessage, res: ServerResponse): Promise<void> {
+  let request: HttpRequest | undefined;
   try {
+    const extra = extraHeaders(parts, req);
+    if (req.headers.origin !== undefined && crossOrigin(parts.origins, req, res)) return;
+    // No base64 if a header names the namespace, because clients that send base64 paths do not know our headers.
+    const target = readTarget(req.url!, extra === undefined ? parts.readBase64 : undefined);
+    if (target instanceof Detour) {
+      send(res, 307, '', ['Location', target.location]);
+      return;
+    }
     const consoleSession = parts.console?.sessionOf(req);
     const session = consoleSession && (await consoleSession);
-    request = readRequest(req, target, parts.rules, (bounds) => readFields(req, bounds, turn), session);
+    request = new HttpRequest(req, target, parts.rules, parts.largeBodies, session);
     const outcome = await parts.handle(request);
     tellOfLimits(request, res);
     const sending = res.destroyed ? undefined : sendOutcome(res, outcome, extra);
     if (sending) await sending;
   } catch (error) {
     tellOfLimits(request, res);
-    throw parts.console?.inPagesWords(error, req, request) ?? error;
+    fail(parts, req, res, parts.console?.inPagesWords(error, req, request) ?? error);
   } finally {
     if (request?.route !== undefined) labelRoute(req, request.route);
-    leave?.();
+    request?.end();
     if (!req.complete) discardBody(req);
   }
 }
@@ -136,4 +125,36 @@ function fail(parts: AppParts, req: IncomingMessage, res: ServerResponse, error:
 // The client has disconnected.
 function isAborted(error: unknown): boolean {
   return isRefusal(error) && error.cause instanceof BodyAborted;
+}
+
+/** The web pages that may call the service; stored in the database, and changed by an operator. */
+interface OriginRules {
+  readonly current: {
+    readonly enabled: boolean;
+    readonly allowedOrigins: readonly string[];
+    readonly allowedHeaders: readonly string[];
+  };
+}
+
+const methods = 'DELETE, GET, OPTIONS, POST, PUT, LIST, PATCH';
+
+/** Adds the headers that browsers ask for. If the request is a preflight, answers it and returns true. */
+function crossOrigin(rules: OriginRules, req: IncomingMessage, res: ServerResponse): boolean {
+  const { enabled, allowedOrigins, allowedHeaders } = rules.current;
+  if (!enabled) return false;
+  const origin = req.headers.origin!;
+  const preflight = req.method === 'OPTIONS';
+  if (!allowedOrigins.includes('*') && !allowedOrigins.includes(origin)) {
+    if (!preflight) return false;
+    send(res, 403, errorBody(['origin not allowed']));
+    return true;
+  }
+  res.setHeader('Access-Control-Allow-Origin', origin);
+  res.setHeader('Vary', 'Origin');
+  if (!preflight) return false;
+  res.setHeader('Access-Control-Allow-Methods', methods);
+  res.setHeader('Access-Control-Allow-Headers', allowedHeaders.join(','));
+  res.setHeader('Access-Control-Max-Age', '300');
+  send(res, 204, '');
+  return true;
 }

@@ -19,17 +19,17 @@ describe('the certificates of a client behind a proxy', () => {
   const rules = { trustedProxies: proxies, certificateHeader };
 
   it.each<[string, Record<string, string[]>, Buffer[]]>([
-    ['none, where no header came', {}, []],
-    ['none, where it is empty', { 'client-cert': [''] }, []],
+    ['none, if there is no header', {}, []],
+    ['none, if the header is empty', { 'client-cert': [''] }, []],
     ['PEM with percent signs', { 'client-cert': [escaped] }, [der]],
     ['several, as nginx may send them', { 'client-cert': [escaped + escaped] }, [der, der]],
-    ['the form of RFC 9440', { 'client-cert': [binary] }, [der]],
+    ['those in the form of RFC 9440', { 'client-cert': [binary] }, [der]],
     [
       'and its chain',
       { 'client-cert': [binary], 'client-cert-chain': [`${binary}, ${binary}`, binary] },
       Array(4).fill(der),
     ],
-    ['none of a header of another name', { 'x-client-cert': [escaped] }, []],
+    ['none of another header', { 'x-client-cert': [escaped] }, []],
   ])('%s', (_what, headers, expected) => {
     expect(clientCertificates(from('10.1.2.3', headers), rules)).toEqual(expected);
   });
@@ -44,12 +44,12 @@ describe('the certificates of a client behind a proxy', () => {
     ['only a percent sign', { 'client-cert': ['%'] }],
     ['PEM that holds no certificate', { 'client-cert': [escaped.replace(/MII.{20}/, 'AAAA')] }],
     ['eleven', { 'client-cert': [escaped.repeat(11)] }],
-    ['two, of which one may be the client’s', { 'client-cert': [escaped, escaped] }],
-    ['no base64', { 'client-cert': [':?:'] }],
-    ['half of a certificate', { 'client-cert': [`:${der.subarray(0, 100).toString('base64')}:`] }],
-    ['a certificate and more', { 'client-cert': [`:${Buffer.concat([der, der]).toString('base64')}:`] }],
-    ['a chain that is none', { 'client-cert': [binary], 'client-cert-chain': ['x'] }],
-    ['a chain too long', { 'client-cert': [binary], 'client-cert-chain': Array(10).fill(binary) }],
+    ['two headers, of which the client may have sent one', { 'client-cert': [escaped, escaped] }],
+    ['invalid base64', { 'client-cert': [':?:'] }],
+    ['an incomplete certificate', { 'client-cert': [`:${der.subarray(0, 100).toString('base64')}:`] }],
+    ['a certificate followed by other bytes', { 'client-cert': [`:${Buffer.concat([der, der]).toString('base64')}:`] }],
+    ['an invalid chain', { 'client-cert': [binary], 'client-cert-chain': ['x'] }],
+    ['a chain that is too long', { 'client-cert': [binary], 'client-cert-chain': Array(10).fill(binary) }],
   ])('refuses %s', (_what, headers) => {
     expect(() => clientCertificates(from('10.1.2.3', headers), rules)).toThrow(BadClientCertificate);
   });

@@ -4,7 +4,7 @@ import { Refusal } from '@keystead/refusal';
 import { clientAddress, type Logger, requestId } from '@keystead/server';
 import type { TrustedProxies } from '@keystead/settings';
 import type { Request } from '../pipeline/request';
-import type { PageSession } from './request';
+import type { PageSession } from './messages';
 
 /** The parts of the console's edge. */
 export interface ConsoleParts {
@@ -58,7 +58,7 @@ export class ConsoleEdge {
     return id === undefined ? undefined : this.parts.find(id, req.headers[backgroundHeader] !== undefined);
   }
 
-  /** Tells a page that its session has ended; undefined for other callers. */
+  /** The error that reports to a console page that its session has ended; undefined for other callers. */
   inPagesWords(error: unknown, req: IncomingMessage, request: Request | undefined): SignedOut | undefined {
     const isDenied = error instanceof Refusal && error.kind === 'denied' && request?.token === undefined;
     return isDenied && isOwnPage(req) ? new SignedOut() : undefined;

@@ -135,7 +135,7 @@ describe.each([
     client.socket.destroy();
   });
 
-  it('has SCAN besides, on kept connections and with bodies, and refuses it in pieces', async () => {
+  it('also supports SCAN, on kept connections and with bodies, and refuses it in pieces', async () => {
     const client = await connect();
     for (const method of ['SCAN', 'GET', 'SCAN', 'LIST', 'SCAN']) {
       await client.send([bytes({ method, path: '/v1/a', body: 'SCAN ' })]);

@@ -14,11 +14,11 @@ import {
   scanJson,
   scanJsonAtOnce,
 } from '@keystead/server';
-import { type BodyBounds, type RequestFields, tooManyBytes, tooManyValues } from '../pipeline/request';
+import { type BodyBounds, nothingSent, type RequestFields, tooManyBytes, tooManyValues } from '../pipeline/request';
 
 /** Larger bodies are parsed a few at a time, because parsed bodies take many times their size. */
 const largeBodyBytes = 2 * 1024 * 1024;
-/** Fast enough for the largest body to arrive within the time limit of a request. */
+/** The minimum speed of a body. At this speed, the largest body arrives within the time limit of a request. */
 const pace = { graceMs: 15_000, bytesPerSecond: 512 * 1024 };
 /** More deeply nested bodies are refused. No real body nests like that, and every later step may recurse. */
 const maxNesting = 500;
@@ -27,10 +27,8 @@ const surelyHarmlessBytes = 900;
 /** From this size on, every step over a body takes a separate turn of the event loop. */
 const inStepsBytes = 512 * 1024;
 
-const noFields: RequestFields = { fields: {}, exact: false, bytes: 0, text: '' };
-
 /**
- * Reads the fields of a body, JSON or a form; waits for `turn` before it reads a large one. Throws `too-large` naming
+ * Reads the fields of a body, JSON or a form; waits for `turn` before it reads a large body. Throws `too-large` naming
  * the limit, `malformed`, `media-type`, `unavailable`, and `timeout` for a sender that is too slow.
  */
 export function readFields(
@@ -43,7 +41,7 @@ export function readFields(
   if (bounds.wholeBody?.only && mediaOf(type) !== bounds.wholeBody.media) {
     throw new Refusal('media-type', `Content-Type must be ${bounds.wholeBody.media}`);
   }
-  // Usually there is nothing to wait for.
+  // Usually the body has already arrived.
   const arrived = arrivedBody(req, bounds.bytes);
   if (arrived !== undefined) return fieldsIn(req, type, arrived, bounds);
   return received(req, bounds, turn).then((bytes) => fieldsIn(req, type, bytes, bounds));
@@ -55,7 +53,7 @@ function fieldsIn(
   bytes: Buffer,
   bounds: BodyBounds,
 ): RequestFields | Promise<RequestFields> {
-  if (bytes.length === 0) return noFields;
+  if (bytes.length === 0) return nothingSent;
   if (contentCoding(req)) throw new Refusal('media-type', 'Content-Encoding: send the body as it is, not compressed');
   const whole = (fields: RequestFields['fields'], exact: boolean) => ({
     fields,

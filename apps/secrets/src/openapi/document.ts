@@ -12,7 +12,7 @@ export interface OpenApiDocument {
   readonly etag: string;
 }
 
-/** What the documents are built from. */
+/** The sources of the documents. */
 export interface DocumentSource {
   readonly version: string;
   /** Increases whenever the mounts have changed. */
@@ -49,8 +49,8 @@ export class OpenApiDocuments {
   constructor(private readonly source: DocumentSource) {}
 
   /**
-   * The document for a caller: microseconds if nothing has changed since it was last built, otherwise many steps,
-   * because every operation is checked against the caller's rules.
+   * The document for a caller. It takes microseconds if nothing has changed since it was last built, otherwise many
+   * steps, because every operation is checked against the caller's rules.
    */
   *document(query: DocumentQuery): Generator<void, OpenApiDocument> {
     const version = this.source.mountsVersion();
@@ -160,8 +160,8 @@ function pathItem(
   const item: JsonSchema = { description: entry.description };
   const parameters = [...(generic && entry.genericParameter ? [entry.genericParameter] : []), ...entry.parameters];
   if (parameters.length > 0) item.parameters = parameters;
-  // Only for what is shown: if one operation of a path needs it and another does not, callers who lack it see a path
-  // without the mark.
+  // Only from the operations that are shown. If only some operations of a path need sudo, callers without sudo see the
+  // path without this mark.
   if (visibleEntries.some(({ sudo }) => sudo)) item['x-service-sudo'] = true;
   if (entry.unauthenticated) item['x-service-unauthenticated'] = true;
   if (entry.creates) item['x-service-create-supported'] = true;
@@ -169,7 +169,7 @@ function pathItem(
   const list = visibleEntries.find(({ verb }) => verb === 'list');
   const scan = visibleEntries.find(({ verb }) => verb === 'scan');
   for (const operation of visibleEntries) {
-    // One GET is documented for read, list and scan; the list and scan parameters select the operation.
+    // One GET is documented for read, list and scan; the parameters `list` and `scan` select the operation.
     if ((operation === list && read) || (operation === scan && (read || list))) continue;
     const { id, request, response } = register(operation);
     const reads = operation === read || operation === list || operation === scan;
@@ -231,7 +231,7 @@ function responses(operation: OperationEntry, own: string, alsoList: string | un
   return answer;
 }
 
-/** An answer with this status has content, or is a refusal. */
+/** The schema of an answer that either has content or is a refusal. */
 function orRefusal(schema: JsonSchema): JsonSchema {
   const alternatives = (schema.anyOf as JsonSchema[] | undefined) ?? [schema];
   return { 'application/json': { schema: { anyOf: [...alternatives, ref('Error')] } } };
@@ -260,7 +260,7 @@ const scanParameter: JsonSchema = {
 
 const ref = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
 
-/** A unique id, even when hyphens are ignored: `kv1-read` and `kv-1-read` would both be shaped by `Kv1Read`. */
+/** An id that is unique even if hyphens are ignored: `kv1-read` and `kv-1-read` would both become `Kv1Read`. */
 function distinct(id: string, names: Set<string>): string {
   const folded = (one: string) => one.replaceAll('-', '');
   let unique = id;

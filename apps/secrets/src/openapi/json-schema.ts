@@ -3,18 +3,18 @@ import { z } from 'zod';
 /** A JSON schema as OpenAPI 3.0 writes it. */
 export type JsonSchema = Record<string, unknown>;
 
-/** The schema of a zod type, by zod's own exporter; wire fields have their own schema. */
+/** The schema of a zod type, by zod's own exporter; wire fields define their own schema. */
 export function jsonSchema(type: z.ZodType, io: 'input' | 'output'): JsonSchema {
   const exported = z.toJSONSchema(type, {
     target: 'openapi-3.0',
     unrepresentable: 'any',
     io,
     override: ({ jsonSchema: schema }) => {
-      const carried = (schema as { json?: JsonSchema }).json;
-      if (!carried) return;
+      const json = (schema as { json?: JsonSchema }).json;
+      if (!json) return;
       const { description } = schema;
       for (const key of Object.keys(schema)) delete (schema as JsonSchema)[key];
-      Object.assign(schema, carried, description === undefined ? {} : { description });
+      Object.assign(schema, json, description === undefined ? {} : { description });
     },
   }) as JsonSchema;
   delete exported.$schema;
@@ -126,7 +126,7 @@ export const refusals = {
 /** A status of `refusals`. */
 export type RefusalStatus = keyof typeof refusals;
 
-/** A schema that also allows null; in OpenAPI 3.0 only the branches of a union can say so. */
+/** A schema that also allows null; in OpenAPI 3.0, each branch of a union must allow null. */
 function orNull(schema: JsonSchema): JsonSchema {
   const branches = schema.anyOf as JsonSchema[] | undefined;
   return branches ? { ...schema, anyOf: branches.map(orNull) } : { ...schema, nullable: true };

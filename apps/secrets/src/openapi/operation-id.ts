@@ -2,7 +2,7 @@ import type { LiveMount } from '../kernel/mounts/mount';
 import { isListing, type Verb } from '../sdk/call';
 import type { AnyOperation, Path } from '../sdk/path';
 
-/** Types whose operation ids begin with another name than the type; `oidc` would collide with the identity provider. */
+/** Types whose operation ids begin with a name other than the type; `oidc` would collide with the identity provider. */
 const prefixes = new Map([
   ['approle', 'app-role'],
   ['oidc', 'oidc-auth'],
@@ -60,7 +60,10 @@ function wordsOf(head: readonly string[], tail: readonly string[], verb: Verb, k
   return [verb, kind, isListing(verb) ? plural(noun) : noun];
 }
 
-/** Objects of the identity store: `entity-read-alias-by-id`, `mfa-update-totp-method`, `oidc-list-keys`. */
+/**
+ * Operation ids for objects of the identity store: `entity-read-alias-by-id`, `mfa-update-totp-method`,
+ * `oidc-list-keys`.
+ */
 function ofIdentity(
   head: readonly string[],
   tail: readonly string[],

@@ -1,7 +1,6 @@
 import { below } from '../kernel/mounts/fold';
 import type { LiveMount } from '../kernel/mounts/mount';
-import type { Operation as Capability } from '../kernel/policy/capability';
-import type { PathTemplate } from '../kernel/policy/types';
+import type { Operation as Capability, PathTemplate } from '../kernel/policy/types';
 import { isListing, isReading, type Verb } from '../sdk/call';
 import type { AnyOperation, ParamRule, Path } from '../sdk/path';
 import { enveloped, type JsonSchema, jsonSchema, type RefusalStatus } from './json-schema';
@@ -144,7 +143,7 @@ function operationEntry(
 
 function refusalsOf(mount: LiveMount, { operations }: Path, verb: Verb): RefusalStatus[] {
   const always: RefusalStatus[] = [400, 403, 404, 429, 503];
-  // One GET is documented for both, and `list` in the query may ask for the one that does not exist.
+  // One GET is documented for both, and the parameter `list` may request the operation that does not exist.
   if (isReading(verb) && !(operations.read && operations.list)) always.push(405);
   if (verb === 'write' || verb === 'patch') always.push(408, 413);
   if (verb === 'patch' || operations[verb]?.wholeBody?.only) always.push(415);
@@ -162,7 +161,7 @@ function bodySchema(input: JsonSchema | undefined, operation: AnyOperation): Jso
   return schema;
 }
 
-/** A text value, such as a lifetime, is a number once parsed. */
+/** A default value as clients send it. A field of text, such as a lifetime, may have a number as its parsed value. */
 function asSent({ type }: JsonSchema, value: unknown): unknown {
   return type === 'string' && typeof value === 'number' ? String(value) : value;
 }

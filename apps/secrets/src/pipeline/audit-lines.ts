@@ -3,6 +3,7 @@ import { isRefusal } from '@keystead/refusal';
 import type { Audit, AuditCaller, AuditedRequest } from '../kernel/audit/audit';
 import type { RouteMatch } from '../kernel/routing/sent-path';
 import type { WriteSet } from '../kernel/storage/types';
+import { add } from '../kernel/storage/write-set';
 import type { TokenRecord } from '../kernel/tokens/types';
 import { PolicyDenied } from './authorize';
 import type { Kernel } from './kernel';
@@ -12,14 +13,13 @@ import type { Bearer, Outcome, Request, RequestContext } from './request';
 export function entryOf({ inputs, audit }: Kernel, request: Request, context: RequestContext): AuditedRequest {
   const { sent } = request;
   const { match, bearer, token, grant, wrapTtlSeconds } = context;
-  const mount = match?.mount;
   return {
     id: request.id,
     sentId: request.sentId,
     operation: grant?.capability ?? (request.verb === 'write' ? 'update' : request.verb),
     path: match?.path ?? request.path.unplaced,
-    namespace: match ? { id: match.namespace.id, path: match.namespace.path } : { id: '', path: request.namespace },
-    mount: mount && { path: mount.path, type: mount.type, accessor: mount.accessor },
+    namespace: match?.namespace ?? { id: '', path: request.namespace },
+    mount: match?.mount,
     fields: sent.fields,
     declared: match?.operation ? inputs.declared(match.operation) : nothingDeclared,
     sent,
@@ -29,7 +29,7 @@ export function entryOf({ inputs, audit }: Kernel, request: Request, context: Re
     clear: match?.operation?.auditClear,
     named: namedByMount(match),
     hidesKeys: match?.operation?.auditHidesKeys,
-    headers: audit.headers.of(request.header),
+    headers: audit.headers.of(request),
   };
 }
 
@@ -80,7 +80,7 @@ export async function failureLines(
   await audit.response(entry, { status }, problem);
 }
 
-/** The line of a request in the chained table: committed once, with the first decision of the request. */
+/** The line of a request in the chained table. It is committed only once, with the first decision of the request. */
 export class ChainedLine {
   private committed = false;
 
@@ -91,7 +91,7 @@ export class ChainedLine {
 
   /** Adds the line to the write set of a decision, unless an earlier decision has committed it. */
   join(set: WriteSet): void {
-    if (!this.committed) set.audit.push(this.audit.line(this.entry));
+    if (!this.committed) add(set, 'audit', this.audit.line(this.entry));
   }
 
   /** Called after a decision with this line was committed. */

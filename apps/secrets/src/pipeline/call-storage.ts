@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Committer, Entry, EntryKey, EntryReader, WriteSet } from '../kernel/storage/types';
 import {
+  add,
   addDelete,
   addPrefixDelete,
   addPut,
@@ -9,20 +10,21 @@ import {
   Pending,
   writesConfig,
 } from '../kernel/storage/write-set';
+import { type Soon, soon } from '../sdk/soon';
 import type { Intent, Page, Storage } from '../sdk/storage';
 import type { DecisionQueues, View } from './decision-queues';
 
 /** After this many rows, other requests run. */
 const SCANNED_AT_ONCE = 5000;
 
-/** What a call's storage needs. */
+/** The dependencies of a call's storage. */
 export interface StorageDeps {
   readonly entries: EntryReader;
   readonly committer: Committer;
   readonly decisions: DecisionQueues;
 }
 
-/** What is added to the decisions of a call. */
+/** The additions to the decisions of a call. */
 export interface Joining {
   /** Throws if the caller may not make this decision. Its permissions depend on whether the entry exists. */
   judge?(tx: Storage): Promise<void>;
@@ -33,8 +35,8 @@ export interface Joining {
 }
 
 /**
- * One mount's entries as one call sees them: it reads through its own pending writes and writes into its write set.
- * `prefix` is the caller's private folder if the backend stores per token.
+ * One mount's entries as a call sees them. Reads include the call's own pending writes, and writes are added to its
+ * write set. `prefix` is the caller's private folder if the backend stores per token.
  */
 export class CallStorage implements Storage {
   /** Undefined until the first write, because most calls only read. */
@@ -52,16 +54,16 @@ export class CallStorage implements Storage {
     private readonly joining?: Joining,
   ) {}
 
-  async get(key: string): Promise<string | undefined> {
-    const found = await this.find(this.prefix + key);
-    return typeof found === 'object' ? textOf(found) : found;
+  get(key: string): Soon<string | undefined> {
+    return soon(this.find(this.prefix + key), (found) => (typeof found === 'object' ? textOf(found) : found));
   }
 
-  async read<T>(key: string, parse: (text: string) => T): Promise<T | undefined> {
-    const found = await this.find(this.prefix + key);
-    if (typeof found !== 'object') return found === undefined ? undefined : parse(found);
-    if (found.memo?.parse !== parse) found.memo = { parse, parsed: deepFrozen(parse(textOf(found))) };
-    return found.memo.parsed as T;
+  read<T>(key: string, parse: (text: string) => T): Soon<T | undefined> {
+    return soon(this.find(this.prefix + key), (found) => {
+      if (typeof found !== 'object') return found === undefined ? undefined : parse(found);
+      if (found.memo?.parse !== parse) found.memo = { parse, parsed: deepFrozen(parse(textOf(found))) };
+      return found.memo.parsed as T;
+    });
   }
 
   async getMany(keys: readonly string[]): Promise<ReadonlyMap<string, string>> {
@@ -105,7 +107,7 @@ export class CallStorage implements Storage {
 
   put(key: string, value: string, parse?: (text: string) => unknown, parsed?: unknown): void {
     const path = this.prefix + key;
-    // A write based on an older value would overwrite the value of a faster caller.
+    // A write based on a value that was read earlier could overwrite the value of a faster caller.
     if (this.readKeys?.has(path)) throw new Error(`${path} was read: it must be written in a transaction`);
     const memo = parse && { parse, parsed: deepFrozen(parsed) };
     addPut(this.set, { mountId: this.mountId, path, value: Buffer.from(value), memo, require: this.takeGuard() });
@@ -130,7 +132,7 @@ export class CallStorage implements Storage {
 
   async transaction<T>(about: string, run: (tx: Storage) => Promise<T>, asStored = false): Promise<T> {
     const { deps, joining, mountId, prefix } = this;
-    // Checked against what the decision reads.
+    // The requirement is checked against the entries that the decision reads.
     this.guard = undefined;
     let writes = false;
     let configures = false;
@@ -152,24 +154,24 @@ export class CallStorage implements Storage {
   async intent(kind: string, undo: Readonly<Record<string, unknown>>): Promise<Intent> {
     const id = randomUUID();
     const set = newWriteSet();
-    set.intents.push({ id, mountId: this.mountId, kind, undo });
+    add(set, 'intents', { id, mountId: this.mountId, kind, undo });
     await this.deps.committer.commit(set);
-    this.set.opened.push(id);
+    add(this.set, 'opened', id);
     return {
       id,
       settle: () => {
-        this.set.settled.push(id);
+        add(this.set, 'settled', id);
       },
       drop: async () => {
         const dropped = newWriteSet();
-        dropped.settled.push(id);
+        add(dropped, 'settled', id);
         await this.deps.committer.commit(dropped);
       },
     };
   }
 
   undoLater(kind: string, undo: Readonly<Record<string, unknown>>): void {
-    this.set.intents.push({ id: randomUUID(), mountId: this.mountId, kind, undo, later: true });
+    add(this.set, 'intents', { id: randomUUID(), mountId: this.mountId, kind, undo, later: true });
   }
 
   /** From now on the call may write what it has read only in a transaction. */
@@ -177,15 +179,15 @@ export class CallStorage implements Storage {
     this.readKeys = new Set();
   }
 
-  /** A pending value as text, a stored one as its entry. */
-  private find(path: string): Promise<Entry | undefined> | string | undefined {
+  /** Finds a value: a pending value as text, a stored value as its entry. */
+  private find(path: string): Soon<Entry | string | undefined> {
     const pending = this.pending?.value(path);
     if (pending !== undefined) return pending ?? undefined;
     this.readKeys?.add(path);
     return this.deps.entries.read({ mountId: this.mountId, path });
   }
 
-  /** The same entries as a decision sees them. */
+  /** The mount's entries as a decision sees them. */
   private within({ entries, set, pending }: View): CallStorage {
     const tx = new CallStorage({ ...this.deps, entries }, set, this.mountId, this.prefix);
     tx.pending = pending;

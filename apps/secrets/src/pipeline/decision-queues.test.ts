@@ -42,7 +42,7 @@ describe('decisions about the same entry', () => {
     expect(await here.get('many')).toBe('200');
   });
 
-  it('see writes, deletions and names of those before them', async () => {
+  it('see writes, deletions and names of the decisions before them', async () => {
     const here = storageOn(test.storage);
     const results = await Promise.all([
       count(here, 'folder/first'),
@@ -66,7 +66,7 @@ describe('decisions about the same entry', () => {
     ['config', true],
     ['config/main', true],
     ['configuration', false],
-  ])('tell the call whether they wrote its configuration: %s', async (key, configures) => {
+  ])('report to the call whether they wrote its configuration: %s', async (key, configures) => {
     const set = newWriteSet();
     await count(storageOn(test.storage, 60_000, set), key);
     expect(writesConfig(set)).toBe(configures);
@@ -132,7 +132,7 @@ describe('decisions on two nodes', () => {
     expect(await quiet.transaction('fair', async (tx) => Number(await tx.get('fair')))).toBe(busyMade + 20);
   });
 
-  it('refuse by what is stored, not by what the node has cached', async () => {
+  it('refuse by the stored data, not by the data that the node has cached', async () => {
     const [writer, reader] = [storageOn(test.storage), storageOn(other)];
     await whileHearing(other, async () => {
       expect(await reader.get('remembered')).toBeUndefined();
@@ -172,7 +172,7 @@ describe('decisions on two nodes', () => {
     });
   };
 
-  it('remove nothing of another node along with earlier writes', async () => {
+  it('remove no write of another node together with earlier writes', async () => {
     await withOutdatedMemory('thing', (outdated) =>
       Promise.all([
         // The others arrive together while this decision is being made.

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Refusal } from '@keystead/refusal';
 import { cacheKey } from '../kernel/storage/entries';
 import type { Entry, EntryReader, EntryStore, Tx, WriteSet } from '../kernel/storage/types';
-import { addDelete, addPut, PreconditionFailed } from '../kernel/storage/write-set';
+import { add, addDelete, addPut, PreconditionFailed } from '../kernel/storage/write-set';
 import { DecisionQueues, type View } from './decision-queues';
 
 const keyOf = (path: string) => ({ mountId: 'm', path });
@@ -119,7 +119,7 @@ function heldEntry(path = 'n') {
 }
 
 describe('turns of decisions', () => {
-  it('are taken by up to 64 together, each of whom sees what those before have decided', async () => {
+  it('are shared by up to 64 decisions, each of which sees the results of those before it', async () => {
     const { first, release } = heldEntry();
     const others = Array.from({ length: 130 }, () => count());
     release();
@@ -136,14 +136,14 @@ describe('turns of decisions', () => {
     expect(turns).toEqual([]);
   });
 
-  it('are apart for what is apart', async () => {
+  it('are separate for separate entries', async () => {
     const { first, release } = heldEntry('slow');
     expect(await count('quick')).toBe('1');
     release();
     expect(await first).toBe('1');
   });
 
-  it('write only if what was read has not changed, and nothing that was already there', async () => {
+  it('write only if the data that was read has not changed, and only new values', async () => {
     for (const path of ['there', 'going', 'unread', 'gone']) hold(path, 'old');
     hold('there', 'newer');
     await queues.decide(keyOf('n'), async ({ entries, set }) => {
@@ -155,7 +155,7 @@ describe('turns of decisions', () => {
       expect(await entries.listDeep('m', 'b/', { limit: 4 })).toEqual(['deep', 'm', 'b/', '4']);
       for (const path of ['there', 'absent', 'unread']) addPut(set, { ...keyOf(path), value: Buffer.from(path) });
       for (const path of ['going', 'nowhere', 'gone']) addDelete(set, keyOf(path));
-      set.audit.push('line');
+      add(set, 'audit', 'line');
     });
     expect(reads).toEqual(['here there', 'here absent', 'here going', 'here nowhere']);
     const [{ puts, deletes, audit }] = commits as [WriteSet];
@@ -186,7 +186,7 @@ describe('turns of decisions', () => {
     ['refuses', () => Promise.reject(refused), true],
     ['writes nothing', async () => 'nothing', true],
     ['writes', putting('n'), false],
-  ])('are taken in the database where others write and one %s: %s', async (_, decide, expected) => {
+  ])('are taken in the database if others write and one %s: %s', async (_, decide, expected) => {
     amongOthers = true;
     const [one] = await Promise.allSettled([queues.decide(keyOf('n'), decide)]);
     if (one?.status === 'rejected') expect(one.reason).toBe(refused);
@@ -211,7 +211,7 @@ describe('turns of decisions', () => {
     expect(reads).toEqual(['here n', 'database n', expected.length === 2 ? 'database n' : 'here n']);
   });
 
-  it('fail one by one, and are not taken again where a connection was lost', async () => {
+  it('fail one by one, and are not repeated if a connection was lost', async () => {
     const { first, release } = heldEntry();
     const mistake = new Error('a mistake');
     const answers = [

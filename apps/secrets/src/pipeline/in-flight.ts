@@ -1,17 +1,42 @@
+import type { Impatience, Waiter } from '@keystead/postgres';
+import { Refusal } from '@keystead/refusal';
 import type { InFlightRequest } from '../kernel/routing/in-flight';
+import type { RouteMatch } from '../kernel/routing/sent-path';
 import type { Kernel } from './kernel';
-import type { Request, RequestContext } from './request';
+import { contextOf, emptyContext, type Located, type Request, type RequestContext } from './request';
 
-/** A request in progress, as its last step left it. */
-export class InFlight {
-  constructor(
-    private readonly request: Request,
-    private readonly context: () => RequestContext,
-  ) {}
+/** A request in progress, in the state after its last step. */
+export class InFlight implements Waiter {
+  context: RequestContext = emptyContext;
+  /** True after the request was answered with a timeout: no further work may start. */
+  isOver = false;
+  private refuse: ((reason: Refusal) => void) | undefined;
+
+  constructor(private readonly request: Request) {}
+
+  /** Creates the context of a request; the next steps complete it. */
+  locate(match: RouteMatch): Located {
+    const context = contextOf(match);
+    this.context = context;
+    return context;
+  }
+
+  /** The result of the work; a refusal if it takes too long. The work continues. */
+  within<T>(work: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.refuse = reject;
+      work.then(resolve, reject);
+    });
+  }
+
+  giveUp(why: Impatience): void {
+    this.isOver = true;
+    this.refuse?.(why === 'late' ? timedOut() : unavailable());
+  }
 
   facts(): Omit<InFlightRequest, 'startedAtMs'> {
     const { request } = this;
-    const { match, bearer, token } = this.context();
+    const { match, bearer, token } = this.context;
     return {
       id: request.id,
       verb: request.verb,
@@ -22,14 +47,18 @@ export class InFlight {
   }
 }
 
+export const unavailable = (): Refusal => new Refusal('unavailable', 'storage is unavailable');
+
+export const timedOut = (): Refusal => new Refusal('timeout', 'request timed out');
+
 /**
- * The running requests of this node, oldest first. The clock of the timeouts keeps them, because in a separate table
+ * The running requests of this node, oldest first. They are taken from the clock of the timeouts. In a separate table,
  * they would survive the cheap garbage collections.
  */
 export function inFlight({ silence, clock, timeoutSeconds }: Kernel): InFlightRequest[] {
   const nowMs = clock.now();
-  return silence.waitingFor().flatMap(({ about, leftMs }) => {
-    if (!(about instanceof InFlight)) return [];
-    return [{ ...about.facts(), startedAtMs: Math.round(nowMs - (timeoutSeconds * 1000 - leftMs)) }];
+  return silence.waiters().flatMap(({ waiter, leftMs }) => {
+    if (!(waiter instanceof InFlight)) return [];
+    return [{ ...waiter.facts(), startedAtMs: Math.round(nowMs - (timeoutSeconds * 1000 - leftMs)) }];
   });
 }

@@ -44,14 +44,14 @@ export interface Kernel {
   readonly storedAudit: Pick<StoredAudit, 'refresh'>;
   /** Runs something with the storage of a mount, outside any request. */
   readonly inBackground: <T>(mount: LiveMount, run: (call: BackgroundCall) => Promise<T>) => Promise<T>;
-  /** Changes also go to the hash-chained audit table, in their own transaction. */
+  /** Whether changes are also written to the hash-chained audit table, in their own transaction. */
   readonly chained: boolean;
   readonly inputs: InputParsers;
-  /** Requests that take longer are refused. Work that they have started continues. */
+  /** The time limit of requests. Requests that take longer are refused. Work that they have started continues. */
   readonly timeoutSeconds: number;
-  /** Requests do not wait for a database that does not answer. */
-  readonly silence: Pick<Silence, 'lasts' | 'whenItLasts' | 'waitingFor'>;
-  /** This node only reads, from a standby; `primaryUrl` is where others write. */
+  /** Detects that the database does not answer, so that requests do not wait for it. */
+  readonly silence: Pick<Silence, 'lasts' | 'begin' | 'end' | 'waiters'>;
+  /** Set if this node only reads, from a standby. `primaryUrl` is the address of the writing nodes. */
   readonly standby: { readonly lag: Pick<ReplayLag, 'trouble'>; readonly primaryUrl: string | undefined } | undefined;
   /** The document of one declared path. */
   readonly help: (mount: LiveMount, declared: readonly Path[]) => Readonly<Record<string, unknown>>;

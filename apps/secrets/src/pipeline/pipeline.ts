@@ -1,38 +1,43 @@
 import { PrimaryNeeded, Refusal } from '@keystead/refusal';
 import type { DemandedMethod } from '../kernel/policy/types';
-import { RateLimited } from '../kernel/quotas/quotas';
+import { type QuotaQuestion, RateLimited } from '../kernel/quotas/quotas';
 import { checkMatch, type RouteMatch } from '../kernel/routing/sent-path';
 import type { WriteSet } from '../kernel/storage/types';
-import { newWriteSet, unsettled } from '../kernel/storage/write-set';
+import { add, newWriteSet, unsettled } from '../kernel/storage/write-set';
 import { isReading } from '../sdk/call';
 import { parseDuration } from '../sdk/duration';
-import { listedText } from '../sdk/reply';
+import type { Path } from '../sdk/path';
+import { listedText, type Reply } from '../sdk/reply';
+import { type Soon, soon } from '../sdk/soon';
 import type { Storage } from '../sdk/storage';
 import { ChainedLine, entryOf, failureLines, requestLine, responseLine } from './audit-lines';
-import { authenticate, identify } from './authenticate';
-import { authorize, type Existence, requireOperation, requireStepUp, StepUpRequired } from './authorize';
+import {
+  authenticate,
+  authorize,
+  type Existence,
+  identify,
+  requireOperation,
+  requireStepUp,
+  StepUpRequired,
+} from './authorize';
 import { CallStorage, type Joining } from './call-storage';
 import { mountHelp, pathHelp } from './help';
-import { InFlight } from './in-flight';
+import { InFlight, timedOut, unavailable } from './in-flight';
 import type { Kernel } from './kernel';
 import { shapeListing } from './listing';
-import type { Bearer } from './request';
 import {
+  type Bearer,
   boundsOf,
-  emptyContext,
   type Located,
   type Outcome,
   type Request,
   type RequestContext,
+  refusedStatus,
   requireWithin,
 } from './request';
 import { RequestCall } from './request-call';
-import { type Answered, settle } from './settle';
-import { refusedStatus } from './status';
+import { settle } from './settle';
 import { handleWhileSealed } from './while-sealed';
-
-/** Stores the context that a step has extended, and returns it. */
-type Advance = <K extends RequestContext>(context: K) => K;
 
 /**
  * The life of a request: find the route and the caller, read the body, check the policies, write the audit line, run
@@ -41,109 +46,117 @@ type Advance = <K extends RequestContext>(context: K) => K;
  */
 export async function handle(kernel: Kernel, request: Request): Promise<Outcome> {
   requireReading(kernel, request);
+  const { silence, timeoutSeconds } = kernel;
   // A probe does not identify its sender and reads nothing stored. As in the reference, it leaves no audit lines.
-  if (kernel.barrier.sealed || request.path.is('sys/health')) {
-    return within(kernel, undefined, () => handleWhileSealed(kernel, request));
-  }
-  let context = emptyContext;
-  const advance: Advance = (next) => {
-    context = next;
-    return next;
-  };
+  const isProbe = kernel.barrier.sealed || request.path.is('sys/health');
+  const flight = new InFlight(request);
+  const wait = silence.begin(flight, timeoutSeconds * 1000);
   try {
-    const outcome = await within(kernel, new InFlight(request, () => context), async (isOver) => {
-      try {
-        return await carryOut(kernel, request, advance, isOver);
-      } finally {
-        endOneUseToken(kernel, context.bearer);
-      }
-    });
+    if (silence.lasts) throw unavailable();
+    if (isProbe) return await flight.within(handleWhileSealed(kernel, request));
+    const outcome = await flight.within(carryOut(kernel, request, flight));
     const answer = unlessKnown(outcome, request);
-    const auditLine = responseLine(kernel, request, context, answer);
+    const auditLine = responseLine(kernel, request, flight.context, answer);
     if (auditLine) await auditLine;
     return answer;
   } catch (error) {
-    const failure = inCallersWords(error, context);
+    if (isProbe) throw error;
+    const failure = inCallersWords(error, flight.context);
     if (!(failure instanceof RateLimited) || failure.audited) {
-      await failureLines(
-        kernel,
-        request,
-        context,
-        failure,
-        failure instanceof Refusal ? refusedStatus(kernel, failure) : 500,
-      );
+      const status = failure instanceof Refusal ? refusedStatus(kernel, failure) : 500;
+      await failureLines(kernel, request, flight.context, failure, status);
     }
     throw failure;
+  } finally {
+    silence.end(wait);
   }
 }
 
-/** The steps, each based on the results of the earlier ones. */
-async function carryOut(kernel: Kernel, request: Request, advance: Advance, isOver: () => boolean): Promise<Outcome> {
-  // Do not await unconditionally: usually there is nothing to wait for, and even an empty await costs a turn of the
-  // event loop.
-  const reading = kernel.namespaces.refresh();
-  if (reading) await reading;
-  const mounting = kernel.mounts.refresh();
-  if (mounting) await mounting;
-  const auditing = kernel.storedAudit.refresh();
-  if (auditing) await auditing;
-  const match = knownMatch(kernel, request) ?? (await newestMatch(kernel, request));
-  const located = advance({ ...emptyContext, match });
-  if (request.headOnly && !match.operation?.answersHead) throw new Refusal('unsupported-operation', '');
-  checkMatch(match);
-  request.route = routeOf(match);
-  const wrapped = request.wrapTtl === undefined ? located : advance(withWrapTtl(located, request.wrapTtl));
-  const token = await identify(kernel, request, match);
-  const identified = advance({ ...wrapped, token });
-  const usage = {
-    namespaceId: match.namespace.uuid,
-    mountUuid: match.mount?.uuid,
-    path: match.path,
-    folding: match.folding,
-    address: request.address,
-  };
-  kernel.quotas.check(usage, request);
-  const bounds = boundsOf(match, token !== undefined);
-  if (request.readBody) {
-    const reading = request.readBody(bounds);
-    request.sent = reading instanceof Promise ? await reading : reading;
-    // A body may take long to arrive, and the namespace may be locked in the meantime.
-    checkMatch({ ...match, namespace: kernel.namespaces.find(match.namespace.uuid) ?? match.namespace });
-  } else requireWithin(request.sent, bounds);
-  const bearer = token && (await authenticate(kernel, token));
-  const caller = bearer ? advance({ ...identified, bearer }) : identified;
-  const isJudged = bearer !== undefined && match.auth === 'token';
-  const exists = () => existence(kernel, request, caller);
-  const grant = isJudged ? await authorize(request, match, bearer, caller.wrapTtlSeconds, exists) : undefined;
-  const allowed = advance({ ...caller, grant });
-  if (request.help && match.mount && match.below === '') return mountHelp(kernel, match.mount);
-  if (request.help && match.declared) return pathHelp(kernel, match.mount!, match.declared);
-  requireOperation(match, bearer);
-  kernel.inputs.requireKnown(match.operation!, request.sent.fields, match.params);
-  requireStepUp(request, match.operation);
-  const factors = grant?.decision?.rule?.mfaMethods;
-  if (factors && factors.length > 0) await proveFactors(kernel, request, bearer!, factors);
-  const entry =
-    kernel.audit.active || kernel.chained || kernel.reads.recording ? entryOf(kernel, request, allowed) : undefined;
-  const recorded = entry ? advance({ ...allowed, entry }) : allowed;
-  const auditLine = entry && requestLine(kernel, entry);
-  if (auditLine) await auditLine;
-  // After the answer "timed out", no work may start.
-  if (isOver()) throw timedOut();
-  const chain = entry && kernel.chained ? new ChainedLine(kernel.audit, entry) : undefined;
-  const set = newWriteSet();
+/**
+ * Carries out the steps, each based on the results of the earlier ones. Only promises are awaited, because usually
+ * there is nothing to wait for, and even an empty await costs memory and a turn of the event loop.
+ */
+async function carryOut(kernel: Kernel, request: Request, flight: InFlight): Promise<Outcome> {
+  let set: WriteSet | undefined;
   try {
-    const { call, reply } = await run(kernel, request, recorded, set, chain);
-    const shaped = shapeListing(kernel, recorded, reply);
-    const settling = { call, reply: shaped instanceof Promise ? await shaped : shaped };
-    const outcome = await settle(kernel, settling, set, chain);
+    const reading = kernel.namespaces.refresh();
+    if (reading) await reading;
+    const mounting = kernel.mounts.refresh();
+    if (mounting) await mounting;
+    const auditing = kernel.storedAudit.refresh();
+    if (auditing) await auditing;
+    const match = knownMatch(kernel, request) ?? (await newestMatch(kernel, request));
+    const context = flight.locate(match);
+    if (request.headOnly && !match.operation?.answersHead) throw new Refusal('unsupported-operation', '');
+    checkMatch(match);
+    request.route = routeOf(match);
+    if (request.wrapTtl !== undefined) context.wrapTtlSeconds = wrapSeconds(request.wrapTtl);
+    const identifying = identify(kernel, request, match);
+    let token = identifying instanceof Promise ? await identifying : identifying;
+    context.token = token;
+    if (kernel.quotas.hasRates) kernel.quotas.check(usageOf(request, match), request);
+    const bounds = boundsOf(match, token !== undefined);
+    if (request.readBody) {
+      const reading = request.readBody(bounds);
+      const isWaiting = reading instanceof Promise;
+      request.sent = isWaiting ? await reading : reading;
+      // A body may take long to arrive, and the namespace may be locked in the meantime.
+      checkMatch({ ...match, namespace: kernel.namespaces.find(match.namespace.uuid) ?? match.namespace });
+      if (isWaiting) {
+        await requireMount(kernel, request, match);
+        token = await identify(kernel, request, match);
+        context.token = token;
+      }
+    } else requireWithin(request.sent, bounds);
+    // After the answer "timed out", no use of a token is counted, and no work may start.
+    if (flight.isOver) throw timedOut();
+    const authenticating = token && authenticate(kernel, token);
+    const bearer = authenticating instanceof Promise ? await authenticating : authenticating;
+    context.bearer = bearer;
+    const isJudged = bearer !== undefined && match.auth === 'token';
+    const granting = isJudged ? authorize(kernel, request, context, bearer, existence) : undefined;
+    const grant = granting instanceof Promise ? await granting : granting;
+    context.grant = grant;
+    const help = request.help ? helpOf(kernel, match) : undefined;
+    if (!help) {
+      requireOperation(match, bearer);
+      kernel.inputs.requireKnown(match.operation!, request.sent.fields, match.params);
+      requireStepUp(request, match.operation);
+      const factors = grant?.decision?.rule?.mfaMethods;
+      if (factors && factors.length > 0) await proveFactors(kernel, request, bearer!, factors);
+    }
+    // Its lines are already written.
+    if (flight.isOver) throw timedOut();
+    const isRecorded = kernel.audit.active || kernel.chained || kernel.reads.recording;
+    const entry = isRecorded ? entryOf(kernel, request, context) : undefined;
+    context.entry = entry;
+    const auditLine = entry && requestLine(kernel, entry);
+    if (auditLine) await auditLine;
+    if (flight.isOver) throw timedOut();
+    if (help) return help;
+    const chain = entry && kernel.chained ? new ChainedLine(kernel.audit, entry) : undefined;
+    set = newWriteSet();
+    const running = run(kernel, request, context, set, chain);
+    const { call, reply } = running instanceof Promise ? await running : running;
+    const shaping = shapeListing(kernel, context, reply instanceof Promise ? await reply : reply);
+    const shaped = shaping instanceof Promise ? await shaping : shaping;
+    const settling = settle(kernel, call, shaped, set, chain);
+    const outcome = settling instanceof Promise ? await settling : settling;
     if (entry && readsSecret(request, match, outcome)) kernel.reads.note(entry);
     if (set.opened.length > set.settled.length) void kernel.leases.abandonIntents(unsettled(set));
     return outcome;
   } catch (error) {
-    void kernel.leases.abandonIntents(set.opened);
+    if (set) void kernel.leases.abandonIntents(set.opened);
     throw error;
+  } finally {
+    endOneUseToken(kernel, flight.context.bearer);
   }
+}
+
+/** The answer to `?help=1`; undefined if nothing is described at this path. */
+function helpOf(kernel: Kernel, { mount, below, declared }: RouteMatch): Outcome | undefined {
+  if (mount && below === '') return mountHelp(kernel, mount);
+  return declared && pathHelp(kernel, mount!, declared);
 }
 
 /** Whether an answer shows a value or credential of a secrets engine. */
@@ -172,11 +185,21 @@ function knownMatch(kernel: Kernel, { path, verb, namespace }: Request): RouteMa
   }
 }
 
-async function newestMatch(kernel: Kernel, { path, verb, namespace }: Request): Promise<RouteMatch> {
+async function newestMatch(kernel: Kernel, request: Request): Promise<RouteMatch> {
   await kernel.changes.catchUp();
-  await kernel.namespaces.refresh();
-  await kernel.mounts.refresh();
-  return path.locate(kernel.namespaces, kernel.mounts, verb, namespace);
+  return currentMatch(kernel, request);
+}
+
+async function currentMatch({ namespaces, mounts }: Kernel, { path, verb, namespace }: Request): Promise<RouteMatch> {
+  await namespaces.refresh();
+  await mounts.refresh();
+  return path.locate(namespaces, mounts, verb, namespace);
+}
+
+/** Throws `denied` if the mount of a request was disabled or moved while its body arrived. */
+async function requireMount(kernel: Kernel, request: Request, match: RouteMatch): Promise<void> {
+  const { mount } = await currentMatch(kernel, request);
+  if (mount?.uuid !== match.mount?.uuid) throw new Refusal('denied', 'permission denied');
 }
 
 /** Whether the target of the path already exists. */
@@ -193,48 +216,92 @@ async function existence(
   return { isThere: stored !== undefined, stored };
 }
 
+/** A call, and the reply of its handler. */
+interface Running {
+  readonly call: RequestCall;
+  readonly reply: Soon<Reply>;
+}
+
 /**
  * Runs the handler. A handler that merges fields into the stored record waits for its turn and uses the record at that
  * time.
  */
-async function run(
+function run(
   kernel: Kernel,
   request: Request,
   context: Located,
   set: WriteSet,
   chain: ChainedLine | undefined,
-): Promise<Answered> {
-  const { fields, exact } = request.sent;
-  const operation = context.match.operation!;
-  const { stored: find } = context.match.declared!;
+): Soon<Running> {
+  const { update, once } = context.match.operation!;
   const guard = context.grant?.guard;
   const joining = chain || guard ? joiningOf(kernel, request, context, chain) : undefined;
   const storage = storageOf(kernel, context, set, joining);
-  if (operation.update === 'merge' && find && !operation.once) {
-    return storage.transaction(context.match.below, async (tx) => {
-      const stored = await find(new RequestCall(kernel, request, context, tx));
-      const input = kernel.inputs.parse(operation, fields, exact, stored);
-      const call = new RequestCall(kernel, request, context, tx, input, stored);
-      return { call, reply: await operation.run(call) };
-    });
-  }
-  const grantedRecord = context.grant?.stored;
-  const stored =
-    grantedRecord !== undefined || !operation.update
-      ? grantedRecord
-      : await find?.(new RequestCall(kernel, request, context, storage));
+  const record = context.grant?.stored;
+  const find = update && context.match.declared!.stored;
+  if (find && update === 'merge' && !once) return merge(kernel, request, context, storage, find);
+  if (!find || record !== undefined) return begin(kernel, request, context, storage, record, chain);
+  return beginWithRecord(kernel, request, context, storage, find, chain);
+}
+
+// Separate functions, because a function that contains a closure allocates memory for it even if it is not reached.
+function merge(
+  kernel: Kernel,
+  request: Request,
+  context: Located,
+  storage: CallStorage,
+  find: NonNullable<Path['stored']>,
+): Promise<Running> {
+  return storage.transaction(context.match.below, async (tx) => {
+    const { fields, exact } = request.sent;
+    const operation = context.match.operation!;
+    const stored = await find(new RequestCall(kernel, request, context, tx));
+    const input = kernel.inputs.parse(operation, fields, exact, stored);
+    const call = new RequestCall(kernel, request, context, tx, input, stored);
+    return { call, reply: await operation.run(call) };
+  });
+}
+
+function beginWithRecord(
+  kernel: Kernel,
+  request: Request,
+  context: Located,
+  storage: CallStorage,
+  find: NonNullable<Path['stored']>,
+  chain: ChainedLine | undefined,
+): Soon<Running> {
+  return soon(find(new RequestCall(kernel, request, context, storage)), (stored) =>
+    begin(kernel, request, context, storage, stored, chain),
+  );
+}
+
+function begin(
+  kernel: Kernel,
+  request: Request,
+  context: Located,
+  storage: CallStorage,
+  stored: unknown,
+  chain: ChainedLine | undefined,
+): Soon<Running> {
+  const { fields, exact } = request.sent;
+  const operation = context.match.operation!;
   if (!isReading(request.verb)) storage.watch();
   const input = kernel.inputs.parse(operation, fields, exact, stored);
   const call = new RequestCall(kernel, request, context, storage, input, stored);
-  if (operation.dropsKeys && chain) await recordFirst(kernel, chain);
-  return { call, reply: await operation.run(call) };
+  const recording = operation.dropsKeys && chain ? recordFirst(kernel, chain) : undefined;
+  return recording ? afterwards(recording, call) : { call, reply: operation.run(call) };
+}
+
+async function afterwards(recording: Promise<void>, call: RequestCall): Promise<Running> {
+  await recording;
+  return { call, reply: call.match.operation!.run(call) };
 }
 
 /** The mount's entries for this caller: in the token's own folder if the backend stores per token. */
 function storageOf(kernel: Kernel, { match, bearer, grant }: Located, set: WriteSet, joining?: Joining): CallStorage {
   const mount = match.mount!;
   const own = mount.backend.storage === 'per-token' ? bearer?.record : undefined;
-  if (own) set.authorities.push(own.hash);
+  if (own) add(set, 'authorities', own.hash);
   return new CallStorage(kernel, set, mount.uuid, own ? `${own.key}/` : '', grant?.guard, joining);
 }
 
@@ -255,47 +322,16 @@ function joiningOf(kernel: Kernel, request: Request, context: Located, chain: Ch
   };
 }
 
-/** The table's digest needs the keys that will be removed. */
+/**
+ * Writes the row of the chained table before the handler runs, because its digest needs the keys that the handler
+ * removes.
+ */
 async function recordFirst(kernel: Kernel, chain: ChainedLine): Promise<void> {
   const set = newWriteSet();
   chain.join(set);
   await kernel.committer.commit(set);
   chain.done();
 }
-
-/** Requests that take longer are refused. Work that they have started continues. */
-function within<T>(
-  { silence, timeoutSeconds }: Kernel,
-  about: InFlight | undefined,
-  work: (isOver: () => boolean) => Promise<T>,
-): Promise<T> {
-  if (silence.lasts) return Promise.reject(unavailable());
-  return new Promise((resolve, reject) => {
-    let isOver = false;
-    const cancelSilence = silence.whenItLasts(
-      (why) => {
-        isOver = true;
-        reject(why === 'late' ? timedOut() : unavailable());
-      },
-      timeoutSeconds * 1000,
-      about,
-    );
-    work(() => isOver).then(
-      (value) => {
-        cancelSilence();
-        resolve(value);
-      },
-      (error) => {
-        cancelSilence();
-        reject(error);
-      },
-    );
-  });
-}
-
-const unavailable = (): Refusal => new Refusal('unavailable', 'storage is unavailable');
-
-const timedOut = (): Refusal => new Refusal('timeout', 'request timed out');
 
 /** Answers 304 to callers who already have this version. */
 function unlessKnown(outcome: Outcome, { ifNoneMatch }: Request): Outcome {
@@ -318,15 +354,24 @@ function proveFactors(
   return mfa.stepUp.prove(bearer.record.entityId ?? '', required, request.mfa);
 }
 
-function withWrapTtl(context: Located, text: string): Located {
+function wrapSeconds(text: string): number {
   const seconds = parseDuration(text);
   if (seconds === undefined || seconds < 0) {
     throw new Refusal('malformed', `error parsing X-Service-Wrap-TTL header: time: invalid duration "${text}"`);
   }
-  return { ...context, wrapTtlSeconds: seconds };
+  return seconds;
 }
 
-// After the caller is known, refusals have the form of a list, except on paths that require no token.
+const usageOf = ({ address }: Request, { namespace, mount, path, folding }: RouteMatch): QuotaQuestion => ({
+  namespaceId: namespace.uuid,
+  mountUuid: mount?.uuid,
+  path,
+  folding,
+  address,
+});
+
+// The error in the form for the caller. If the caller is known, refusals have the form of a list, except on paths that
+// require no token.
 function inCallersWords(error: unknown, { bearer }: RequestContext): unknown {
   if (!(error instanceof Refusal) || error.kind !== 'denied' || !bearer || error instanceof StepUpRequired)
     return error;

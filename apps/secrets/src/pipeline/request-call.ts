@@ -1,18 +1,17 @@
 import { readBasic } from '@keystead/auth';
 import { type Envelope, jsonText } from '@keystead/envelope';
 import type { Guessed } from '../kernel/attempts/attempts';
-import { passwordRule } from '../kernel/mounts/lockout';
+import { passwordRule } from '../kernel/mounts/mount';
 import { fillTemplate, isTemplated } from '../kernel/policy/template';
 import type { DemandedMethod } from '../kernel/policy/types';
 import { questionOf, type RouteMatch, SentPath } from '../kernel/routing/sent-path';
-import type { Call, Caller, Included, LiveLease, MountView, NamespaceView, ReusableSecret, Verb } from '../sdk/call';
+import type { Call, Caller, LiveLease, MountView, NamespaceView, ReusableSecret, Verb } from '../sdk/call';
 import type { CanonicalPath, Spelling } from '../sdk/canonical-path';
 import type { Storage } from '../sdk/storage';
 import { PolicyDenied, requireStepUp } from './authorize';
 import type { Birthplace } from './issue-token';
 import type { Kernel } from './kernel';
-import type { Bearer } from './request';
-import { type Located, markSent, type Request } from './request';
+import { type Bearer, type Located, markSent, nothingSent, type Request } from './request';
 import { findReusable } from './reuse';
 
 const noFields: Readonly<Record<string, unknown>> = {};
@@ -37,41 +36,6 @@ export class RequestCall implements Call {
   readonly match: RouteMatch;
   readonly bearer: Bearer | undefined;
   readonly wrapTtlSeconds: number;
-  // Own properties, so that handlers can destructure them.
-  readonly fieldsText = (): string => (this.request.sent.exact ? jsonText(this.fields) : JSON.stringify(this.fields));
-  readonly warn = (message: string): void => {
-    this.messages ??= [];
-    this.messages.push(message);
-  };
-  readonly requireRight = ({ operation, path, fields = noFields, destroys = false }: Included): void => {
-    const { namespaces, mounts } = this.kernel;
-    const verb = operation === 'create' || operation === 'update' ? 'write' : operation;
-    const match = SentPath.ofField(this.mount.path + path, 'path').locate(
-      namespaces,
-      mounts,
-      verb,
-      this.namespace.path,
-    );
-    if (match.mount !== this.match.mount || !match.operation) throw new Error(`${path} is not a path of this mount`);
-    if (destroys) requireStepUp(this.request, match.operation);
-    const { access } = this.bearer!;
-    if (access.root) return;
-    const wrapTtlSeconds = this.wrapTtlSeconds > 0 ? this.wrapTtlSeconds : undefined;
-    const decision = access.decide({ ...questionOf(match), operation, parameters: fields, wrapTtlSeconds });
-    if (!decision.allowed) throw new PolicyDenied(decision, `: ${operation} on ${match.path}`);
-    // Factors that were proven for the request itself are also accepted here, because a passcode cannot be used twice.
-    const proven = this.proven ?? [];
-    const isProven = (decision.rule?.mfaMethods ?? []).every((demanded) =>
-      proven.some((one) => one.method === demanded.method && one.namespacePath === demanded.namespacePath),
-    );
-    if (!isProven) throw new PolicyDenied(decision, `: ${match.path} asks for a second factor of every request`);
-  };
-  readonly alongside: Call['alongside'] = (work) => {
-    const { inBackground, barrier, log } = this.kernel;
-    inBackground(this.match.mount!, work).catch((error) => {
-      if (!barrier.sealed) log.warn({ err: error, mount: this.mount.path }, 'background work of a request failed');
-    });
-  };
   private readonly proven: readonly DemandedMethod[] | undefined;
   private messages: string[] | undefined;
 
@@ -110,6 +74,53 @@ export class RequestCall implements Call {
       root: bearer?.access.root ?? false,
       sudo: context.grant?.sudo ?? false,
       address: request.address,
+    };
+  }
+
+  // These are getters, so that handlers can destructure them, and only the values that a call uses are created.
+  get fieldsText(): Call['fieldsText'] {
+    return () => (this.request.sent.exact ? jsonText(this.fields) : JSON.stringify(this.fields));
+  }
+
+  get requireRight(): Call['requireRight'] {
+    return ({ operation, path, fields = noFields, destroys = false }) => {
+      const { namespaces, mounts } = this.kernel;
+      const verb = operation === 'create' || operation === 'update' ? 'write' : operation;
+      const match = SentPath.ofField(this.mount.path + path, 'path').locate(
+        namespaces,
+        mounts,
+        verb,
+        this.namespace.path,
+      );
+      if (match.mount !== this.match.mount || !match.operation) throw new Error(`${path} is not a path of this mount`);
+      if (destroys) requireStepUp(this.request, match.operation);
+      const { access } = this.bearer!;
+      if (access.root) return;
+      const wrapTtlSeconds = this.wrapTtlSeconds > 0 ? this.wrapTtlSeconds : undefined;
+      const decision = access.decide({ ...questionOf(match), operation, parameters: fields, wrapTtlSeconds });
+      if (!decision.allowed) throw new PolicyDenied(decision, `: ${operation} on ${match.path}`);
+      // Factors that were proven for the request itself are also accepted here, because a passcode cannot be used twice.
+      const proven = this.proven ?? [];
+      const isProven = (decision.rule?.mfaMethods ?? []).every((requirement) =>
+        proven.some((one) => one.method === requirement.method && one.namespacePath === requirement.namespacePath),
+      );
+      if (!isProven) throw new PolicyDenied(decision, `: ${match.path} asks for a second factor of every request`);
+    };
+  }
+
+  get warn(): Call['warn'] {
+    return (message) => {
+      this.messages ??= [];
+      this.messages.push(message);
+    };
+  }
+
+  get alongside(): Call['alongside'] {
+    return (work) => {
+      const { inBackground, barrier, log } = this.kernel;
+      inBackground(this.match.mount!, work).catch((error) => {
+        if (!barrier.sealed) log.warn({ err: error, mount: this.mount.path }, 'background work of a request failed');
+      });
     };
   }
 
@@ -185,7 +196,10 @@ export class RequestCall implements Call {
    * The warnings of the response, and additional ones. Warnings about unread fields are added only if there is a body.
    */
   warnings(withBody: boolean, further: readonly string[] = none): Envelope['warnings'] {
-    const unread = withBody ? this.kernel.inputs.warnings(this.match.operation!, this.fields, this.params) : none;
+    const unread =
+      withBody && this.request.sent !== nothingSent
+        ? this.kernel.inputs.warnings(this.match.operation!, this.fields, this.params)
+        : none;
     if (!this.messages && further.length === 0 && unread.length === 0) return null;
     return [...(this.messages ?? none), ...further, ...unread];
   }

@@ -1,14 +1,14 @@
 import type { Envelope } from '@keystead/envelope';
-import { Refusal } from '@keystead/refusal';
+import { PrimaryNeeded, Refusal, type RefusalKind, usualStatus } from '@keystead/refusal';
 import type { AuditedRequest } from '../kernel/audit/audit';
 import type { Identified } from '../kernel/policy/access';
-import type { Operation as Capability } from '../kernel/policy/capability';
-import type { AccessList, Decision } from '../kernel/policy/types';
+import type { AccessList, Operation as Capability, Decision } from '../kernel/policy/types';
 import type { RouteMatch, SentPath } from '../kernel/routing/sent-path';
 import type { TokenRecord } from '../kernel/tokens/types';
 import type { CallerToken, Verb } from '../sdk/call';
 import type { WholeBody } from '../sdk/path';
 import type { LongBody, StreamSink } from '../sdk/reply';
+import type { Kernel } from './kernel';
 
 /** How much of a body is read. */
 export interface BodyBounds {
@@ -28,21 +28,24 @@ export interface RequestFields {
   readonly bytes: number;
   /** The text or bytes behind `fields`. */
   readonly text: string | Uint8Array;
-  /** Set when they are first needed: a request becomes several calls, and all requests without a body share this. */
+  /** Set when first needed. A request becomes several calls, and all requests without a body share this object. */
   marks?: Marks;
 }
 
 type Marks = Readonly<Record<string, true | null>>;
 
+/** Nothing was sent. */
+export const nothingSent: RequestFields = { fields: {}, exact: false, bytes: 0, text: '' };
+
 /** A request as the kernel knows it, without anything of HTTP. */
 export interface Request {
   readonly id: string;
-  /** The id that the caller gave it. */
+  /** The id that the caller gave the request. */
   readonly sentId?: string;
   readonly verb: Verb;
   /** Sent as HEAD: a read whose response has no body. */
   readonly headOnly: boolean;
-  /** May begin with a namespace's path. */
+  /** The path, which may begin with a namespace's path. */
   readonly path: SentPath;
   /** Namespace named by header; empty for root. */
   readonly namespace: string;
@@ -50,7 +53,7 @@ export interface Request {
   /** Set for requests that a console page makes with its session: `token` is the session's. */
   readonly session:
     | {
-        /** The user has recently proven who they are once more. */
+        /** The user has recently confirmed their identity. */
         readonly steppedUp: boolean;
       }
     | undefined;
@@ -62,16 +65,16 @@ export interface Request {
   sent: RequestFields;
   /** Reads the body if it is within the limits; absent for verbs without a body. Throws refusals. */
   readonly readBody: ((bounds: BodyBounds) => RequestFields | Promise<RequestFields>) | undefined;
-  /** The version of the answer that the caller already has. */
+  /** The version of the answer that the caller already has, from `If-None-Match`. */
   readonly ifNoneMatch: string | undefined;
   readonly address: string;
   /** The values of a header, by its name in lower case; undefined if it was not sent. */
-  readonly header: (name: string) => readonly string[] | undefined;
+  header(name: string): readonly string[] | undefined;
   /**
    * The client certificates as DER, the client's own first. Throws `invalid` if a proxy sent something else in their
    * place.
    */
-  readonly certificates: () => readonly Buffer[];
+  certificates(): readonly Buffer[];
   /** `?help=1`: returns a description of the path instead of executing the request. */
   readonly help: boolean;
   /** Name of the route, for log and metrics: a pattern, never a path. Set once the target is known. */
@@ -80,7 +83,7 @@ export interface Request {
   rateHeaders?: Readonly<Record<string, string>>;
 }
 
-/** Which fields were sent: null for those sent as null, true for all others. */
+/** The fields that were sent: null for fields sent as null, true for all others. */
 export function markSent(sent: RequestFields): Marks {
   sent.marks ??= Object.fromEntries(
     Object.entries(sent.fields).map(([name, value]) => [name, value === null ? null : true]),
@@ -88,16 +91,19 @@ export function markSent(sent: RequestFields): Marks {
   return sent.marks;
 }
 
-/** For callers without a known token. Logins, key shares and wrapping tokens need no more. */
+/** The limits for callers without a known token. Logins, key shares and wrapping tokens need no more. */
 const unknownCaller: BodyBounds = { bytes: 64 * 1024, values: 1000 };
-/** For known callers and operations with declared fields. */
+/** The limits for known callers and operations with declared fields. */
 const declaredFields: BodyBounds = { bytes: 2 * 1024 * 1024, values: 50_000 };
-/** For operations that store the whole body. */
+/** The limits for operations that store the whole body. */
 const freeForm: BodyBounds = { bytes: 32 * 1024 * 1024, values: 50_000 };
 
 const text = 'http: request body too large';
 
-/** How much of a request's body is read, after its target and sender are known. Decision 0060. */
+/**
+ * How much of a request's body is read, after its target and sender are known: 64 KiB from unknown senders, otherwise 2
+ * MiB, or 32 MiB for operations that store the whole body or accept large ones. Decision 0060.
+ */
 export function boundsOf(match: RouteMatch, authenticated: boolean): BodyBounds {
   const { operation } = match;
   const bounds = !authenticated
@@ -108,7 +114,7 @@ export function boundsOf(match: RouteMatch, authenticated: boolean): BodyBounds 
   return operation?.wholeBody ? { ...bounds, wholeBody: operation.wholeBody } : bounds;
 }
 
-/** While the service is sealed no caller is known. */
+/** The limits while the service is sealed, because then no caller is known. */
 export const sealedBounds = unknownCaller;
 
 /** Checks the fields of a query against the limits. Throws `too-large`. */
@@ -139,31 +145,29 @@ export interface Bearer {
   readonly policies: readonly string[];
 }
 
-/** What was decided about a request. */
+/** The decision of the policies about a request. */
 export interface Grant {
   /** The operation of the request: create or update, if the path distinguishes them. */
   readonly capability: Capability;
   /** Whether the caller has sudo on this path, for handlers that require it. */
   readonly sudo: boolean;
-  /** What must be true of the entry at commit, because the caller may only create it or only change it. */
+  /** What must apply to the entry at commit, because the caller may only create it or only change it. */
   readonly guard: 'absent' | 'present' | undefined;
   readonly decision: Decision | undefined;
-  /** What the path's `stored` found, if the decision depended on it. */
+  /** The result of the path's `stored`, if the decision depended on it. */
   readonly stored?: unknown;
 }
 
-/**
- * The data of a request. Each step returns an extended copy; a request that ends early is audited with the last copy.
- */
+/** The data of a request. Each step adds its result; a request that ends early is audited with the results so far. */
 export interface RequestContext {
   readonly match: RouteMatch | undefined;
-  readonly wrapTtlSeconds: number;
+  wrapTtlSeconds: number;
   /** The record of its token, before its rights were checked. */
-  readonly token: TokenRecord | undefined;
-  readonly bearer: Bearer | undefined;
-  readonly grant: Grant | undefined;
+  token: TokenRecord | undefined;
+  bearer: Bearer | undefined;
+  grant: Grant | undefined;
   /** The content of its audit lines, from its request line on; absent if there is no audit device. */
-  readonly entry: AuditedRequest | undefined;
+  entry: AuditedRequest | undefined;
 }
 
 /** The context after the target is known. */
@@ -171,26 +175,24 @@ export interface Located extends RequestContext {
   readonly match: RouteMatch;
 }
 
-/** Before the first step. */
-export const emptyContext: RequestContext = {
-  match: undefined,
-  wrapTtlSeconds: 0,
-  token: undefined,
-  bearer: undefined,
-  grant: undefined,
-  entry: undefined,
-};
+/** A context for the first step, with or without its result. */
+export function contextOf<M extends RouteMatch | undefined>(match: M): RequestContext & { readonly match: M } {
+  return { match, wrapTtlSeconds: 0, token: undefined, bearer: undefined, grant: undefined, entry: undefined };
+}
+
+/** The context before the first step. */
+export const emptyContext: RequestContext = Object.freeze(contextOf(undefined));
 
 /** The result of a request: everything the HTTP edge needs to answer it. */
 export interface Outcome {
   readonly status: number;
-  /** Enveloped answers. */
+  /** The content of an enveloped answer. */
   readonly envelope?: Envelope;
   readonly injected?: boolean;
-  /** Bare answers: text and bytes as they are, anything else as JSON. */
+  /** The content of a bare answer: text and bytes as they are, anything else as JSON. */
   readonly bare?: unknown;
   readonly contentType?: string;
-  /** Instead of `bare`: see `RawReply`. */
+  /** A long body that replaces `bare`: see `RawReply`. */
   readonly long?: LongBody;
   /** The body is a stream: see `RawReply`. */
   readonly stream?: (sink: StreamSink) => () => void;
@@ -198,3 +200,19 @@ export interface Outcome {
   /** Text of an envelope that was stored earlier. */
   readonly stored?: string;
 }
+
+/**
+ * Statuses of refusals in this service. Its clients expect 403 for unauthenticated requests, too, and 400 for conflicts
+ * and invalid requests; all other statuses are the usual ones.
+ */
+export const statusOf: Readonly<Record<RefusalKind, number>> = {
+  ...usualStatus,
+  unauthenticated: 403,
+  conflict: 400,
+  transition: 400,
+  invalid: 400,
+};
+
+/** The status of a refusal: callers who need another node are redirected, if this node knows where. */
+export const refusedStatus = ({ standby }: Kernel, refusal: Refusal): number =>
+  refusal instanceof PrimaryNeeded && standby?.primaryUrl !== undefined ? 307 : statusOf[refusal.kind];

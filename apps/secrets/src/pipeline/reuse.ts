@@ -20,7 +20,7 @@ interface Remembered {
 
 /**
  * Keeps a secret for later calls of the same caller, sealed in its mount's storage until its lease ends. It is
- * committed together with the lease, so every node finds it or none does.
+ * committed together with the lease, so either every node finds it or no node does.
  */
 export function remember(
   kernel: Kernel,
@@ -31,9 +31,9 @@ export function remember(
 ): void {
   const at = entryOf(kernel, calling, key);
   if (!at) return;
-  const remembered: Remembered = { leaseId: created.id, data: created.data };
+  const entry: Remembered = { leaseId: created.id, data: created.data };
   const expiresAtMs = kernel.clock.now() + created.ttlSeconds * 1000;
-  addPut(set, { ...at, value: Buffer.from(JSON.stringify(remembered)), expiresAtMs });
+  addPut(set, { ...at, value: Buffer.from(JSON.stringify(entry)), expiresAtMs });
 }
 
 /** The secret that `remember` stored for this caller, if it can still be used. */
@@ -59,8 +59,8 @@ export async function findReusable(kernel: Kernel, calling: Calling, key: string
 }
 
 /**
- * Whether the token that owns a lease is valid as long as the lease. The caller's own token always is, because it is in
- * use now.
+ * Whether the token that owns a lease is valid as long as the lease. This is always true for the caller's own token,
+ * because it is in use now.
  */
 async function outlives(kernel: Kernel, calling: Calling, lease: LeaseRecord): Promise<boolean> {
   const own = calling.bearer!.record;

@@ -5,6 +5,7 @@ import type { WriteSet } from '../kernel/storage/types';
 import { isEmpty, PreconditionFailed, writesConfig } from '../kernel/storage/write-set';
 import { isReading } from '../sdk/call';
 import { type Login, listed, type Reply } from '../sdk/reply';
+import type { Soon } from '../sdk/soon';
 import { loginAfterWait } from '../sdk/token-params';
 import type { ChainedLine } from './audit-lines';
 import { issueLogin, issueToken } from './issue-token';
@@ -13,12 +14,6 @@ import type { Outcome } from './request';
 import type { RequestCall } from './request-call';
 import { remember } from './reuse';
 
-/** The reply of a handler, and its call: of several attempts, the last one. */
-export interface Answered {
-  readonly call: RequestCall;
-  readonly reply: Reply;
-}
-
 const notFound: Outcome = { status: 404, bare: '{"errors":[]}\n' };
 const noContent: Outcome = { status: 204 };
 
@@ -26,13 +21,28 @@ const noContent: Outcome = { status: 204 };
  * Turns a reply into an outcome and commits everything the call changed, its lease or token included, in one
  * transaction. A secret that could not be registered is revoked in the outside system before the failure is reported.
  */
-export async function settle(
+export function settle(
   kernel: Kernel,
-  { call, reply }: Answered,
+  call: RequestCall,
+  reply: Reply,
+  set: WriteSet,
+  chain: ChainedLine | undefined,
+): Soon<Outcome> {
+  const plain = outcomeOf(kernel, call, reply, set);
+  const writesNothing = isReading(call.verb) && isEmpty(set) && !set.configured;
+  const isDone = writesNothing && call.wrapTtlSeconds <= 0 && !(plain instanceof Promise);
+  return isDone ? plain : commit(kernel, call, reply, plain, set, chain);
+}
+
+async function commit(
+  kernel: Kernel,
+  call: RequestCall,
+  reply: Reply,
+  settling: Soon<Outcome>,
   set: WriteSet,
   chain: ChainedLine | undefined,
 ): Promise<Outcome> {
-  const plain = await outcomeOf(kernel, call, reply, set);
+  const plain = await settling;
   const outcome =
     call.wrapTtlSeconds > 0 && plain.envelope && plain.status < 300 && reply.kind !== 'rewrapped'
       ? wrap(kernel, call, plain.envelope, accessorIn(reply, plain.envelope), set)
@@ -52,7 +62,7 @@ export async function settle(
   return outcome;
 }
 
-async function outcomeOf(kernel: Kernel, call: RequestCall, reply: Reply, set: WriteSet): Promise<Outcome> {
+function outcomeOf(kernel: Kernel, call: RequestCall, reply: Reply, set: WriteSet): Soon<Outcome> {
   switch (reply.kind) {
     case 'data':
       return enveloped(
@@ -98,33 +108,47 @@ async function outcomeOf(kernel: Kernel, call: RequestCall, reply: Reply, set: W
         auth: reply.auth,
         warnings: call.warnings(true),
       });
-    case 'issue': {
-      requireProof(call);
-      const issued = await issueToken(kernel, call.birthplace, call.bearer?.record, reply.issue, set);
-      return enveloped(call, { requestId: call.requestId, auth: issued.auth, warnings: call.warnings(true) });
-    }
-    case 'login': {
-      const { origin } = reply;
-      const mount = origin && kernel.mounts.find(origin.mountUuid);
-      if (origin && !mount) throw new Refusal('denied', 'permission denied');
-      const { path, address } = origin ?? call.birthplace;
-      const at = { ...call.birthplace, ...(mount && { mount }), path, address };
-      const factors = origin ? { provenFor: origin.entityId } : { sentPasscodes: call.mfa };
-      const login = origin && mount ? await renewed(kernel, call, mount, origin.entityId, reply.login) : reply.login;
-      const issued = await issueLogin(kernel, at, login, set, factors);
-      const warnings = call.warnings(true, issued.warnings);
-      return enveloped(call, { requestId: call.requestId, auth: issued.auth, warnings });
-    }
+    case 'issue':
+      return issued(kernel, call, reply, set);
+    case 'login':
+      return loggedIn(kernel, call, reply, set);
     case 'secret':
       return leased(kernel, call, reply, set);
   }
+}
+
+async function issued(
+  kernel: Kernel,
+  call: RequestCall,
+  { issue }: Extract<Reply, { kind: 'issue' }>,
+  set: WriteSet,
+): Promise<Outcome> {
+  requireProof(call);
+  const { auth } = await issueToken(kernel, call.birthplace, call.bearer?.record, issue, set);
+  return enveloped(call, { requestId: call.requestId, auth, warnings: call.warnings(true) });
+}
+
+async function loggedIn(
+  kernel: Kernel,
+  call: RequestCall,
+  { origin, login }: Extract<Reply, { kind: 'login' }>,
+  set: WriteSet,
+): Promise<Outcome> {
+  const mount = origin && kernel.mounts.find(origin.mountUuid);
+  if (origin && !mount) throw new Refusal('denied', 'permission denied');
+  const { path, address } = origin ?? call.birthplace;
+  const at = { ...call.birthplace, ...(mount && { mount }), path, address };
+  const factors = origin ? { provenFor: origin.entityId } : { sentPasscodes: call.mfa };
+  const newest = origin && mount ? await renewed(kernel, call, mount, origin.entityId, login) : login;
+  const { auth, warnings } = await issueLogin(kernel, at, newest, set, factors);
+  return enveloped(call, { requestId: call.requestId, auth, warnings: call.warnings(true, warnings) });
 }
 
 // Values are often read again, so the hash for the audit line is cached by the content of the answer.
 const textToRepeat = ({ verb }: RequestCall, data: object | null): string | undefined =>
   data && isReading(verb) ? JSON.stringify(data) : undefined;
 
-/** A login that waited for its second factors, with the values it would get now. */
+/** A login that waited for its second factors, with the values that a new login would get now. */
 async function renewed(
   { leases }: Kernel,
   call: RequestCall,

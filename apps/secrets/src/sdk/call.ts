@@ -35,7 +35,7 @@ export interface CallerToken {
   /** When its owner logged in. */
   readonly authenticatedAtMs: number;
   readonly lastRenewalMs?: number;
-  /** The value from the creation, in seconds; 0 for none. */
+  /** The value at creation, in seconds; 0 for none. */
   readonly ttlSeconds: number;
   readonly explicitMaxTtlSeconds: number;
   readonly periodSeconds: number;
@@ -46,7 +46,7 @@ export interface CallerToken {
 
 /** Who makes this call. */
 export interface Caller {
-  /** Absent on login paths and for anonymous requests. */
+  /** Absent on login paths and in anonymous requests. */
   readonly token?: CallerToken;
   /** Empty for callers without an entity. */
   readonly entityId: string;
@@ -83,14 +83,17 @@ export interface NamespaceView {
   readonly path: string;
 }
 
-/** A request to the same mount that is executed as part of this call. */
+/** A request to the same mount that a call executes while it handles another request. */
 export interface Included {
   readonly operation: 'create' | 'update' | 'read' | 'delete' | 'list';
   /** Below the mount. */
   readonly path: string;
   /** Its parameters, for rules about them. */
   readonly fields?: Readonly<Record<string, unknown>>;
-  /** It destroys data permanently, so users of the console must have confirmed their identity recently. */
+  /**
+   * Whether the call destroys data permanently, so that users of the console must have confirmed their identity
+   * recently.
+   */
   readonly destroys?: boolean;
 }
 
@@ -104,8 +107,9 @@ export interface Call<P = Readonly<Record<string, string>>, I = Readonly<Record<
   readonly written: Spelling | undefined;
   readonly input: I;
   /**
-   * For freeform operations, the fields as sent, with the digits of their numbers; for all others, only which were
-   * sent: null, or true for anything else. Values are in `input`, which rules about parameters check, too.
+   * For freeform operations, the fields as sent, with the digits of their numbers; for all others, only which fields
+   * were sent: null for a field sent as null, true for any other. The values are in `input`, which the parameter rules
+   * of policies also check.
    */
   readonly fields: Readonly<Record<string, unknown>>;
   /** The fields as JSON text, every number with its digits: what freeform operations store. */
@@ -123,13 +127,13 @@ export interface Call<P = Readonly<Record<string, string>>, I = Readonly<Record<
   readonly sentBasic?: { readonly name: string; readonly password: string };
   /** Second factors sent along with a login. */
   readonly mfa: readonly string[];
-  /** The clock once per call, epoch milliseconds. */
+  /** The time of this call in epoch milliseconds. It is read only once per call. */
   readonly nowMs: number;
   /** 0 if the answer is not to be wrapped. */
   readonly wrapTtlSeconds: number;
   /**
    * The certificates that the client sent, as DER: its own first, then its chain. Only one thing is verified: that the
-   * client has the key of the first. Throws `invalid` if a proxy sent something else instead.
+   * client has the key of the first certificate. Throws `invalid` if a proxy sent something else instead.
    */
   certificates(): readonly Buffer[];
   /**
@@ -137,7 +141,7 @@ export interface Call<P = Readonly<Record<string, string>>, I = Readonly<Record<
    * has no value. A string without templates is returned unchanged.
    */
   filled(text: string): string | undefined;
-  /** The request was HEAD: see `Operation.answersHead`. */
+  /** Whether the request was HEAD: see `Operation.answersHead`. */
   readonly headOnly: boolean;
   /**
    * Starts work of this mount that the answer does not wait for. The work may end with the process, so anything that
@@ -160,7 +164,7 @@ export interface Call<P = Readonly<Record<string, string>>, I = Readonly<Record<
   liveLeases(below: string, most: number): Promise<readonly LiveLease[]>;
   /**
    * Checks one guess at a password of this mount, counted before `judge` checks it; `judge` returns undefined for a
-   * wrong one. Returns undefined without a check after too many guesses at the subject. Only for operations that
+   * wrong guess. Returns undefined without a check after too many guesses at the subject. Only for operations that
    * declare `judges: 'password'`.
    */
   guess<T>(subject: string, judge: () => Promise<T | undefined>): Promise<T | undefined>;
@@ -168,6 +172,13 @@ export interface Call<P = Readonly<Record<string, string>>, I = Readonly<Record<
   isLocked(subject: string): Promise<boolean>;
   /** Ends, for an administrator, the lock after guesses at a password of this mount. */
   forgetGuesses(subject: string): Promise<void>;
+}
+
+/** The same call with other parameters or other input. Its warnings are added to the answer of the call itself. */
+export function callWith<C extends Pick<Call, 'warn'>, P extends object>(call: C, changes: P): Omit<C, keyof P> & P {
+  const warn: Call['warn'] = (message) => call.warn(message);
+  // Not a spread: it would lose what the call creates only when it is used.
+  return Object.assign(Object.create(call, { warn: { value: warn } }), changes);
 }
 
 /** A lease of a secret, and what its revocation needs. */

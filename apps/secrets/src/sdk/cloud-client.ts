@@ -12,7 +12,7 @@ interface Handler {
   handle(request: unknown, options: unknown): Promise<{ response: { body?: unknown; headers?: Headers } }>;
 }
 
-/** Answers of the identity API and the token service are far smaller. */
+/** The longest accepted answer. Answers of the identity API and the token service are far shorter. */
 const answerLimitBytes = 8 * 1024 * 1024;
 
 /**
@@ -78,7 +78,7 @@ function limited(body: Readable): Readable {
     size += chunk.length;
     if (size > answerLimitBytes) body.destroy(new Error('the answer is too large'));
   });
-  // The reader of the answer gets any error.
+  // Errors are reported to the reader of the answer.
   pipeline(body, through, () => {});
   return through;
 }

@@ -22,7 +22,7 @@ const longestShown = 200;
 
 /**
  * A value as refusals print it, in the notation that clients expect: `zz`, `[a b]`, `map[k:v]`. Only the shown part of
- * a long one is read.
+ * a long value is read.
  */
 export function shown(value: unknown): string {
   const text = printed(value, longestShown + 1);
@@ -60,7 +60,7 @@ export function jsonKind(value: unknown): string {
   return typeof value;
 }
 
-/** Text from text, a number (with the digits it was sent with), or a truth value (`1`, `0`). */
+/** Converts to text: a string, a number (with the digits that were sent), or a boolean (`1`, `0`). */
 export function toText(value: unknown, at = ''): string | Failure {
   if (typeof value === 'string') return value;
   if (typeof value === 'number' || value instanceof ExactNumber) return String(value);
@@ -68,7 +68,7 @@ export function toText(value: unknown, at = ''): string | Failure {
   return unconvertible(value, 'string', at);
 }
 
-/** A whole number from a number, numeric text (none is 0), or a truth value. */
+/** Converts to a whole number: a number, numeric text (empty text is 0), or a boolean. */
 export function toInt(value: unknown): number | Failure {
   if (typeof value === 'boolean') return value ? 1 : 0;
   if (value === '') return 0;
@@ -84,7 +84,7 @@ export function toInt(value: unknown): number | Failure {
 
 const wholeText = /^([+-]?\d+|0[xX][\da-fA-F]+)$/;
 
-/** A truth value, also from text (`"true"`, `"0"`, none is false) and from 1 and 0. */
+/** Converts to a boolean: a boolean, text (`"true"`, `"0"`; empty text is false), or 1 and 0. */
 export function toBool(value: unknown): boolean | Failure {
   if (typeof value === 'boolean') return value;
   if (Array.isArray(value) || isObject(value)) return unconvertible(value, 'bool');
@@ -96,7 +96,7 @@ export function toBool(value: unknown): boolean | Failure {
 const trueTexts = new Set(['1', 't', 'T', 'true', 'TRUE', 'True']);
 const falseTexts = new Set(['', '0', 'f', 'F', 'false', 'FALSE', 'False']);
 
-/** Seconds from a whole number, or from text with or without units. */
+/** Converts to seconds: a whole number, or text with or without units. */
 export function toSeconds(value: unknown): number | Failure {
   if (typeof value !== 'string' && typeof value !== 'number' && !(value instanceof ExactNumber)) {
     return new Failure('could not parse duration from input');
@@ -108,9 +108,9 @@ export function toSeconds(value: unknown): number | Failure {
 
 function durationProblem(text: string): string {
   const quoted = JSON.stringify(shown(text));
-  const began = durationStart.exec(text.slice(0, longestDuration));
-  if (!began) return `time: invalid duration ${quoted}`;
-  const unit = began[1]!;
+  const start = durationStart.exec(text.slice(0, longestDuration));
+  if (!start) return `time: invalid duration ${quoted}`;
+  const unit = start[1]!;
   if (unit === '') return `time: ${/^[+-]?\d+$/.test(text) ? 'invalid' : 'missing unit in'} duration ${quoted}`;
   return knownUnits.test(unit)
     ? `time: invalid duration ${quoted}`
@@ -141,7 +141,7 @@ export function toList(value: unknown): string[] | Failure {
   return failures.length === 0 ? list : severally(failures);
 }
 
-/** Pairs from an object, a list of objects, a list of `key=value`, or one such text. */
+/** Converts to pairs: an object, a list of objects, a list of `key=value` strings, or one such string. */
 export function toPairs(value: unknown): Record<string, string> | Failure {
   const pairs: Record<string, string> = {};
   const objects = isObject(value) ? [value] : Array.isArray(value) && value.every(isObject) ? value : undefined;
@@ -205,7 +205,7 @@ function unparsable(expectedType: string, reader: string, text: string, reason: 
   return new Failure(`cannot parse '' as ${expectedType}: strconv.${reader}: parsing ${quoted}: ${reason}`);
 }
 
-/** How many are listed; the rest of a long list is only counted. */
+/** The maximum number of failures that are listed. The rest of a long list is only counted. */
 const listedFailures = 10;
 
 function severally(failures: readonly string[]): Failure {

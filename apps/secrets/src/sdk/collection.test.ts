@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { configuration } from './collection';
 import type { Storage } from './storage';
 
-/** As much of a mount's storage as records need. */
+/** The part of a mount's storage that records use. */
 function memory(entries: Record<string, string> = {}) {
   const values = new Map(Object.entries(entries));
   const storage = {
@@ -50,7 +50,7 @@ describe('the configuration of an outside system', () => {
     await expect(config.require(storage, 'write it first')).rejects.toThrow('write it first');
   });
 
-  it('has none if an earlier version wrote it', async () => {
+  it('has no generation if an earlier version wrote it', async () => {
     const { storage } = memory({ config: JSON.stringify(here) });
     expect(await config.inForce(storage)).toEqual({ value: here, generation: '' });
   });

@@ -2,11 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { jsonText, parseExact } from '@keystead/envelope';
 import { Refusal } from '@keystead/refusal';
 import type { z } from 'zod';
+import type { Soon } from './soon';
 import type { Page, Storage } from './storage';
 
 /** Typed records under a storage prefix, one per name. */
 export interface Collection<T> {
-  find(storage: Storage, name: string): Promise<T | undefined>;
+  find(storage: Storage, name: string): Soon<T | undefined>;
   /**
    * Like find, but throws `invalid` (400) with `text` if absent, because the caller named something that must exist.
    */
@@ -18,7 +19,7 @@ export interface Collection<T> {
 
 /** One typed record under a fixed storage key. */
 export interface Single<T> {
-  find(storage: Storage): Promise<T | undefined>;
+  find(storage: Storage): Soon<T | undefined>;
   /** Like find, but throws `invalid` (400) with `text` if absent. */
   require(storage: Storage, text?: string): Promise<T>;
   put(storage: Storage, value: T): void;
@@ -31,14 +32,14 @@ export interface MountConfiguration<T> extends Single<T> {
    * The current configuration, if any, and its generation. For a deleted configuration: the generation of the deletion.
    */
   inForce(storage: Storage): Promise<{ readonly value: T | undefined; readonly generation: string }>;
-  /** `generation` is the one already used with the outside system for this write; see `newGeneration`. */
+  /** `generation` is set if this write already used a generation with the outside system; see `newGeneration`. */
   put(storage: Storage, value: T, generation?: string): void;
 }
 
 /** The records of some names, without those that have been deleted since. */
 export async function stillThere<T>(
   names: readonly string[],
-  find: (name: string) => Promise<T | undefined>,
+  find: (name: string) => Soon<T | undefined>,
 ): Promise<(readonly [string, T])[]> {
   const found = await Promise.all(names.map(find));
   return names.flatMap((name, i) => (found[i] === undefined ? [] : [[name, found[i]] as const]));
@@ -98,7 +99,7 @@ export function configuration<S extends z.ZodType<object>>(key: string, schema: 
       const text = await storage.get(afterDeletion);
       return { value: undefined, generation: text === undefined ? '' : (JSON.parse(text) as string) };
     }
-    // Records of earlier versions have none.
+    // Records of earlier versions have no generation.
     const { generation = '', ...value } = stored;
     return { value: value as unknown as T, generation };
   };

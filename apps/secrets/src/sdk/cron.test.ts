@@ -38,7 +38,7 @@ describe('a cron line', () => {
     expect(isoText(parseCron(line)?.next(at(from)))).toBe(next);
   });
 
-  it('counts seconds away: the next time is a whole minute, after the one that runs', () => {
+  it('ignores seconds: the next time is a whole minute, after the current minute', () => {
     expect(isoText(parseCron('* * * * *')!.next(at('2026-03-01 10:00') + 59_999))).toBe('2026-03-01 10:01');
   });
 
@@ -67,7 +67,7 @@ describe('a cron line', () => {
     '2026-01-01T00:00:00',
     '@reboot',
     'every day',
-  ])('is not %j', (line) => {
+  ])('cannot be %j', (line) => {
     expect(parseCron(line)).toBeUndefined();
   });
 });

@@ -5,11 +5,11 @@ import type { Storage } from './storage';
 export interface DueIndex {
   /** Moves a name; undefined removes its time. */
   move(storage: Storage, name: string, before: number | undefined, after: number | undefined): void;
-  /** At most 100 names that are due. If there are none: the next due time. */
+  /** At most 100 names that are due; if no name is due, the next due time. */
   list(storage: Storage, nowMs: number): Promise<{ names: string[]; nextAtMs?: number }>;
 }
 
-/** Stores them below `prefix`, which ends in `/`; times are epoch seconds. */
+/** An index of due names, stored below `prefix`, which ends in `/`; times are epoch seconds. */
 export function dueIndex(prefix: string): DueIndex {
   const keyOf = (seconds: number, name: string) => `${prefix}${String(seconds).padStart(12, '0')}/${name}`;
   return {
@@ -30,8 +30,8 @@ export function dueIndex(prefix: string): DueIndex {
 /** Records with a due time. */
 export interface DueRecords<T> {
   /**
-   * Changes a record when its turn comes. `change` returns undefined to keep it, or null to remove it. Returns the
-   * resulting record.
+   * Changes a record. Changes of one record run one after the other. `change` returns undefined to keep it, or null to
+   * remove it. Returns the resulting record.
    */
   change(
     storage: Storage,

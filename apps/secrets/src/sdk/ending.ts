@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { duration } from './fields';
 import { PageInput, pageOf } from './paging';
 
-/** The parameters of listings that can also list what expires soon. */
+/** The parameters of listings that can also list items that expire soon. */
 export const EndingInput = PageInput.extend({
   expires_within: duration()
     .optional()
@@ -12,7 +12,7 @@ export const EndingInput = PageInput.extend({
     ),
 });
 
-/** What expires in a range of time, earliest first. */
+/** A range of time in which items expire. */
 export interface Ending {
   readonly fromMs: number;
   readonly untilMs: number;
@@ -36,9 +36,10 @@ const endKey = (ms: number, name: string): string => `${String(Math.floor(ms / 1
 
 /** The location of an engine's index by expiry, which the metric of soon-expiring items counts. */
 export const endFolder = 'ends/';
+/** The key of an expiring item in this index. */
 export const endEntry = (ms: number, name: string): string => endFolder + endKey(ms, name);
 
-/** The name in such a key, and its time. */
+/** The name and the time in a key of this index. */
 export const readEndKey = (key: string) => ({
   name: key.slice(digits + 1),
   endsAtMs: Number(key.slice(0, digits)) * 1000,

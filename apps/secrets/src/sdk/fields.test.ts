@@ -36,7 +36,7 @@ const elements = (...texts: string[]) =>
 /** How each kind of field parses JSON; existing clients rely on it. */
 const table: readonly [name: string, field: () => z.ZodType, cases: readonly [json: string, read: unknown][]][] = [
   [
-    'a text',
+    'a string',
     string,
     [
       ['"a"', 'a'],
@@ -121,7 +121,7 @@ const table: readonly [name: string, field: () => z.ZodType, cases: readonly [js
       ['[1]', 'refused: could not parse duration from input'],
     ],
   ],
-  ['a lifetime of either sign', signedDuration, [['"-1h"', -3600]]],
+  ['a lifetime that may be negative', signedDuration, [['"-1h"', -3600]]],
   [
     'a list split at commas',
     commaList,
@@ -185,7 +185,7 @@ const table: readonly [name: string, field: () => z.ZodType, cases: readonly [js
     ],
   ],
   [
-    'a word of a list',
+    'a word from a list',
     () => oneOf(['x', 'y']),
     [
       ['"y"', 'y'],
@@ -207,7 +207,7 @@ describe('wire fields', () => {
     expect(Object.getPrototypeOf(pairs)).toBe(Object.prototype);
   });
 
-  it('marks what must not appear in a refusal', () => {
+  it('marks values that must not appear in a refusal', () => {
     const issue = z.object({ f: secretString() }).safeParse({ f: { a: 'hush' } }).error!.issues[0] as unknown as {
       message: string;
       params: object;
@@ -222,7 +222,7 @@ describe('a field of several elements', () => {
   it.each<[string, () => z.ZodType, unknown]>([
     ['list', commaList, many],
     ['text with commas', commaList, many.join(',')],
-    ['list of texts', stringList, many],
+    ['list of strings', stringList, many],
     ['list of pairs', keyValues, many],
     ['map', keyValues, Object.fromEntries(many.map((pair) => pair.split('=')))],
     ['list of maps', keyValues, [Object.fromEntries(many.slice(1).map((pair) => pair.split('='))), { more: 'v' }]],
@@ -238,14 +238,14 @@ describe('a field of several elements', () => {
 });
 
 describe('a value in a refusal', () => {
-  it('is printed as far as it is shown', () => {
+  it('is printed only up to the shown length', () => {
     expect(shown([1, 'a', [true, null], { b: { c: 2 }, a: [] }])).toBe('[1 a [true <nil>] map[a:[] b:map[c:2]]]');
     expect(shown('x'.repeat(200))).toBe('x'.repeat(200));
     expect(shown('x'.repeat(201))).toBe(`${'x'.repeat(200)}…`);
     expect(shown(['x'.repeat(150), 'y'.repeat(150)])).toBe(`[${'x'.repeat(150)} ${'y'.repeat(48)}…`);
   });
 
-  it('is read no further than that', () => {
+  it('is read only up to that length', () => {
     let looks = 0;
     const item = {
       get a() {

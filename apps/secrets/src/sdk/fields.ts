@@ -26,17 +26,17 @@ export interface FieldMeta {
   readonly json: Readonly<Record<string, unknown>>;
   /** For a stored secret: the fields that determine where it is sent; empty if it is never sent. */
   readonly sentTo?: readonly string[];
-  /** Parses a value. The operation and the parameter rules of policies see only the result. */
+  /** Parses a value. The operation and the parameter rules of policies use only the result. */
   readonly read: Convert<unknown>;
-  /** For a list or map: the value for null, which is empty. */
+  /** For a list or map: the empty value, which is used if the value is null. */
   readonly empty?: unknown;
-  /** It has elements that rules about parameters check one by one. */
+  /** Whether the value has elements that the parameter rules of policies check one by one. */
   readonly several?: true;
-  /** Numbers inside keep their digits; inside other fields they are plain. */
+  /** Whether numbers in the value keep their digits. In other fields they become plain numbers. */
   readonly exact?: true;
-  /** Its text is JSON or in another language. */
+  /** Whether its text is JSON or in another language. */
   readonly document?: true;
-  /** The operation ignores its case. */
+  /** Whether the operation ignores its case. */
   readonly anyCase?: true;
   /** The newer name of the same field. */
   readonly olderNameOf?: string;
@@ -49,9 +49,9 @@ export interface FieldFacts {
   readonly minimum?: number;
   readonly maximum?: number;
   readonly maxLength?: number;
-  /** Answers show it as this field. */
+  /** The field under which answers show the value. */
   readonly 'x-shown-as'?: string;
-  /** It is never shown: it triggers something, or is secret. */
+  /** Whether the field is never shown, because it triggers an action or is secret. */
   readonly writeOnly?: true;
 }
 
@@ -113,7 +113,7 @@ export const string = () => field({ type: 'string' }, (value) => toText(value));
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const foldId = (text: string) => (uuid.test(text) ? text.toLowerCase() : text);
 
-/** An id in its canonical spelling, as in paths: locks, sealed values and caches use it as a key. */
+/** An id in its canonical spelling, as in paths, because locks, sealed values and caches use it as a key. */
 export const id = () =>
   field({ type: 'string' }, (value) => {
     const text = toText(value);
@@ -145,12 +145,12 @@ const toHeader = (value: unknown) => {
 /** A string that is sent to another system in a header. */
 export const header = () => field({ type: 'string' }, toHeader);
 
-/** The same, but the value never appears in error messages. */
+/** Like `header`, but the value never appears in error messages. */
 export const secretHeader = () => hiddenText(toHeader);
 
 /**
- * A stored secret that is sent to the address in these fields. A caller without the secret could change one of them to
- * receive it, so a merging write that changes them must send the secret again.
+ * A stored secret that is sent to the address in these fields. A caller without the secret could change one of these
+ * fields in order to receive the secret, so a merging write that changes them must send the secret again.
  */
 export const sentTo = <T extends z.ZodType>(secret: T, ...fields: readonly [string, ...string[]]): T =>
   secret.meta({ ...secret.meta(), sentTo: fields });
@@ -158,7 +158,7 @@ export const sentTo = <T extends z.ZodType>(secret: T, ...fields: readonly [stri
 /** A stored secret that no field can redirect: it signs, only its hash is stored, or its destinations are built in. */
 export const notRedirectable = <T extends z.ZodType>(secret: T): T => secret.meta({ ...secret.meta(), sentTo: [] });
 
-/** A string from a closed list, compared exactly; `text` is the whole refusal. */
+/** A string from a closed list, compared exactly; `text` returns the whole message of the refusal. */
 export const oneOf = <const T extends readonly string[]>(values: T, text?: (value: string) => string) =>
   field<T[number]>({ type: 'string', enum: [...values] }, (value) => {
     const read = toText(value);
@@ -170,7 +170,7 @@ export const oneOf = <const T extends readonly string[]>(values: T, text?: (valu
 /** A whole number, from a number or numeric text. */
 export const int = () => field({ type: 'integer' }, toInt);
 
-/** A number that need not be whole, from a number or its digits; `text` is the whole refusal. */
+/** A number that need not be whole, from a number or its digits; `text` is the whole message of the refusal. */
 export const decimal = (text: string) =>
   field({ type: 'number' }, (value) => {
     const digits = typeof value === 'boolean' ? new Failure(text, true) : toText(value);
@@ -196,7 +196,7 @@ export const duration = () =>
 export const signedDuration = () => field({ type: 'string', format: 'duration' }, toSeconds);
 
 /**
- * A lifetime for which clients know the complete messages of refusals: each is built from the problem, or from a
+ * A lifetime with its own error messages, because clients match them exactly: one for a parsing problem, one for a
  * negative value.
  */
 export const namedDuration = (words: {
@@ -214,14 +214,14 @@ export const namedDuration = (words: {
 /** A list from an array, or from text split at commas; elements trimmed, empty ones dropped. */
 export const commaList = () => several(listOfText, toCommaList);
 
-/** The same for ids, in their canonical spelling. */
+/** A list of ids in their canonical spelling, parsed like `commaList`. */
 export const idList = () =>
   several(listOfText, (value) => {
     const list = toCommaList(value);
     return list instanceof Failure ? list : list.map(foldId);
   });
 
-/** A list of whole numbers, from an array or from text split at commas; `text` is the whole refusal. */
+/** A list of whole numbers, from an array or from text split at commas; `text` is the whole message of the refusal. */
 export const intList = (text: string) =>
   several({ ...listOfText, items: { type: 'integer' } }, (value) => {
     const list = typeof value === 'string' ? splitAtCommas(value) : [value].flat();
@@ -242,7 +242,7 @@ function toCommaList(value: unknown): string[] | Failure {
   return list instanceof Failure ? list : list.map((item) => item.trim()).filter((item) => item !== '');
 }
 
-/** A list from an array; a lone text becomes one element, commas and all. Elements are trimmed. */
+/** A list from an array; a single string becomes one element, including its commas. Elements are trimmed. */
 export const stringList = () =>
   several(listOfText, (value) => {
     const list = toList(value);
@@ -262,7 +262,7 @@ function several<T>(json: Record<string, unknown>, convert: Convert<T>) {
   return field(json, withCount, false, { empty: json.type === 'array' ? [] : {}, several: true });
 }
 
-/** Splits no further than the limit. */
+/** Splits text at commas, but no further than the limit. */
 function splitAtCommas(text: string): string[] | Failure {
   const pieces = text.split(',', maxElements + 1);
   return tooManyElements(pieces) ?? pieces;
@@ -301,7 +301,7 @@ export const nested = <S extends z.ZodObject>(name: string, inner: S, nothing: r
   );
 };
 
-/** An object of any JSON values, its numbers with the digits they were sent with. */
+/** An object of any JSON values. Its numbers keep the digits that were sent. */
 export const exactObject = () => object().meta({ exact: true });
 
 /** A list of objects of any JSON values. */

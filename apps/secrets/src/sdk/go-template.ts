@@ -12,20 +12,20 @@ export interface TemplateWorld {
   readonly nowMs: number;
 }
 
-type Expression = (fields: TemplateFields, world: TemplateWorld) => Value;
+type Expression = (fields: TemplateFields, environment: TemplateWorld) => Value;
 type TemplateNode =
   | { text: string }
   | { value: Expression }
   | { branches: { when: Expression; body: TemplateNode[] }[]; otherwise: TemplateNode[] };
 
 /** A parsed template: returns the text for some fields. */
-export type Template = (fields: TemplateFields, world: TemplateWorld) => string;
+export type Template = (fields: TemplateFields, environment: TemplateWorld) => string;
 
 const maxRandom = 1000;
 /** The longest template, and the longest text of any step: names have at most 64 characters. */
 const maxLength = 4096;
 /**
- * The deepest nesting of parentheses and conditionals; there are no loops, so a template takes no more steps than it
+ * The deepest nesting of parentheses and conditionals; there are no loops, so a template never takes more steps than it
  * has words.
  */
 const maxDepth = 32;
@@ -33,24 +33,23 @@ const maxDepth = 32;
 /**
  * Parses the subset of Go templates that user-name templates are written in: fields (`.Type`), strings, numbers,
  * parentheses, pipelines, `if`/`else if`/`else`/`end`, trim markers, comments and the functions of `functions`. Unknown
- * fields and functions are refused when parsing; output that grows too long is refused when it does. Throws
- * TemplateError.
+ * fields and functions are refused when parsing; output is refused when it becomes too long. Throws TemplateError.
  */
 export function parseTemplate(text: string, fieldNames: readonly string[]): Template {
   if (text.length > maxLength) throw new TemplateError(`the template is longer than ${maxLength} characters`);
   const parser = new TemplateParser(tokenize(text), fieldNames);
   const nodes = parser.block([]);
-  return (fields, world) => render(nodes, fields, world);
+  return (fields, environment) => render(nodes, fields, environment);
 }
 
-function render(nodes: readonly TemplateNode[], fields: TemplateFields, world: TemplateWorld): string {
+function render(nodes: readonly TemplateNode[], fields: TemplateFields, environment: TemplateWorld): string {
   let out = '';
   for (const node of nodes) {
     if ('text' in node) out += node.text;
-    else if ('value' in node) out = bounded('the name', out + String(node.value(fields, world)));
+    else if ('value' in node) out = bounded('the name', out + String(node.value(fields, environment)));
     else {
-      const branch = node.branches.find(({ when }) => truthy(when(fields, world)));
-      out += render(branch ? branch.body : node.otherwise, fields, world);
+      const branch = node.branches.find(({ when }) => truthy(when(fields, environment)));
+      out += render(branch ? branch.body : node.otherwise, fields, environment);
     }
   }
   return out;
@@ -89,7 +88,7 @@ function tokenize(text: string): TemplatePiece[] {
   }
 }
 
-/** The end of the action that begins at `from`: its `}}`, not one inside a string. */
+/** The end of the action that begins at `from`: the position of its `}}`. A `}}` inside a string is ignored. */
 function closing(text: string, from: number): number {
   let quote = '';
   for (let at = from; at < text.length; at++) {
@@ -196,10 +195,10 @@ class TemplateParser {
     if (args.length < call.least || args.length > call.most) {
       throw new TemplateError(`wrong number of args for ${word}: want ${call.least} got ${args.length}`);
     }
-    return (fields, world) => {
+    return (fields, environment) => {
       const value = call.run(
-        args.map((arg) => arg(fields, world)),
-        world,
+        args.map((arg) => arg(fields, environment)),
+        environment,
       );
       return typeof value === 'string' ? bounded(word, value) : value;
     };
@@ -231,7 +230,7 @@ class TemplateParser {
       return () => number;
     }
     const call = functions[word];
-    if (call && call.least === 0) return (_fields, world) => call.run([], world);
+    if (call && call.least === 0) return (_fields, environment) => call.run([], environment);
     throw new TemplateError(call ? `wrong number of args for ${word}` : `function "${word}" not defined`);
   }
 }
@@ -273,7 +272,7 @@ function truthy(value: Value): boolean {
 interface TemplateFunction {
   readonly least: number;
   readonly most: number;
-  run(args: readonly Value[], world: TemplateWorld): Value;
+  run(args: readonly Value[], environment: TemplateWorld): Value;
 }
 
 const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
@@ -324,9 +323,9 @@ const functions: Readonly<Record<string, TemplateFunction>> = Object.assign(Obje
   }),
   sha256: fn(1, ([text]) => createHash('sha256').update(String(text)).digest('hex')),
   base64: fn(1, ([text]) => Buffer.from(String(text)).toString('base64')),
-  unix_time: fn(0, (_args, world) => String(Math.floor(world.nowMs / 1000))),
-  unix_time_millis: fn(0, (_args, world) => String(world.nowMs)),
-  timestamp: fn(1, ([layout], world) => goTime(String(layout), new Date(world.nowMs))),
+  unix_time: fn(0, (_args, environment) => String(Math.floor(environment.nowMs / 1000))),
+  unix_time_millis: fn(0, (_args, environment) => String(environment.nowMs)),
+  timestamp: fn(1, ([layout], environment) => goTime(String(layout), new Date(environment.nowMs))),
   uuid: fn(0, () => randomUUID()),
   printf: fn(1, ([format, ...args]) => printf(String(format), args), 20),
   eq: fn(2, ([first, ...others]) => others.some((other) => other === first), 10),

@@ -10,45 +10,50 @@ const capped = (requested: string, max: string) =>
 
 describe('lifetime', () => {
   it.each<[string, Partial<LifetimeTerms>, number, string[]]>([
-    ['nothing said: the default of the mount', {}, 768 * hour, []],
-    ['what was asked for', { incrementSeconds: 10 }, 10, []],
-    ['what the role gives', { ttlSeconds: 60 }, 60, []],
-    ['what was asked for, before what the role gives', { incrementSeconds: 10, ttlSeconds: 60 }, 10, []],
+    ['the default of the mount, if nothing is set', {}, 768 * hour, []],
+    ['the requested lifetime', { incrementSeconds: 10 }, 10, []],
+    ['the lifetime of the role', { ttlSeconds: 60 }, 60, []],
+    ['the requested lifetime takes precedence over that of the role', { incrementSeconds: 10, ttlSeconds: 60 }, 10, []],
+    ['at most the maximum of the role', { incrementSeconds: 7200, maxTtlSeconds: hour }, hour, [capped('2h', '1h')]],
+    ['the default is limited by the maximum of the role', { maxTtlSeconds: 1800 }, 1800, [capped('768h', '30m')]],
     [
-      'never beyond the maximum of the role',
-      { incrementSeconds: 7200, maxTtlSeconds: hour },
+      'at most the explicit maximum',
+      { incrementSeconds: 7200, explicitMaxTtlSeconds: hour },
       hour,
       [capped('2h', '1h')],
     ],
-    ['nor does the default pass it', { maxTtlSeconds: 1800 }, 1800, [capped('768h', '30m')]],
-    ['nor the explicit maximum', { incrementSeconds: 7200, explicitMaxTtlSeconds: hour }, hour, [capped('2h', '1h')]],
     [
-      'the smallest maximum counts',
+      'at most the smallest maximum',
       { incrementSeconds: 900, maxTtlSeconds: 600, explicitMaxTtlSeconds: 300 },
       300,
       [capped('15m', '5m')],
     ],
-    ['a period wins over what was asked for', { incrementSeconds: 10, periodSeconds: 600 }, 600, []],
+    ['a period takes precedence over the requested lifetime', { incrementSeconds: 10, periodSeconds: 600 }, 600, []],
     [
-      'a period keeps within the maximum',
+      'a period is limited by the maximum',
       { periodSeconds: 7200, maxTtlSeconds: hour },
       hour,
       ['period of "2h" exceeded the effective max_ttl of "1h"; period value is capped accordingly'],
     ],
     ['a period has no fixed end', { periodSeconds: 600, issuedAtMs: nowMs - 9999 * hour * 1000 }, 600, []],
     [
-      'but an explicit maximum ends it',
+      'an explicit maximum ends a period',
       { periodSeconds: 600, explicitMaxTtlSeconds: hour, issuedAtMs: nowMs - 3500_000 },
       100,
       [],
     ],
     [
-      'a renewal counts from the issue',
+      'the maximum of a renewal starts at the issue',
       { incrementSeconds: hour, maxTtlSeconds: hour, issuedAtMs: nowMs - 1000_000 },
       2600,
       [capped('1h', '43m20s')],
     ],
-    ['a renewal may shorten', { incrementSeconds: 10, maxTtlSeconds: hour, issuedAtMs: nowMs - 1000_000 }, 10, []],
+    [
+      'a renewal may shorten the lifetime',
+      { incrementSeconds: 10, maxTtlSeconds: hour, issuedAtMs: nowMs - 1000_000 },
+      10,
+      [],
+    ],
   ])('%s', (_what, terms, ttlSeconds, warnings) => {
     expect(lifetime({ nowMs, issuedAtMs: nowMs, mount, ...terms })).toEqual({ ttlSeconds, warnings });
   });

@@ -52,7 +52,7 @@ describe('a circuit', () => {
 });
 
 describe('throttle', () => {
-  it('let a crowd go on a few at a time, and others in between', async () => {
+  it('lets many callers continue, only a few at a time, and other work in between', async () => {
     const throttle = new Throttle();
     const order: string[] = [];
     const crowd = Array.from({ length: 20 }, async () => {

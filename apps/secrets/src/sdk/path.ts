@@ -28,7 +28,7 @@ export interface WholeBody {
   /** The field that gets it, in base64. */
   readonly field: string;
   readonly media: string;
-  /** Bodies of another media type are refused. */
+  /** Whether bodies of another media type are refused. */
   readonly only?: true;
 }
 
@@ -41,7 +41,7 @@ export interface Operation<P = Readonly<Record<string, string>>, I extends z.Zod
   /** One sentence in the imperative, for documents and help. */
   readonly summary: string;
   readonly description?: string;
-  /** The fields this operation reads, by wire name; stored shapes carry no defaults (see `defaults`). */
+  /** The fields this operation reads, by wire name; stored shapes contain no defaults (see `defaults`). */
   readonly input?: I;
   /** The shape of `data` (or of the bare body). */
   readonly output?: z.ZodType;
@@ -55,19 +55,19 @@ export interface Operation<P = Readonly<Record<string, string>>, I extends z.Zod
    * simultaneous changes, the last one wins.
    */
   readonly once?: boolean;
-  /** Applied if nothing is stored (merge) or always (replace). */
+  /** The default values, which are applied if nothing is stored (merge), or always (replace). */
   readonly defaults?: Partial<z.output<I>>;
   /** Fields that return to their default with every write that omits them. */
   readonly resets?: readonly (keyof z.output<I> & string)[];
   /** Other fields with the same effect. Parameter rules of policies also check these. */
   readonly sameAs?: (fields: Readonly<Record<string, unknown>>) => readonly Readonly<Record<string, unknown>>[];
-  /** All body fields are data, so none is unknown, and numbers keep their digits. */
+  /** Whether all body fields are data, so that no field is unknown and numbers keep their digits. */
   readonly freeform?: boolean;
-  /** The whole body is the value of a field, not JSON of fields. */
+  /** Set if the whole body is the value of one field instead of JSON with fields. */
   readonly wholeBody?: WholeBody;
   /**
-   * Accepts larger bodies than the few MiB that every operation accepts from an authenticated caller; `freeform`
-   * implies it.
+   * Whether the operation accepts larger bodies than the few MiB that every operation accepts from an authenticated
+   * caller; `freeform` implies it.
    */
   readonly largeBody?: boolean;
   /**
@@ -75,38 +75,41 @@ export interface Operation<P = Readonly<Record<string, string>>, I extends z.Zod
    * type is refused as undecodable JSON, under this name.
    */
   readonly decodedInto?: string;
-  /** Overrides the path's. */
+  /** Overrides the `auth` of the path. */
   readonly auth?: PathAuth;
-  /** Required for every operation to which callers without a token can send something. */
+  /**
+   * The kind of secret that the operation checks. Required for every operation to which callers without a token can
+   * send data.
+   */
   readonly judges?: Judged;
   readonly sudo?: boolean;
   /**
-   * Destroys data permanently, or creates or accepts a credential that outlives the session. Users of the console must
-   * have confirmed their identity recently; other callers need not.
+   * Whether the operation destroys data permanently, or creates or accepts a credential that outlives the session.
+   * Users of the console must have confirmed their identity recently; other callers need not.
    */
   readonly stepUp?: boolean;
   readonly responseFormat?: ResponseFormat;
-  /** Also answers HEAD, a read without a response body; `call.headOnly` is then true. */
+  /** Whether the operation also answers HEAD, a read without a response body. In this case `call.headOnly` is true. */
   readonly answersHead?: true;
   /** The success status, unless it is 200 with a body or 204 without. */
   readonly status?: 200 | 202 | 204;
   /** The media types of its answers, if they are not only JSON. Types without text or pem in their name are bytes. */
   readonly media?: readonly string[];
-  /** Some refusals have this media type, too: a page for a redirected browser, a problem document. */
+  /** The media type of some of its refusals: a page for a redirected browser, or a problem document. */
   readonly refusalMedia?: string;
-  /** Answers 204 if there is nothing to read. */
+  /** Whether it answers 204 if there is nothing to read. */
   readonly mayBeEmpty?: true;
   /** More statuses for the document, with descriptions. */
   readonly responses?: Readonly<Record<number, string>>;
-  /** Fields of request and response that the audit log may contain in the clear; `all` for everything. */
+  /** Fields of request and response that the audit log may contain unhashed; `all` means every field. */
   readonly auditClear?: readonly string[] | 'all';
-  /** The keys of its response come from input, so audit lines hash them like values. */
+  /** Whether the keys of its response come from input, so that audit lines hash them like values. */
   readonly auditHidesKeys?: boolean;
-  /** Seals the service: the row of the audit table is written before it runs. */
+  /** Whether the operation seals the service, so that the row of the audit table must be written before it runs. */
   readonly dropsKeys?: boolean;
   /**
-   * The operation id, if clients know another one than the derived id. It is complete for system, identity and token,
-   * and without the prefix of the type for all other types.
+   * The operation id, if clients know an id other than the derived one. It is the complete id for system, identity and
+   * token, and without the prefix of the type for all other types.
    */
   readonly operationId?: string;
   run(call: Call<P, z.output<I>> & { readonly stored: S | undefined }): Promise<Reply> | Reply;
@@ -125,19 +128,22 @@ export interface PathSpec<P extends string, S> {
   /** Section title of the specification this implements. */
   readonly spec?: string;
   readonly auth?: PathAuth;
-  /** The caller needs `sudo` besides the capability. */
+  /** Whether the caller needs `sudo` in addition to the capability. */
   readonly sudo?: boolean;
   readonly rootNamespaceOnly?: boolean;
-  /** Available while the service is sealed or not initialised; only for system paths without parameters. */
+  /**
+   * Whether the path is available while the service is sealed or not initialised; only for system paths without
+   * parameters.
+   */
   readonly whileSealed?: boolean;
   readonly responseFormat?: ResponseFormat;
   /** Patterns of single parameters; by default, a `:name` accepts a generic name and a rest accepts anything. */
   readonly params?: { readonly [K in ParamNames<P>]?: ParamRule };
-  /** Parameters whose case is ignored: converted to lower case first. */
+  /** Parameters whose case is ignored: they are converted to lower case first. */
   readonly folds?: { readonly [K in ParamNames<P>]?: Fold };
   /** Descriptions of parameters for the document. */
   readonly paramDocs?: { readonly [K in ParamNames<P>]?: string };
-  /** Decides between create and update. `stored` implies it. */
+  /** Whether the target exists, which decides between create and update. Not needed with `stored`. */
   readonly exists?: (call: Call<Params<P>>) => Promise<boolean> | boolean;
   /**
    * The current record. It determines whether a write is a create or an update, and `update: 'merge'` merges into it.
@@ -174,9 +180,9 @@ export interface Path {
 }
 
 /**
- * Declares an endpoint. Patterns: `role/:name` captures one segment, `:path*` the rest (also with something after it,
- * as in `:path*` + `/tune`), everything else is literal. A more literal pattern takes precedence. Every listing accepts
- * `after` and `limit`.
+ * Declares an endpoint. In a pattern, `role/:name` captures one segment, and `:path*` captures the rest (also if a
+ * suffix follows, as in `:path*` + `/tune`). Everything else is literal. A more literal pattern takes precedence. Every
+ * listing accepts `after` and `limit`.
  */
 export function path<
   const P extends string,
@@ -230,7 +236,7 @@ export function path<
   };
 }
 
-/** A listing with pages. One that declares pages itself reads only the page. */
+/** A listing with pages. A listing that declares the page parameters itself reads only the page. */
 function inPages(listing: AnyOperation): AnyOperation {
   if (listing.input?.shape.after) return listing;
   return {

@@ -6,10 +6,10 @@ export const pemOf = (der: Buffer, label: string): string => `${beginOf(label)}$
 const beginOf = (label: string) => `-----BEGIN ${label}-----`;
 const endOf = (label: string) => `\n-----END ${label}-----`;
 
-/** Each line after a line end. */
+/** The lines of base64, each with a line end before it. */
 const linesOf = (der: Buffer): string => der.toString('base64').replace(/.{1,64}/g, '\n$&');
 
-/** The same for a string in parts, all but the last of which are whole lines: multiples of 48 bytes. */
+/** Bytes in parts as PEM. All parts except the last must be whole lines, that is, multiples of 48 bytes. */
 export function pemParts({ bytes, parts }: LongBody, label: string): LongBody {
   const digits = Math.ceil(bytes / 3) * 4;
   return {

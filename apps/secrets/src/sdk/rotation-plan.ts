@@ -27,9 +27,9 @@ export const rotationFields = recordFields({
 });
 type Terms = z.output<typeof rotationFields.input>;
 
-/** When a root credential is replaced next, and the result of the last attempt. */
+/** The time at which a root credential is replaced next, and the result of the last attempt. */
 export const Plan = z.object({
-  /** When it is due, by its settings. */
+  /** When the replacement is due by its settings. */
   dueAtMs: z.number(),
   /**
    * The time of the next attempt: the due time, or some time after a failure. During an attempt: the time from which
@@ -79,7 +79,7 @@ export function planned(terms: Terms, nowMs: number, rotatedAtMs?: number): Plan
   return dueAtMs === undefined ? undefined : { dueAtMs, tryAtMs: dueAtMs, failures: 0, lastError: '', rotatedAtMs };
 }
 
-/** No other node tries while an attempt may still be running. */
+/** How long an attempt may run. During this time no other node tries. */
 const claimMs = 5 * 60_000;
 const firstPauseMs = 60_000;
 const longestPauseMs = 3_600_000;
@@ -112,7 +112,7 @@ export async function rotateAsPlanned(store: PlanStore, nowMs: number, rotate: (
   });
   if (!claimed) return;
   const { tryAtMs, failures } = claimed;
-  // Unless the configuration was rewritten in the meantime: then there is a new plan.
+  // Changes the plan, unless the configuration was rewritten in the meantime, because then there is a new plan.
   const conclude = (after: (plan: Plan, dueAtMs: number) => Plan) =>
     store.change((plan, terms) => {
       const dueAtMs = nextDue(terms, nowMs);

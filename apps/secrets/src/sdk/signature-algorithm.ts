@@ -9,10 +9,10 @@ import { signWithRsa } from './rsa-turns';
 
 /** How a key signs. */
 export interface SigningAlgorithm {
-  /** As issuers show it. */
+  /** The name that issuers show. */
   readonly name: string;
   readonly oid: string;
-  /** Null if the algorithm fixes it. */
+  /** Null if the algorithm determines the hash. */
   readonly hash: 'sha256' | 'sha384' | 'sha512' | null;
   readonly keyType: 'rsa' | 'ec' | 'ed25519';
   readonly isPss?: true;
@@ -26,7 +26,7 @@ const hashIds = {
 const mgf1 = '1.2.840.113549.1.1.8';
 const pss = '1.2.840.113549.1.1.10';
 
-/** The supported algorithms: none that can be forged. */
+/** The supported algorithms. Their signatures cannot be forged. */
 const algorithms: readonly SigningAlgorithm[] = [
   { name: 'SHA256WithRSA', oid: '1.2.840.113549.1.1.11', hash: 'sha256', keyType: 'rsa' },
   { name: 'SHA384WithRSA', oid: '1.2.840.113549.1.1.12', hash: 'sha384', keyType: 'rsa' },
@@ -40,7 +40,7 @@ const algorithms: readonly SigningAlgorithm[] = [
   { name: 'Ed25519', oid: '1.3.101.112', hash: null, keyType: 'ed25519' },
 ];
 
-/** The algorithm of a name, in upper or lower case. Throws `invalid` for others. */
+/** The algorithm of a name, in upper or lower case. Throws `invalid` for an unknown name. */
 export function algorithmNamed(name: string): SigningAlgorithm {
   const folded = name.toLowerCase().replace(/^pureed/, 'ed');
   const names = algorithms.map((one) => one.name.toLowerCase());
@@ -55,7 +55,7 @@ const curveHashes = new Map([
   ['secp521r1', 'sha512'],
 ]);
 
-/** How a key signs: an elliptic curve decides its hash; for RSA, `bits` and `usePss` do. */
+/** How a key signs: an elliptic curve determines the hash; for RSA, `bits` and `usePss` determine the algorithm. */
 export function algorithmFor(key: KeyObject, bits = 0, usePss = false): SigningAlgorithm {
   const type = key.asymmetricKeyType;
   const matches = (one: SigningAlgorithm) => {
@@ -66,7 +66,7 @@ export function algorithmFor(key: KeyObject, bits = 0, usePss = false): SigningA
   return algorithms.find(matches) ?? refuse(`keys of type ${type} cannot sign certificates`);
 }
 
-/** How the algorithm is encoded in what it signs. */
+/** The encoding of the algorithm in signed objects. */
 export function identifierOf({ oid, hash, keyType, isPss }: SigningAlgorithm): AlgorithmIdentifier {
   if (!isPss) return new AlgorithmIdentifier({ algorithm: oid, parameters: keyType === 'rsa' ? null : undefined });
   const hashAlgorithm = new AlgorithmIdentifier({ algorithm: hashIds[hash!], parameters: null });

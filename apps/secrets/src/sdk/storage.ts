@@ -1,3 +1,5 @@
+import type { Soon } from './soon';
+
 /** One page of a folder: keys after `after` (bytewise), at most `limit`. */
 export interface Page {
   readonly after?: string;
@@ -10,12 +12,12 @@ export interface Page {
  * response. Reads see the call's own pending writes.
  */
 export interface Storage {
-  get(key: string): Promise<string | undefined>;
+  get(key: string): Soon<string | undefined>;
   /**
    * The parsed value of a key. It is parsed once for each stored value and shared by all callers on this node, so it is
    * frozen. `parse` must depend only on the text.
    */
-  read<T>(key: string, parse: (text: string) => T): Promise<T | undefined>;
+  read<T>(key: string, parse: (text: string) => T): Soon<T | undefined>;
   getMany(keys: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** Names directly below `prefix` (empty or ending in `/`), bytewise sorted; folders end in `/`. */
   list(prefix: string, page?: Page): Promise<string[]>;
@@ -29,10 +31,10 @@ export interface Storage {
   /**
    * Makes a decision, one caller at a time among all nodes: `run` reads, and writes its result into a separate write
    * set, which is committed before this resolves, and only if nothing that it read and wrote has changed in between;
-   * otherwise it runs again. `about` is the key that is read first, or a name that identifies what is changed. `run`
-   * may run more than once, so it must not call other systems. With other nodes, cached entries may be from different
-   * times. To derive one entry from another, use `asStored`: they are read and locked in the database, which costs
-   * round trips.
+   * otherwise it runs again. `about` is the key that is read first, or a name for the data that is changed. `run` may
+   * run more than once, so it must not call other systems. If there are other nodes, cached entries may be from
+   * different times. To derive one entry from another, use `asStored`: entries are then read and locked in the
+   * database, which costs round trips.
    */
   transaction<T>(about: string, run: (tx: Storage) => Promise<T>, asStored?: boolean): Promise<T>;
   /**
@@ -48,7 +50,7 @@ export interface Storage {
 /** An outside effect that is not yet settled. */
 export interface Intent {
   readonly id: string;
-  /** Added to the call's write set: what the commit stores now owns the effect. */
+  /** Settles the intent in the call's write set, because the data that the commit stores now refers to the effect. */
   settle(): void;
   /** Drops the intent immediately, because the outside system reported that nothing was created. */
   drop(): Promise<void>;

@@ -34,7 +34,7 @@ export const tokenFields = recordFields({
   token_strictly_bind_ip: [bool().describe('Tokens can be used only from the IP address of the login.'), false],
 });
 
-/** The older names; if their token_* field is missing they set it, and they are shown on read. */
+/** The older names. They set the corresponding token_* field if it is missing, and are shown by a read. */
 const tokenAliases = z.object({
   policies: olderName(anyCase(commaList()), 'token_policies'),
   ttl: olderName(duration(), 'token_ttl'),
@@ -60,7 +60,7 @@ export const tokenParamsOutput = tokenFields.output.extend({
 export type TokenParams = z.output<typeof tokenFields.input>;
 type TokenAliases = z.output<typeof tokenAliases>;
 
-/** The fields of a role or user for logins: its own, and the token parameters. */
+/** The fields of a role or user for logins: its own fields and the token parameters. */
 export function loginFields<const S extends FieldTypes>(ownFields: FieldRows<S>) {
   const { input, defaults, output } = recordFields<S>(ownFields);
   return {
@@ -80,7 +80,7 @@ const aliasOf = {
 } as const satisfies Record<keyof TokenAliases, keyof TokenParams>;
 
 /**
- * Resolves aliases against their token_* fields, which take precedence, and checks the whole. Call it in a write with
+ * Resolves aliases against their token_* fields, which take precedence, and checks the result. Call it in a write with
  * the merged input and the fields as sent. Returns the input to store. Throws `invalid` with the messages that clients
  * expect.
  */
@@ -88,15 +88,15 @@ export function settleTokenParams<T extends TokenParams & TokenAliases>(
   input: T,
   sentFields: Readonly<Record<string, unknown>>,
 ): T {
-  const settled: Record<string, unknown> = { ...input };
+  const normalized: Record<string, unknown> = { ...input };
   for (const [alias, field] of Object.entries(aliasOf)) {
-    if (isGiven(sentFields, field, settled)) {
+    if (isGiven(sentFields, field, normalized)) {
       // While the alias is in use, it shows the effective value.
-      if (settled[alias] !== undefined) settled[alias] = settled[field];
-    } else if (isGiven(sentFields, alias, settled)) settled[field] = settled[alias];
+      if (normalized[alias] !== undefined) normalized[alias] = normalized[field];
+    } else if (isGiven(sentFields, alias, normalized)) normalized[field] = normalized[alias];
   }
-  if (settled.token_type === '') settled.token_type = 'default';
-  const params = settled as T;
+  if (normalized.token_type === '') normalized.token_type = 'default';
+  const params = normalized as T;
   checkTokenParams(params);
   return params;
 }
@@ -162,7 +162,10 @@ export function checkCidrs(cidrs: readonly string[]): void {
   }
 }
 
-/** In full: `10` and `127.1` are numbers that some parsers read as an unintended address. */
+/**
+ * Whether a string is an address or CIDR block that is written in full. Some parsers would read `10` or `127.1` as an
+ * unintended address.
+ */
 function isBlock(cidr: string): boolean {
   const [address, bits] = cidr.split('/');
   return isIP(address!) !== 0 && (bits === undefined || (/^\d+$/.test(bits) && ipaddr.isValidCIDR(cidr)));
@@ -193,8 +196,8 @@ export function showTokenParams(params: TokenParams & TokenAliases): Record<stri
 }
 
 /**
- * Token parameters for the reply to a login or a renewal. `config` is what decided who may log in, apart from the role
- * or user.
+ * Token parameters for the reply to a login or a renewal. `config` is the configuration, apart from the role or user,
+ * that decided who may log in.
  */
 export function loginParams(params: TokenParams, config?: unknown): Partial<Login> & Pick<Login, 'policies'> {
   // Roles of an earlier version may say default-service or default-batch.
@@ -224,7 +227,7 @@ export function loginAfterWait(waited: Login, now: Partial<Login>): Login {
   return { ...waited, ...now };
 }
 
-/** Everything apart from the token parameters. */
+/** A digest of everything that decided about the login, apart from the token parameters. */
 function digestOf(params: TokenParams, config: unknown): string {
   const ownFields = Object.entries(params).filter(([name]) => !(name in tokenFields.defaults || name in aliasOf));
   return createHash('sha256')

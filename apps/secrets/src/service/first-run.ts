@@ -5,7 +5,10 @@ import type { Initialised, InitialiseRequest } from '../system/sys/seal/initiali
 
 const SHARES = 5;
 const THRESHOLD = 3;
-/** More than the final content, so that a full disk is noticed before there are keys. */
+/**
+ * The number of bytes that are written first. It exceeds the final content, so that a full disk is noticed before there
+ * are keys.
+ */
 const RESERVED_BYTES = 4096;
 
 /**
@@ -31,7 +34,7 @@ export async function firstRun(
     fsyncSync(descriptor);
     fileWritten = true;
   } catch (error) {
-    // Another node was faster.
+    // Another node has initialised the installation in the meantime.
     if (isRefusal(error) && (await seal.status()).initialised) return false;
     throw error;
   } finally {

@@ -14,7 +14,7 @@ describe('the scheduled work of a mount', () => {
   );
   afterAll(() => background.stop());
 
-  it('is called when it says that something is due, others when all mounts are looked at', async () => {
+  it('is done when the mount reported that it is due, and for other mounts when all are checked', async () => {
     const called: string[] = [];
     let end = () => {};
     const ended = new Promise<void>((resolve) => {

@@ -51,7 +51,7 @@ import type { Modules } from './modules';
 import { settingsOf } from './settings';
 import { interfaceVersion, version } from './version';
 
-/** What the system's paths need besides the kernel's modules. */
+/** The dependencies of the system's paths in addition to the kernel's modules. */
 export interface SystemParts {
   readonly initialise: (request: InitialiseRequest) => Promise<Initialised>;
   readonly documents: OpenApiDocuments;
@@ -78,7 +78,7 @@ export function systemPaths(modules: Modules, config: Config, parts: SystemParts
       version: interfaceVersion,
       clusterName: config.clusterName,
       standby: config.standby,
-      // For every probe; rekeying does not change it.
+      // Computed once for all probes; rekeying does not change it.
       clusterId() {
         if (barrier.sealed) return undefined;
         clusterId ??= uuidFrom(barrier.derive('cluster-id'));
@@ -89,7 +89,7 @@ export function systemPaths(modules: Modules, config: Config, parts: SystemParts
     ...mountPaths(mounting, 'auth'),
     ...wrappingPaths(wrapping),
     ...remountPaths(mounting),
-    ...namespacePaths(namespaceChanges({ ...modules, standing: standingMounts() })),
+    ...namespacePaths(namespaceChanges({ ...modules, builtInMounts: standingMounts() })),
     ...internalUiPaths(modules),
     ...auditPaths(audit, storedAudit),
     ...auditedHeaderPaths(storedAudit),

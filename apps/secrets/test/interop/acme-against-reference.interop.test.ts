@@ -149,15 +149,15 @@ const scenes: Readonly<Record<string, Scene>> = {
     const url = acme.kid!;
     const tried: readonly [string, Parameters<AcmeClient['post']>[2]][] = [
       ['no nonce', { header: { nonce: undefined } }],
-      ['a nonce that was made up', { header: { nonce: 'AAAA' } }],
-      ['another address', { header: { url: acme.directory.newOrder } }],
-      ['no address', { header: { url: undefined } }],
-      ['the account of another', { header: { kid: other.kid } }],
+      ['an invented nonce', { header: { nonce: 'AAAA' } }],
+      ['another URL', { header: { url: acme.directory.newOrder } }],
+      ['no URL', { header: { url: undefined } }],
+      ['another account', { header: { kid: other.kid } }],
       ['no account', { header: { kid: `${url}x` } }],
       ['both', { header: { jwk: jwkOf(acme.key) } }],
       ['neither', { header: { kid: undefined } }],
       ['no algorithm', { header: { alg: 'none' }, signature: () => Buffer.alloc(0) }],
-      ['an algorithm of secrets', { header: { alg: 'HS256' } }],
+      ['a symmetric algorithm', { header: { alg: 'HS256' } }],
       ['an extension', { header: { crit: ['exp'], exp: 1 } }],
       ['no signature', { signature: () => Buffer.alloc(0) }],
     ];
@@ -228,8 +228,8 @@ const scenes: Readonly<Record<string, Scene>> = {
       const attempts: readonly [string, (acme: AcmeClient, url: string) => unknown][] = [
         ['wrong key', (acme, url) => acme.binding({ ...eab, key: 'AAAA' }, url)],
         ['wrong id', (acme, url) => acme.binding({ ...eab, id: '11111111-1111-4111-8111-111111111111' }, url)],
-        ['wrong address', (acme) => acme.binding(eab, acme.directory.newOrder)],
-        ['key of another', (_acme, url) => bare.binding(eab, url)],
+        ['wrong URL', (acme) => acme.binding(eab, acme.directory.newOrder)],
+        ['key of another account', (_acme, url) => bare.binding(eab, url)],
         ['no JWS', () => 7],
         ['right', (acme, url) => acme.binding(eab, url)],
         ['used', (acme, url) => acme.binding(eab, url)],
@@ -345,7 +345,7 @@ describe('ACME of a reference server', () => {
   afterAll(() => reference?.stop());
 
   compared.each(Object.keys(scenes).flatMap((scene) => prefixes.map((prefix) => [scene, prefix] as const)))(
-    '%s in the directory %s are answered the same',
+    '%s in the directory %s get the same answers',
     async (scene, prefix) => {
       const [ours, theirs] = (await Promise.all(
         sides.map(async (side) => {

@@ -43,7 +43,7 @@ withPython('the ACME client certbot', () => {
     expect(openssl.run('verify', '-CAfile', openssl.file(body.data.certificate), openssl.file(pem))).toMatch(/OK/);
   };
 
-  it('gets, renews and revokes a certificate over http-01, and gives its account up', async () => {
+  it('gets, renews and revokes a certificate over http-01, and deactivates its account', async () => {
     await certbot('a', 'acme', 'certonly', ...byHttp(), ...registered, '-d', 'a.example.com,b.example.com');
     const first = chainOf('a', 'a.example.com');
     await verify(first);
@@ -57,7 +57,7 @@ withPython('the ACME client certbot', () => {
     expect(stdout).toContain('deactivated');
   }, 180_000);
 
-  it('gets a wildcard over dns-01 in the directory of a role, with an account that is bound by a key', async () => {
+  it('gets a wildcard certificate over dns-01 in the directory of a role, with an account bound by a key', async () => {
     await secrets.root.write('pki/config/acme', { eab_policy: 'always-required' }).expect(200);
     const { data: eab } = (await secrets.root.write('pki/roles/web/acme/new-eab').expect(200)).body;
     const byName = ['--manual', '--preferred-challenges', 'dns', '--manual-auth-hook', hook];

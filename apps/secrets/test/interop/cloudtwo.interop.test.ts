@@ -208,7 +208,7 @@ describe.each(accounts)('the cloud provider engine on $name', (account) => {
     for (const step of steps) await step().catch((error) => process.stderr.write(`${error}\n`));
   }, 120_000);
 
-  it('makes users that work, and ends them', async () => {
+  it('creates working users, and deletes them', async () => {
     await role('user', {
       credential_type: 'iam_user',
       policy_arns: readOnly,
@@ -226,7 +226,7 @@ describe.each(accounts)('the cloud provider engine on $name', (account) => {
   }, 240_000);
 
   unless('enforcement')(
-    'ends the keys of users with them',
+    'deletes the keys of users with them',
     async () => {
       const { body } = await secrets.root.read('cloudtwo/creds/user').expect(200);
       await known(body.data);
@@ -236,7 +236,7 @@ describe.each(accounts)('the cloud provider engine on $name', (account) => {
     240_000,
   );
 
-  it('ends users to whom others added keys and groups', async () => {
+  it('deletes users to whom others added keys and groups', async () => {
     const { body } = await secrets.root.read('cloudtwo/creds/user').expect(200);
     const UserName = body.data.arn.split('/').at(-1)!;
     await admin.send(new CreateAccessKeyCommand({ UserName }));
@@ -246,7 +246,7 @@ describe.each(accounts)('the cloud provider engine on $name', (account) => {
     await expect(admin.send(new GetUserCommand({ UserName }))).rejects.toMatchObject({ Code: 'NoSuchEntity' });
   }, 240_000);
 
-  it('says what the provider refuses, and leaves nothing behind', async () => {
+  it('reports refusals of the provider, and leaves nothing behind', async () => {
     await role('broken', {
       credential_type: 'iam_user',
       policy_arns: `arn:aws:iam::${accountId}:policy/${prefix}-none`,
@@ -265,7 +265,7 @@ describe.each(accounts)('the cloud provider engine on $name', (account) => {
   }, 240_000);
 
   unless('boundary')(
-    'gives users their boundary',
+    'sets the permissions boundary of users',
     async () => {
       await role('bound', { credential_type: 'iam_user', policy_arns: readOnly, permissions_boundary_arn: boundary });
       const { body } = await secrets.root.read('cloudtwo/creds/bound').expect(200);
@@ -300,7 +300,7 @@ describe.each(accounts)('the cloud provider engine on $name', (account) => {
   }, 240_000);
 
   unless('federation')(
-    'federates users that the provider knows by their name',
+    'federates users under their name at the provider',
     async () => {
       const { body } = await secrets.root.write('cloudtwo/sts/federate', { ttl: '30m' }).expect(200);
       expect(await known(body.data)).toMatch(/:federated-user\//);
@@ -309,7 +309,7 @@ describe.each(accounts)('the cloud provider engine on $name', (account) => {
   );
 
   unless('own user')(
-    'replaces the root key, and the old one is refused',
+    'replaces the root key, and the provider refuses the old one',
     async () => {
       const { body } = await secrets.root.write('cloudtwo/config/rotate-root').expect(200);
       expect(body.data.access_key).not.toBe(rootKey.accessKeyId);

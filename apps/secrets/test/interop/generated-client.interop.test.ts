@@ -12,7 +12,7 @@ const it = noPython() ? test.skip : test;
 describe('a Python client generated from the OpenAPI document', () => {
   const secrets = startSecrets();
 
-  it('has every operation, and goes through mounts, policies, tokens, second factors and a rekey', async () => {
+  it('has every operation, and uses mounts, policies, tokens, second factors and a rekey', async () => {
     const python = await pythonWith([pythonGenerator, 'pyotp==2.9.0']);
     try {
       await secrets.root.write('sys/mounts/kv1', { type: 'kv' }).expect(204);
@@ -29,7 +29,7 @@ describe('a Python client generated from the OpenAPI document', () => {
     }
   }, 1_200_000);
 
-  it('is preceded by no complaint of the validator of that language', async () => {
+  it('is generated from a document that Python’s validator accepts', async () => {
     const python = await pythonWith(['openapi-spec-validator==0.9.0']);
     try {
       for (const query of ['', '?generic_mount_paths=true']) {

@@ -63,7 +63,7 @@ withGnupg('key shares for holders with GnuPG', () => {
   };
   let shares: string[] = [];
 
-  it('are decrypted by each with RSA, Curve25519 and NIST keys, from the answer and from the backup', async () => {
+  it('are decrypted with RSA, Curve25519 and NIST keys, from the answer and from the backup', async () => {
     const prints = holders.map(({ print }) => print);
     const done = await rekey(secrets.recoveryKeys.slice(0, 3), {
       secret_shares: 3,
@@ -84,13 +84,13 @@ withGnupg('key shares for holders with GnuPG', () => {
     }
   });
 
-  it('are in force once two holders have given them back', async () => {
+  it('are active once two holders have confirmed them', async () => {
     const done = await rekey(shares.slice(1), { secret_shares: 1, secret_threshold: 1 });
     expect(done.keys).toEqual([expect.stringMatching(/^[0-9a-f]{64}$/)]);
     shares = done.keys;
   });
 
-  it('come through the command line with armoured and binary key files, and are verified with what was decrypted', async () => {
+  it('work through the command line with armoured and binary key files, and are verified with the decrypted shares', async () => {
     const [rsa, ecc] = holders as unknown as [{ print: string }, { print: string }];
     const files = [file('rsa.asc', armoured(rsa.print)), file('ecc.gpg', binary(ecc.print))];
     const { port } = secrets.server.address() as AddressInfo;
@@ -107,7 +107,7 @@ withGnupg('key shares for holders with GnuPG', () => {
     shares = decrypted;
   });
 
-  it('a root token comes encrypted to a holder as well', async () => {
+  it('a root token can be encrypted to a holder, too', async () => {
     const pgp_key = binary(holders[1]!.print).toString('base64');
     const { nonce } = (await secrets.anonymous.write('sys/generate-root/attempt', { pgp_key }).expect(200)).body;
     let last: Record<string, unknown> = {};

@@ -9,7 +9,7 @@ if (!keycloakAt)
 const withKeycloak = keycloakAt ? describe : describe.skip;
 const back = 'http://localhost:8250/oidc/callback';
 
-withKeycloak('who attacks with what a real Keycloak gave them', () => {
+withKeycloak('an attacker with tokens and codes of a real Keycloak', () => {
   const secrets = startSecrets();
   const keycloak = new Keycloak();
   const other = new Keycloak();
@@ -85,35 +85,35 @@ withKeycloak('who attacks with what a real Keycloak gave them', () => {
 
   it.each<[string, () => string]>([
     ['its token without a signature', () => `${part({ alg: 'none' })}.${of().claims}.`],
-    ['its token of an algorithm None in capitals', () => `${part({ ...of().header, alg: 'None' })}.${of().claims}.`],
+    ['its token with the algorithm None', () => `${part({ ...of().header, alg: 'None' })}.${of().claims}.`],
     [
       'its public key as a shared secret',
       () =>
         signed({ ...of().header, alg: 'HS256' }, of().said, (text) => createHmac('sha256', pem).update(text).digest()),
     ],
     [
-      'a key that the token brings itself',
+      'a key in the token itself',
       () => signed({ alg: 'RS256', jwk: pair.publicKey.export({ format: 'jwk' }) }, of().said, byOwnKey),
     ],
-    ['the id of its key and another key', () => signed(of().header, of().said, byOwnKey)],
+    ['another key under the id of its key', () => signed(of().header, of().said, byOwnKey)],
     [
-      'addresses of keys in the header',
+      'key URLs in the header',
       () => signed({ ...of().header, jku: 'http://127.0.0.1:1/', x5u: 'http://127.0.0.1:1/' }, of().said, byOwnKey),
     ],
-    ['an id of a key that is a path', () => signed({ alg: 'RS256', kid: '../../etc/passwd' }, of().said, byOwnKey)],
+    ['a key id that is a path', () => signed({ alg: 'RS256', kid: '../../etc/passwd' }, of().said, byOwnKey)],
     ['claims of another person', () => [of().head, part({ ...of().said, sub: 'eve' }), of().signature].join('.')],
     ['its access token, which is for another audience', () => tokens.access_token],
     ['its refresh token', () => tokens.refresh_token],
-    ['the token of another realm there', () => foreign.id_token],
+    ['a token of another realm', () => foreign.id_token],
     [
-      'the token of another realm, said to be of this one',
+      'a token of another realm with the issuer of this realm',
       () => {
         const [head, claims, signature] = foreign.id_token.split('.');
         return [head, part({ ...read(claims!), iss: keycloak.issuer }), signature].join('.');
       },
     ],
-    ['a part of its token', () => tokens.id_token.slice(0, -40)],
-    ['one part more', () => `${tokens.id_token}.${of().signature}`],
+    ['a truncated token', () => tokens.id_token.slice(0, -40)],
+    ['a token with an additional part', () => `${tokens.id_token}.${of().signature}`],
   ])('is refused with %s', async (_what, make) => {
     const jwt = make();
     const { body } = await login(jwt).expect(400);
@@ -121,7 +121,7 @@ withKeycloak('who attacks with what a real Keycloak gave them', () => {
     expect(body.auth ?? undefined).toBeUndefined();
   });
 
-  it('is the one who gets in with the token itself', async () => {
+  it('can log in with the token itself', async () => {
     await login(tokens.id_token).expect(200);
   });
 
@@ -136,7 +136,7 @@ withKeycloak('who attacks with what a real Keycloak gave them', () => {
     return secrets.anonymous.read(`auth/${mount}/oidc/callback?${sent}`);
   };
 
-  it('gets nothing by a weaker PKCE, or none', async () => {
+  it('gets no token with a weaker PKCE, or none', async () => {
     for (const [name, value] of [
       ['code_challenge_method', 'plain'],
       ['code_challenge', undefined],
@@ -151,7 +151,7 @@ withKeycloak('who attacks with what a real Keycloak gave them', () => {
     }
   });
 
-  it('gets nothing by a code of another provider, another mount, another nonce, or a second time', async () => {
+  it('gets no token with a code of another provider, another mount or another nonce, or for a second time', async () => {
     const elsewhere = (await other.browse((await begin('second')).href)).location!;
     const state = (await begin()).searchParams.get('state')!;
     // Mix-up: the code of one provider is sent to the other.
@@ -164,7 +164,7 @@ withKeycloak('who attacks with what a real Keycloak gave them', () => {
     await finish(location!).expect(400, /state/i);
   });
 
-  it('is sent nowhere but to the addresses of the role', async () => {
+  it('is redirected only to the addresses of the role', async () => {
     for (const redirect_uri of [
       'https://evil.example/',
       `${back}/../x`,

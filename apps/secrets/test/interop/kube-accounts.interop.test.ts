@@ -101,7 +101,7 @@ withCluster('accounts of a Kubernetes API server', () => {
   }, 180_000);
   afterAll(() => cluster.stop());
 
-  it('has tokens made of an account that is there, for the lifetime and audiences that are asked for', async () => {
+  it('creates tokens of an existing account, for the requested lifetime and audiences', async () => {
     const { data, lease_id, lease_duration } = await creds(
       { service_account_name: 'web' },
       { ttl: '20m', audiences: 'a,b' },
@@ -117,13 +117,13 @@ withCluster('accounts of a Kubernetes API server', () => {
   it.each([
     ['a role', { kubernetes_role_name: 'reader' }, {}, [200, 403]],
     [
-      'a role of the cluster, in one namespace',
+      'a cluster role in one namespace',
       { kubernetes_role_name: 'reader', kubernetes_role_type: 'ClusterRole' },
       {},
       [200, 403],
     ],
     [
-      'a role of the cluster, everywhere',
+      'a cluster role in all namespaces',
       { kubernetes_role_name: 'reader', kubernetes_role_type: 'ClusterRole' },
       { cluster_role_binding: true },
       [200, 200],
@@ -135,7 +135,7 @@ withCluster('accounts of a Kubernetes API server', () => {
       [200, 403],
     ],
     [
-      'separate rules, everywhere',
+      'separate rules in all namespaces',
       {
         generated_role_rules: '{"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["list"]}]}',
         kubernetes_role_type: 'ClusterRole',
@@ -144,7 +144,7 @@ withCluster('accounts of a Kubernetes API server', () => {
       [200, 200],
     ],
   ])(
-    'makes an account with %s, which may do that and no more until its lease ends',
+    'creates an account with %s, which has only these rights until its lease ends',
     async (_what, fields, asked, may) => {
       const labels = { extra_labels: { team: 'x' }, extra_annotations: { note: 'y' } };
       const { data, lease_id } = await creds({ ...fields, ...labels }, asked);
@@ -174,7 +174,7 @@ withCluster('accounts of a Kubernetes API server', () => {
     }
   });
 
-  it('leaves nothing behind where the server refuses what is bound', async () => {
+  it('leaves nothing behind if the server refuses the binding', async () => {
     const name = `r${++made}`;
     const fields = { generated_role_rules: '{"rules":[{"verbs":["get"]}]}' };
     await secrets.root.write(`cluster/roles/${name}`, { allowed_kubernetes_namespaces: 'shop', ...fields }).expect(204);
@@ -185,7 +185,7 @@ withCluster('accounts of a Kubernetes API server', () => {
     expect(await left()).toEqual([]);
   });
 
-  it('keeps a lease that cannot end while the server is down, and ends it when it is back', async () => {
+  it('keeps a lease that cannot be revoked while the server is down, and revokes it when the server is back', async () => {
     const { data, lease_id } = await creds({ kubernetes_role_name: 'reader' });
     await cluster.kill();
     await secrets.root.write('sys/leases/revoke', { lease_id, sync: true }).expect(400);

@@ -86,7 +86,7 @@ withCluster('login by a Kubernetes API server', () => {
     await cluster.stop();
   });
 
-  it('lets in the account that the role names, and no other', async () => {
+  it('accepts the account that the role names, and no other', async () => {
     const { body } = await login(await token('shop', 'web')).expect(200);
     expect(body.auth).toMatchObject({
       policies: ['default', 'of-shop'],
@@ -96,14 +96,14 @@ withCluster('login by a Kubernetes API server', () => {
     await login(await token('lab', 'web')).expect(403, /namespace not authorized/);
   });
 
-  it('takes tokens for the audience of the role, and only of the cluster where there is none', async () => {
+  it('accepts tokens for the audience of the role, or for that of the cluster if the role names none', async () => {
     await role('named', { audience: 'keystead' });
     await login(await token('shop', 'web', ['keystead']), 'named').expect(200);
     await login(await token('shop', 'web', ['another']), 'named').expect(403, /audience/);
     await login(await token('shop', 'web'), 'named').expect(403, /audience/);
   });
 
-  it('goes by the labels of the namespace where the role says so', async () => {
+  it('checks the labels of the namespace if the role requires it', async () => {
     const selector = '{"matchLabels":{"team":"b"}}';
     const fields = {
       bound_service_account_namespaces: '',
@@ -114,7 +114,7 @@ withCluster('login by a Kubernetes API server', () => {
     await login(await token('shop', 'web'), 'labelled').expect(403);
   });
 
-  it('believes no token that the cluster did not sign, with any claims', async () => {
+  it('accepts no token that the cluster did not sign, with any claims', async () => {
     const jwt = await token('shop', 'web');
     const claims = JSON.parse(Buffer.from(jwt.split('.')[1]!, 'base64url').toString());
     const { kid } = JSON.parse(Buffer.from(jwt.split('.')[0]!, 'base64url').toString());
@@ -125,7 +125,7 @@ withCluster('login by a Kubernetes API server', () => {
     await login([head, jwt.split('.')[1], signature].join('.')).expect(403);
   });
 
-  it('tells an account from an earlier one of the same name, and refuses the token of the one before', async () => {
+  it('distinguishes an account from an earlier one of the same name, and refuses the token of the earlier one', async () => {
     await account('shop', 'brief');
     await role('brief', { bound_service_account_names: 'brief' });
     const old = await token('shop', 'brief');
@@ -141,7 +141,7 @@ withCluster('login by a Kubernetes API server', () => {
     expect(body.auth.entity_id).not.toBe(before);
   });
 
-  it('lets a token vouch for itself, where its account may ask', async () => {
+  it('reviews a token with itself, if its account has the right', async () => {
     await configure({ token_reviewer_jwt: '' }).expect(204);
     await login(await token('shop', 'web')).expect(502, /not allowed to create token reviews/);
     await role('reviewer', { bound_service_account_names: 'reviewer', bound_service_account_namespaces: 'vault' });
@@ -149,7 +149,7 @@ withCluster('login by a Kubernetes API server', () => {
     await configure().expect(204);
   });
 
-  describe('by the keys that the cluster shows, without asking it about each token', () => {
+  describe('verifies tokens by the published keys of the cluster, without a review of each token', () => {
     const pods = (fields: object) => secrets.root.write('auth/pods/config', fields);
     const ca = testCertificate.cert;
     const enter = (jwt: string) => secrets.anonymous.write('auth/pods/login', { role: 'web', jwt });
@@ -172,7 +172,7 @@ withCluster('login by a Kubernetes API server', () => {
       await secrets.root.write('auth/pods/role/web', role).expect(204);
     });
 
-    it('says that a cluster does not show them to strangers, until it does', async () => {
+    it('reports that a cluster does not publish its keys, until it does', async () => {
       for (const [field, source] of sources()) {
         await pods(source).expect(400, new RegExp(`error checking ${field}: .*answered 40[13]`));
       }
@@ -192,7 +192,7 @@ withCluster('login by a Kubernetes API server', () => {
       }
     });
 
-    it.each(['oidc_discovery_url', 'jwks_url'])('lets in the account that the role names, by %s', async (field) => {
+    it.each(['oidc_discovery_url', 'jwks_url'])('accepts the account that the role names, by %s', async (field) => {
       await pods(Object.fromEntries(sources())[field]!).expect(204);
       const jwt = await token('shop', 'web', ['keystead']);
       const { body } = await enter(jwt).expect(200);
@@ -209,7 +209,7 @@ withCluster('login by a Kubernetes API server', () => {
       await enter(jwt).expect(400, /issuer/);
     });
 
-    it('lets a pod in while the cluster is down, and knows nothing of accounts that are gone', async () => {
+    it('accepts a pod while the cluster is down, and does not notice deleted accounts', async () => {
       await pods(sources()[0]![1]).expect(204);
       await account('shop', 'gone');
       const role = { role_type: 'jwt', bound_subject: 'system:serviceaccount:shop:gone', user_claim: 'sub' };
@@ -222,7 +222,7 @@ withCluster('login by a Kubernetes API server', () => {
     }, 120_000);
   });
 
-  it('says that the cluster is down, and goes on when it is back', async () => {
+  it('reports that the cluster is down, and continues when it is back', async () => {
     const jwt = await token('shop', 'web');
     await cluster.kill();
     await login(jwt).expect(502);

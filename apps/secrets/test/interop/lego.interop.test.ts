@@ -67,7 +67,7 @@ withGo('the ACME client lego', () => {
   });
   const session = async (directory: string, ...steps: readonly string[]): Promise<Step[]> => {
     const { stdout } = await run(program, [`${address()}/${directory}/directory`, ...steps], { env });
-    // Next to the library's log.
+    // The output also contains the library's log.
     const lines = stdout.split('\n').filter((line) => line.startsWith('{'));
     return lines.map((line) => JSON.parse(line) as Step);
   };
@@ -91,7 +91,8 @@ withGo('the ACME client lego', () => {
       { step: 'register' },
       { step: 'http' },
       'obtain',
-      // For a new certificate the renewal information says later, and OCSP good; for a revoked one now, and revoked.
+      // A new certificate is not due for renewal and is good in OCSP. A revoked certificate is due at once and is
+      // revoked in OCSP.
       { step: 'due', now: false },
       { step: 'ocsp', status: 0 },
       'renew',
@@ -105,7 +106,7 @@ withGo('the ACME client lego', () => {
     expect(new Set(await verified(steps)).size).toBe(2);
   }, 180_000);
 
-  it('gets a wildcard over dns-01 with an account that is bound by a key, and none without', async () => {
+  it('gets a wildcard certificate over dns-01 with an account bound by a key, and none without the key', async () => {
     await secrets.root.write('pki/config/acme', { eab_policy: 'always-required' }).expect(200);
     const { data: eab } = (await secrets.root.write('pki/roles/web/acme/new-eab').expect(200)).body;
     const byName = [`dns=${urlOf(names)},${dns.at()}`, 'obtain=*.example.com,c.example.com'];

@@ -21,7 +21,7 @@ describe('oathtool', () => {
     ['SHA1', 'SHA256', 'SHA512'].flatMap((algorithm) =>
       [6, 8].flatMap((digits) => [3600, 86_400].map((period) => ({ algorithm, digits, period }))),
     ),
-  )('makes codes that count, and the codes that we make: %j', async (scheme) => {
+  )('generates codes that we accept, and the same codes as we do: %j', async (scheme) => {
     const { algorithm, digits, period } = scheme;
     const fields = { generate: true, issuer: 'Acme', account_name: 'jane', key_size: 32 };
     const { url } = (await secrets.root.write('totp/keys/k', { ...scheme, ...fields }).expect(200)).body.data;

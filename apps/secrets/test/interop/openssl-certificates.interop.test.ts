@@ -156,7 +156,7 @@ withOpenssl('login with certificates of OpenSSL', () => {
     rmSync(home, { recursive: true, force: true });
   });
 
-  it('takes those of EC, RSA and Ed25519 keys, with their intermediates', async () => {
+  it('accepts certificates with EC, RSA and Ed25519 keys, with their intermediates', async () => {
     issue('ec', 'root');
     issue('rsa', 'rsa-root', client, ['rsa:2048']);
     issue('ed', 'root', client, ['ed25519']);
@@ -166,7 +166,7 @@ withOpenssl('login with certificates of OpenSSL', () => {
     expect(await login(made('p384'))).toEqual([400, noOne]);
   });
 
-  it('takes RSA-PSS with a hash that holds', async () => {
+  it('accepts RSA-PSS with a secure hash', async () => {
     for (const hash of ['sha256', 'sha1']) {
       request('pss', '/CN=pss', ['rsa:2048']);
       writeFileSync(file('ext.cnf'), client);
@@ -195,7 +195,7 @@ withOpenssl('login with certificates of OpenSSL', () => {
     }
   });
 
-  it('refuses what is over, for servers, self-signed, or of a key that was replaced', async () => {
+  it('refuses certificates that are expired, for servers, self-signed, or of a replaced key', async () => {
     issue('over', 'root', client, p256, '/CN=over', '-startdate', '20200101000000Z', '-enddate', '20200201000000Z');
     expect((await login(made('over')))[1]).toContain('has expired');
     issue('server', 'root', client.replace('clientAuth', 'serverAuth'));
@@ -208,7 +208,7 @@ withOpenssl('login with certificates of OpenSSL', () => {
     expect(await login(made('twin'), 'lone')).toEqual([400, noOne]);
   });
 
-  it('takes a chain by either of two authorities that certified one', async () => {
+  it('accepts the chain of either authority if two have certified an intermediate', async () => {
     writeFileSync(file('ext.cnf'), authority);
     openssl(
       'x509',
@@ -260,7 +260,7 @@ withOpenssl('login with certificates of OpenSSL', () => {
     expect((await login(made('nul')))[1]).toContain('control characters');
   });
 
-  it('goes by lists that OpenSSL made', async () => {
+  it('applies CRLs made by OpenSSL', async () => {
     issue('gone', 'root');
     expect(await login(made('gone'))).toEqual([200, 'gone']);
     openssl(

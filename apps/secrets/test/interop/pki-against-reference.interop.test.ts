@@ -105,7 +105,7 @@ describe('certificates of a reference server', () => {
       .replace(/([0-9A-F]{2}:){15,}[0-9A-F]{2}/g, '')
       .replace(/\s+/g, ' ');
 
-  compared.each(Object.entries(roles))('the role %s says the same of all requests', async (name, role) => {
+  compared.each(Object.entries(roles))('the role %s gets the same answer for every request', async (name, role) => {
     const [ours, theirs] = (await ask(`roles/${name}`, { ...role, key_type: 'ec' })) as [Answer, Answer];
     expect(ours.status).toBe(theirs.status);
     const { allow_token_displayname: _gone, ...shown } = theirs.body.data as Record<string, unknown>;

@@ -209,8 +209,8 @@ export interface EngineComparison extends Omit<Comparison, 'runOf' | 'first' | '
 }
 
 /**
- * Compares an engine with the one of the program in KEYSTEAD_REFERENCE_SERVER; skipped where there is none. To see each
- * request of some runs: KEYSTEAD_REFERENCE_SEED, KEYSTEAD_REFERENCE_FIRST (the number of the run) and
+ * Compares an engine with that of the program in KEYSTEAD_REFERENCE_SERVER; skipped if there is no such program. To see
+ * each request of some runs: KEYSTEAD_REFERENCE_SEED, KEYSTEAD_REFERENCE_FIRST (the number of the run) and
  * KEYSTEAD_REFERENCE_REQUESTS.
  */
 export function describeComparison(engine: EngineComparison): void {
@@ -233,7 +233,7 @@ export function describeComparison(engine: EngineComparison): void {
     });
 
     (program ? it : it.skip)(
-      `answers the same to ${total} requests of seed ${seed}`,
+      `gives the same answers to ${total} requests of seed ${seed}`,
       async () => {
         const { perRun, often, placed = (servers) => servers } = engine;
         const servers = placed([{ speaker, rootToken: secrets.rootToken }, reference]);

@@ -39,7 +39,7 @@ describe(`the scheduler engine on a real scheduler${why}`, () => {
     await ask('DELETE', `acl/policy/${prefix}`);
   });
 
-  real('is checked when asked for', async () => {
+  real('is checked on request', async () => {
     const { body } = await secrets.root.write('scheduler/config/access', { address, token, verify: true }).expect(200);
     expect(body.data).toMatchObject({
       address,
@@ -51,7 +51,7 @@ describe(`the scheduler engine on a real scheduler${why}`, () => {
     await secrets.root.write(`scheduler/creds/${prefix}`).expect(405);
   });
 
-  real('makes client tokens that work, renews their leases and ends them', async () => {
+  real('creates client tokens that work, renews their leases and revokes them', async () => {
     const { data, lease_id } = await creds();
     const own = await ask('GET', 'acl/token/self', data.secret_id);
     expect(own.status).toBe(200);
@@ -63,7 +63,7 @@ describe(`the scheduler engine on a real scheduler${why}`, () => {
     expect((await ask('GET', `acl/token/${data.accessor_id}`)).status).toBe(404);
   });
 
-  real('makes management tokens', async () => {
+  real('creates management tokens', async () => {
     await secrets.root.write(`scheduler/role/${prefix}-all`, { type: 'management', global: true }).expect(204);
     const { body } = await secrets.root.read(`scheduler/creds/${prefix}-all`).expect(200);
     expect((await ask('GET', 'acl/tokens', body.data.secret_id)).status).toBe(200);
@@ -71,13 +71,13 @@ describe(`the scheduler engine on a real scheduler${why}`, () => {
     expect((await ask('GET', 'acl/tokens', body.data.secret_id)).status).toBe(403);
   });
 
-  real('counts a token that is already gone as ended', async () => {
+  real('treats a missing token as revoked', async () => {
     const { data, lease_id } = await creds();
     expect((await ask('DELETE', `acl/token/${data.accessor_id}`)).status).toBe(200);
     await revoke(lease_id);
   });
 
-  real('takes names of 256 bytes', async () => {
+  real('accepts names of 256 bytes', async () => {
     const display = 'n'.repeat(300);
     const made = await secrets.root
       .write('auth/token/create', { policies: ['root'], display_name: display })
@@ -94,7 +94,7 @@ describe(`the scheduler engine on a real scheduler${why}`, () => {
     expect(body.errors[0]).toContain(`${prefix}-none`);
   });
 
-  real('is left with nothing when all leases are ended', async () => {
+  real('has no tokens left when all leases have ended', async () => {
     await Promise.all(Array.from({ length: 10 }, creds));
     expect(await ours()).toHaveLength(10);
     await secrets.root.write('sys/leases/revoke-prefix/scheduler/creds', { sync: true });

@@ -151,7 +151,7 @@ withSlapd('login by OpenLDAP', () => {
   const login = (name: string, password: string) =>
     secrets.anonymous.write(`auth/ldap/login/${encodeURIComponent(name)}`, { password });
 
-  it('lets people in by LDAPS and by StartTLS, with the policies of their groups', async () => {
+  it('logs people in by LDAPS and by StartTLS, with the policies of their groups', async () => {
     const { body } = await login('ada', 'right ada').expect(200);
     expect(body.auth.policies).toEqual(['default', 'of-ops', 'of-staff']);
     await configure({ url: `ldap://127.0.0.1:${port}`, starttls: true }).expect(204);
@@ -164,19 +164,19 @@ withSlapd('login by OpenLDAP', () => {
     ['a wrong password', 'ada', 'wrong'],
     ['a star', '*', 'right ada'],
     ['another filter', 'ada)(uid=*', 'right ada'],
-    ['an escape of hers', '\\61da', 'right ada'],
+    ['an escaped character', '\\61da', 'right ada'],
     ['a person in another part of the tree', 'search', 'finds'],
   ])('refuses %s', async (_what, name, password) => {
     const { body } = await login(name, password).expect(400);
     expect(body.errors).toEqual(['ldap operation failed: failed to bind as user']);
   });
 
-  it('knows a person whose name is all that a filter escapes', async () => {
+  it('finds a person whose name consists of the characters that a filter escapes', async () => {
     await login('o(d)d*\\2c#x', 'right odd').expect(200);
     await login('o(d)d*\\2c#x', 'right ada').expect(400);
   });
 
-  it('refuses a login without a password that the directory would take', async () => {
+  it('refuses a login without a password, which the directory would accept', async () => {
     await login('ada', '').expect(400, /zero length/);
     await configure({ deny_null_bind: false }).expect(204);
     // The directory accepts this bind: without our check, logins would need no password.
@@ -184,7 +184,7 @@ withSlapd('login by OpenLDAP', () => {
     expect(status).toBe(200);
   });
 
-  it('takes groups and people away at the next renewal', async () => {
+  it('removes groups and people at the next renewal', async () => {
     const { body } = await login('eve', 'right eve').expect(200);
     const eve = secrets.as(body.auth.client_token);
     await eve.write('auth/token/renew-self').expect(200);
@@ -198,7 +198,7 @@ withSlapd('login by OpenLDAP', () => {
     await login('eve', 'right eve').expect(400);
   });
 
-  it('takes a group of ten thousand', async () => {
+  it('accepts a group of ten thousand', async () => {
     modify(
       entry(
         `cn=crowd,ou=groups,${base}`,
@@ -213,7 +213,7 @@ withSlapd('login by OpenLDAP', () => {
     expect((await login('ada', 'right ada').expect(200)).body.auth.policies).toContain('of-crowd');
   });
 
-  it('says that the directory is down, counts no failures, and works again when it is back', async () => {
+  it('reports that the directory is down, counts no failures, and works again when it is back', async () => {
     await stop();
     for (let n = 0; n < 12; n++) await login('ada', 'right ada').expect(502);
     await start();

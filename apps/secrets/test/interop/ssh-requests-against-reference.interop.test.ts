@@ -65,7 +65,7 @@ const differences: readonly Difference[] = [
       ours.status === theirs.status && [ours, theirs].every((told) => mistakes.some((one) => one.test(text(told)))),
   },
   {
-    why: 'a certificate without names needs a role that says so',
+    why: 'a certificate without names needs a role that allows it',
     fits: (ours, theirs) => theirs.status === 200 && /^refusing to issue unsafe, globally-valid/.test(text(ours)),
   },
   {

@@ -118,7 +118,7 @@ describe('OpenSSH', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  connected('lets a user in with a certificate, to a host with one', async () => {
+  connected('lets a user with a certificate log in to a host with a certificate', async () => {
     expect(await login(await sign('user'))).toBe('in');
   });
 
@@ -137,7 +137,7 @@ describe('OpenSSH', () => {
   });
 
   connected(
-    'keeps out other users, expired certificates and those of other addresses, and forces commands',
+    'refuses other users, expired certificates and certificates for other addresses, and forces commands',
     async () => {
       expect(await login(await sign('user', { valid_principals: 'another-user' }))).toBeUndefined();
       const from = (address: string) => sign('user', { critical_options: { 'source-address': address } });
@@ -150,14 +150,14 @@ describe('OpenSSH', () => {
     },
   );
 
-  connected('is shown what a certificate says, by ssh-keygen', async () => {
+  connected('shows the fields of a certificate, by ssh-keygen', async () => {
     const certificate = await sign('user', { valid_principals: 'zed,adam', extensions: { 'permit-pty': '' } });
     const text = execFileSync('ssh-keygen', ['-L', '-f', file('shown.pub', certificate)], { encoding: 'utf8' });
     expect(text).toMatch(/user certificate/);
     expect(text).toMatch(/Principals:\s+adam\s+zed\s+Critical Options: \(none\)\s+Extensions:\s+permit-pty/);
   });
 
-  connected('reads keys that were issued', async () => {
+  connected('reads issued keys', async () => {
     for (const key_type of ['rsa', 'ec', 'ed25519']) {
       const issued = await must('ssh/issue/user', {
         key_type,
@@ -166,14 +166,14 @@ describe('OpenSSH', () => {
       });
       for (const name of ['key', 'key.pub']) rmSync(file(name), { force: true });
       file('key', issued.private_key);
-      // Without it, ssh does not know which certificate belongs to a key in PEM.
+      // Without the public key, ssh does not know which certificate belongs to a key in PEM.
       file('key.pub', execFileSync('ssh-keygen', ['-y', '-f', file('key')], { encoding: 'utf8' }));
       expect(await login(issued.signed_key)).toBe('in');
     }
   });
 
   (canPam ? it : it.skip)(
-    'lets a user in with a one-time password, once',
+    'logs a user in with a one-time password, once',
     async () => {
       const { port: service } = secrets.server.address() as AddressInfo;
       const helper = path.resolve(__dirname, '../../../../docs/deploy/ssh/keystead-ssh-otp');

@@ -56,7 +56,7 @@ describe('keys of a reference server', () => {
   });
   afterAll(() => reference?.stop());
 
-  moved.each(keys)('%s moves both ways, and what it made is still good', async (name, settings) => {
+  moved.each(keys)('%s can be moved in both directions, and its earlier output stays valid', async (name, settings) => {
     const isDerived = 'derived' in settings;
     const by = isDerived ? { context } : {};
     const type = (settings as { type: string }).type;

@@ -189,7 +189,7 @@ describe('transit against a reference server', () => {
   });
 
   compared(
-    `answers the same to ${total} requests of seed ${seed}`,
+    `gives the same answers to ${total} requests of seed ${seed}`,
     async () => {
       const runs = generateRuns(seed, Math.ceil(total / perRun), perRun);
       /** One example of each kind. */

@@ -8,7 +8,7 @@ import type { AccountsConfig } from './config';
 /** The objects that the engine creates in a cluster. */
 export type ObjectKind = 'serviceaccounts' | 'roles' | 'rolebindings' | 'clusterroles' | 'clusterrolebindings';
 
-/** The name of an object; cluster-wide ones have no namespace. */
+/** The name of an object; a cluster-wide object has no namespace. */
 export interface ClusterObject {
   readonly kind: ObjectKind;
   readonly namespace: string;
@@ -29,7 +29,7 @@ function pathOf({ kind, namespace }: Pick<ClusterObject, 'kind' | 'namespace'>):
   return kind.startsWith('cluster') ? `${group}/${kind}` : `${group}/namespaces/${part(namespace)}/${kind}`;
 }
 
-/** Calls clusters. */
+/** Calls the APIs of clusters. */
 export class AccountsClient {
   private readonly calls: OutsideCalls;
 
@@ -40,7 +40,7 @@ export class AccountsClient {
     this.calls = new OutsideCalls(parts.clock);
   }
 
-  /** Creates an object. Throws `invalid` with the cluster's message if it refuses. */
+  /** Creates an object. Throws `invalid` with the cluster's message if the cluster refuses. */
   async create(config: AccountsConfig, object: ClusterObject, body: object): Promise<void> {
     const { status, json } = await this.call(config, 'POST', pathOf(object), body);
     if (status !== 201)
@@ -58,7 +58,7 @@ export class AccountsClient {
     }
   }
 
-  /** A token of an account. Throws `invalid` as above, and for an absent account. */
+  /** A token of an account. Throws `invalid` if the cluster refuses or the account does not exist. */
   async token(
     config: AccountsConfig,
     namespace: string,
@@ -82,7 +82,7 @@ export class AccountsClient {
     return { token: issued.token, expiresAtMs };
   }
 
-  /** The labels of a namespace; undefined for an absent one. */
+  /** The labels of a namespace; undefined if the namespace does not exist. */
   async labelsOf(config: AccountsConfig, namespace: string): Promise<Readonly<Record<string, string>> | undefined> {
     const { status, json } = await this.call(config, 'GET', `/api/v1/namespaces/${part(namespace)}`);
     if (status === 404) return undefined;
@@ -100,7 +100,7 @@ export class AccountsClient {
     await this.parts.fault(`accounts:${method}`);
     const answer = await this.calls.call(who, url, { method, json, headers: { authorization: `Bearer ${token}` }, ca });
     await this.parts.fault(`accounts:${method}:done`);
-    // It may recover: leases wait for it.
+    // The cluster may recover, so leases wait for it.
     if (answer.status >= 500 || answer.status === 429)
       throw new Unreachable(`${who} is unreachable: it answered ${answer.status}`);
     return answer;

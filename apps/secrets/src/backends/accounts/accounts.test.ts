@@ -42,7 +42,7 @@ describe('the engine kubernetes', () => {
     cluster.objects.set(`${core}/shop/serviceaccounts/web`, { kind: 'ServiceAccount' });
   });
 
-  it('issues tokens of an existing account, and leaves the account (E11.1)', async () => {
+  it('issues tokens of an existing account, and never deletes the account (E11.1)', async () => {
     const { data, lease_id, lease_duration, renewable } = await creds(
       { service_account_name: 'web', token_default_audiences: 'a,b' },
       { ttl: '20m' },
@@ -121,7 +121,7 @@ describe('the engine kubernetes', () => {
     ['lost', () => 'lost' as const],
     ['failing', (): [number, object] => [500, {}]],
   ])(
-    'leaves nothing behind when any call is %s (E11.3)',
+    'leaves nothing behind if any call is %s (E11.3)',
     async (_what, failure) => {
       const rules = { generated_role_rules: '{"rules":[{"verbs":["get"]}]}' };
       const name = await role(rules);
@@ -143,10 +143,10 @@ describe('the engine kubernetes', () => {
 
   it.each([
     ['the cluster refuses', [409, { message: 'the object has been modified' }]],
-    ['the cluster does not let it', [403, { message: 'forbidden' }]],
+    ['the cluster denies it', [403, { message: 'forbidden' }]],
     ['the cluster fails', [500, {}]],
   ] as [string, [number, object]][])(
-    'tries again by itself to take back an account where %s, and its lease stays until then (E11.3)',
+    'retries automatically to delete an account if %s, and keeps its lease until then (E11.3)',
     async (_what, answer) => {
       const { lease_id } = await creds({ kubernetes_role_name: 'reader' });
       const tries = () => cluster.calls.filter((call) => call.startsWith('DELETE')).length;
@@ -163,7 +163,7 @@ describe('the engine kubernetes', () => {
     60_000,
   );
 
-  it('takes back an account when there are settings again, however long it would have waited', async () => {
+  it('deletes an account as soon as there are settings again, regardless of the retry time', async () => {
     const { lease_id } = await creds({ kubernetes_role_name: 'reader' });
     await secrets.root.delete('cluster/config').expect(204);
     await secrets.root.write('sys/leases/revoke', { lease_id, sync: false }).expect(204);
@@ -268,7 +268,7 @@ describe('the engine kubernetes', () => {
     await secrets.root.read('cluster/roles/wrong').expect(404);
   });
 
-  it('never shows the token it calls with, and says what is not configured (E11.6)', async () => {
+  it('never shows the token it calls with, and names a missing setting (E11.6)', async () => {
     const { body } = await secrets.root.read('cluster/config').expect(200);
     expect(body.data).toEqual({
       kubernetes_host: cluster.address,

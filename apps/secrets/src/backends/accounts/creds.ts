@@ -12,7 +12,7 @@ import { type AccountsRole, namespaceSelector, roles, rulesOf } from './role';
 const group = 'rbac.authorization.k8s.io';
 const namespaceRule = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
-/** The requested namespace, or the role's only one. Throws `invalid` if the role does not allow it. */
+/** The requested namespace, or the only namespace of the role. Throws `invalid` if the role does not allow it. */
 async function allowedNamespace(
   client: AccountsClient,
   config: AccountsConfig,
@@ -129,12 +129,12 @@ export const credsPath = (client: AccountsClient) =>
         const ttlSeconds = Math.min((input.ttl ?? role.token_default_ttl) || mount.defaultLeaseTtlSeconds, most);
         const audiences = input.audiences ?? role.token_default_audiences;
         const tokenOf = (name: string) => client.token(config, namespace, name, { ttlSeconds, audiences });
-        const given = role.service_account_name;
-        const name = given || accountName(role.name_template, caller.displayName, params.name, nowMs);
-        const plannedObjects = given === '' ? objectsOf({ role, namespace, name, wholeCluster }) : [];
+        const existingAccount = role.service_account_name;
+        const name = existingAccount || accountName(role.name_template, caller.displayName, params.name, nowMs);
+        const plannedObjects = existingAccount === '' ? objectsOf({ role, namespace, name, wholeCluster }) : [];
         const objects = plannedObjects.map(({ object }) => object);
         const tokenReply =
-          given === ''
+          existingAccount === ''
             ? await withIntent(storage, { kind: 'objects', undo: { objects } }, async () => {
                 for (const { object, body } of plannedObjects) await client.create(config, object, body);
                 return tokenOf(name);

@@ -120,7 +120,7 @@ describe('approle', () => {
     await secrets.root.write(`${path}/secret-id/lookup`, { secret_id }).expect(204);
   });
 
-  it('ends secret ids with their lifetime and tidies them away', async () => {
+  it('ends secret ids with their lifetime and removes them', async () => {
     const { secretId, login, path } = await role({ secret_id_ttl: 60 });
     const { secret_id, secret_id_ttl } = await secretId();
     expect(secret_id_ttl).toBe(60);

@@ -33,7 +33,7 @@ export const loginPath = path('login', {
       if (role.bind_secret_id) {
         if (!input.secret_id) throw new Refusal('invalid', 'missing secret_id');
         const secretId = await spendSecretId(storage, role, input.secret_id, nowMs, ({ cidrs, tokenCidrs }) => {
-          // Its token is bound to this address, so the secret id must allow it.
+          // The token will be bound to this address, so the addresses of the secret id must include it.
           const bounds = role.token_strictly_bind_ip ? [cidrs, tokenCidrs] : [cidrs];
           if ([...bounds, role.secret_id_bound_cidrs, role.token_bound_cidrs].some(outside)) {
             throw new Refusal('denied', 'permission denied');
@@ -64,7 +64,7 @@ export async function renewLogin({ internal }: StoredLogin, { storage }: Backgro
   return tokenOf(role, internal.bound_cidrs as readonly string[] | undefined);
 }
 
-/** A secret id may set the addresses of its tokens, instead of the role. */
+/** The token settings of a login. If the secret id lists addresses for its tokens, they replace those of the role. */
 const tokenOf = (role: AppRole, boundCidrs: readonly string[] = []) => ({
   ...loginParams(role),
   ...(boundCidrs.length > 0 && { boundCidrs }),

@@ -32,7 +32,7 @@ export type AppRole = z.output<typeof roleFields.input> & {
   readonly uuid: string;
   readonly name: string;
   readonly roleId: string;
-  /** The hash key for its secret ids; the record is sealed. */
+  /** The hash key for the role's secret ids; the record is sealed. */
   readonly hashKey: string;
 };
 
@@ -57,7 +57,7 @@ export const roleFolds = { role_name: 'case' } as const;
 export const roleOf = (call: { params: { role_name: string }; storage: Storage }) =>
   roles.find(call.storage, call.params.role_name);
 
-/** Like the function above, but throws if there is none. */
+/** Like `roleOf`, but throws if the role does not exist. */
 export async function requireRole(call: { params: { role_name: string }; storage: Storage }): Promise<AppRole> {
   const role = await roleOf(call);
   if (!role) throw roleMissing(call);
@@ -68,7 +68,7 @@ export async function requireRole(call: { params: { role_name: string }; storage
 export const roleMissing = (call: { params: { role_name: string } }) =>
   new Refusal('invalid', `role ${JSON.stringify(call.params.role_name)} does not exist`);
 
-/** Changes the role of a call's URL, if there is one, in its turn. */
+/** Changes the role of a call's URL, if it exists. Changes of one role run one after the other. */
 export function changeRole(
   call: { params: { role_name: string }; storage: Storage },
   change: (storage: Storage, role: AppRole | undefined) => Promise<void>,

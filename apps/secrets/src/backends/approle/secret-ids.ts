@@ -9,12 +9,12 @@ const SecretId = z.object({
   metadata: z.record(z.string(), z.string()),
   cidrs: z.array(z.string()),
   tokenCidrs: z.array(z.string()),
-  /** Uses left; 0 is unlimited. */
+  /** The remaining uses; 0 means unlimited. */
   usesLeft: z.number(),
   ttlSeconds: z.number(),
   createdAtMs: z.number(),
   updatedAtMs: z.number(),
-  /** 0 never. */
+  /** 0 means never. */
   expiresAtMs: z.number(),
 });
 /** A secret id as stored. */
@@ -29,13 +29,13 @@ export interface FoundSecretId {
   readonly value: SecretId;
 }
 
-/** What secret ids need from their role. */
+/** The part of a role that its secret ids depend on. */
 interface HashingRole {
   readonly uuid: string;
   readonly hashKey: string;
 }
 
-/** Hashes belong to one role, and its key is deleted with it. */
+/** The hash of an id or accessor, with the key of its role. The key is deleted with the role. */
 function hashOf(role: HashingRole, kind: 'secret' | 'accessor', text: string): string {
   return createHmac('sha256', role.hashKey).update(`${kind}\u0000${text}`).digest('hex');
 }
@@ -70,7 +70,7 @@ export async function findSecretId(
   return findByKey(storage, keyOf(role, secretId), nowMs);
 }
 
-/** The same by accessor. */
+/** A live secret id of a role, found by its accessor; undefined if unknown or expired. */
 export async function findByAccessor(
   storage: Storage,
   role: HashingRole,

@@ -134,7 +134,7 @@ describe('login by a signed request', () => {
     await secrets.root.delete('auth/aws/role/shown').expect(204);
   });
 
-  it('needs a key for ids, and says so', async () => {
+  it('refuses to look up ids without a key, with a message', async () => {
     await secrets.root.delete('auth/aws/config/client').expect(204);
     await role('x', { bound_iam_principal_arn: arn('user/ada') }).expect(400, /has no access_key/);
   });
@@ -154,7 +154,7 @@ describe('login by a signed request', () => {
     expect((await login('ASIAWEB')).status).toBe(200);
   });
 
-  it('refuses others, and principals that were recreated under the same name', async () => {
+  it('refuses other principals, and those that were recreated under the same name', async () => {
     await role('web', { bound_iam_principal_arn: arn('role/services/web') }).expect(204);
     await login('AKIAADA', 'web').then(({ status, text }) =>
       expect([status, text]).toEqual([403, expect.stringContaining('does not belong to the role')]),
@@ -244,20 +244,24 @@ describe('login by a signed request', () => {
 
     it.each<[string, number, (signed: SignedRequest) => Partial<SignedRequest> & { fields?: object }]>([
       ['a GET', 400, () => ({ fields: { iam_http_request_method: 'GET' } })],
-      ['another host', 400, () => ({ url: 'https://sts.amazonaws.com.evil.example/' })],
+      ['a wrong host', 400, () => ({ url: 'https://sts.amazonaws.com.evil.example/' })],
       ['a host before an @', 400, (signed) => ({ url: signed.url.replace('//', '//sts.amazonaws.com@') })],
       ['a path', 400, (signed) => ({ url: `${signed.url}mirror` })],
       ['a query', 400, (signed) => ({ url: `${signed.url}?Action=GetCallerIdentity` })],
-      ['another host that was signed', 400, ({ headers }) => ({ headers: { ...headers, host: 'sts.amazonaws.com' } })],
-      ['another action', 400, () => ({ body: 'Action=GetSessionToken&Version=2011-06-15' })],
+      ['a wrong host that was signed', 400, ({ headers }) => ({ headers: { ...headers, host: 'sts.amazonaws.com' } })],
+      ['a wrong action', 400, () => ({ body: 'Action=GetSessionToken&Version=2011-06-15' })],
       ['a second action', 400, ({ body }) => ({ body: `${body}&Action=GetSessionToken` })],
-      ['another body', 400, () => ({ body: '{"GetCallerIdentityResponse":{}}' })],
-      ['the same body in other words', 403, () => ({ body: 'Version=2011-06-15&Action=GetCallerIdentity' })],
+      ['a wrong body', 400, () => ({ body: '{"GetCallerIdentityResponse":{}}' })],
+      ['the same body in another encoding', 403, () => ({ body: 'Version=2011-06-15&Action=GetCallerIdentity' })],
       ['no signature', 400, ({ headers: { authorization: _, ...headers } }) => ({ headers })],
       ['no headers', 400, () => ({ fields: { iam_request_headers: base64('[]') } })],
-      ['headers that are none', 400, () => ({ fields: { iam_request_headers: base64('{') } })],
-      ['a header twice', 400, (signed) => ({ headers: { ...signed.headers, AUTHORIZATION: authorization(signed) } })],
-      ['lines in a header', 400, ({ headers }) => ({ headers: { ...headers, 'x-amz-date': 'a\r\nb: c' } })],
+      ['invalid headers', 400, () => ({ fields: { iam_request_headers: base64('{') } })],
+      [
+        'a repeated header',
+        400,
+        (signed) => ({ headers: { ...signed.headers, AUTHORIZATION: authorization(signed) } }),
+      ],
+      ['line breaks in a header', 400, ({ headers }) => ({ headers: { ...headers, 'x-amz-date': 'a\r\nb: c' } })],
       [
         'a signed header that changes the answer',
         400,
@@ -270,14 +274,14 @@ describe('login by a signed request', () => {
         }),
       ],
       [
-        'a host that was not signed',
+        'a host without a signature',
         400,
         (signed) => ({
           headers: { ...signed.headers, authorization: authorization(signed).replace(';host', '') },
         }),
       ],
-      ['another time', 403, ({ headers }) => ({ headers: { ...headers, 'x-amz-date': '20200101T000000Z' } })],
-      ['a document of a machine', 400, () => ({ fields: { pkcs7: 'x' } })],
+      ['a wrong time', 403, ({ headers }) => ({ headers: { ...headers, 'x-amz-date': '20200101T000000Z' } })],
+      ['an instance identity document', 400, () => ({ fields: { pkcs7: 'x' } })],
       ['no body', 400, () => ({ fields: { iam_request_body: '' } })],
     ])('%s is refused', async (_what, status, change) => {
       const before = cloud.calls.length;
@@ -295,7 +299,7 @@ describe('login by a signed request', () => {
       expect(cloud.calls.at(-1)!.headers['x-forwarded-host']).toBeUndefined();
     });
 
-    it('accepts only requests signed for this server, once it has a name', async () => {
+    it('accepts only requests signed for this server, once a name of the server is configured', async () => {
       await configure({ iam_server_id_header_value: 'keystead.example' }).expect(204);
       const name = 'X-Vault-AWS-IAM-Server-ID';
       const signedWith = (value: string) => sign('AKIAADA', cloud.address, { [name]: value });

@@ -33,7 +33,7 @@ export const identityPath = path('config/identity', {
     operationId: 'read-identity-integration-configuration',
     summary: 'Read how aliases are named.',
     output: z.object({ iam_alias: z.string(), iam_metadata: z.array(z.string()), ec2_alias: z.string() }),
-    // For machines, only this alias can be set: existing clients check it.
+    // Logins of machines (EC2) are not built. Only `ec2_alias` is shown, because existing clients check it.
     run: async ({ storage }) => data({ ...(await identityInForce(storage)), ec2_alias: 'role_id' }),
   },
   write: {

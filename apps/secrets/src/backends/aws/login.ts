@@ -122,7 +122,7 @@ async function requireRole(storage: Storage, name: string): Promise<AwsRole> {
   return role;
 }
 
-/** Bound exactly: by id if ids are resolved, otherwise by ARN without its path. */
+/** Whether a role is bound to exactly this principal: by id if ids are resolved, otherwise by ARN without its path. */
 function isExactly(role: AwsRole, id: string, canonical: string): boolean {
   const exact = role.bound_iam_principal_arn.filter((arn) => !arn.endsWith('*'));
   return role.resolve_aws_unique_ids
@@ -147,7 +147,7 @@ async function fullArn(
 ): Promise<string> {
   if (!isAlias && !role.bound_iam_principal_arn.some((arn) => arn.endsWith('*'))) return '';
   const found = await principals.find(await clientInForce(storage), principal);
-  // Deleted and recreated during the session: another principal, maybe with another path.
+  // The principal was deleted and recreated during the session: it is a different principal, and may have another path.
   if (found.id !== id) throw denied();
   return found.arn;
 }

@@ -5,6 +5,7 @@ import { bool, commaList, oneOf, string } from '../../sdk/fields';
 import { namesPath, recordPath } from '../../sdk/records';
 import { refuse } from '../../sdk/refuse';
 import { empty } from '../../sdk/reply';
+import type { Soon } from '../../sdk/soon';
 import type { Storage } from '../../sdk/storage';
 import { boundByMount, loginFields, settleTokenParams, showTokenParams } from '../../sdk/token-params';
 import { canonicalArn, principalOf } from './arn';
@@ -60,7 +61,7 @@ export type AwsRole = z.output<typeof Role>;
 const roles = collection('role/', Role);
 
 /** Finds a role; names are compared without case. */
-export const findRole = (storage: Storage, name: string): Promise<AwsRole | undefined> =>
+export const findRole = (storage: Storage, name: string): Soon<AwsRole | undefined> =>
   roles.find(storage, name.toLowerCase());
 
 /** The names of the roles, at both paths that clients use. */
@@ -88,33 +89,33 @@ export const rolePath = ({ principals }: AwsParts) =>
     write: {
       summary: 'Create a role, or change some of its fields. AWS users and roles bound by ID are looked up.',
       update: 'merge',
-      // Calls AWS.
+      // Not repeated after a conflict, because it calls AWS.
       once: true,
       defaults: fields.defaults,
       input: fields.input.extend(unbuiltFields),
       async run({ params, input, fields: sent, stored, storage, mount, warn }) {
         refuseFields(Object.fromEntries(Object.keys(unbuilt).map((name) => [name, input[name as Unbuilt]])));
         const before = stored as AwsRole | undefined;
-        const settled = settleTokenParams(ownFields(input), sent);
-        if (settled.bound_iam_principal_arn.length === 0)
+        const normalized = settleTokenParams(ownFields(input), sent);
+        if (normalized.bound_iam_principal_arn.length === 0)
           refuse('at least be one bound parameter should be specified on the role: bound_iam_principal_arn');
-        for (const arn of settled.bound_iam_principal_arn) checkArn(arn);
-        if (before?.resolve_aws_unique_ids && !settled.resolve_aws_unique_ids) {
+        for (const arn of normalized.bound_iam_principal_arn) checkArn(arn);
+        if (before?.resolve_aws_unique_ids && !normalized.resolve_aws_unique_ids) {
           refuse('changing resolve_aws_unique_ids from true to false is not allowed');
         }
-        boundByMount(settled, mount, warn);
-        const exact = settled.bound_iam_principal_arn.filter((arn) => !arn.endsWith('*'));
+        boundByMount(normalized, mount, warn);
+        const exact = normalized.bound_iam_principal_arn.filter((arn) => !arn.endsWith('*'));
         const ids: Record<string, string> = {};
-        if (settled.resolve_aws_unique_ids) {
+        if (normalized.resolve_aws_unique_ids) {
           const config = await clientInForce(storage);
-          // A principal that is named again may have been recreated; others keep their ids.
+          // A principal that is named again may have been recreated; the other principals keep their ids.
           const isNamed = sent.bound_iam_principal_arn != null;
           for (const arn of exact) {
             ids[arn] = (!isNamed && before?.ids[arn]) || (await principals.find(config, principalOf(arn))).id;
           }
         }
         roles.put(storage, params.role, {
-          ...settled,
+          ...normalized,
           auth_type: 'iam',
           role_id: before?.role_id ?? randomUUID(),
           ids,

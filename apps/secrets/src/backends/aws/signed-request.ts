@@ -11,7 +11,7 @@ export interface SignedRequest {
   readonly headers: ReadonlyMap<string, string>;
 }
 
-/** The login fields that contain it. */
+/** The login fields that contain the signed request. */
 export interface SentRequest {
   readonly method: string;
   readonly url: string;
@@ -24,7 +24,7 @@ export type SentHeaders = Readonly<Record<string, string>>;
 
 const longest = 16 * 1024;
 const serverIdHeader = 'x-vault-aws-iam-server-id';
-/** Headers that the provider's libraries sign. Others could change the service's answer. */
+/** Headers that the provider's libraries sign. Other headers could change the service's answer. */
 const signable = new Set([
   'host',
   'content-type',
@@ -60,7 +60,7 @@ export function readRequest(sent: SentRequest, config: AwsClient): SignedRequest
   return { host: url.host, body, headers };
 }
 
-/** The addresses where a request may go. */
+/** The address to send a signed request to. Throws `invalid` if its host is not one that the configuration allows. */
 export function endpointOf(host: string, { sts_endpoint, sts_region, use_sts_region_from_client }: AwsClient): string {
   if (sts_endpoint !== '') {
     const { host: stsHost, origin } = new URL(sts_endpoint);
@@ -147,8 +147,8 @@ function headersOf(sent: unknown): SentHeaders | Failure {
   return Object.fromEntries(headers);
 }
 
-function signedOf(given: ReadonlyMap<string, string>, config: AwsClient): Map<string, string> {
-  const authorization = given.get('authorization') ?? '';
+function signedOf(sentHeaders: ReadonlyMap<string, string>, config: AwsClient): Map<string, string> {
+  const authorization = sentHeaders.get('authorization') ?? '';
   const list = /^AWS4-HMAC-SHA256 Credential=[^,\s]+, ?SignedHeaders=([a-z0-9;_-]+), ?Signature=[0-9a-f]{64}$/.exec(
     authorization,
   )?.[1];
@@ -160,13 +160,13 @@ function signedOf(given: ReadonlyMap<string, string>, config: AwsClient): Map<st
   if (odd !== undefined) refuse(`iam_request_headers: ${odd} is not among allowed_sts_header_values`);
   const headers = new Map([['authorization', authorization]]);
   for (const name of names) {
-    const value = given.get(name);
+    const value = sentHeaders.get(name);
     if (value === undefined && name !== 'host') refuse(`iam_request_headers: ${name} is signed but missing`);
     if (value !== undefined) headers.set(name, value);
   }
-  // For temporary credentials, and for older signers, which leave the header unsigned.
+  // Added even if unsigned: temporary credentials and older signers leave these headers unsigned.
   for (const name of ['x-amz-date', 'x-amz-security-token']) {
-    const value = given.get(name);
+    const value = sentHeaders.get(name);
     if (value !== undefined) headers.set(name, value);
   }
   return headers;

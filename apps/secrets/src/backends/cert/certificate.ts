@@ -31,10 +31,10 @@ export interface Certificate {
   /** As DER. */
   readonly subject: Buffer;
   readonly issuer: Buffer;
-  /** The same in comparable form, see `nameKey`. */
+  /** The subject in comparable form, see `nameKey`. */
   readonly subjectName: string;
   readonly issuerName: string;
-  /** The last one in the subject; empty if there is none. */
+  /** The last common name in the subject; empty if there is none. */
   readonly commonName: string;
   readonly organizationalUnits: readonly string[];
   readonly names: AlternativeNames;
@@ -80,7 +80,7 @@ export class BadCertificate extends Error {
 
 const commonNameId = '2.5.4.3';
 const organizationalUnitId = '2.5.4.11';
-/** Names never contain these; a parser that stops at the first NUL would see another name. */
+/** Control characters, which names never contain: a parser that stops at the first NUL would see another name. */
 const controls = /\p{Cc}/u;
 
 /** Reads a certificate. Throws `BadCertificate`. */
@@ -100,8 +100,8 @@ const end = '-----END CERTIFICATE-----';
 const unusual = /-----(BEGIN|END) (?:X509|TRUSTED) CERTIFICATE-----/g;
 
 /**
- * The certificates (DER) in a PEM string, ignoring other text between them. Throws `BadCertificate` if one is broken,
- * or there are more than `most`.
+ * The certificates (DER) in a PEM string, ignoring other text between them. Throws `BadCertificate` if a certificate is
+ * broken, or there are more than `most`.
  */
 export function certificatesIn(pem: string, most: number): Buffer[] {
   const pieces = pem.replace(unusual, '-----$1 CERTIFICATE-----').split(begin, most + 2);
@@ -115,8 +115,8 @@ export function certificatesIn(pem: string, most: number): Buffer[] {
   });
 }
 
-function read(given: Buffer): Certificate {
-  const x509 = new X509Certificate(given);
+function read(encoded: Buffer): Certificate {
+  const x509 = new X509Certificate(encoded);
   const der = x509.raw;
   const { tbsCertificate: body, signatureAlgorithm } = AsnConvert.parse(der, CertificateSchema);
   if (body.signature.algorithm !== signatureAlgorithm.algorithm) throw new BadCertificate('it names two algorithms');
@@ -196,7 +196,7 @@ function respondersIn(access: AuthorityInfoAccessSyntax | undefined): string[] {
   );
 }
 
-/** Whether it is the address of an OCSP responder. */
+/** Whether a URL can be the address of an OCSP responder. */
 export function isServer(url: string): boolean {
   return URL.canParse(url) && /^https?:$/.test(new URL(url).protocol) && new URL(url).username === '';
 }

@@ -1,22 +1,22 @@
 import type { Certificate } from './certificate';
 import { isStrongAlgorithm, isStrongKey } from './signature';
 
-/** Why a certificate is not trusted; the client gets the text. */
+/** Why a certificate is not trusted; the message is sent to the client. */
 export class Unverified extends Error {
   override readonly name = 'Unverified';
 }
 
-/** From the client's own certificate up to a trusted one. */
+/** Certificates from the client's own up to a trusted one. */
 export type Chain = readonly Certificate[];
 
 const clientAuthentication = '1.3.6.1.5.5.7.3.2';
 const anyPurpose = '2.5.29.37.0';
-/** Real chains are not deeper; this also limits the work for one client. */
+/** The maximum length of a chain. Real chains are shorter. This also limits the work for one client. */
 const deepest = 8;
 const mostSignatures = 60;
 const mostChains = 10;
 
-/** Supported extensions, and those without effect here: policies do not matter without constraints on them. */
+/** Extensions that are supported or have no effect here: policies have no effect unless constraints refer to them. */
 const understood: ReadonlySet<string> = new Set([
   '2.5.29.15', // key usage
   '2.5.29.17', // alternative names
@@ -32,7 +32,8 @@ export function isForClients({ purposes }: Certificate): boolean {
 }
 
 /**
- * Whether a certificate was issued by another: compares the issuer name and verifies the signature, but nothing else.
+ * Whether the certificate `issuer` issued a certificate: compares the issuer name and verifies the signature, but
+ * nothing else.
  */
 export function isIssuedBy(certificate: Certificate, issuer: Certificate): boolean {
   if (!issuer.subject.equals(certificate.issuer)) return false;
@@ -50,9 +51,9 @@ export function checkClient(certificate: Certificate, nowMs: number): void {
 }
 
 /**
- * The chains from a client's certificate to trusted ones, through `sent` if needed: every signature is verified, by RFC
- * 5280 as far as it concerns clients. `trusted` are CAs, which need not be roots. Unsupported constraints (of names or
- * policies) are refused. Throws `Unverified` if no chain is valid, with the reason if only one thing is missing.
+ * The chains from a client's certificate to trusted certificates, through `sent` if needed. Every signature is verified
+ * by the rules of RFC 5280 for clients. `trusted` are CAs, which need not be roots. Unsupported constraints (of names
+ * or policies) are refused. Throws `Unverified` if no chain is valid, with the reason if only one thing is missing.
  */
 export function chainsOf(leaf: Certificate, sent: Chain, trusted: Chain, nowMs: number): Chain[] {
   const found: Chain[] = [];
@@ -111,7 +112,9 @@ function troubleOf(certificate: Certificate, nowMs: number): string | undefined 
   return undefined;
 }
 
-/** `below` are the CAs between it and the client. */
+/**
+ * Why a CA is not accepted in a chain; undefined if it is accepted. `below` are the CAs between this CA and the client.
+ */
 function troubleOfAuthority({ isAuthority, mayNotCertify, pathLength }: Certificate, below: Chain): string | undefined {
   if (!isAuthority || mayNotCertify) return 'is not a CA certificate';
   const counting = below.filter(({ subject, issuer }) => !subject.equals(issuer));

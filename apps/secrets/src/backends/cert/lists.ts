@@ -17,11 +17,11 @@ const Stored = z.object({
   issuer: z.string(),
   authority_key_id: z.string(),
   this_update_ms: z.number(),
-  /** Null if the list does not say. */
+  /** Null if the list does not contain it. */
   next_update_ms: z.number().nullable(),
-  /** When it is fetched again. */
+  /** When the list is fetched again. */
   try_at_ms: z.number(),
-  /** How many entries hold its serials. */
+  /** The number of entries that hold the list's serial numbers. */
   pieces: z.number(),
 });
 type StoredList = z.output<typeof Stored>;
@@ -99,7 +99,7 @@ export const listPath = (source: ListSource) =>
 
 /**
  * An older CRL would make revoked certificates valid again, so it is refused if it comes from a URL. With `again`, the
- * CRL only replaces one from the same URL, which may have been deleted in the meantime.
+ * CRL only replaces a stored CRL from the same URL, which may have been deleted in the meantime.
  */
 function keep(
   storage: Storage,
@@ -156,7 +156,10 @@ export async function revokedAmong(
   return new Set(addresses.filter(isOn).map(({ certificate }) => certificate));
 }
 
-/** A CA may have a new key under its old name. Then both key ids are given and differ. */
+/**
+ * Whether a list is from the issuer of a certificate. A CA may have a new key under its old name. In this case both key
+ * ids are present and differ.
+ */
 function concerns(list: StoredList, { issuerName, authorityKeyId }: Certificate): boolean {
   if (list.issuer !== issuerName) return false;
   const keyId = authorityKeyId.toString('hex');

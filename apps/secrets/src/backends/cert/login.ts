@@ -30,8 +30,8 @@ export const loginPath = (trust: Trust) =>
         const certificates = read(call.certificates());
         const among = input.name ? await oneRole(storage, input.name) : await allRoles(storage);
         const { enable_identity_alias_metadata: keep, ocsp_cache_size: size, generation } = await findConfig(storage);
-        const court = { storage, memory: { mount: mount.uuid, size, generation }, nowMs };
-        const { name, role, unsure } = await trust.match(certificates, among, court);
+        const context = { storage, memory: { mount: mount.uuid, size, generation }, nowMs };
+        const { name, role, unsure } = await trust.match(certificates, among, context);
         if (!withinCidrs(caller.address, role.token_bound_cidrs)) throw new Refusal('denied', 'permission denied');
         const [leaf] = certificates;
         if (leaf.commonName === '') {
@@ -92,7 +92,9 @@ function read(certificates: readonly Buffer[]): readonly [Certificate, ...Certif
   throw new Refusal('invalid', 'no client certificate found');
 }
 
-/** An unreadable certificate cannot issue others. */
+/**
+ * Reads another certificate of the client; empty if it is unreadable, because such a certificate cannot issue others.
+ */
 function readOther(der: Buffer): Certificate[] {
   try {
     return [readCertificate(der)];

@@ -21,16 +21,16 @@ export interface OcspAnswer {
   readonly untilMs: number | undefined;
 }
 
-/** The question, and who may sign its answer. */
+/** The question to a responder, and the certificates that may sign its answer. */
 export interface OcspQuestion {
   readonly leaf: Certificate;
   readonly issuer: Certificate;
   /** Further certificates that may sign answers, or the certificates of responders. */
   readonly trusted: readonly Certificate[];
-  /** As an extension holds it. */
+  /** The nonce in the form in which an extension holds it. */
   readonly nonce: Buffer;
   readonly nowMs: number;
-  /** 0 for no further limit. */
+  /** The maximum age of an answer; 0 means no further limit. */
   readonly maxAgeMs: number;
 }
 
@@ -51,8 +51,8 @@ const hashes: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Parses an answer and trusts it only if the issuer or its delegate has signed it, and it is about the certificate and
- * current. Throws `BadAnswer`.
+ * Parses an answer. It is trusted only if the issuer or its delegate has signed it, it is about the certificate, and it
+ * is current. Throws `BadAnswer`.
  */
 export function readAnswer(bytes: Buffer, question: OcspQuestion): OcspAnswer {
   try {
@@ -76,7 +76,7 @@ function read(bytes: Buffer, question: OcspQuestion): OcspAnswer {
   const found = responseData.responses.find(({ certID }) => isAbout(certID, question));
   if (!found) throw new BadAnswer('it is about another certificate');
   const { certStatus, thisUpdate, nextUpdate } = found;
-  const standing = certStatus.revoked ? 'revoked' : certStatus.good !== undefined ? 'good' : 'unknown';
+  const certificateStatus = certStatus.revoked ? 'revoked' : certStatus.good !== undefined ? 'good' : 'unknown';
   const { nowMs, maxAgeMs } = question;
   const saidMs = thisUpdate.getTime();
   if (!(saidMs <= nowMs + skewMs)) throw new BadAnswer('it is of the future');
@@ -85,7 +85,7 @@ function read(bytes: Buffer, question: OcspQuestion): OcspAnswer {
   if (nowMs - saidMs > oldest + skewMs) throw new BadAnswer('it is too old');
   if (nextUpdate && !(nextUpdate.getTime() + skewMs >= nowMs)) throw new BadAnswer('it is too old');
   const untilMs = nextUpdate && Math.min(nextUpdate.getTime(), saidMs + oldest);
-  return { status: standing, untilMs };
+  return { status: certificateStatus, untilMs };
 }
 
 function checkSignature(der: Buffer, basic: BasicOCSPResponse, { issuer, trusted, nowMs }: OcspQuestion): void {
@@ -107,7 +107,7 @@ function checkSignature(der: Buffer, basic: BasicOCSPResponse, { issuer, trusted
   if (!signers.some(({ key }) => isSignedBy(signed, key))) throw new BadAnswer('it is not signed by the issuer');
 }
 
-/** How OCSP names a certificate. */
+/** The identification of a certificate in OCSP. */
 export function nameOf({ leaf, issuer }: Pick<OcspQuestion, 'leaf' | 'issuer'>, hash: string) {
   const digest = (bytes: Buffer) => createHash(hash).update(bytes).digest();
   return { issuerName: digest(leaf.issuer), issuerKey: digest(issuer.keyBits) };

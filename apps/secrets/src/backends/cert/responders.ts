@@ -14,7 +14,7 @@ import { BadAnswer, nameOf, nonceId, type OcspAnswer, readAnswer, type Standing 
 export interface OcspRules {
   /** Responders to use instead of the certificate's. */
   readonly servers: readonly string[];
-  /** Certificates that may sign answers, in addition to the issuer's. */
+  /** Certificates that may sign answers, in addition to the issuer's certificate. */
   readonly trusted: readonly Certificate[];
   /** True: all responders must agree. False: the first definite response is used. */
   readonly everyone: boolean;
@@ -26,7 +26,7 @@ export interface OcspRules {
 /** The cache of one mount. */
 export interface OcspMemory {
   readonly mount: string;
-  /** The number of cached responses. Each is cached until it expires. */
+  /** The number of responses to cache. Each response is cached until it expires. */
   readonly size: number;
   /** The generation of the configuration. Responses from another generation are not reused. */
   readonly generation: string;
@@ -104,9 +104,9 @@ export class Responders {
   private async send(server: string, content: Buffer, retries: number): Promise<OutsideResponse> {
     const bytes = { type: 'application/ocsp-request', content };
     const headers = { accept: 'application/ocsp-response' };
-    const began = performance.now();
+    const startedAtMs = performance.now();
     for (let pauseMs = firstPauseMs, remainingTries = retries; ; pauseMs *= 2, remainingTries--) {
-      const mayAgain = () => remainingTries > 0 && performance.now() - began + pauseMs < retryForMs;
+      const mayAgain = () => remainingTries > 0 && performance.now() - startedAtMs + pauseMs < retryForMs;
       try {
         const answer = await this.calls.call(who, server, { method: 'POST', bytes, headers }, timeoutMs);
         if (answer.status < 500 || !mayAgain()) return answer;
@@ -122,7 +122,7 @@ function questionOf(leaf: Certificate, issuer: Certificate, nonce: Buffer): Buff
   const { issuerName, issuerKey } = nameOf({ leaf, issuer }, 'sha1');
   const serial = BigInt(leaf.serial).toString(16);
   const digits = Buffer.from(serial.length % 2 === 0 ? serial : `0${serial}`, 'hex');
-  // A set first bit would make it negative.
+  // If the first bit were set, the number would be negative.
   const serialNumber = digits[0]! >= 0x80 ? Buffer.concat([Buffer.from([0]), digits]) : digits;
   const reqCert = new CertID({
     hashAlgorithm: new AlgorithmIdentifier({ algorithm: sha1, parameters: null }),
@@ -137,7 +137,7 @@ function questionOf(leaf: Certificate, issuer: Certificate, nonce: Buffer): Buff
   return Buffer.from(AsnConvert.serialize(new OCSPRequest({ tbsRequest })));
 }
 
-/** All must say good. */
+/** The worst status that a responder gave, so it is good only if all responders answer good. */
 function agreed(answers: readonly OcspAnswer[]): OcspAnswer {
   const worst = (['revoked', 'unknown', 'good'] as const).find((one) => answers.some(({ status }) => status === one))!;
   const ends = answers.filter(({ status }) => status === worst).map(({ untilMs }) => untilMs);
@@ -155,7 +155,7 @@ async function allOf(servers: readonly string[], ask: (server: string) => Promis
   return revoked ?? agreed(answers);
 }
 
-/** The first definite response, otherwise the first "unknown". Throws if there is neither. */
+/** The first definite response, otherwise the first "unknown". Throws if no responder gives one of these. */
 async function firstOf(servers: readonly string[], ask: (server: string) => Promise<OcspAnswer>): Promise<OcspAnswer> {
   let unknown: OcspAnswer | undefined;
   let failure: unknown;

@@ -25,7 +25,7 @@ export interface RevocationList extends Signed {
   readonly nextUpdateMs: number | undefined;
 }
 
-/** More would make logins slow. */
+/** The maximum number of serial numbers in a list. More would make logins slow. */
 const mostSerials = 100_000;
 const longest = 4 << 20;
 const begin = '-----BEGIN X509 CRL-----';
@@ -106,7 +106,7 @@ function serialsIn(entries: Buffer): string[] {
   const found = new Set<string>();
   for (const entry of elementsOf(entries)) {
     const [serial, , extensions] = elementsOf(contentOf(entry, tags.sequence));
-    // A critical one names the certificate's issuer, or something else that must not be ignored.
+    // A critical extension names the certificate's issuer, or something else that must not be ignored.
     for (const extension of extensions ? elementsOf(extensions.content) : []) {
       const isCritical = elementsOf(extension.content).some(
         ({ tag, content }) => tag === tags.boolean && content[0] !== 0,

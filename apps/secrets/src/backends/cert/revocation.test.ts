@@ -106,30 +106,30 @@ describe('revoked certificates', () => {
 
     it.each<[string, () => object, string]>([
       ['nothing', () => ({}), "one of 'crl' or 'url' must be provided"],
-      ['no list', () => ({ crl: 'x y z' }), 'failed to parse CRL'],
+      ['bytes that are not a CRL', () => ({ crl: 'x y z' }), 'failed to parse CRL'],
       ['a certificate', () => ({ crl: authority.der.toString('base64') }), 'it is not a CRL'],
       [
-        'half of a list',
+        'an incomplete CRL',
         () => ({ crl: listOf(authority, [1n]).subarray(0, 90).toString('base64') }),
         'failed to parse CRL',
       ],
       [
-        'a list and more',
+        'a CRL followed by other bytes',
         () => ({ crl: Buffer.concat([listOf(authority, []), Buffer.from([5, 0])]).toString('base64') }),
         'failed to parse CRL',
       ],
       [
-        'a list of changes',
+        'a delta CRL',
         () => ({ crl: crl([], { extensions: [extension('2.5.29.27', new OctetString(Buffer.from([1])), true)] }) }),
         'its critical extension 2.5.29.27 is not supported',
       ],
       [
-        'a list of parts',
+        'a partial CRL',
         () => ({ crl: crl([], { extensions: [extension('2.5.29.28', new OctetString(Buffer.from([1])))] }) }),
         'its extension 2.5.29.28 is not supported',
       ],
       [
-        'a list of several authorities',
+        'an indirect CRL',
         () => ({
           crl: crl([1n], { entryExtensions: [extension('2.5.29.29', new OctetString(Buffer.from([1])), true)] }),
         }),
@@ -156,14 +156,14 @@ describe('revoked certificates', () => {
         const { mounts, entries, committer, decisions, namespaces, leases } = secrets.service.kernel;
         const mount = mounts.at(namespaces.root.uuid, 'auth/cert/')!;
         const inBackground = backgroundCalls({ entries, committer, decisions }, clock, () => leases);
-        // The service looks by itself as well, and may have been faster.
+        // The service also fetches the list by itself, and may have been faster.
         await inBackground(mount, mount.backend.tick!).catch(() => {});
       };
       beforeEach(() => {
         Object.assign(host, { status: 200, asked: 0 });
       });
 
-      it('are fetched again by one node when the CRL expires', async () => {
+      it('are in a CRL that one node fetches again when it expires', async () => {
         host.list = listOf(authority, [web.serial], { toMs: clock.now() + day });
         await put({ url: host.address }).expect(204);
         expect(await login(web)).toEqual([400, unmet]);
@@ -210,7 +210,7 @@ describe('revoked certificates', () => {
         await forget();
       });
 
-      it('stay deleted when the CRL is deleted while it is fetched', async () => {
+      it('are in a CRL that stays deleted if it is deleted while it is fetched', async () => {
         host.list = listOf(authority, [], { toMs: clock.now() + 1000 });
         await put({ url: host.address }).expect(204);
         clock.advance(61_000);
@@ -224,7 +224,7 @@ describe('revoked certificates', () => {
     });
   });
 
-  describe('by OCSP', () => {
+  describe('the check by OCSP', () => {
     const naming = (address: string) => ({
       extensions: [
         {
@@ -268,7 +268,7 @@ describe('revoked certificates', () => {
       await role().expect(204);
     });
 
-    it('caches a response of the responder as long as it says', async () => {
+    it('caches a response for as long as the response says', async () => {
       expect(await login(certificate, 'asked')).toEqual([200, '']);
       respond({ standing: 'revoked' });
       expect(await login(certificate, 'asked')).toEqual([200, '']);
@@ -300,13 +300,17 @@ describe('revoked certificates', () => {
 
     it.each<[string, () => void, string]>([
       ['with an error', () => Object.assign(host, { status: 500 }), 'the OCSP responder answered 500'],
-      ['nonsense', () => Object.assign(host, { answer: () => Buffer.from('x') }), 'it is not an OCSP answer'],
-      ['to come later', () => respond({ status: OCSPResponseStatus.tryLater }), 'it says tryLater'],
-      ['without a signature', () => respond({ signature: Buffer.alloc(64) }), 'it is not signed by the issuer'],
-      ['by another authority', () => respond({}, makeRoot('Acme Root')), 'it is not signed by the issuer'],
-      ['by a client of the authority', () => respond({ certificates: [web] }, web), 'it is not signed by the issuer'],
+      ['that is nonsense', () => Object.assign(host, { answer: () => Buffer.from('x') }), 'it is not an OCSP answer'],
+      ['with tryLater', () => respond({ status: OCSPResponseStatus.tryLater }), 'it says tryLater'],
+      ['without a valid signature', () => respond({ signature: Buffer.alloc(64) }), 'it is not signed by the issuer'],
+      ['signed by another CA', () => respond({}, makeRoot('Acme Root')), 'it is not signed by the issuer'],
       [
-        'by a responder of another authority',
+        'signed with a client certificate of the CA',
+        () => respond({ certificates: [web] }, web),
+        'it is not signed by the issuer',
+      ],
+      [
+        'by a responder of another CA',
         () => {
           const foreign = makeRoot('Acme Root').issue('responder', signing);
           respond({ certificates: [foreign] }, foreign);
@@ -314,7 +318,7 @@ describe('revoked certificates', () => {
         'it is not signed by the issuer',
       ],
       [
-        'by a responder that is over',
+        'by an expired responder',
         () => {
           const old = authority.issue('responder', { ...signing, toMs: clock.now() - 1000 });
           respond({ certificates: [old] }, old);
@@ -322,7 +326,7 @@ describe('revoked certificates', () => {
         'it is not signed by the issuer',
       ],
       [
-        'by a server of the authority',
+        'signed with a server certificate of the CA',
         () => {
           const server = authority.issue('responder', { purposes: [serverAuth] });
           respond({ certificates: [server] }, server);
@@ -330,15 +334,15 @@ describe('revoked certificates', () => {
         'it is not signed by the issuer',
       ],
       ['about another certificate', () => respond({ serial: 5n }), 'it is about another certificate'],
-      ['to another question', () => respond({ nonce: 'other' }), 'it is for another question'],
-      ['what it said long ago', () => respond({ nonce: 'none', toMs: clock.now() - day }), 'it is too old'],
+      ['to another request', () => respond({ nonce: 'other' }), 'it is for another question'],
+      ['that is too old', () => respond({ nonce: 'none', toMs: clock.now() - day }), 'it is too old'],
       [
-        'what it said long ago, for ever',
+        'that is too old and has no end',
         () => respond({ nonce: 'none', fromMs: clock.now() - day, toMs: null }),
         'it is too old',
       ],
-      ['what it will say', () => respond({ fromMs: clock.now() + day }), 'it is of the future'],
-    ])('refuses where it answers %s, and lets in where the role says so', async (_what, change, text) => {
+      ['from the future', () => respond({ fromMs: clock.now() + day }), 'it is of the future'],
+    ])('refuses the login after an answer %s, and accepts it if the role allows that', async (_what, change, text) => {
       change();
       const [status, body] = await login(certificate, 'asked');
       expect([status, body]).toEqual([502, expect.stringContaining(text)]);
@@ -349,7 +353,7 @@ describe('revoked certificates', () => {
       expect(await login(certificate, 'asked')).toEqual([200, '']);
     });
 
-    it('accepts responses signed by whom the issuer or the role allows', async () => {
+    it('accepts responses signed by anyone whom the issuer or the role allows', async () => {
       const responder = authority.issue('responder', signing);
       respond({ certificates: [responder] }, responder);
       expect(await login(certificate, 'asked')).toEqual([200, '']);

@@ -120,10 +120,10 @@ export const rolePath = recordPath('certs/:name', roles, {
       lease: olderName(duration(), 'token_ttl'),
     }),
     run({ params, input, fields: sent, storage, mount, warn }) {
-      const { lease, ...given } = input;
+      const { lease, ...fields } = input;
       const aged = lease !== undefined && sent.token_ttl == null && sent.ttl == null;
-      const settled = settleTokenParams(aged ? { ...given, token_ttl: lease, ttl: lease } : given, sent);
-      const role = { ...settled, display_name: settled.display_name || params.name };
+      const normalized = settleTokenParams(aged ? { ...fields, token_ttl: lease, ttl: lease } : fields, sent);
+      const role = { ...normalized, display_name: normalized.display_name || params.name };
       checkCertificates(role.certificate ?? '');
       checkExtensions(role);
       checkOcsp(role);

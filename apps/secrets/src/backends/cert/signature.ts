@@ -44,7 +44,7 @@ export interface Signed {
   readonly signature: Buffer;
 }
 
-/** Whether a key has signed it, with an algorithm and a key that resist forgery. */
+/** Whether a key has signed the object, with an algorithm and a key that resist forgery. */
 export function isSignedBy({ content, algorithm, signature }: Signed, key: KeyObject): boolean {
   const scheme = schemes.get(algorithm);
   if (scheme === undefined || !isStrongKey(key)) return false;

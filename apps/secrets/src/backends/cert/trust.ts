@@ -24,13 +24,15 @@ export interface Court {
 
 /** The role that matches a client’s certificates. */
 export interface Verdict extends NamedRole {
-  /** The role fails open, and the status of this certificate is unknown. */
+  /** True if the role accepts certificates of unknown status, and the status of this certificate is unknown. */
   readonly unsure: boolean;
 }
 
 /** Decides which role matches a client’s certificates. */
 export class Trust {
-  /** Parsing a certificate takes as long as ten comparisons, and all logins need the same certificates. */
+  /**
+   * Parsed certificates, because parsing takes as long as ten comparisons, and all logins need the same certificates.
+   */
   private readonly parsed = new LRUCache<string, readonly Certificate[]>({
     max: 500,
     maxSize: 8 << 20,
@@ -40,13 +42,13 @@ export class Trust {
   constructor(private readonly responders: Responders) {}
 
   /**
-   * The first of the roles that trusts a certificate, and whose constraints it meets. Throws `invalid` with the message
-   * of this method's reference, `upstream` if a needed lookup fails.
+   * The first role that trusts the certificate and whose constraints the certificate meets. Throws `invalid` with the
+   * message of this method's reference, `upstream` if a needed lookup fails.
    */
   async match(
     [leaf, ...sent]: readonly [Certificate, ...Certificate[]],
     roles: readonly NamedRole[],
-    court: Court,
+    context: Court,
   ): Promise<Verdict> {
     const compare = new Globs();
     const trusted = roles.map((namedRole) => ({
@@ -61,7 +63,7 @@ export class Trust {
         const { role } = named;
         if (!meetsConstraints(leaf, role, compare)) continue;
         if (!role.ocsp_enabled) return { ...named, unsure: false };
-        const statuses = await this.lookUp(leaf, chain, role, court);
+        const statuses = await this.lookUp(leaf, chain, role, context);
         if (statuses === 'good') return { ...named, unsure: false };
         if (statuses === 'revoked') continue;
         if (role.ocsp_fail_open) return { ...named, unsure: true };
@@ -70,19 +72,19 @@ export class Trust {
       return undefined;
     };
     try {
-      checkClient(leaf, court.nowMs);
+      checkClient(leaf, context.nowMs);
       const same = trusted.filter(({ certificates }) => certificates.some(({ der }) => der.equals(leaf.der)));
-      const unchained = same.length === 0 ? [] : await currentChains([[leaf]], court.storage);
+      const unchained = same.length === 0 ? [] : await currentChains([[leaf]], context.storage);
       const listed = await verdictOn(unchained.flatMap((chain) => same.map(({ named }) => ({ named, chain }))));
       if (listed) return listed;
       const chains = chainsOf(
         leaf,
         sent,
         authoritiesOf(trusted.flatMap(({ certificates }) => certificates)),
-        court.nowMs,
+        context.nowMs,
       );
       if (same.length + chains.length === 0) throw invalid('invalid certificate or no client certificate supplied');
-      const good = await currentChains(chains, court.storage);
+      const good = await currentChains(chains, context.storage);
       const issued = await verdictOn(
         trusted.flatMap(({ named, certificates }) => {
           const chain = good.find((one) => endsAmong(one, certificates));
@@ -141,7 +143,7 @@ async function currentChains(chains: readonly Chain[], storage: Storage): Promis
 const endsAmong = (chain: Chain, certificates: Chain): boolean =>
   certificates.some(({ der }) => der.equals(chain.at(-1)!.der));
 
-/** Without duplicates. */
+/** The CA certificates of a chain, without duplicates. */
 function authoritiesOf(certificates: Chain): Certificate[] {
   const byDer = new Map(
     certificates.flatMap((one) => (one.isAuthority ? [[one.der.toString('latin1'), one] as const] : [])),

@@ -23,8 +23,9 @@ export const cloudone = (parts: CloudOneParts): Backend =>
   });
 
 /**
- * The same method under the name that existing clients use. If no environment is stored, none is shown, because these
- * clients would treat one as a change. In this case the public cloud or the cloud in the process environment is used.
+ * The same method under the name that existing clients use. If no environment is stored, no environment is shown,
+ * because these clients would treat a shown one as a change. In this case the public cloud or the cloud in the process
+ * environment is used.
  */
 export function azure(parts: CloudOneParts): Backend {
   const environment = parts.defaults.environment || defaultCloud;

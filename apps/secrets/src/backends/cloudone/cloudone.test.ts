@@ -70,7 +70,7 @@ describe('cloud identity login', () => {
       await secrets.root.read('auth/cloudone/config').expect(200, new RegExp(`"environment":"${stored}"`));
     });
 
-    it('shows no environment on a mount of the type azure unless one was set, and accepts it back', async () => {
+    it('shows no environment on a mount of the type azure unless one was set, and accepts the shown value', async () => {
       await secrets.root.write('sys/auth/quay', { type: 'azure' }).expect(204);
       const shownEnvironment = async () =>
         (await secrets.root.read('auth/quay/config').expect(200)).body.data.environment;
@@ -307,7 +307,7 @@ describe('cloud identity login', () => {
       expect(refusal.errors[0]).toContain('role brief does not exist during renewal');
     });
 
-    it('follows the groups of the token into external groups', async () => {
+    it('adds the entity to the external groups that the token names', async () => {
       await role('members', { bound_group_ids: 'g-1' }).expect(204);
       const mounts = await secrets.root.read('sys/auth').expect(200);
       const accessor = mounts.body.data['cloudone/'].accessor;
@@ -324,7 +324,7 @@ describe('cloud identity login', () => {
       expect(outside.body.auth.identity_policies).toBeUndefined();
     });
 
-    it('updates them at every renewal from the last login', async () => {
+    it('updates these external groups at every renewal from the last login', async () => {
       await role('renewing', { bound_group_ids: 'r-1', token_ttl: '1h' }).expect(204);
       const sign = (groups: string[]) => directory.sign({ oid: 'oid-renewing', groups });
       const first = await login({ ...body, role: 'renewing', jwt: sign(['r-1', 'r-late']) }).expect(200);
@@ -337,7 +337,7 @@ describe('cloud identity login', () => {
         .write('identity/group-alias', { name: 'r-late', mount_accessor: accessor, canonical_id })
         .expect(200);
       expect((await renew()).identity_policies).toEqual(['late-policy']);
-      // Otherwise the token of an older login would bring back groups that the directory has removed.
+      // If this failed, the token of an older login would bring back groups that the directory has removed.
       await login({ ...body, role: 'renewing', jwt: sign(['r-1']) }).expect(200);
       expect((await renew()).identity_policies).toBeUndefined();
     });
@@ -361,7 +361,7 @@ describe('cloud identity login', () => {
       expect(await refused({ ...body, role: 'far', jwt: directory.sign() })).toBe('permission denied');
     });
 
-    it('takes POST only', async () => {
+    it('accepts only POST', async () => {
       await secrets.anonymous.read('auth/cloudone/login').expect(405, /"unsupported operation"/);
     });
   });
@@ -385,7 +385,7 @@ describe('cloud identity login', () => {
       ['an empty signature', () => `${directory.sign().split('.').slice(0, 2).join('.')}.`],
       ['a broken header', () => `%%.${directory.sign().split('.').slice(1).join('.')}`],
       ['a payload that is not an object', () => directory.sign().replace(/\.[^.]+\./, `.${encode('text')}.`)],
-      ['another payload under the signature', tampered],
+      ['a payload that was changed after signing', tampered],
       ['alg none', () => `${encode({ alg: 'none' })}.${directory.sign().split('.')[1]}.`],
       ['alg None with a signature', () => directory.sign({}, { alg: 'None' })],
       ['alg HS256 keyed by the public key', () => hmac({ kid: directory.signer.kid })],
@@ -397,22 +397,22 @@ describe('cloud identity login', () => {
       ['no key id', () => directory.sign({}, { kid: undefined })],
       ['an unknown key id', () => directory.sign({}, { kid: randomUUID() })],
       ['a key id that is not a string', () => directory.sign({}, { kid: 7 })],
-      ['a foreign key under a known id', () => directory.sign({}, { kid: directory.signer.kid }, newSigner())],
+      ['another key under a known id', () => directory.sign({}, { kid: directory.signer.kid }, newSigner())],
       [
         'another key in the header',
         () => directory.sign({}, { jwk: newSigner().publicKey.export({ format: 'jwk' }) }, newSigner()),
       ],
-      ['a key address in the header', () => directory.sign({}, { jku: 'http://127.0.0.1:1/keys' }, newSigner())],
+      ['a key URL in the header', () => directory.sign({}, { jku: 'http://127.0.0.1:1/keys' }, newSigner())],
       ['another audience', () => directory.sign({ aud: 'other' })],
       ['no audience', () => directory.sign({ aud: undefined })],
       ['the audience without its slash', () => directory.sign({ aud: directory.resource.slice(0, -1) })],
-      ['audiences without ours', () => directory.sign({ aud: ['a', 'b'] })],
+      ['other audiences', () => directory.sign({ aud: ['a', 'b'] })],
       ['another issuer', () => directory.sign({ iss: 'https://evil.example/' })],
       ['no issuer', () => directory.sign({ iss: undefined })],
       ['an expiry in the past', () => directory.sign({ exp: now() - 1 })],
       ['no expiry', () => directory.sign({ exp: undefined })],
-      ['an expiry that is text', () => directory.sign({ exp: 'tomorrow' })],
-      ['a beginning in the future', () => directory.sign({ nbf: now() + 60 })],
+      ['an expiry that is a string', () => directory.sign({ exp: 'tomorrow' })],
+      ['a start in the future', () => directory.sign({ nbf: now() + 60 })],
       ['no object id', () => directory.sign({ oid: undefined })],
       ['an object id that is not a string', () => directory.sign({ oid: { x: 1 } })],
       ['another object id', () => directory.sign({ oid: 'oid-9' })],
@@ -483,7 +483,7 @@ describe('cloud identity login', () => {
         { oid: 'p-user', xms_az_rid: machineId('flexible_ab12') },
       ],
       [
-        'a set, even if a machine is named too',
+        'a set, even if the request also names a machine',
         'sets',
         { vmss_name: 'uniform', vm_name: 'no!name' },
         { oid: 'p-set', xms_mirid: machineId('uniform', 'virtualMachineScaleSets') },
@@ -495,7 +495,7 @@ describe('cloud identity login', () => {
 
     it.each([
       [
-        'a look-alike machine',
+        'a machine with a similar id',
         'machines',
         { vm_name: 'vm1' },
         { oid: 'p-system', xms_mirid: machineId('vm10') },
@@ -544,7 +544,7 @@ describe('cloud identity login', () => {
         'vm client did not return identity information',
       ],
       [
-        'a machine that is not there',
+        'a missing machine',
         'machines',
         { vm_name: 'gone' },
         { oid: 'p-system', xms_mirid: machineId('gone') },
@@ -565,7 +565,7 @@ describe('cloud identity login', () => {
         'not found',
       ],
       [
-        'a machine where sets are bound',
+        'a machine, if the role binds sets',
         'sets',
         { vm_name: 'vm1' },
         { oid: 'p-system', xms_mirid: machineId('vm1') },
@@ -573,7 +573,7 @@ describe('cloud identity login', () => {
       ],
       ['a set that is not bound', 'sets', { vmss_name: 'third' }, { oid: 'p-set' }, 'scale set not authorized'],
       [
-        'a look-alike set',
+        'a set with a similar id',
         'sets',
         { vmss_name: 'uniform' },
         { oid: 'p-set', xms_mirid: machineId('uniform2', 'virtualMachineScaleSets') },

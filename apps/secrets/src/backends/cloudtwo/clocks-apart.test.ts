@@ -6,12 +6,12 @@ import { startSecrets } from '../../../test/start-secrets';
 
 const hourMs = 3_600_000;
 
-// The creation time tells leftovers of a failed call from what others own, and the provider dates it by its
-// own clock. Both may be wrong.
+// The creation time distinguishes leftovers of a failed call from objects of others. The provider sets it by its own
+// clock, and both clocks may be wrong.
 describe.each([
   ['an hour ahead', hourMs],
   ['an hour behind', -hourMs],
-])('a provider whose clock is %s', (_apart, apartMs) => {
+])('the engine at a provider whose clock is %s', (_apart, apartMs) => {
   const cloud = new CloudStandIn();
   let aheadMs = 0;
   const now = () => Date.now() + aheadMs;
@@ -42,7 +42,7 @@ describe.each([
   const rootKeys = () => [...cloud.keys.values()].filter(({ user }) => user === 'root-svc').map(({ id }) => id);
   const configured = async () => (await secrets.root.read('cloudtwo/config/root').expect(200)).body.data.access_key;
   const rotate = () => secrets.root.write('cloudtwo/config/rotate-root');
-  /** Waits until nothing is left to be undone; an intent that was undone is looked at once more after minutes. */
+  /** Waits until nothing is left to undo; an intent that was undone is checked again after minutes. */
   const waitUntilSettled = async () => {
     aheadMs += 6 * 60_000;
     await until(async () => (await countIntents(secrets.database)) === 0);

@@ -32,7 +32,7 @@ describe('cloud provider engine', () => {
     max_retries: 0,
   });
   const configure = (more: object = {}) => secrets.root.write('cloudtwo/config/root', { ...rootConfig(), ...more });
-  /** Waits until what failed calls left behind has been undone; until then the provider may be called at any moment. */
+  /** Waits until the effects of failed calls have been undone; until then the provider may be called at any time. */
   const intentsAreGone = () => {
     aheadMs += 6 * 60_000;
     return until(async () => (await countIntents(secrets.database)) === 0);
@@ -277,7 +277,7 @@ describe('cloud provider engine', () => {
       await secrets.root.read('cloudtwo/roles/bad').expect(404);
     });
 
-    it('count every broken rule', async () => {
+    it('are refused with every broken rule and their number', async () => {
       const message = await refused(
         role('bad', { credential_type: 'iam_user', max_sts_ttl: 60, role_arns: 'arn:aws:iam::1:role/a' }),
       );
@@ -294,7 +294,7 @@ describe('cloud provider engine', () => {
       await secrets.root.read('cloudtwo/roles/gone').expect(404);
     });
 
-    it('take the older parameters and tie each type to its path (S13.11, S13.12, SP.61)', async () => {
+    it('accept the older parameters, which tie each type to its path (S13.11, S13.12, SP.61)', async () => {
       const { body } = await role('old', { policy: document }).expect(200);
       expect(body.warnings[0]).toContain('Detected use of legacy role or policy parameter');
       const read = await secrets.root.read('cloudtwo/roles/old').expect(200);
@@ -445,6 +445,8 @@ describe('cloud provider engine', () => {
     });
 
     it.each(['http://127.0.0.1:1', '127.0.0.1:1'])('answer 502 when %s cannot be reached', async (iam_endpoint) => {
+      // Otherwise their calls to this address count, too, and after five the service does not call it for a while.
+      await intentsAreGone();
       await configure({ iam_endpoint }).expect(204);
       expect((await secrets.root.read('cloudtwo/config/root').expect(200)).body.data).toMatchObject({ iam_endpoint });
       expect(await refused(secrets.root.read('cloudtwo/creds/deploy'), 502)).toContain('cannot be reached');
@@ -512,7 +514,7 @@ describe('cloud provider engine', () => {
       expect(cloud.actions()).toEqual([]);
     });
 
-    it('take the ttl of the request before the role’s, capped by the role (SP.60)', async () => {
+    it('prefer the ttl of the request to the role’s, capped by the role (SP.60)', async () => {
       await secrets.root.read('cloudtwo/sts/choose?role_arn=arn:aws:iam::123456789012:role/two').expect(200);
       expect(formOf('AssumeRole')).toMatchObject({ RoleArn: two, DurationSeconds: '1200' });
       cloud.calls.length = 0;
@@ -521,7 +523,7 @@ describe('cloud provider engine', () => {
       expect(body.warnings[0]).toContain('exceeds the maximum');
     });
 
-    it('cut a session name to 64 characters and replace what it may not hold (S24.4, SP.60)', async () => {
+    it('cut a session name to 64 characters and replace forbidden characters (S24.4, SP.60)', async () => {
       await secrets.root.write('cloudtwo/sts/assume', { role_session_name: `a b${'x'.repeat(88)}` }).expect(200);
       expect(formOf('AssumeRole').RoleSessionName).toBe(`a_b${'x'.repeat(61)}`);
       expect(await refused(secrets.root.write('cloudtwo/sts/assume', { role_session_name: 'a' }))).toContain(
@@ -555,7 +557,7 @@ describe('cloud provider engine', () => {
       expect(form['PolicyArns.member.1.arn']).toBe(readOnly);
     });
 
-    it('pass on what a trust policy requires', async () => {
+    it('pass on the values that a trust policy requires', async () => {
       cloud.externalIds.set(one, 'agreed');
       expect(await refused(secrets.root.read('cloudtwo/creds/assume'), 502)).toContain('AccessDenied');
       const fields = { credential_type: 'assumed_role', role_arns: one };

@@ -56,7 +56,7 @@ describe('the dry run of the root credentials', () => {
     expect(cloud.actions()).not.toContain('CreateUser');
   });
 
-  it('names every action that is denied, with what it is needed for', async () => {
+  it('names every denied action, with its purpose', async () => {
     for (const action of ['iam:TagUser', 'iam:DeleteUser', 'sts:AssumeRole']) cloud.denied.add(action);
     const { data, warnings } = await check();
     expect(data.missing.sort()).toEqual(['iam:DeleteUser', 'iam:TagUser', 'sts:AssumeRole']);
@@ -84,7 +84,7 @@ describe('the dry run of the root credentials', () => {
     expect(things()).toEqual(before);
   });
 
-  it('says what it could not find out', async () => {
+  it('names the actions that it could not check', async () => {
     cloud.denied.add('iam:SimulatePrincipalPolicy');
     cloud.fail = (action) =>
       action === 'TagUser' ? { status: 400, code: 'InvalidAction', message: 'no such operation' } : undefined;
@@ -93,7 +93,7 @@ describe('the dry run of the root credentials', () => {
     expect(data.unknown).toEqual(['iam:TagUser']);
   });
 
-  it('is narrowed to a role', async () => {
+  it('can be limited to a role', async () => {
     const { data } = await check({ role: 'federate' });
     const ownRights = data.rights.filter(({ needed_for }: Right) => needed_for === 'role federate');
     expect(ownRights.map(({ action }: Right) => action)).toEqual(['sts:GetFederationToken']);

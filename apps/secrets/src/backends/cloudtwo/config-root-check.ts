@@ -34,7 +34,7 @@ const CheckOutput = z.object({
   rights: z.array(rightOutput),
 });
 
-/** A dry run: checks which permissions, needed by roles and by rotation, the root credentials have. Decision 0023. */
+/** A dry run: checks which of the permissions that roles and rotation need the root credentials have. Decision 0023. */
 export const rootCheckPath = (cloud: CloudTwo) => {
   const check = operation({
     summary: 'List the permissions that the root credentials lack. Changes nothing at the provider.',
@@ -54,7 +54,7 @@ export const rootCheckPath = (cloud: CloudTwo) => {
   });
 };
 
-/** All roles, or the given role. Throws `invalid` if it does not exist. */
+/** All roles, or the given role. Throws `invalid` if that role does not exist. */
 async function rolesOf(storage: Storage, name: string | undefined): Promise<ReadonlyMap<string, CloudTwoRole>> {
   if (name) return new Map([[name, await roles.require(storage, name, `Role "${name}" not found`)]]);
   const names = (await roles.list(storage)).slice(0, mostRoles);
@@ -126,7 +126,7 @@ async function simulate(
 
 const atOnce = 5;
 
-/** A few at a time: the provider's rate limits apply to the whole account. */
+/** Runs `run` for a few items at a time, because the provider's rate limits apply to the whole account. */
 async function mapSomeAtOnce<T, R>(items: readonly T[], run: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
   for (let at = 0; at < items.length; at += atOnce) {

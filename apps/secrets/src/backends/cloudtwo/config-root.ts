@@ -21,7 +21,7 @@ import type { CloudTwo, Connection } from './cloud';
 import { plan, replan } from './root-plan';
 import { checkTemplate, nameLimits } from './user-name';
 
-/** In addition to -1, the default of the provider's library. */
+/** The allowed numbers of retries; -1 means the default of the provider's library. */
 const retryBounds = { minimum: -1, maximum: 20 } as const;
 
 const credentialSources = ['static', 'environment'] as const;
@@ -63,7 +63,7 @@ export const Root = RootInput.extend({
   retiring: z.string().optional(),
   /** The mount in identity tokens. */
   mount_uuid: z.string().optional(),
-  /** Changes with every write, and not with rotations. */
+  /** Changes with every write, but not with rotations. */
   generation: z.string().optional(),
 });
 export type Root = z.output<typeof Root>;
@@ -174,7 +174,7 @@ function checkKeys(input: z.output<typeof RootInput>): void {
   }
 }
 
-/** A region is part of host names. */
+/** Throws `invalid` for a string that cannot be a region, because a region becomes part of host names. */
 function checkRegion(region: string): void {
   if (/^[a-z0-9-]{0,63}$/i.test(region)) return;
   throw new Refusal(

@@ -68,7 +68,10 @@ export function credsPaths(cloud: CloudTwo) {
   return [issueAt('creds'), issueAt('sts')];
 }
 
-/** Legacy roles give users only at `creds/` and short-lived credentials only at `sts/`. */
+/**
+ * The credential type at one of the two paths. Legacy roles create users only at `creds/` and short-lived credentials
+ * only at `sts/`.
+ */
 function typeFor(role: CloudTwoRole, where: 'creds' | 'sts'): CredentialType {
   if (!role.legacy) {
     const [type] = role.credential_types;
@@ -114,7 +117,7 @@ async function user(cloud: CloudTwo, call: CredsCall, role: CloudTwoRole) {
 async function session(cloud: CloudTwo, call: CredsCall, role: CloudTwoRole, type: SessionType) {
   const { params, storage, nowMs, input } = call;
   warnOfIdle(call, type, idleFor[type]);
-  // Refuse everything possible before the first call.
+  // Refuse every request that can be refused before the first call.
   const arn = type === 'assumed_role' ? roleArn(role, input.role_arn, params.name) : '';
   const sessionName = type === 'assumed_role' ? givenSessionName(input.role_session_name) : undefined;
   const seconds = ttlFor(call, role);
@@ -181,8 +184,8 @@ function madeName(template: string, type: SessionType, { caller, params, nowMs }
   return userName(template, type === 'assumed_role' ? 'IAM' : 'STS', who, { nowMs });
 }
 
-function roleArn(role: CloudTwoRole, asked: string | undefined, name: string): string {
-  const arn = asked || (role.role_arns.length === 1 ? role.role_arns[0]! : '');
+function roleArn(role: CloudTwoRole, requestedArn: string | undefined, name: string): string {
+  const arn = requestedArn || (role.role_arns.length === 1 ? role.role_arns[0]! : '');
   if (!arn) throw new Refusal('invalid', 'did not supply a role_arn parameter and unable to determine one');
   if (role.role_arns.includes(arn)) return arn;
   throw new Refusal('invalid', `role_arn "${arn}" not in allowed role arns for Service role "${name}"`);

@@ -42,14 +42,14 @@ describe('reused credentials', () => {
   const creds = async (name: string, client = caller) => (await client.read(`cloudtwo/creds/${name}`).expect(200)).body;
   const isAgain = (body: { warnings: string[] | null }) => body.warnings?.[0]?.includes('an earlier request') ?? false;
 
-  it('are given only if the role says so', async () => {
+  it('are returned only if the role allows it', async () => {
     const [one, two] = [await creds('fresh'), await creds('fresh')];
     expect(two.lease_id).not.toBe(one.lease_id);
     const read = await secrets.root.read('cloudtwo/roles/fresh').expect(200);
     expect(read.body.data).not.toHaveProperty('reuse_percent_left');
   });
 
-  it('are the same under the same lease, with what is left of it', async () => {
+  it('are the same under the same lease, with its remaining lifetime', async () => {
     const first = await creds('kept');
     clock.advance(10 * 60_000);
     const calls = cloud.calls.length;
@@ -60,7 +60,7 @@ describe('reused credentials', () => {
     expect(again).toMatchObject({ data: first.data, lease_id: first.lease_id, lease_duration: 3000, renewable: true });
   });
 
-  it('are new once less than the role’s share of their lifetime is left, and count from the start after a renewal', async () => {
+  it('are new once less than the role’s share of their lifetime is left; a renewal restarts that lifetime', async () => {
     const first = await creds('kept');
     clock.advance(31 * 60_000);
     await caller.write('sys/leases/renew', { lease_id: first.lease_id }).expect(403);
@@ -144,12 +144,12 @@ describe('reused credentials', () => {
       };
     });
 
-    it('are the same where their owner lives as long', async () => {
+    it('are the same if the token that owns them is valid for as long', async () => {
       const first = await creds('kept', await login('5h'));
       expect((await creds('kept', await login('5h'))).lease_id).toBe(first.lease_id);
     });
 
-    it('are new where the owner would end them sooner', async () => {
+    it('are new if the token that owns them would end them sooner', async () => {
       await role('kept', { iam_tags: 'b=c' });
       const first = await creds('kept', await login('10m'));
       expect((await creds('kept', await login('5h'))).lease_id).not.toBe(first.lease_id);
@@ -181,7 +181,7 @@ describe('reused credentials', () => {
     });
   });
 
-  it.each([-1, 100])('is refused with %s percent', async (reuse_percent_left) => {
+  it.each([-1, 100])('cannot be configured with %s percent', async (reuse_percent_left) => {
     const { body } = await secrets.root.write('cloudtwo/roles/fresh', { reuse_percent_left }).expect(400);
     expect(body.errors[0]).toContain('reuse_percent_left must be between 0 and 99');
   });
@@ -240,7 +240,7 @@ describe('waiting for a new key', () => {
     expect(body.data.key_answers).toBe(true);
   });
 
-  it('happens only if the role says so', async () => {
+  it('happens only if the role requests it', async () => {
     await secrets.root.write('cloudtwo/roles/awaited', { wait_for_key: 0 }).expect(204);
     const before = identityCalls();
     const { body } = await secrets.root.read('cloudtwo/creds/awaited').expect(200);

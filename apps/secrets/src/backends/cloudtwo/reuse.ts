@@ -18,7 +18,7 @@ export async function reuseKey(
   where: 'creds' | 'sts',
   role: CloudTwoRole,
 ): Promise<string | undefined> {
-  // A wrapped secret is for another recipient, perhaps a different one each time.
+  // A wrapped secret is for another recipient, who may be a different one each time.
   if (!role.reuse_percent_left || wrapTtlSeconds > 0) return undefined;
   const { generation } = await rootInForce(storage);
   const { role_arn, role_session_name, ttl } = input;
@@ -27,10 +27,10 @@ export async function reuseKey(
 }
 
 /** Returns credentials of an earlier call under their own lease. */
-export function replyWithExisting({ warn }: Pick<Call, 'warn'>, { data: given, ...rest }: ReusableSecret) {
+export function replyWithExisting({ warn }: Pick<Call, 'warn'>, { data: secretData, ...rest }: ReusableSecret) {
   warn(`these are the credentials of an earlier request; ${rest.secondsLeft}s of their lease are left`);
-  // Only the call that created them waited.
-  const { key_answers: _answers, key_waited_ms: _waited, ...credentials } = given;
+  // Only the call that created the credentials waited for the key.
+  const { key_answers: _answers, key_waited_ms: _waited, ...credentials } = secretData;
   const credentialsShown = 'ttl' in credentials ? { ...credentials, ttl: rest.secondsLeft } : credentials;
   return data(credentialsShown, { id: rest.leaseId, renewable: rest.renewable, durationSeconds: rest.secondsLeft });
 }

@@ -42,8 +42,8 @@ const someName = 'keystead-check';
 const allowedErrors = new Set(['NoSuchEntity', 'EntityAlreadyExists', 'LimitExceeded', 'DeleteConflict']);
 
 /**
- * Tests a permission with a request that cannot succeed: for a user that does not exist, to create a user that exists,
- * or for credentials without permissions. Changes nothing at the provider.
+ * Tests a permission with a request that cannot succeed: a call on a user that does not exist, the creation of a user
+ * that exists, or a request for credentials without permissions. Changes nothing at the provider.
  */
 export async function probe(
   iam: IAMClient,
@@ -103,7 +103,7 @@ function attemptOf(iam: IAMClient, sts: STSClient, { action, resource, trust }: 
     'sts:GetFederationToken': () =>
       sts.send(new GetFederationTokenCommand({ Name: someName, DurationSeconds: shortestSeconds, Policy: nothing })),
   };
-  // Only with a taken name can no user be created by mistake.
+  // The creation of a user is tested only with an existing name, so that it cannot create a user by mistake.
   if (action === 'iam:CreateUser')
     return ownUser ? () => iam.send(new CreateUserCommand({ UserName: ownUser })) : undefined;
   return calls[action];

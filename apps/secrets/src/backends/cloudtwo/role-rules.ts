@@ -3,12 +3,12 @@ import { type CloudTwoRole, type CredentialType, reusePercent } from './role-fie
 const stsTypes = 'assumed_role, federation_token and session_token';
 const externalId = /^[\w+=,.@:/-]{2,1224}$/;
 const device = /^[\w+=/:,.@-]{9,256}$/;
-/** A request also does other things, and has a time limit. */
+/** The longest allowed wait. The request also does other things, and has a time limit. */
 const longestWaitSeconds = 30;
 const userPath = /^\/([\x21-\x7F]{0,510}\/)?$/;
 
 /**
- * The messages, in the wording that clients expect, for all rules that a role violates; empty if it is valid. Spec:
+ * A message for each rule that a role violates, in the wording that clients expect; empty if the role is valid. Spec:
  * Cloud-provider engine (Role).
  */
 export function roleFaults(role: CloudTwoRole): string[] {
@@ -69,7 +69,7 @@ function boundaryFaults(arn: string): string[] {
   return why ? [`invalid permissions_boundary_arn parameter: ${why}`] : [];
 }
 
-/** Why a string is not an identifier of that kind in the identity API; undefined if it is. */
+/** Why a string is not an ARN of this kind in the identity API; undefined if it is one. */
 function arnFault(arn: string, kind: 'policy' | 'role'): string | undefined {
   if (!arn.startsWith('arn:')) return 'arn: invalid prefix';
   const [, , service, , , resource] = arn.split(':');
@@ -79,7 +79,7 @@ function arnFault(arn: string, kind: 'policy' | 'role'): string | undefined {
   return undefined;
 }
 
-/** Faults of the session settings, by credential type. Roles of an earlier version have none of them. */
+/** Faults of the session settings, by credential type. Roles of an earlier version have no session settings. */
 function sessionFaults(role: CloudTwoRole, type: CredentialType | undefined): string[] {
   const faults: string[] = [];
   const tags = Object.entries(role.session_tags ?? {});

@@ -42,7 +42,7 @@ describe('the scheduled rotation of the root key', () => {
     });
   };
   const read = async () => (await secrets.root.read('cloudtwo/config/root').expect(200)).body.data;
-  /** What the nodes of an installation do, all at the same time. */
+  /** The periodic work of the nodes of an installation, all at the same time. */
   const look = async (nodes = 1) => {
     const { mounts, entries, committer, decisions, namespaces, leases } = secrets.service.kernel;
     const mount = mounts.at(namespaces.root.uuid, 'cloudtwo/')!;
@@ -137,7 +137,7 @@ describe('the scheduled rotation of the root key', () => {
     expect(await read()).toMatchObject({ last_rotation_error: '', access_key: expect.not.stringMatching(key) });
   });
 
-  it('keeps to its window, and says that it was missed', async () => {
+  it('keeps to its window, and reports a missed window', async () => {
     await configure({ rotation_schedule: '0 3 * * *', rotation_window: '1h' }).expect(204);
     const due = Date.parse((await read()).next_rotation);
     expect(new Date(due).toISOString()).toContain('T03:00:00');

@@ -13,8 +13,8 @@ export async function rotateWhenDue(cloud: CloudTwo, call: BackgroundCall): Prom
   const store: PlanStore = {
     change: (change) =>
       storage.transaction(rootTurn, async (tx) => {
-        const [config, seen] = [await root.find(tx), await plan.find(tx)];
-        const after = config && seen && change(seen, config);
+        const [config, before] = [await root.find(tx), await plan.find(tx)];
+        const after = config && before && change(before, config);
         if (after) plan.put(tx, after);
         return after;
       }),

@@ -105,14 +105,15 @@ export async function resumeRotation(
     cloud.forget();
   }
   if (inUse.access_key !== before) {
-    // Reconfigured in between: the new configuration and the replaced key belong to the operator who wrote it.
+    // The mount was reconfigured in between: the new configuration and the replaced key belong to the operator who
+    // wrote it.
     if (inUse === config && config.retiring !== before) return;
     const leftover = await retire(cloud, inUse, user, before);
     if (leftover) throw new Refusal('upstream', `error deleting old access key: ${leftover}`);
     await storage.transaction(rootTurn, (tx) => store(tx, inUse, { retiring: undefined, pending: undefined }));
     return;
   }
-  // The old key is still in use: only a key that the user got during that rotation was created by it.
+  // The old key is still in use: only a key that was created during the rotation belongs to the rotation.
   const { iam } = cloud.of(connection(config));
   const { AccessKeyMetadata = [] } = await attempt('error calling ListAccessKeys', () =>
     iam.send(new ListAccessKeysCommand({ UserName: user })),
@@ -182,7 +183,7 @@ async function works(cloud: CloudTwo, config: Root, key: KeyPair, forMs: number)
   }
 }
 
-/** Deletes a key, using the current one; returns why it failed, or undefined. */
+/** Deletes an old key, using the current key. Returns why this failed; undefined if it succeeded. */
 async function retire(
   cloud: CloudTwo,
   config: Root,

@@ -45,7 +45,7 @@ describe('user names of the cloud provider', () => {
     expect(checkTemplate('{{ .DisplayName }}-{{ .PolicyName }}', world)).toEqual({ IAM: 257, STS: 1 });
   });
 
-  it('takes no more than thousands of characters anywhere, with any pipes', () => {
+  it('handles at most a few thousand characters at any point, with any pipes', () => {
     const text = fc.constantFrom('""', '"a"', '"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"', '.DisplayName', '(random 1000)');
     const step = fc.oneof(
       fc.tuple(text, text).map(([from, to]) => `replace ${from} ${to}`),
@@ -76,17 +76,17 @@ describe('user names of the cloud provider', () => {
   });
 
   it.each([
-    // It grew to gigabytes and crashed the process.
+    // The name once grew to gigabytes and crashed the process.
     [
-      'replacements of replacements',
+      'nested replacements',
       `{{ .DisplayName | replace "" "aaaaaaaa"${' | replace "a" "aaaaaaaaaaaaaaaaaaaa"'.repeat(6)} }}`,
       'replace becomes longer',
     ],
-    ['much in one', `{{ printf "%s%s%s%s%s"${' (random 1000)'.repeat(5)} }}`, 'printf becomes longer'],
-    ['much in a row', '{{ random 1000 }}'.repeat(5), 'the name becomes longer than 4096 characters'],
+    ['characters in one step', `{{ printf "%s%s%s%s%s"${' (random 1000)'.repeat(5)} }}`, 'printf becomes longer'],
+    ['characters in all parts', '{{ random 1000 }}'.repeat(5), 'the name becomes longer than 4096 characters'],
     ['parentheses', `{{ ${'('.repeat(1000)}.Type${')'.repeat(1000)} }}`, 'nesting deeper than 32 levels'],
     ['conditionals', `${'{{ if true }}'.repeat(100)}x${'{{ end }}'.repeat(100)}`, 'nesting deeper than 32 levels'],
-    ['text', 'x'.repeat(5000), 'the template is longer than 4096 characters'],
+    ['literal characters', 'x'.repeat(5000), 'the template is longer than 4096 characters'],
   ])('refuses a template with too many %s', (_what, template, reason) => {
     expect(() => checkTemplate(template, world)).toThrow(
       expect.objectContaining({ kind: 'invalid', message: expect.stringContaining(reason) }),
@@ -146,7 +146,7 @@ describe('template language', () => {
     expect(shortened).toMatch(/^x{12}[0-9a-f]{8}$/);
   });
 
-  it('gives different uuids and random texts each time', () => {
+  it('returns different UUIDs and random strings each time', () => {
     expect(text('{{ uuid }}')).not.toBe(text('{{ uuid }}'));
     expect(text('{{ random 30 }}')).not.toBe(text('{{ random 30 }}'));
   });

@@ -64,7 +64,7 @@ describe('root credentials by web identity', () => {
     [{ ...identity, role_arn: 'keystead' }, 'role_arn must be the ARN of a role'],
     [{ ...identity, identity_token_ttl: 30 }, 'identity_token_ttl must be between'],
     [{ ...identity, identity_token_ttl: '25h' }, 'identity_token_ttl must be between'],
-  ])('is refused where it is configured as %j', async (fields, text) => {
+  ])('is refused if it is configured as %j', async (fields, text) => {
     const { body } = await configure(fields).expect(400);
     expect(body.errors[0]).toContain(text);
   });

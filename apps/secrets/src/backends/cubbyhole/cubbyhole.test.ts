@@ -100,7 +100,7 @@ describe('cubbyhole', () => {
     expect([answer.status, answer.body]).toEqual([status, { errors }]);
   });
 
-  it('reads with list=false, and says that it ignored that', async () => {
+  it('reads with list=false, and reports that it ignored this parameter', async () => {
     await secrets.root.write('cubbyhole/r', { a: 1 }).expect(204);
     const { body } = await secrets.root.read('cubbyhole/r?list=false').expect(200);
     expect(body.data).toEqual({ a: 1 });

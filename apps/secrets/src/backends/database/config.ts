@@ -128,7 +128,7 @@ export const configPath = (databases: Databases) =>
 
 const initially = connectionFields.defaults;
 
-/** Connections stored by older releases lack the rotation settings. */
+/** The rotation settings of a connection. Connections stored by older releases lack them, so the defaults are used. */
 const termsOf = (config: ConnectionRecord) => ({ ...rotationFields.defaults, ...config });
 
 function connectionData(config: ConnectionRecord): Record<string, unknown> {
@@ -208,7 +208,7 @@ export const rotateRootPath = (databases: Databases, policies: PasswordPolicies)
       async run(call) {
         const { params, storage, nowMs } = call;
         const config = await rotateRoot(databases, policies, params.name, call);
-        // The next scheduled rotation counts from this one.
+        // The next scheduled rotation is planned from the time of this rotation.
         await dueRoots.change(storage, params.name, (before) => before && planned(termsOf(config), nowMs, nowMs));
         return empty;
       },
@@ -252,7 +252,7 @@ function requireOwnLogin(config: ConnectionRecord): void {
   refuse('unable to rotate root credentials: connection_url must contain {{username}} and {{password}}');
 }
 
-/** Rotates the passwords of configured users that are due, and returns when the next one is. */
+/** Rotates the passwords of configured users that are due, and returns the time of the next rotation. */
 export const rotateRootsWhenDue = (
   databases: Databases,
   policies: PasswordPolicies,

@@ -59,7 +59,7 @@ export const credsPath = (databases: Databases, policies: PasswordPolicies) =>
         try {
           await opened.call('create', role.creation_statements, words);
         } catch (error) {
-          // If this also fails, the recorded intent retries it.
+          // If the rollback also fails, the recorded intent retries it.
           const undo = role.rollback_statements.length > 0 ? role.rollback_statements : user.revocation;
           await opened.call('remove', undo, wordsOf(name, nowMs)).then(
             () => intent.drop(),
@@ -84,8 +84,10 @@ function requireCreation({ creation_statements: creation }: Role, { driver }: Op
   if (creation.length === 0 && driver.needsCreation) refuse('empty creation statements');
 }
 
-const revocationOf = ({ creation_statements: creation, revocation_statements: given }: Role, { driver }: Opened) =>
-  given.length > 0 ? given : (driver.revocationOf?.(creation) ?? []);
+const revocationOf = (
+  { creation_statements: creation, revocation_statements: revocation }: Role,
+  { driver }: Opened,
+) => (revocation.length > 0 ? revocation : (driver.revocationOf?.(creation) ?? []));
 
 /** Dry run of a role: executes its statements and rolls them back, if the database can. */
 export const rehearsalPath = (databases: Databases) =>
@@ -137,7 +139,7 @@ export async function endUser(
   await call('remove', revocation, wordsOf(name, nowMs));
 }
 
-/** Finds the connection of a role. Throws `invalid` if it does not allow the role. */
+/** Finds the connection of a role. Throws `invalid` if the connection does not allow the role. */
 export async function allowed(
   databases: Databases,
   storage: BackgroundCall['storage'],
@@ -156,7 +158,7 @@ export function requireAllowed({ allowed_roles: globs }: ConnectionRecord, role:
   if (!globs.some((glob) => matcher.fits(glob, role))) refuse(`"${role}" is not an allowed role`);
 }
 
-/** Generates a password by the policy of the role, or else of its connection. */
+/** Generates a password by the policy of the role, or by the policy of its connection if the role has none. */
 export async function newPassword(
   policies: PasswordPolicies,
   mount: MountView,
@@ -168,7 +170,7 @@ export async function newPassword(
 }
 
 function wordsOf(name: string, endMs: number) {
-  // The date format of PostgreSQL.
+  // The time in the date format of PostgreSQL.
   const time = new Date(endMs + graceMs).toISOString().replace('T', ' ').slice(0, 19);
   return { name, username: name, expiration: `${time}+0000` };
 }

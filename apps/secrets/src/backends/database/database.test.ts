@@ -115,7 +115,7 @@ describe('the engine database with PostgreSQL', () => {
       lease_id,
       issue_time: expect.stringMatching(/Z$/),
       expire_time: expect.stringMatching(/Z$/),
-      // Where others connect from is shown only to members of pg_read_all_stats.
+      // PostgreSQL shows the client addresses of other users only to members of pg_read_all_stats.
       sessions: [
         { id: expect.stringMatching(/^\d+$/), address: '', application: 'harbour', state: '', connect_time: null },
       ],
@@ -181,7 +181,7 @@ describe('the engine database with PostgreSQL', () => {
       .write(`${at}/config/named`, config({ connection_url: address(`localhost:${port}`) }))
       .expect(204);
     await secrets.root.write(`${at}/config/other`, { ...wrong, verify_connection: false }).expect(204);
-    // What is stored can be tested at any time.
+    // The stored connection can be tested at any time.
     await secrets.root.write(`${at}/config/pg/verify`).expect(204);
     const failed = (await secrets.root.write(`${at}/config/other/verify`).expect(400)).body.errors[0];
     expect(failed).toMatch(/^error verifying connection: .*authentication failed/);
@@ -257,7 +257,7 @@ describe('the engine database with PostgreSQL', () => {
       const { body } = await write(sent);
       expect(body.errors[0]).toContain('must contain one host');
     }
-    // Nor for a test of an address to which the stored password was never sent.
+    // The stored password is not used to test another address either.
     await write({ connection_url: address(place), dry_run: true });
     await new Promise((resolve) => stranger.close(resolve));
     expect(calls).toBe(0);
@@ -430,7 +430,7 @@ describe('the engine database with PostgreSQL', () => {
     expect(await logsIn(manager, managerPassword)).toBe(true);
   });
 
-  it('rotates that password on schedule, retries failures, and keeps to its window (E9.10)', async () => {
+  it('rotates the password of the configured user on schedule, retries failures, and keeps to its window (E9.10)', async () => {
     await mount();
     const read = async () => (await secrets.root.read(`${at}/config/pg`).expect(200)).body.data;
     const write = (terms: object) => secrets.root.write(`${at}/config/pg`, { ...terms, verify_connection: false });
@@ -455,7 +455,7 @@ describe('the engine database with PostgreSQL', () => {
         last_rotation_error: expect.stringContaining('division by zero'),
       });
       await secrets.root.read(`${at}/creds/app`).expect(200);
-      // First its intent finds which password is valid; until then the connection cannot be changed.
+      // First the intent finds out which password is valid; until then the connection cannot be changed.
       clock.advance(310_000);
       const daily = { rotation_period: 0, rotation_schedule: '0 3 * * *', rotation_window: '1h' };
       await until(async () => (await write(daily)).status === 204);
@@ -616,7 +616,7 @@ describe('the engine database with PostgreSQL', () => {
       await refused('failed to find entry for connection with name: "pg"');
     });
 
-    it('rotates the others if the connection of one was deleted (E9.13)', async () => {
+    it('rotates the other roles if the connection of one role was deleted (E9.13)', async () => {
       await mount();
       await secrets.root.write(`${at}/config/gone`, config()).expect(204);
       const role = (db_name: string, name: string, rotation_period: number) =>
@@ -639,13 +639,13 @@ describe('the engine database with PostgreSQL', () => {
       [{ credential_type: 'x' }, 'invalid credential_type "x"'],
       [{ credential_type: 'rsa_private_key' }, 'unsupported credential_type'],
       [{ credential_config: { key_bits: '1' } }, 'key_bits is not known'],
-    ])('refuses one with %j (E9.11)', async (more, text) => {
+    ])('refuses a static role with %j (E9.11)', async (more, text) => {
       await mount();
       const body = { db_name: 'pg', username: user, rotation_period: 3600, ...more };
       expect((await secrets.root.write(`${at}/static-roles/s`, body).expect(400)).body.errors[0]).toContain(text);
     });
 
-    it('is refused for an absent user, or the name of another kind of role', async () => {
+    it('refuses a static role for an absent user, or with the name of another kind of role', async () => {
       await mount();
       const body = { db_name: 'pg', username: 'not_there', rotation_period: 3600 };
       expect((await secrets.root.write(`${at}/static-roles/s`, body).expect(502)).body.errors.join()).toContain(

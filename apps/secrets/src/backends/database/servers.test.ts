@@ -180,7 +180,7 @@ import {
     },
   );
 
-  it('creates a user although the connection is closed meanwhile', async () => {
+  it('creates a user although the connection is closed at the same time', async () => {
     await secrets.root.write('database/roles/plain', { db_name: 're' }).expect(204);
     await secrets.root.read('database/creds/plain').expect(200);
     const admin = await connect();
@@ -278,7 +278,7 @@ describe.each([
 
   const when = isHere ? it : it.skip;
 
-  when('makes users where a role says, and ends them there', async () => {
+  when('creates users in the database that a role names, and deletes them there', async () => {
     const creation_statements = JSON.stringify({ db: 'app', roles });
     await secrets.root.write('database/roles/app', { db_name: 'mo', creation_statements }).expect(204);
     const { body } = await secrets.root.read('database/creds/app').expect(200);
@@ -326,14 +326,14 @@ describe.each([
     });
 
     it.each([
-      ['an option that opens files', 'mongodb://a:b@127.0.0.1/?tlsCAFile=/etc/passwd', /tlsCAFile is not supported/],
+      ['an option that reads files', 'mongodb://a:b@127.0.0.1/?tlsCAFile=/etc/passwd', /tlsCAFile is not supported/],
       [
-        'another way to log in',
+        'another login mechanism',
         'mongodb://a:b@127.0.0.1/?authMechanism=MONGODB-AWS',
         /authMechanism has no such value/,
       ],
-      ['names behind names', 'mongodb+srv://a:b@db.test/', /mongodb\+srv is not supported/],
-      ['an address of a cloud', 'mongodb://a:b@127.0.0.1,169.254.169.254/', /169\.254\.169\.254 may not be called/],
+      ['a mongodb+srv address', 'mongodb+srv://a:b@db.test/', /mongodb\+srv is not supported/],
+      ['a metadata address', 'mongodb://a:b@127.0.0.1,169.254.169.254/', /169\.254\.169\.254 may not be called/],
       ['no address', 'postgres://a:b@127.0.0.1/', /not a valid URL/],
     ])('refuses %s', async (_what, connection_url, text) => {
       const config = { plugin_name: 'mongodb-database-plugin', username: 'u', password: 'p', connection_url };
@@ -353,7 +353,7 @@ describe.each([
         .expect(400, /error verifying connection/);
     });
 
-    it('creates a user although the connection is changed meanwhile', async () => {
+    it('creates a user although the connection is changed at the same time', async () => {
       let goOn = () => {};
       standIn.hold = new Promise<void>((resolve) => (goOn = resolve));
       const before = standIn.users.size;

@@ -8,7 +8,7 @@ import type { Databases } from './databases';
 import { mostSessions, type ServerSession } from './driver';
 import { staticRoles } from './static-record';
 
-/** How many leases and static roles are read to find the owner of a user. */
+/** The maximum number of leases and static roles that are read to find the owners of users. */
 const most = 1000;
 
 /** The owner of a database user. */
@@ -65,13 +65,15 @@ export const sessionsPath = (databases: Databases) =>
         const found = await sessions();
         const byUser = new Map<string, ServerSession[]>([...owners.keys()].map((name) => [name, []]));
         for (const session of found.slice(0, mostSessions)) {
-          const known = byUser.get(session.username);
-          if (known) known.push(session);
+          const userSessions = byUser.get(session.username);
+          if (userSessions) userSessions.push(session);
           else byUser.set(session.username, [session]);
         }
         const users = [...byUser].sort(([a], [b]) => (a < b ? -1 : 1));
         return data({
-          users: users.map(([username, theirs]) => shown(username, owners.get(username) ?? { kind: 'other' }, theirs)),
+          users: users.map(([username, userSessions]) =>
+            shown(username, owners.get(username) ?? { kind: 'other' }, userSessions),
+          ),
           complete: isWhole && found.length <= mostSessions,
         });
       },

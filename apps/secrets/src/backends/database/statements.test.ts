@@ -54,7 +54,7 @@ describe('the statements of an element', () => {
     expect(statementsOf("[{{name}}] N'{{name}}'", { name: "a]b'c" }, mssql)).toEqual(["[a]]b'c] N'a]b''c'"]);
   });
 
-  it('take only plain values outside of quotes, and none in comments (E9.8)', () => {
+  it('accept only plain values outside of quotes, and none in comments (E9.8)', () => {
     for (const text of ['ALTER ROLE {{name}}', 'DO $$ {{password}} $$']) {
       expect(() => statementsOf(text, words, postgresql)).toThrow('must be between quotes');
     }

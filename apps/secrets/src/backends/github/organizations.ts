@@ -30,8 +30,8 @@ export class Organizations {
   }
 
   /**
-   * The id of an organization, from its public page of the API. Throws `invalid` if it has none, `upstream` if
-   * unavailable.
+   * The id of an organization, from its public page of the API. Throws `invalid` if there is no such page, `upstream`
+   * if GitHub is unavailable.
    */
   async idOf({ base_url: base, organization }: Omit<Hub, 'organization_id'>): Promise<number> {
     const answer = await this.ask(base, `orgs/${encodeURIComponent(organization)}`);
@@ -108,7 +108,9 @@ function admitted(answer: OutsideResponse): unknown {
   throw new Refusal('denied', `${who} answered ${answer.status}: the token needs the scope read:org`);
 }
 
-/** Refusals that the user did not cause: an outage, and the rate limit, for which GitHub also answers 403. */
+/**
+ * Throws for failures that the user did not cause: an outage, or the rate limit, which GitHub also answers with 403.
+ */
 function refuseAway({ status, retryAfterSeconds, json }: OutsideResponse): void {
   const limited =
     retryAfterSeconds > 0 || /rate limit/i.test(String((Object(json) as { message?: unknown }).message ?? ''));

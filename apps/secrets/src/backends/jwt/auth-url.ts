@@ -68,7 +68,7 @@ async function beginBrowser(provider: OidcProvider, found: Verifier, role: JwtRo
     ? takeNamespace(input.redirect_uri)
     : { redirectUri: input.redirect_uri, namespace: '' };
   if (!isAllowedRedirect(redirectUri, role.allowed_redirect_uris)) {
-    // Existing clients check for the empty address.
+    // An address that is not allowed gets an empty URL, which existing clients check for.
     call.warn('redirect_uri is not among the allowed_redirect_uris of the role');
     return data({ auth_url: '' });
   }

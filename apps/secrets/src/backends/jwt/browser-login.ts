@@ -24,7 +24,7 @@ export async function browserConfig(storage: Storage): Promise<Verifier> {
   return found;
 }
 
-/** Throws `invalid` if it is absent or for signed tokens. */
+/** A role for sign-in by browser. Throws `invalid` if it does not exist or is a role for signed tokens. */
 export async function browserRole(storage: Storage, name: string): Promise<JwtRole> {
   const role = await findRole(storage, name);
   if (!role) throw new Refusal('invalid', `role ${JSON.stringify(name)} could not be found`);
@@ -111,7 +111,7 @@ export async function finish(
   return { ...login, internal: internalOf(pending.role, role, found, claims, tokens.refreshToken) };
 }
 
-/** Only a role that asks for offline access stores a refresh token. */
+/** The data that is stored with a login. A refresh token is stored only if the role asks for offline access. */
 function internalOf(name: string, role: JwtRole, found: Verifier, claims: Claims, refreshToken: string | undefined) {
   const keepsRefreshToken = refreshToken !== undefined && role.oidc_scopes.includes('offline_access');
   return {
@@ -143,11 +143,11 @@ export async function renewBrowserLogin(
     subject,
     refresh_token: keepSecret(tokens.refreshToken ?? refreshToken, placesOf(found)),
   };
-  // A provider may omit the ID token: then only the permission to sign in is renewed.
+  // A provider may omit the ID token. In this case only the permission to sign in is renewed.
   if (!tokens.idToken) return { ...loginParams(role, found), internal: next };
   const claims = await claimsOf(provider, found, role, tokens, { nonce: undefined, maxAgeSeconds: 0, nowMs });
   if (claims.sub !== subject) throw new Refusal('invalid', 'the provider returned another user: log in again');
-  // At some providers, users without groups have no such claim: then they must not keep their old groups.
+  // At some providers, users without groups have no groups claim. They must not keep their old groups.
   const { groupAliases } = await identityOf(claims, { ...role, groups_claim_optional: true }, String(name), found);
   return { ...loginParams(role, found), groupAliases, internal: next };
 }

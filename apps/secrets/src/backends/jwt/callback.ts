@@ -13,7 +13,7 @@ import { type OidcProvider, ProviderRefusal } from './provider';
 
 const failed = 'Keystead login failed.';
 const noState = `${failed} Expired or missing OAuth state.`;
-/** Marks a code that came by form and is stored here. */
+/** Replaces a code that was sent by form and is stored here. */
 const codeByForm = 'no_code';
 /** Real codes are shorter; callers without a token must not store more. */
 const longestCode = 4096;
@@ -76,14 +76,14 @@ export const callbackPath = (provider: OidcProvider) =>
           throw new Refusal('unsupported-operation', 'unsupported operation');
         }
         const { state = '', code = '' } = input;
-        if (code === '' || code === codeByForm) return sorry('No code received.');
-        if (code.length > longestCode) return sorry(`The code is longer than ${longestCode} characters.`);
+        if (code === '' || code === codeByForm) return errorPage('No code received.');
+        if (code.length > longestCode) return errorPage(`The code is longer than ${longestCode} characters.`);
         const byForm = { code, proof: randomBase62(32) };
         const pending = await decide(storage, state, nowMs, (one) =>
-          // Only the first code is accepted.
+          // Only the first code of a login is accepted.
           one.byForm || one.taken ? { next: one, result: undefined } : { next: { ...one, byForm }, result: one },
         );
-        if (!pending) return sorry('Expired or missing OAuth state.');
+        if (!pending) return errorPage('Expired or missing OAuth state.');
         const { proof: confirmation } = byForm;
         if (pending.mode === 'direct') return confirmPage(pending, { state, code: codeByForm, confirmation });
         return page(
@@ -111,7 +111,7 @@ async function comeBack(provider: OidcProvider, call: Call<object, CallbackInput
   } catch (error) {
     await decide(storage, state, nowMs, () => ({ next: undefined, result: true }));
     if (!isRefusal(error)) throw error;
-    return sorry(error.message.replace(`${failed} `, ''), error.kind === 'upstream' ? 502 : 400);
+    return errorPage(error.message.replace(`${failed} `, ''), error.kind === 'upstream' ? 502 : 400);
   }
 }
 
@@ -123,7 +123,7 @@ function take(pending: PendingLogin, { code, confirmation = '', error }: Callbac
   // other secrets.
   if (code === codeByForm && !isBearer(pending, confirmation)) return { next: pending, result: undefined };
   if (mode === 'client') return { next: undefined, result: { pending, confirm: false } };
-  // Opening a link could confirm someone else's code, so the page asks the user first.
+  // Opening a link could confirm another person's code, so the page asks the user first.
   const confirm = !confirmation && !error;
   return { next: confirm ? pending : { ...pending, taken: true }, result: { pending, confirm } };
 }
@@ -143,7 +143,7 @@ async function redeem(provider: OidcProvider, pending: PendingLogin, call: Call<
     provider,
     pending,
     async (found) => {
-      // Otherwise this provider would get the code of another provider.
+      // Without this check, a provider could get the code of another provider.
       if (iss && iss !== (await provider.keys.issuer(found))) {
         throw new Refusal('invalid', `${failed} The response is from another issuer (iss).`);
       }
@@ -156,4 +156,4 @@ async function redeem(provider: OidcProvider, pending: PendingLogin, call: Call<
   );
 }
 
-const sorry = (text: string, status = 400): Reply => page(failed, text, status);
+const errorPage = (text: string, status = 400): Reply => page(failed, text, status);

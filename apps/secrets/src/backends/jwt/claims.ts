@@ -4,7 +4,7 @@ import { refuse } from '../../sdk/refuse';
 import { comparable } from './exact-numbers';
 import type { JwtRole } from './role';
 
-/** A role's leeway: 0 means the default, a negative value none. */
+/** A role's leeway: 0 means the default, a negative value means no leeway. */
 function leeway(leewaySeconds: number, usual: number): number {
   return leewaySeconds === 0 ? usual : Math.max(0, leewaySeconds);
 }
@@ -51,7 +51,8 @@ export function checkBoundClaims(claims: Claims, { bound_claims: bound, bound_cl
 /** The user: the text of the role's user claim. */
 export function userOf(claims: Claims, role: JwtRole): string {
   const { user_claim: name } = role;
-  // A claim can have a name that begins with a slash. Only if there is none is the name used as a JSON pointer.
+  // A claim can have a name that begins with a slash. The name is used as a JSON pointer only if there is no such
+  // claim.
   const value = role.user_claim_json_pointer ? claimAt(claims, name) : Object.hasOwn(claims, name) && claims[name];
   if (value === undefined || value === false || value === null)
     refuse(`claim ${JSON.stringify(name)} not found in token`);

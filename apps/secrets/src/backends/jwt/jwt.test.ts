@@ -37,11 +37,11 @@ describe('login with signed tokens', () => {
       ['no source of keys', () => ({}), 'exactly one of'],
       ['two sources', () => ({ jwks_url: issuer.keysAddress, oidc_discovery_url: issuer.address }), 'exactly one of'],
       [
-        'keys besides a source',
+        'keys in addition to a source',
         () => ({ jwks_url: issuer.keysAddress, jwt_validation_pubkeys: publicPem }),
         'exactly one',
       ],
-      ['text for a key', () => ({ jwt_validation_pubkeys: 'zz' }), 'number 1 of jwt_validation_pubkeys'],
+      ['a string that is not a key', () => ({ jwt_validation_pubkeys: 'zz' }), 'number 1 of jwt_validation_pubkeys'],
       [
         'a private key',
         () => ({ jwt_validation_pubkeys: [publicPem, privatePem] }),
@@ -56,7 +56,7 @@ describe('login with signed tokens', () => {
       ['a file', () => ({ jwks_url: 'file:///etc/passwd' }), 'jwks_url must be an http or https address'],
       ['a password in an address', () => ({ jwks_url: 'http://a:b@127.0.0.1/' }), 'jwks_url must be an http'],
       [
-        'certificates for nothing',
+        'certificates without an address',
         () => ({ oidc_discovery_url: issuer.address, jwks_ca_pem: 'x' }),
         'no effect without',
       ],
@@ -66,13 +66,17 @@ describe('login with signed tokens', () => {
         'not an x509 PEM certificate',
       ],
       [
-        'no keys there',
+        'an address without keys',
         () => ({ jwks_url: `${issuer.address}/nothing` }),
         'error checking jwks_url: the issuer answered 404',
       ],
-      ['no server there', () => ({ jwks_url: 'http://127.0.0.1:1/keys' }), 'the issuer is unreachable: ECONNREFUSED'],
       [
-        'no document there',
+        'an address without a server',
+        () => ({ jwks_url: 'http://127.0.0.1:1/keys' }),
+        'the issuer is unreachable: ECONNREFUSED',
+      ],
+      [
+        'an address without a discovery document',
         () => ({ oidc_discovery_url: `${issuer.address}/other` }),
         'error checking oidc_discovery_url',
       ],
@@ -308,7 +312,7 @@ describe('login with signed tokens', () => {
       expect(refusal.body.errors[0]).toContain('role brief does not exist during renewal');
     });
 
-    it('follows the groups of the token into external groups', async () => {
+    it('adds the entity to the external groups that the token names', async () => {
       await role('members', { bound_audiences: 'secrets', groups_claim: '/access/groups' }).expect(204);
       const mounts = await secrets.root.read('sys/auth').expect(200);
       const created = await secrets.root
@@ -412,9 +416,9 @@ describe('login with signed tokens', () => {
       ['not a token', () => 'zz', 'malformed jwt'],
       ['two parts', () => parts().slice(0, 2).join('.'), 'malformed jwt'],
       ['four parts', () => `${issuer.sign()}.x`, 'malformed jwt'],
-      ['five parts, as encrypted ones have', () => 'a.b.c.d.e', 'malformed jwt'],
+      ['five parts, as in an encrypted token', () => 'a.b.c.d.e', 'malformed jwt'],
       ['an empty signature', () => `${parts().slice(0, 2).join('.')}.`, signature],
-      ['a cut signature', () => sign().slice(0, -4), signature],
+      ['a truncated signature', () => sign().slice(0, -4), signature],
       ['a broken header', () => `e30x.${parts()[1]}.${parts()[2]}`, 'malformed jwt'],
       ['a header that is a list', () => `${encode(['RS256'])}.${parts()[1]}.${parts()[2]}`, 'malformed jwt'],
       [
@@ -423,12 +427,16 @@ describe('login with signed tokens', () => {
         'malformed',
       ],
       ['a payload that is a list', () => signRaw({ alg: 'RS256', kid: issuer.key.kid }, [1], issuer.key), 'malformed'],
-      ['characters of another alphabet', () => `${sign()}=`, 'malformed jwt'],
+      ['characters outside base64url', () => `${sign()}=`, 'malformed jwt'],
       ['white space around it', () => ` ${sign()}`, 'malformed jwt'],
-      ['another payload under the signature', () => [parts()[0], encode(sound), parts()[2]].join('.'), signature],
+      ['a payload that was changed after signing', () => [parts()[0], encode(sound), parts()[2]].join('.'), signature],
       ['alg none', () => `${encode({ alg: 'none' })}.${parts()[1]}.`, 'unexpected signature algorithm'],
       ['alg None with a signature', () => sign({}, { alg: 'None' }), 'unexpected signature algorithm'],
-      ['alg HS256 keyed by the public key', () => hmac({ alg: 'HS256', kid: issuer.key.kid }), 'unexpected signature'],
+      [
+        'alg HS256 with the public key as secret',
+        () => hmac({ alg: 'HS256', kid: issuer.key.kid }),
+        'unexpected signature',
+      ],
       ['alg HS256 without key id', () => hmac({ alg: 'HS256' }), 'unexpected signature algorithm'],
       ['alg that is a list', () => sign({}, { alg: ['RS256'] }), 'unexpected signature algorithm'],
       ['no alg', () => sign({}, { alg: undefined }), 'unexpected signature algorithm'],
@@ -438,9 +446,9 @@ describe('login with signed tokens', () => {
       ['alg EdDSA for an RSA key', () => sign({}, { alg: 'EdDSA' }), 'no such key'],
       ['an unknown key id', () => sign({}, { kid: randomUUID() }), 'no such key'],
       ['a key id that is not a string', () => sign({}, { kid: 7 }), 'malformed jwt'],
-      ['a foreign key under a known id', () => sign({}, { kid: issuer.key.kid }, newKey('RS256')), signature],
-      ['a foreign key without an id', () => sign({}, { kid: undefined }, newKey('RS256')), signature],
-      ['a key too short to trust', () => sign({}, {}, weak), 'no such key'],
+      ['another key under a known id', () => sign({}, { kid: issuer.key.kid }, newKey('RS256')), signature],
+      ['another key without an id', () => sign({}, { kid: undefined }, newKey('RS256')), signature],
+      ['a key that is too short', () => sign({}, {}, weak), 'no such key'],
       [
         'another key in the header',
         () => {
@@ -449,26 +457,26 @@ describe('login with signed tokens', () => {
         },
         signature,
       ],
-      ['extensions that must be understood', () => sign({}, { crit: ['b64'], b64: true }), 'it demands extensions'],
+      ['critical extensions', () => sign({}, { crit: ['b64'], b64: true }), 'it demands extensions'],
       ['another audience', () => sign({ aud: 'other' }), 'invalid audience (aud) claim'],
-      ['audiences without ours', () => sign({ aud: ['a', 'b'] }), 'invalid audience (aud) claim'],
+      ['other audiences', () => sign({ aud: ['a', 'b'] }), 'invalid audience (aud) claim'],
       ['no audience', () => sign({ aud: undefined }), 'invalid audience (aud) claim'],
       ['an audience that is not a string', () => sign({ aud: { secrets: true } }), 'invalid audience (aud) claim'],
       ['another issuer', () => sign({ iss: 'https://evil.example' }), 'invalid issuer (iss) claim'],
-      ['an issuer with a slash more', () => sign({ iss: `${issuer.address}/` }), 'invalid issuer (iss) claim'],
+      ['an issuer with an additional slash', () => sign({ iss: `${issuer.address}/` }), 'invalid issuer (iss) claim'],
       ['no issuer', () => sign({ iss: undefined }), 'invalid issuer (iss) claim'],
       ['another subject', () => sign({ sub: 'run-2' }), 'invalid subject (sub) claim'],
       ['an expiry in the past', () => sign({ exp: now() - 1 }), 'token is expired'],
-      ['an expiry right now', () => sign({ exp: now() }), 'token is expired'],
-      ['an expiry that is text', () => sign({ exp: 'tomorrow' }), 'invalid exp claim'],
+      ['an expiry at this moment', () => sign({ exp: now() }), 'token is expired'],
+      ['an expiry that is a string', () => sign({ exp: 'tomorrow' }), 'invalid exp claim'],
       ['a negative expiry', () => sign({ exp: -5 }), 'invalid exp claim'],
-      ['no word of time', () => sign({ exp: undefined, iat: undefined, nbf: undefined }), 'no issued at (iat)'],
-      ['a beginning in the future', () => sign({ nbf: now() + 60 }), 'token not yet valid'],
-      ['made in the future', () => sign({ iat: now() + 60 }), 'token issued in the future'],
+      ['no time claim', () => sign({ exp: undefined, iat: undefined, nbf: undefined }), 'no issued at (iat)'],
+      ['a start in the future', () => sign({ nbf: now() + 60 }), 'token not yet valid'],
+      ['an issue time in the future', () => sign({ iat: now() + 60 }), 'token issued in the future'],
       ['no bound claim', () => sign({ project: undefined }), 'claim "project" is missing'],
       ['another value of a bound claim', () => sign({ project: 'harbor' }), 'claim "project" does not match'],
       ['a bound claim that is null', () => sign({ project: null }), 'claim "project" is missing'],
-      ['a bound claim of another kind', () => sign({ project: { name: 'harbour' } }), '"project" is not a string'],
+      ['a bound claim of another type', () => sign({ project: { name: 'harbour' } }), '"project" is not a string'],
       ['a list without the bound value', () => sign({ 'list/of': ['y'] }), 'claim "list/of" does not match'],
       ['an empty list for a bound claim', () => sign({ 'list/of': [] }), 'claim "list/of" does not match'],
       ['another value below a pointer', () => sign({ deep: { flag: false } }), 'claim "/deep/flag" does not match'],
@@ -493,7 +501,11 @@ describe('login with signed tokens', () => {
       ['no user claim', {}, 'claim "who" not found in token'],
       ['an empty user claim', { who: '' }, 'claim "who" could not be converted to string'],
       ['a user claim that is a number', { who: 7 }, 'claim "who" could not be converted to string'],
-      ['a user claim inherited by every object', { who: undefined, __proto__: {} }, 'claim "who" not found in token'],
+      [
+        'a user claim that every JavaScript object inherits',
+        { who: undefined, __proto__: {} },
+        'claim "who" not found in token',
+      ],
     ])('with %s are refused', async (_what, claims, reason) => {
       await role('who', { bound_audiences: 'secrets', user_claim: 'who' }).expect(204);
       expect(await refused({ role: 'who', jwt: issuer.sign(claims) })).toContain(reason);
@@ -518,12 +530,12 @@ describe('login with signed tokens', () => {
       ['harbour-*', 'xharbour-7', false],
       ['ab*ba', 'aba', false],
       ['a*b*a', 'aba', true],
-    ])('matched by the pattern %s against %s: %s', async (pattern, value, fits) => {
+    ])('with the pattern %s and the value %s match: %s', async (pattern, value, fits) => {
       await role('globbed', { bound_audiences: 'secrets', bound_claims_type: 'glob', bound_claims: { p: [pattern] } });
       await login({ role: 'globbed', jwt: issuer.sign({ p: value }) }).expect(fits ? 200 : 400);
     });
 
-    it('are patterns only if configured', async () => {
+    it('have bounds that are patterns only if configured', async () => {
       await role('plain', { bound_audiences: 'secrets', bound_claims: { p: 'a*' } }).expect(204);
       await login({ role: 'plain', jwt: issuer.sign({ p: 'ab' }) }).expect(400);
       await login({ role: 'plain', jwt: issuer.sign({ p: 'a*' }) }).expect(200);

@@ -256,7 +256,7 @@ describe('sign-in at an OpenID provider', () => {
       await callback({ state, code }).expect(400, /Error exchanging oidc code: \\"invalid_grant\\"/);
     });
 
-    it('is refused if another issuer answers, or the configuration changed meanwhile', async () => {
+    it('is refused if another issuer answers, or the configuration has changed since', async () => {
       const { auth_url } = await begin();
       const sent = provider.signIn(auth_url);
       await callback({ ...sent, iss: 'https://evil.example' }).expect(400, /another issuer/);
@@ -268,7 +268,7 @@ describe('sign-in at an OpenID provider', () => {
       await configure().expect(204);
     });
 
-    it('says what the provider refused in its own short code, and repeats nothing else', async () => {
+    it('repeats only the short error code of the provider', async () => {
       const { auth_url } = await begin();
       const state = new URL(auth_url).searchParams.get('state')!;
       await callback({ state, error: 'access_denied', error_description: '<script>' }).expect(
@@ -300,11 +300,11 @@ describe('sign-in at an OpenID provider', () => {
       ['of another issuer', { iss: 'https://evil.example' }, 'invalid issuer (iss) claim'],
       ['for another client', { aud: 'other' }, 'the token is for another client'],
       ['for several clients without azp', { aud: ['keystead', 'other'] }, 'invalid authorized party (azp) claim'],
-      ['made for another party', { azp: 'other' }, 'invalid authorized party (azp) claim'],
+      ['with another authorized party', { azp: 'other' }, 'invalid authorized party (azp) claim'],
       ['with another nonce', { nonce: 'replayed' }, 'invalid ID token nonce'],
       ['without a nonce', { nonce: undefined }, 'invalid ID token nonce'],
-      ['without an end', { exp: undefined }, 'no expiration time (exp) claim'],
-      ['that is long over', { exp: 1_000_000_000, iat: undefined, nbf: undefined }, 'token is expired'],
+      ['without an expiry', { exp: undefined }, 'no expiration time (exp) claim'],
+      ['that expired long ago', { exp: 1_000_000_000, iat: undefined, nbf: undefined }, 'token is expired'],
       ['without a subject', { sub: undefined }, 'invalid subject (sub) claim'],
       ['with the hash of another access token', { at_hash: 'AAAA' }, 'the access token does not match'],
     ])('%s is refused', async (_what, claims, text) => {
@@ -390,16 +390,16 @@ describe('sign-in at an OpenID provider', () => {
     });
 
     it.each<[unknown, [number, unknown]]>([
-      ['is ill', [500, {}]],
-      ['talks nonsense', [200, ['x']]],
+      ['fails', [500, {}]],
+      ['returns an array', [200, ['x']]],
       ['throttles', [429, {}]],
-      ['sends us elsewhere', [302, {}]],
-    ])('%s, which is reported as such', async (_what, answer) => {
+      ['redirects', [302, {}]],
+    ])('%s, a sign-in fails with an error that names the status', async (_what, answer) => {
       provider.tokenFailure = answer;
       expect(await refused({ sub: 'ada' }, {}, 502)).toMatch(/^the provider answered .* to \/token/);
     });
 
-    it('names addresses that cannot be trusted, and the browser is not sent there', async () => {
+    it('names addresses that cannot be trusted, no browser is sent there', async () => {
       for (const authorization_endpoint of ['javascript:alert(1)', 'nowhere', 7]) {
         provider.document = { authorization_endpoint };
         await fetchAnew();
@@ -447,7 +447,7 @@ describe('sign-in at an OpenID provider', () => {
     });
   });
 
-  describe('answered in another browser than it began in', () => {
+  describe('completed in another browser than it began in', () => {
     afterAll(() => configure().expect(204));
     const modes = ['client', 'direct'].flatMap((mode) => ['', 'form_post'].map((by) => ({ mode, by })));
 
@@ -468,7 +468,7 @@ describe('sign-in at an OpenID provider', () => {
           expect(body.errors).toEqual(['Keystead login failed. Expired or missing OAuth state.']);
         }
         if (mode === 'direct') await poll(fields).expect(400, /authorization_pending/);
-        // The person whose browser it is continues.
+        // The owner of the browser can still continue.
         const rest =
           by === 'form_post' ? { code: 'no_code', confirmation: proofIn(page) } : { ...sent, confirmation: 'yes' };
         const finished = await callback({ ...fields, ...rest }).expect(200);
@@ -478,8 +478,8 @@ describe('sign-in at an OpenID provider', () => {
     );
   });
 
-  describe('begun without a token,', () => {
-    it('takes only the slots of its mount, and does not disturb pending sign-ins', async () => {
+  describe('started without a token,', () => {
+    it('uses only the slots of its mount, and does not disturb pending sign-ins', async () => {
       await secrets.anonymous
         .write('auth/oidc/oidc/auth_url', { redirect_uri: back, client_nonce: 'n'.repeat(257) })
         .expect(400, /client_nonce: at most 256 characters/);
@@ -496,7 +496,7 @@ describe('sign-in at an OpenID provider', () => {
   describe('directly', () => {
     beforeAll(() => role('direct', { callback_mode: 'direct', poll_interval: 2 }).expect(204));
 
-    it('asks the person, and gives the token to the beginner once', async () => {
+    it('asks the person, and gives the token once to the client that began the sign-in', async () => {
       await secrets.anonymous
         .write('auth/oidc/oidc/auth_url', { role: 'direct', redirect_uri: back })
         .expect(400, /missing client_nonce/);
@@ -516,7 +516,7 @@ describe('sign-in at an OpenID provider', () => {
       await poll({ state, client_nonce: 'n<1>' }).expect(400, /Expired or missing OAuth state/);
     });
 
-    it('tells the person what failed, and the polling client that it ended', async () => {
+    it('shows the failure to the person, and the end to the polling client', async () => {
       const { auth_url, state } = await begin({ role: 'direct', client_nonce: 'n' });
       provider.idClaims = { aud: 'other' };
       const { text } = await callback({ ...provider.signIn(auth_url), confirmation: 'yes' }).expect(400);
@@ -604,7 +604,7 @@ describe('sign-in at an OpenID provider', () => {
       expect(await policiesOf(token)).not.toEqual(['ops-policy']);
     });
 
-    it('without it asks no provider', async () => {
+    it('without offline_access asks no provider', async () => {
       const { body } = await signIn();
       provider.down = true;
       await secrets.as(body.auth.client_token).write('auth/token/renew-self', {}).expect(200);

@@ -6,7 +6,7 @@ import type { Storage } from '../../sdk/storage';
 /** A pending login by browser or device, shared by all nodes. */
 export interface PendingLogin {
   readonly role: string;
-  /** From the role, at the start. */
+  /** The callback mode of the role when the login was started. */
   readonly mode: 'client' | 'direct' | 'device';
   readonly redirectUri: string;
   readonly nonce: string;
@@ -14,7 +14,7 @@ export interface PendingLogin {
   readonly verifier: string;
   /** Chosen by the client that starts the login, and required to finish it; empty if none was chosen. */
   readonly clientNonce: string;
-  /** Issuer and client at the start: after a change of configuration it is no longer valid. */
+  /** Issuer and client at the start. If the configuration has changed, the login is no longer valid. */
   readonly provider: string;
   readonly deviceCode?: string;
   /** The address of its initiator, for the confirmation page. */
@@ -38,11 +38,14 @@ const prefix = 'oidc/';
 const lifetimeSeconds = 600;
 const places = 8192;
 /**
- * How many slots are tried for a free one. If none is free, a login of the network with most of the logins is dropped,
- * so a flooding network only drops its own.
+ * How many slots are tried for a free one. If no slot is free, the network that has most of these slots loses a login,
+ * so a network that floods the mount only loses its own logins.
  */
 const looks = 8;
-/** In earlier versions, the keys of logins begin with their expiry time. They are removed together with new ones. */
+/**
+ * In earlier versions, the keys of logins began with their expiry time. Each new login removes up to this many of them
+ * that have expired.
+ */
 const sweptPerNew = 16;
 const stateForm = /^[0-9a-z]{8}\.[0-9A-Za-z]{32}$/;
 
@@ -78,8 +81,8 @@ export async function keep(storage: Storage, pending: PendingLogin, nowMs: numbe
 }
 
 /**
- * Changes the login with a given state, one caller at a time. `judge` returns the record to store (undefined: none) and
- * the caller's result. Undefined if the login does not exist.
+ * Changes the login with a given state, one caller at a time. `judge` returns the record to store (undefined removes
+ * the login) and the result for the caller. Undefined if the login does not exist.
  */
 export async function decide<T>(
   storage: Storage,

@@ -47,14 +47,14 @@ describe('pipelines that log in as the guide says', () => {
     ['a pull request', 'actions', { ref: 'refs/pull/7/merge', event_name: 'pull_request', environment: undefined }],
     ['another branch', 'actions', { ref: 'refs/heads/main2' }],
     ['another environment', 'actions', { environment: 'staging' }],
-    ['a repository that has the name by now', 'actions', { repository_id: '99' }],
-    ['an owner that has the name by now', 'actions', { repository_owner_id: '99' }],
+    ['another repository that now has the name', 'actions', { repository_id: '99' }],
+    ['another owner that now has the name', 'actions', { repository_owner_id: '99' }],
     ['another owner’s audience', 'actions', { aud: 'https://github.com/acme' }],
     ['an unprotected branch', 'gitlab', { ref_protected: 'false' }],
-    ['a tag of that name', 'gitlab', { ref_type: 'tag' }],
-    ['a project that has the name by now', 'gitlab', { project_id: '21' }],
+    ['a tag with the name of the branch', 'gitlab', { ref_type: 'tag' }],
+    ['another project that now has the name', 'gitlab', { project_id: '21' }],
     ['another issuer', 'gitlab', { iss: 'https://gitlab.com' }],
-    ['a run that is over', 'gitlab', { exp: 1_000_000_000 }],
+    ['a run that has ended', 'gitlab', { exp: 1_000_000_000 }],
   ])('are refused for %s', async (_what, mount, claims) => {
     const sound = mount === 'actions' ? actionsClaims : gitlabClaims;
     await login(mount, { ...sound, ...claims }).expect(400);
@@ -66,7 +66,7 @@ describe('pipelines that log in as the guide says', () => {
     await login('actions', actionsClaims, { alg: 'none' }).expect(400);
   });
 
-  it('of one host do not get in by the role of the other', async () => {
+  it('of one host cannot log in with the role of the other host', async () => {
     await login('actions', gitlabClaims).expect(400);
     await login('gitlab', actionsClaims).expect(400);
   });

@@ -138,8 +138,11 @@ export const rolePath = recordPath(
   },
 );
 
-function roleType({ role_type: given, allowed_redirect_uris: uris }: SentRole, mountType: string): 'oidc' | 'jwt' {
-  if (given !== '') return given;
+function roleType(
+  { role_type: requestedType, allowed_redirect_uris: uris }: SentRole,
+  mountType: string,
+): 'oidc' | 'jwt' {
+  if (requestedType !== '') return requestedType;
   return mountType === 'oidc' || uris.length > 0 ? 'oidc' : 'jwt';
 }
 

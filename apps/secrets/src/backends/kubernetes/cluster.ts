@@ -38,7 +38,8 @@ export class Cluster {
       headers: { authorization: `Bearer ${reviewer ?? token}` },
       ca,
     });
-    // Without a reviewer the login token is also the credential, so 401 means that it is invalid. With one, 401 rejects the reviewer.
+    // Without a reviewer the login token is also the credential, so 401 means that it is invalid. With a reviewer, 401
+    // means that the reviewer's token is invalid.
     if (status === 401 && reviewer === undefined) throw denied();
     if (status === 401 || status === 403) {
       throw new Refusal(
@@ -52,7 +53,7 @@ export class Cluster {
       throw new Refusal('upstream', `the response of ${who} is not a token review`);
     if (answer.authenticated !== true || answer.error) throw denied();
     const good = Array.isArray(answer.audiences) ? answer.audiences : [];
-    // A cluster without audience support returns none, and would accept a token for another audience.
+    // A cluster without audience support returns no audiences, and would accept a token for another audience.
     if (audiences.length > 0 && !audiences.some((audience) => good.includes(audience))) throw denied();
     const [system, kind, namespace, name, ...more] = String(answer.user?.username ?? '').split(':');
     if (system !== 'system' || kind !== 'serviceaccount' || !namespace || !name || more.length > 0) throw denied();

@@ -68,7 +68,7 @@ describe('login with a service account', () => {
     expect(body.errors[0]).toContain(text);
   });
 
-  it('warns of what cannot be right', async () => {
+  it('warns of settings that cannot be right', async () => {
     expect((await configure({ kubernetes_ca_cert: 'x' }).expect(200)).body.warnings[0]).toContain('not an x509');
     expect((await configure({ kubernetes_host: 'http://a' }).expect(200)).body.warnings[0]).toContain('in the clear');
     await configure().expect(204);
@@ -145,15 +145,15 @@ describe('login with a service account', () => {
   });
 
   it.each<[string, () => string]>([
-    ['that is none', () => 'x'],
+    ['that is malformed', () => 'x'],
     ['of another cluster', () => other.token(web)],
-    ['of an account that is gone', () => cluster.token({ ...web, uid: 'uid-0' })],
-    ['that is over', () => cluster.token(web, { exp: 1_000_000_000 })],
-    ['that begins later', () => cluster.token(web, { nbf: 9_000_000_000 })],
-    ['of no account', () => cluster.token(web, { 'kubernetes.io': {} })],
-    ['of a namespace that is a path', () => cluster.token({ ...web, namespace: '../../x' })],
+    ['of a deleted account', () => cluster.token({ ...web, uid: 'uid-0' })],
+    ['that has expired', () => cluster.token(web, { exp: 1_000_000_000 })],
+    ['that is not valid yet', () => cluster.token(web, { nbf: 9_000_000_000 })],
+    ['without an account', () => cluster.token(web, { 'kubernetes.io': {} })],
+    ['of a namespace with slashes', () => cluster.token({ ...web, namespace: '../../x' })],
     ['with other claims', () => cluster.token(web).replace(/\.[^.]+\./, `.${other.token(web).split('.')[1]}x.`)],
-  ])('refuses a token %s, telling nothing', async (_what, token) => {
+  ])('refuses a token %s, without details', async (_what, token) => {
     const { body } = await login(token()).expect(403);
     expect(body.errors).toEqual(['permission denied']);
   });
@@ -229,10 +229,10 @@ describe('login with a service account', () => {
   });
 
   it.each<[string, [number, unknown]]>([
-    ['is ill', [500, {}]],
-    ['does not know who asks', [401, {}]],
-    ['does not let who asks ask', [403, {}]],
-    ['talks nonsense', [201, 'x']],
+    ['answers 500', [500, {}]],
+    ['does not accept our token', [401, {}]],
+    ['denies our request', [403, {}]],
+    ['returns a string', [201, 'x']],
   ])('says 502 while the cluster %s', async (_what, answer) => {
     cluster.instead = answer;
     await login(cluster.token(web)).expect(502, /the cluster answered|response of the cluster/);

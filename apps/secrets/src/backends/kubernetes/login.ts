@@ -37,9 +37,9 @@ export const loginPath = (cluster: Cluster) =>
         if (!found) throw new Refusal('invalid', 'could not load backend configuration');
         const account = await readToken(jwt, found, nowMs);
         const bySelector = checkBounds(role, account);
-        const vouched = await cluster.review(found, jwt, role.audience ? [role.audience] : account.audiences);
+        const reviewed = await cluster.review(found, jwt, role.audience ? [role.audience] : account.audiences);
         // The claims of the token are unverified until the cluster confirms them.
-        const same = (['namespace', 'name', 'uid'] as const).every((part) => vouched[part] === account[part]);
+        const same = (['namespace', 'name', 'uid'] as const).every((part) => reviewed[part] === account[part]);
         if (!same) throw denied();
         if (bySelector) await checkSelector(cluster, found, role, account.namespace);
         const metadata = {
@@ -86,7 +86,9 @@ function checkBounds(role: KubernetesRole, { name, namespace, audiences }: Claim
   throw new Refusal('denied', 'namespace not authorized');
 }
 
-/** Call only with accounts that the cluster has verified. */
+/**
+ * Checks the namespace labels of an account against the role. Call it only with accounts that the cluster has verified.
+ */
 async function checkSelector(
   cluster: Cluster,
   found: KubernetesConfig,

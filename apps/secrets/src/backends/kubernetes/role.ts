@@ -4,6 +4,7 @@ import { commaList, document, oneOf, string } from '../../sdk/fields';
 import { namesPath, recordPath } from '../../sdk/records';
 import { refuse } from '../../sdk/refuse';
 import { empty } from '../../sdk/reply';
+import type { Soon } from '../../sdk/soon';
 import type { Storage } from '../../sdk/storage';
 import { boundByMount, loginFields, settleTokenParams, showTokenParams } from '../../sdk/token-params';
 import { namespaceSelector } from './selector';
@@ -35,7 +36,7 @@ export type KubernetesRole = z.output<typeof fields.input>;
 const roles = collection('role/', fields.input);
 
 /** Finds a role; names are compared without case. */
-export function findRole(storage: Storage, name: string): Promise<KubernetesRole | undefined> {
+export function findRole(storage: Storage, name: string): Soon<KubernetesRole | undefined> {
   return roles.find(storage, name.toLowerCase());
 }
 
@@ -67,8 +68,8 @@ export const rolePath = recordPath('role/:name', roles, {
     defaults: fields.defaults,
     input: fields.input,
     run({ params, input, fields: sent, storage, mount, warn }) {
-      const settled = settleTokenParams(input, sent);
-      const role = { ...settled, alias_name_source: settled.alias_name_source || 'serviceaccount_uid' };
+      const normalized = settleTokenParams(input, sent);
+      const role = { ...normalized, alias_name_source: normalized.alias_name_source || 'serviceaccount_uid' };
       checkRole(role);
       boundByMount(role, mount, warn);
       roles.put(storage, params.name, role);

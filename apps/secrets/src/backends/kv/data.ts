@@ -6,6 +6,7 @@ import { Failure, isObject } from '../../sdk/coerce';
 import { anything, field, int, intList, nested } from '../../sdk/fields';
 import { operation, path } from '../../sdk/path';
 import { data, dataText, empty, missing, notFoundWith, type Reply } from '../../sdk/reply';
+import { type Soon, soon } from '../../sdk/soon';
 import type { Storage } from '../../sdk/storage';
 import { configOf, type KvConfig } from './config';
 import {
@@ -26,7 +27,7 @@ interface SecretParams {
 }
 
 const notNumber = 'error parsing check-and-set parameter: it must be a version number';
-/** No version has a negative number. */
+/** A version number, which is never negative. */
 const version = field({ type: 'integer' }, (sent): number | Failure => {
   const isNumber = typeof sent === 'string' ? /^-?\d+$/.test(sent) : ['number', 'object'].includes(typeof sent);
   const number = isNumber ? Number(sent) : Number.NaN;
@@ -135,14 +136,24 @@ export const versionPaths = [
   }),
 ];
 
-/** The requested version, and its readable parts. */
-export async function findVersion({ storage, params, nowMs }: Call<SecretParams>, version: number) {
-  const key = await findKey(storage, params.path);
-  const number = version > 0 ? version : (key?.currentVersion ?? 0);
-  const facts = key?.versions[number];
-  if (!key || !facts) return undefined;
-  const text = readable(facts, nowMs) ? await storage.get(valueKey(params.path, number)) : undefined;
-  return { text, metadata: metadataText(key, number) };
+/** A version as JSON: its value, unless it is deleted or destroyed, and its metadata. */
+interface ShownVersion {
+  readonly text: string | undefined;
+  readonly metadata: string;
+}
+
+/** Finds the requested version. */
+export function findVersion(
+  { storage, params, nowMs }: Call<SecretParams>,
+  version: number,
+): Soon<ShownVersion | undefined> {
+  return soon(findKey(storage, params.path), (key) => {
+    const number = version > 0 ? version : (key?.currentVersion ?? 0);
+    const facts = key?.versions[number];
+    if (!key || !facts) return undefined;
+    const value = readable(facts, nowMs) ? storage.get(valueKey(params.path, number)) : undefined;
+    return soon(value, (text) => ({ text, metadata: metadataText(key, number) }));
+  });
 }
 
 // The metadata of a secret is the same object until it changes.
@@ -157,11 +168,12 @@ function metadataText(key: KeyMetadata, number: number): string {
   return shown.text;
 }
 
-async function readVersion(call: Call<SecretParams, z.output<typeof ReadInput>>): Promise<Reply> {
-  const found = await findVersion(call, call.input.version ?? 0);
-  if (!found) return missing;
-  const body = `{"data":${found.text ?? 'null'},"metadata":${found.metadata}}`;
-  return found.text === undefined ? notFoundWith(body) : dataText(body);
+function readVersion(call: Call<SecretParams, z.output<typeof ReadInput>>): Soon<Reply> {
+  return soon(findVersion(call, call.input.version ?? 0), (found): Reply => {
+    if (!found) return missing;
+    const body = `{"data":${found.text ?? 'null'},"metadata":${found.metadata}}`;
+    return found.text === undefined ? notFoundWith(body) : dataText(body);
+  });
 }
 
 async function writeVersion(
@@ -216,7 +228,7 @@ function merge(target: unknown, patch: unknown): unknown {
   return Object.fromEntries(merged);
 }
 
-/** Throws `invalid` if a write must name the newest version and names no version, or another one. */
+/** Throws `invalid` if a write must name the newest version, but names no version or a different one. */
 export function checkCas(key: KeyMetadata | undefined, config: KvConfig, cas: number | undefined): void {
   if (cas === undefined) {
     if (!config.cas_required && !key?.casRequired) return;

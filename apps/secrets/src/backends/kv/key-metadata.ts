@@ -1,4 +1,5 @@
 import { type Ending, endEntry, endFolder, listEnding } from '../../sdk/ending';
+import type { Soon } from '../../sdk/soon';
 import type { Page, Storage } from '../../sdk/storage';
 import type { KvConfig } from './config';
 
@@ -11,7 +12,7 @@ export interface Author {
 
 /** One version of a secret; times are epoch milliseconds, 0 for never. */
 export interface VersionFacts {
-  /** Undefined for a version from before authors were stored, and for one that an upgrade wrote. */
+  /** Undefined for a version that was written before authors were stored, or by an upgrade. */
   readonly author?: Author;
   readonly createdAtMs: number;
   readonly deletedAtMs: number;
@@ -25,10 +26,10 @@ export interface KeyMetadata {
   readonly oldestVersion: number;
   readonly createdAtMs: number;
   readonly updatedAtMs: number;
-  /** 0: the mount's setting. */
+  /** 0 means the mount's setting. */
   readonly maxVersions: number;
   readonly casRequired: boolean;
-  /** In seconds. 0: the mount's setting. Negative: never. */
+  /** In seconds. 0 means the mount's setting, a negative number means never. */
   readonly deleteAfterSeconds: number;
   readonly customMetadata: Readonly<Record<string, string>> | null;
 }
@@ -41,7 +42,7 @@ const defaultMaxVersions = 10;
 const parseKey = JSON.parse as (text: string) => KeyMetadata;
 
 /** The metadata of a secret, if there is one. */
-export const findKey = (storage: Storage, path: string): Promise<KeyMetadata | undefined> =>
+export const findKey = (storage: Storage, path: string): Soon<KeyMetadata | undefined> =>
   storage.read(prefix + path, parseKey);
 
 /** The metadata of several secrets directly in or below a folder, without secrets that were deleted in between. */
@@ -55,7 +56,7 @@ export async function findKeys(storage: Storage, folder: string, names: readonly
   return found;
 }
 
-/** Changes a secret in its turn. */
+/** Changes a secret. Changes of one secret run one after the other. */
 export const changeKey = <T>(
   storage: Storage,
   path: string,
@@ -63,7 +64,7 @@ export const changeKey = <T>(
   asStored = false,
 ): Promise<T> => storage.transaction(prefix + path, change, asStored);
 
-/** Stores the metadata of a secret; `before` is what is stored now. */
+/** Stores the metadata of a secret; `before` is the metadata that is stored now. */
 export function putKey(storage: Storage, path: string, key: KeyMetadata, before?: KeyMetadata): void {
   storage.put(prefix + path, JSON.stringify(key), parseKey, key);
   const end = endOf(key);
@@ -129,7 +130,7 @@ export function newKey(nowMs: number): KeyMetadata {
   };
 }
 
-/** The metadata with one more version, and the old versions that it removes. */
+/** The metadata with one more version, and the old versions that this removes. */
 export function withNextVersion(
   key: KeyMetadata,
   config: KvConfig,
@@ -141,7 +142,7 @@ export function withNextVersion(
   const deletedAtMs = after > 0 ? nowMs + after * 1000 : 0;
   // At least the written version is kept, even if an old setting is 0.
   const keep = [key.maxVersions, config.max_versions].find((most) => most > 0) ?? defaultMaxVersions;
-  // Such names are in ascending order.
+  // The names of the versions are numbers, so they are in ascending order.
   const numbers = Object.keys(key.versions);
   const first = Math.max(0, numbers.length + 1 - keep);
   const dropped = numbers.slice(0, first).map(Number);

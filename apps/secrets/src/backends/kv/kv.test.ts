@@ -20,7 +20,7 @@ describe('kv version 1', () => {
     await secrets.root.read('plain/a/b').expect(404);
   });
 
-  it('distinguishes create from update by what exists', async () => {
+  it('distinguishes create from update by whether the secret exists', async () => {
     await secrets.root.write('sys/mounts/rights', { type: 'kv' }).expect(204);
     const creator = await secrets.withPolicy('path "rights/*" { capabilities = ["create"] }');
     const updater = await secrets.withPolicy('path "rights/*" { capabilities = ["update"] }');

@@ -23,7 +23,9 @@ import {
   withNextVersion,
 } from './key-metadata';
 
-/** Limits of one request: its memory, and how long other requests wait for the entries that it writes. */
+/**
+ * The limits of one request. They limit its memory, and how long other requests wait for the entries that it writes.
+ */
 const most = { secrets: 200, versions: 2000, bytes: 32 * 1024 * 1024 };
 
 const MoveInput = z.object({
@@ -72,16 +74,16 @@ function rightsText(rights: string): NonNullable<Operation['description']> {
 }
 
 interface Wish extends z.output<typeof MoveInput> {
-  /** With all versions and the metadata. */
+  /** Whether all versions and the metadata are included. */
   readonly whole: boolean;
   readonly moves: boolean;
 }
 
 type Relocation = { readonly from: string; readonly to: string };
 
-async function relocate(call: Call, wish: Wish): Promise<Reply> {
+async function relocate(call: Call, request: Wish): Promise<Reply> {
   const { storage } = call;
-  const planned = await plan(call, wish);
+  const planned = await plan(call, request);
   const config = await configOf(storage);
   const carryAll = async (tx: Storage) => {
     const names = planned.flatMap(({ from, to }) => [from, to]).sort();
@@ -89,12 +91,12 @@ async function relocate(call: Call, wish: Wish): Promise<Reply> {
     const budget = { versions: most.versions, bytes: most.bytes };
     const relocations: Relocation[] = [];
     for (const one of planned) {
-      requireSource(call, one.from, wish);
+      requireSource(call, one.from, request);
       const key = found.get(one.from);
-      if (key && (await carry(call, tx, { ...one, key, before: found.get(one.to), config, wish, budget })))
+      if (key && (await carry(call, tx, { ...one, key, before: found.get(one.to), config, wish: request, budget })))
         relocations.push(one);
     }
-    if (relocations.length === 0) throw new Refusal('missing', `there is no secret at ${wish.from}`);
+    if (relocations.length === 0) throw new Refusal('missing', `there is no secret at ${request.from}`);
     return relocations;
   };
   const secrets = await storage.transaction(versionedKey(planned[0]!.from), carryAll, true);
@@ -102,9 +104,9 @@ async function relocate(call: Call, wish: Wish): Promise<Reply> {
 }
 
 /** The affected secrets, each with its new path. */
-async function plan({ storage, requireRight }: Call, wish: Wish): Promise<readonly Relocation[]> {
-  const from = placeOf(wish.from, 'from');
-  const to = placeOf(wish.to, 'to');
+async function plan({ storage, requireRight }: Call, request: Wish): Promise<readonly Relocation[]> {
+  const from = placeOf(request.from, 'from');
+  const to = placeOf(request.to, 'to');
   const isFolder = from === '' || from.endsWith('/');
   if (isFolder !== (to === '' || to.endsWith('/'))) {
     throw invalid('to', 'from and to must both be secrets, or both be folders that end with a slash');
@@ -113,11 +115,11 @@ async function plan({ storage, requireRight }: Call, wish: Wish): Promise<readon
   if (to.startsWith(from)) throw invalid('to', 'to must not be the same as from or below it');
   requireRight({ operation: 'list', path: `metadata/${from}` });
   const names = await scanKeys(storage, from, { limit: most.secrets + 1 });
-  if (names.length === 0) throw new Refusal('missing', `there is no secret below ${wish.from}`);
+  if (names.length === 0) throw new Refusal('missing', `there is no secret below ${request.from}`);
   if (names.length > most.secrets) {
     throw invalid(
       'from',
-      `more than ${most.secrets} secrets are below ${wish.from}: move or copy its folders one by one`,
+      `more than ${most.secrets} secrets are below ${request.from}: move or copy its folders one by one`,
     );
   }
   const folders = new Set(names.map((name) => name.slice(0, name.lastIndexOf('/') + 1)));
@@ -139,7 +141,10 @@ function placeOf(text: string | undefined, field: 'from' | 'to'): string {
   return place;
 }
 
-/** Checked even if the secret does not exist, so that the response does not reveal this. */
+/**
+ * Requires the rights on a source. They are checked even if the secret does not exist, so that the response does not
+ * reveal whether it does.
+ */
 function requireSource({ requireRight }: Call, from: string, { whole, moves }: Wish): void {
   requireRight({ operation: 'read', path: `data/${from}` });
   if (whole) requireRight({ operation: 'read', path: `metadata/${from}` });

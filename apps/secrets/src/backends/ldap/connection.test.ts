@@ -3,7 +3,7 @@ import { expect, it } from '@jest/globals';
 import type { LdapConfig } from './config';
 import { DirectoryConnection } from './connection';
 
-it('gives up a directory whose answer is larger than 8 MiB', async () => {
+it('a login gives up a directory whose answer is larger than 8 MiB', async () => {
   // The header of a two-gigabyte message, then bytes for as long as the client reads.
   const server = net.createServer((socket) => {
     socket

@@ -55,7 +55,7 @@ export class Directory {
       try {
         return await this.at(url, config, ask);
       } catch (error) {
-        // Any response is used. Another directory is tried only if one does not answer.
+        // Any response is used. The next directory is tried only if a directory does not answer.
         if (!(error instanceof Unreachable)) throw error;
         failure = error;
       }
@@ -64,7 +64,7 @@ export class Directory {
   }
 
   private at<T>(url: string, config: DirectoryConfig, ask: (client: Client) => Promise<T>): Promise<T> {
-    // Callers with other settings, perhaps wrong ones, do not block the rest.
+    // Each combination of settings has its own queue, so callers with wrong settings do not block others.
     const way = wayOf(url, config);
     const circuit = cachedIn(this.circuits, way, () => new Circuit(`${who} at ${url}`, this.clock));
     const gate = cachedIn(this.gates, way, () => new WorkTurns({ atOnce: mostConnections }, 'logins'));
@@ -80,8 +80,8 @@ export class Directory {
     way: string,
     ask: (client: Client) => Promise<T>,
   ): Promise<T> {
-    // Another password means another identity. Anonymous searches keep no connection, because it would still be bound
-    // as its last user.
+    // Connections with another password have another identity. Connections of anonymous searches are not kept, because
+    // they would still be bound as their last user.
     const key = canLookUp(config)
       ? digestOf([way, config.bindpass, config.client_tls_key, config.generation])
       : undefined;
@@ -109,7 +109,7 @@ export class Directory {
         return one;
       } catch (error) {
         await one.close();
-        // A lost connection does not show that the directory is unavailable; a refusal does.
+        // A lost connection does not show that the directory is unavailable; a refusal of the bind does.
         if (error instanceof ResultCodeError && !transient.has(error.code)) throw error;
       }
     }
@@ -168,7 +168,7 @@ function unanswered(error: unknown): unknown {
 interface FoundUser {
   /** The DN that they bind as. */
   readonly bindName: string;
-  /** Undefined if it is not known before the bind. */
+  /** Undefined if the DN is not known before the bind. */
   readonly dn: string | undefined;
   readonly alias: string;
 }
@@ -190,7 +190,7 @@ async function findPerson(client: Client, config: LdapConfig, username: string):
     Username: upndomain ? filterText(`${username}@${upndomain}`) : filterText(username),
   });
   const entries = await search(client, config, userdn, { filter, attributes: [userattr], sizeLimit: 2 });
-  // Two users with the same name: ambiguous.
+  // Two users with the same name are ambiguous.
   const [entry, ...more] = entries;
   if (!entry || more.length > 0) return undefined;
   return { bindName: entry.dn, dn: entry.dn, alias: textsOf(entry, userattr)[0] ?? entry.dn };
@@ -206,7 +206,7 @@ async function binds(client: Client, name: string, password: string): Promise<bo
     return true;
   } catch (error) {
     if (error instanceof InvalidCredentialsError) return false;
-    // Other refusals of a bind: no such entry, not allowed, locked. Only "busy" and similar codes do not concern the
+    // Other refusals of a bind: no such entry, not allowed, locked. Only "busy" and similar codes are not about the
     // person.
     if (error instanceof ResultCodeError && !transient.has(error.code)) return false;
     throw error;
@@ -277,7 +277,7 @@ async function search(client: Client, config: LdapConfig, base: string, options:
       ...options,
     })
     .catch((error) => {
-      // More than requested: then the result is ambiguous.
+      // The directory has more entries than requested, so the result is ambiguous.
       if (error instanceof ResultCodeError && error.code === 4 && options.sizeLimit) return { searchEntries: [] };
       throw error;
     });
@@ -295,7 +295,7 @@ function textsOf(entry: Entry, attribute: string): string[] {
     .filter((text) => text !== '');
 }
 
-/** The first value of a DN (`cn=ops,ou=groups` is `ops`), otherwise the text. */
+/** The first value of a DN (`cn=ops,ou=groups` is `ops`), or the whole string if it is not a DN. */
 function firstName(text: string): string {
   const found = /^[a-zA-Z][\w.-]*=((?:\\.|[^,\\+])*)(?:[,+]|$)/.exec(text);
   if (!found) return text;

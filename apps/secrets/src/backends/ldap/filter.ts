@@ -2,8 +2,8 @@ import { Refusal } from '@keystead/refusal';
 
 /**
  * A string as part of a search filter (RFC 4515); it cannot end its comparison or start another. Special ASCII
- * characters are escaped as bytes. Other letters are not, because the client library treats each escaped byte as a
- * letter.
+ * characters are escaped as bytes. Other letters are not escaped, because the client library treats each escaped byte
+ * as a letter.
  */
 export function filterText(text: string): string {
   return text.replace(/[\0-,/:-?[-^`{-\x7f]/g, (sign) => `\\${sign.charCodeAt(0).toString(16).padStart(2, '0')}`);
@@ -11,10 +11,10 @@ export function filterText(text: string): string {
 
 /**
  * A name as directories compare it: without case, accents, width, blanks and invisible characters. Two users may have
- * the same name in this form, so it is used only to count wrong passwords.
+ * the same name in this form, so this form is used only to count wrong passwords.
  */
 export const foldedName = (name: string): string =>
-  // `ß` has no single capital letter: only both steps fold it.
+  // `ß` has no single capital letter: only the two steps together fold it.
   name
     .normalize('NFKD')
     .replace(/[\p{M}\s\p{Default_Ignorable_Code_Point}]/gu, '')
@@ -30,7 +30,7 @@ export function nameText(text: string): string {
 
 const slot = /\{\{-?\s*\.(\w+)\s*-?\}\}/g;
 
-/** Refuses a template that asks for more than `names`. */
+/** Refuses a template with names other than `names`. */
 export function checkTemplate(field: string, template: string, names: readonly string[]): void {
   for (const [, name] of template.matchAll(slot)) {
     if (!names.includes(name!)) refuse(field, `{{.${name}}} is unknown`, names);

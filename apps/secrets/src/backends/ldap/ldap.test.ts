@@ -66,7 +66,7 @@ describe('login by a directory', () => {
     await configure().expect(204);
   });
 
-  it('shows the defaults, merges what is written, and never its secrets', async () => {
+  it('shows the defaults, merges written settings, and never shows its secrets', async () => {
     await configure({ max_page_size: 50 }).expect(204);
     await secrets.root.write('auth/ldap/config', { groupattr: 'cn' }).expect(204);
     const { body, text } = await secrets.root.read('auth/ldap/config').expect(200);
@@ -173,9 +173,9 @@ describe('login by a directory', () => {
     ['a wrong password', 'ada', 'wrong'],
     ['an unknown user', 'unknown', 'right'],
     ['a star', '*', 'right'],
-    ['another comparison', 'ada)(uid=*', 'right'],
+    ['a changed comparison', 'ada)(uid=*', 'right'],
     ['the end of a filter', 'ada)\u0000', 'right'],
-    ['another part of a name', 'ada,ou=people', 'right'],
+    ['an additional name part', 'ada,ou=people', 'right'],
     ['an escape', 'ad\\61', 'right'],
   ])('refuses %s in one sentence', async (_what, name, password) => {
     const answer = await login(name, password);
@@ -316,11 +316,11 @@ describe('login by a directory', () => {
     ['is down', () => configure({ url: 'ldap://127.0.0.1:1' }), /the directory.*ECONNREFUSED/],
     ['is busy', () => Object.assign(directory, { failure: 51 }), /BusyError/],
     [
-      'says nothing',
+      'does not answer',
       () => Object.assign(directory, { silent: true }) && configure({ request_timeout: 1 }),
       /the directory/,
     ],
-    ['does not know who searches', () => configure({ bindpass: 'old' }), /InvalidCredentialsError/],
+    ['does not accept our login', () => configure({ bindpass: 'old' }), /InvalidCredentialsError/],
   ])('says 502 while the directory %s, and counts nothing', async (_what, break_, text) => {
     await break_();
     for (let i = 0; i < 6; i++) {
@@ -344,7 +344,7 @@ describe('login by a directory', () => {
     expect(directory.binds).toHaveLength(bindsBefore);
   });
 
-  it('counts spellings that a directory takes for one name together', async () => {
+  it('counts spellings together if a directory treats them as one name', async () => {
     directory.entries.push({ dn: `uid=strasse,${people}`, password: 'right', attributes: { uid: ['strasse'] } });
     for (const name of ['strasse ', ' strasse', '  strasse', 'stra\u00dfe', 'STRASSE  '])
       await login(name, 'wrong').expect(400);
@@ -387,7 +387,7 @@ describe('login by a directory', () => {
     await renew().expect(400, /no longer exists in the directory/);
   });
 
-  it('takes ten thousand groups', async () => {
+  it('accepts ten thousand groups', async () => {
     const { entries } = directory;
     for (let i = 0; i < 10_000; i++) {
       entries.push({ dn: `cn=g${i},${groups}`, attributes: { cn: [`g${i}`], memberUid: ['ada'] } });
@@ -396,7 +396,7 @@ describe('login by a directory', () => {
   });
 });
 
-describe('texts in filters of a directory', () => {
+describe('strings in filters of a directory', () => {
   it('are always escaped', () => {
     expect(filterText('a*()\\\0é')).toBe('a\\2a\\28\\29\\5c\\00é');
     expect(nameText(' a,b+c="<>;\\#')).toBe('\\20a\\2cb\\2bc\\3d\\22\\3c\\3e\\3b\\5c\\23');

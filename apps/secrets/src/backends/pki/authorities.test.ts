@@ -27,7 +27,7 @@ describe('certificate authorities', () => {
   });
 
   it.each(['rsa', 'ec', 'ed25519'])(
-    'an intermediate with a key of %s is signed by a root of another mount, and issues what OpenSSL verifies (E4.1)',
+    'an intermediate (%s) is signed by a root of another mount, and OpenSSL verifies its certificates (E4.1)',
     async (key_type) => {
       const at = `below-${key_type}`;
       await mount(at);
@@ -193,7 +193,7 @@ describe('certificate authorities', () => {
     await secrets.root.list('keys/keys').expect(404);
   });
 
-  it('an issuer is changed as requested, within what its certificate allows (E4.7)', async () => {
+  it('an issuer is changed as requested, and invalid settings are refused (E4.7)', async () => {
     const changed = await must('root/issuer/first', {
       issuer_name: 'one',
       usage: 'issuing-certificates',
@@ -260,7 +260,7 @@ describe('certificate authorities', () => {
     }
   });
 
-  it('signs a CA with the requested names, and those of its CSR only if asked (E4.3)', async () => {
+  it('a CA is signed with the requested names, and with those of its CSR only if asked (E4.3)', async () => {
     const { csr } = request({ subject: '/CN=Below', extensions: 'subjectAltName=DNS:sent.test' });
     const names = async (more: object) => {
       const fields = {

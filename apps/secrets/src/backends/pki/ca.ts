@@ -16,11 +16,11 @@ export type Usage = (typeof usages)[number];
 export interface Issuer extends UrlSet {
   readonly issuer_id: string;
   readonly issuer_name: string;
-  /** Empty if the mount does not have its key. */
+  /** Empty if the mount does not have the key of the issuer. */
   readonly key_id: string;
   /** DER in base64. */
   readonly certificate: string;
-  /** Issuer ids of the manual chain, this one first; if empty, the chain is computed. */
+  /** Issuer ids of the manual chain, this issuer first; if empty, the chain is computed. */
   readonly manual_chain: readonly string[];
   readonly leaf_not_after_behavior: string;
   readonly usage: readonly Usage[];
@@ -38,7 +38,7 @@ export interface CaKey {
   readonly publicKey: string;
 }
 
-/** All issuers and keys of a mount. One entry, so that names, defaults and chains change together. */
+/** All issuers and keys of a mount. They are one entry, so that names, defaults and chains change together. */
 export interface Ca {
   readonly issuers: Readonly<Record<string, Issuer>>;
   readonly keys: Readonly<Record<string, CaKey>>;
@@ -90,8 +90,8 @@ export function newKey(key: KeyObject, name: string): NewKey {
 
 /** Adds a key and links it to the issuers that lack it. The first key becomes the default. */
 export function withKey(ca: Ca, tx: Storage, { info, key }: NewKey): Ca {
-  const taken = keyRef(ca, info.key_name);
-  if (info.key_name !== '' && taken) refuse('key name already in use');
+  const existing = keyRef(ca, info.key_name);
+  if (info.key_name !== '' && existing) refuse('key name already in use');
   keepKey(tx, `key/${info.key_id}`, key);
   const issuers = Object.entries(ca.issuers).map(([id, issuer]) => {
     const fits = issuer.key_id === '' && publicKeyOf(issuer) === info.publicKey;
@@ -133,8 +133,8 @@ const revokedKey = ({ certificate }: Issuer): string =>
   `revoked-issuer/${createHash('sha256').update(certificate).digest('base64url')}`;
 
 /**
- * Revokes an issuer, so that it cannot issue. Recorded separately, so that it is still revoked if it is deleted and
- * imported again.
+ * Revokes an issuer, so that it cannot issue. The revocation is recorded separately, so that the issuer is still
+ * revoked if it is deleted and imported again.
  */
 export function revokedIssuer(tx: Storage, issuer: Issuer, revokedAtMs: number): Issuer {
   tx.put(revokedKey(issuer), JSON.stringify({ revokedAtMs }));
@@ -147,7 +147,7 @@ export async function asRevokedBefore(tx: Storage, issuer: Issuer): Promise<Issu
   return noted ? revokedIssuer(tx, issuer, noted.revokedAtMs) : issuer;
 }
 
-/** Adds an issuer. It becomes the default if there is none, or if the default follows the latest issuer. */
+/** Adds an issuer. It becomes the default if there is no default, or if the default follows the latest issuer. */
 export function withIssuer(ca: Ca, issuer: Issuer): Ca {
   const id = issuer.issuer_id;
   const isDefault = issuer.key_id !== '' && (ca.default_issuer === '' || ca.default_follows_latest_issuer);
@@ -172,7 +172,7 @@ export function issuerRef(ca: Ca, ref: string): Issuer | undefined {
     : Object.values(ca.issuers).find(({ issuer_name }) => ref !== '' && issuer_name === ref);
 }
 
-/** Like issuerRef, but throws `invalid` if there is none. */
+/** Like issuerRef, but throws `invalid` if the issuer does not exist. */
 export function requireIssuer(ca: Ca, ref: string): Issuer {
   return issuerRef(ca, ref) ?? refuse(noIssuer(ref));
 }
@@ -189,7 +189,7 @@ export function keyRef(ca: Ca, ref: string): CaKey | undefined {
     : Object.values(ca.keys).find(({ key_name }) => ref !== '' && key_name === ref);
 }
 
-/** Like keyRef, but throws `invalid` if there is none. */
+/** Like keyRef, but throws `invalid` if the key does not exist. */
 export function requireKey(ca: Ca, ref: string): CaKey {
   const found = keyRef(ca, ref);
   if (found) return found;

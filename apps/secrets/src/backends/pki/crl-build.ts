@@ -58,8 +58,8 @@ interface Build {
 }
 
 /**
- * Builds a CRL, one at a time, unless `isDone` says that a CRL built in the meantime is sufficient. No CRL number is
- * used twice.
+ * Builds a CRL, unless `isDone` reports that a CRL built in the meantime is sufficient. The CRLs of a CA are built one
+ * at a time. No CRL number is used twice.
  */
 async function build(
   { storage, nowMs, config }: Build,
@@ -164,7 +164,7 @@ export async function makeDueLists({ storage, nowMs }: BackgroundCall): Promise<
   for (const authority of listSigners(ca).keys()) {
     const state = await storage.read(stateKey(authority), parse);
     if (!config.auto_rebuild && state && (await hasAdded(storage, authority))) {
-      // Revocations that a stopped node did not publish.
+      // Publishes revocations that a stopped node did not publish.
       await build(call, authority, 'complete', async (tx) => !(await hasAdded(tx, authority)));
     } else if (isCompleteDue(state, config, nowMs)) {
       await build(call, authority, 'complete', (_tx, now) => !isCompleteDue(now, config, nowMs));
@@ -174,7 +174,9 @@ export async function makeDueLists({ storage, nowMs }: BackgroundCall): Promise<
   }
 }
 
-/** Rebuilt before it expires, so that clients always have a valid CRL. */
+/**
+ * Whether the complete CRL must be rebuilt. It is rebuilt before it expires, so that clients always have a valid CRL.
+ */
 function isCompleteDue(state: CrlState | undefined, config: CrlConfig, nowMs: number): boolean {
   if (!state) return true;
   const lifeMs = state.completeEndsAtMs - state.completeAtMs;

@@ -62,9 +62,9 @@ export function timeElement(ms: number): Buffer {
 export function idElement(text: string): Buffer {
   const [first = 0n, second = 0n, ...rest] = text.split('.').map(BigInt);
   const bytes = [first * 40n + second, ...rest].flatMap((number) => {
-    const sevens = [Number(number & 127n)];
-    for (let left = number >> 7n; left > 0n; left >>= 7n) sevens.unshift(Number(left & 127n) | 128);
-    return sevens;
+    const digits = [Number(number & 127n)];
+    for (let remaining = number >> 7n; remaining > 0n; remaining >>= 7n) digits.unshift(Number(remaining & 127n) | 128);
+    return digits;
   });
   return element(tags.id, [Buffer.from(bytes)]);
 }

@@ -31,7 +31,7 @@ export const signatureFields = {
     .describe('How long before now the certificate becomes valid; 30 seconds by default.'),
 };
 
-/** Constraints on the CAs below. */
+/** Constraints on the CAs below the new CA. */
 export const authorityFields = {
   max_path_length: int()
     .optional()
@@ -77,17 +77,17 @@ export interface AskedAuthority {
 }
 
 /** The role that CA requests are checked against: it allows any name. */
-export function authorityRole(asked: AskedAuthority, key: { key_type: string; key_bits: number }): Role {
+export function authorityRole(request: AskedAuthority, key: { key_type: string; key_bits: number }): Role {
   const stated = Object.fromEntries(
-    Object.keys(subjectRows).map((field) => [field, [...(asked[field as keyof typeof subjectRows] ?? [])]]),
+    Object.keys(subjectRows).map((field) => [field, [...(request[field as keyof typeof subjectRows] ?? [])]]),
   );
   return checkedKeyRules({
     ...roleFields.defaults,
     ...stated,
     ...key,
-    signature_bits: asked.signature_bits ?? 0,
-    use_pss: asked.use_pss ?? false,
-    not_before_duration: asked.not_before_duration ?? roleFields.defaults.not_before_duration,
+    signature_bits: request.signature_bits ?? 0,
+    use_pss: request.use_pss ?? false,
+    not_before_duration: request.not_before_duration ?? roleFields.defaults.not_before_duration,
     allow_any_name: true,
     enforce_hostnames: false,
     require_cn: false,
@@ -112,7 +112,7 @@ export interface AuthorityKey {
   readonly role: Role;
   readonly key: KeyObject;
   /** The key to store, if it was just generated. */
-  readonly made?: NewKey;
+  readonly createdKey?: NewKey;
   readonly keyId: string;
   readonly isShown: boolean;
 }
@@ -120,37 +120,37 @@ export interface AuthorityKey {
 const kinds = ['internal', 'exported', 'existing', 'kms'];
 
 /** Generates the key of a new CA, or finds the existing one that the request names. Throws `invalid`. */
-export async function authorityKey(storage: Storage, kind: string, asked: AskedKey): Promise<AuthorityKey> {
+export async function authorityKey(storage: Storage, kind: string, request: AskedKey): Promise<AuthorityKey> {
   if (!kinds.includes(kind)) {
     refuse('the "exported" path parameter must be "internal", "existing", exported" or "kms"');
   }
   if (kind === 'kms') refuse('kms: keys in external systems are not supported');
-  formatOf(asked);
+  formatOf(request);
   const ca = await findCa(storage);
-  const name = checkedName(asked.key_name ?? '', 'key');
+  const name = checkedName(request.key_name ?? '', 'key');
   if (name !== '' && keyRef(ca, name)) refuse('key name already in use');
   if (kind === 'existing') {
-    if (asked.key_type !== undefined || asked.key_bits !== undefined) {
+    if (request.key_type !== undefined || request.key_bits !== undefined) {
       refuse(
         'invalid parameter for the kms/existing path parameter, key_type nor key_bits arguments can be set in this mode',
       );
     }
-    const { key_id: keyId } = requireKey(ca, asked.key_ref ?? 'default');
+    const { key_id: keyId } = requireKey(ca, request.key_ref ?? 'default');
     const key = await privateKey(storage, keyId);
     const { type: key_type, bits: key_bits } = kindOfKey(key);
-    return { role: authorityRole(asked, { key_type, key_bits }), key, keyId, isShown: false };
+    return { role: authorityRole(request, { key_type, key_bits }), key, keyId, isShown: false };
   }
-  const role = authorityRole(asked, { key_type: asked.key_type ?? 'rsa', key_bits: asked.key_bits ?? 0 });
+  const role = authorityRole(request, { key_type: request.key_type ?? 'rsa', key_bits: request.key_bits ?? 0 });
   if (role.key_type === 'any') refuse('unknown key type any');
   const key = await makeKey(role);
-  const made = newKey(key, name);
-  return { role, key, made, keyId: made.info.key_id, isShown: kind === 'exported' };
+  const createdKey = newKey(key, name);
+  return { role, key, createdKey, keyId: createdKey.info.key_id, isShown: kind === 'exported' };
 }
 
 /** Checks the name of a new issuer. Throws `invalid` if it is taken. */
-export function freeIssuerName(ca: Ca, asked: string | undefined): string {
-  if (asked !== undefined && asked.trim() === '') refuse('expected non-empty issuer name');
-  const name = checkedName(asked ?? '', 'issuer');
+export function freeIssuerName(ca: Ca, requestedName: string | undefined): string {
+  if (requestedName !== undefined && requestedName.trim() === '') refuse('expected non-empty issuer name');
+  const name = checkedName(requestedName ?? '', 'issuer');
   if (name !== '' && issuerRef(ca, name)) refuse('issuer name already in use');
   return name;
 }

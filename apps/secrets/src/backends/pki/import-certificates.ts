@@ -43,18 +43,18 @@ function broughtIn(ca: Ca, item: Readonly<Record<string, unknown>>, at: number, 
 }
 
 /** Stores a certificate, or the revocation of a stored certificate. Returns whether anything has changed. */
-async function keep(storage: Storage, { serial, ...brought }: Brought, at: number): Promise<boolean> {
+async function keep(storage: Storage, { serial, ...certificate }: Brought, at: number): Promise<boolean> {
   let isNew = false;
   await changeCertificate(storage, serial, (found, tx) => {
-    if (found && found.der !== brought.der) {
+    if (found && found.der !== certificate.der) {
       refuse(`certificates: item ${at} has the serial number of another certificate`);
     }
-    isNew = !found || (found.revokedAtMs === undefined && brought.revokedAtMs !== undefined);
+    isNew = !found || (found.revokedAtMs === undefined && certificate.revokedAtMs !== undefined);
     if (!isNew) return found!;
-    if (!found) keepCertificate(tx, serial, brought);
-    const { revokedAtMs, authority } = brought;
+    if (!found) keepCertificate(tx, serial, certificate);
+    const { revokedAtMs, authority } = certificate;
     if (revokedAtMs !== undefined) noteRevoked(tx, authority, { serial, seconds: Math.floor(revokedAtMs / 1000) });
-    return brought;
+    return certificate;
   });
   return isNew;
 }
@@ -78,10 +78,10 @@ export const importCertificatesPath = path('certs/import', {
       if (certificates.length === 0) refuse('certificates must have an item');
       if (certificates.length > mostCertificates) refuse(`certificates: more than ${mostCertificates} items`);
       const ca = await findCa(storage);
-      const brought = certificates.map((item, at) => broughtIn(ca, item, at, nowMs));
+      const imports = certificates.map((item, at) => broughtIn(ca, item, at, nowMs));
       let imported = 0;
       const revoked = new Map<string, Revoked>();
-      for (const [at, one] of brought.entries()) {
+      for (const [at, one] of imports.entries()) {
         if (!(await keep(storage, one, at))) continue;
         imported += 1;
         const { authority, serial, revokedAtMs } = one;
@@ -89,7 +89,7 @@ export const importCertificatesPath = path('certs/import', {
       }
       // A CRL that includes the last certificate includes all of them.
       for (const [authority, last] of revoked) await listRevocation(storage, nowMs, authority, last);
-      return data({ imported, existing: brought.length - imported });
+      return data({ imported, existing: imports.length - imported });
     },
   },
 });

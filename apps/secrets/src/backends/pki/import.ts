@@ -139,17 +139,17 @@ const importing = (keysAllowed: boolean) =>
   });
 
 /** Warnings about the default issuer after an import. */
-function defaultWarnings(ca: Ca, made: readonly string[], known: readonly string[]): string[] {
+function defaultWarnings(ca: Ca, created: readonly string[], existing: readonly string[]): string[] {
   const id = ca.default_issuer;
-  const able = made.filter((one) => ca.issuers[one]!.key_id !== '');
-  const isMade = made.includes(id);
+  const able = created.filter((one) => ca.issuers[one]!.key_id !== '');
+  const isMade = created.includes(id);
   return [
     ...(ca.default_follows_latest_issuer && able.length > 1
       ? [
           'Default issuer left unchanged: could not select new issuer automatically as multiple imported issuers had key material in Vault.',
         ]
       : []),
-    ...((isMade || known.includes(id)) && ca.issuers[id]?.key_id === ''
+    ...((isMade || existing.includes(id)) && ca.issuers[id]?.key_id === ''
       ? [
           'The default issuer has no key associated with it. Some operations like issuing certificates and signing CRLs will be unavailable with the requested default issuer until a key is imported or the default issuer is changed.',
         ]
@@ -205,14 +205,14 @@ export const importPaths = [
       async run({ input, storage, nowMs, warn }) {
         const blocks = blocksOf(input.pem_bundle ?? '').filter(({ label }) => !passedOver.includes(label));
         if (blocks.length !== 1) refuse('only a single key can be present within the pem_bundle for importing');
-        const made = newKey(keyIn(blocks[0]!, 0), checkedName(input.key_name ?? '', 'key'));
-        let id = made.info.key_id;
+        const imported = newKey(keyIn(blocks[0]!, 0), checkedName(input.key_name ?? '', 'key'));
+        let id = imported.info.key_id;
         const ca = await changeCa(storage, (before, tx) => {
-          const existing = Object.values(before.keys).find(({ publicKey }) => publicKey === made.info.publicKey);
-          id = existing?.key_id ?? made.info.key_id;
-          return existing ? before : withKey(before, tx, made);
+          const existing = Object.values(before.keys).find(({ publicKey }) => publicKey === imported.info.publicKey);
+          id = existing?.key_id ?? imported.info.key_id;
+          return existing ? before : withKey(before, tx, imported);
         });
-        if (id !== made.info.key_id) warn('Key already imported, use key/ endpoint to update name.');
+        if (id !== imported.info.key_id) warn('Key already imported, use key/ endpoint to update name.');
         await makeFirstLists(storage, nowMs);
         const { key_id, key_name, key_type } = ca.keys[id]!;
         return data({ key_id, key_name, key_type });

@@ -1,6 +1,7 @@
 import { type Extension, id_ce_subjectAltName, type Name } from '@peculiar/asn1-x509';
 import { z } from 'zod';
 import { publicDer } from '../../sdk/asn1';
+import { callWith } from '../../sdk/call';
 import { makeRequest } from '../../sdk/certificate-request';
 import { bool, commaList, string } from '../../sdk/fields';
 import { operation, path } from '../../sdk/path';
@@ -62,7 +63,7 @@ const generating = operation<{ readonly exported: string }, typeof GenerateInput
   async run(call) {
     const { input, params, storage } = call;
     const format = formatOf(input);
-    const { role, key, made, keyId, isShown } = await authorityKey(storage, params.exported, input);
+    const { role, key, createdKey, keyId, isShown } = await authorityKey(storage, params.exported, input);
     const { subject, names } = requestedNames(role, input, undefined, (text) => call.warn(text));
     const extensions = [
       ...alternativeNames(names, subject.length === 0),
@@ -75,7 +76,7 @@ const generating = operation<{ readonly exported: string }, typeof GenerateInput
         algorithm: algorithmFor(key, role.signature_bits, role.use_pss),
       },
     );
-    if (made) await changeCa(storage, (ca, tx) => withKey(ca, tx, made));
+    if (createdKey) await changeCa(storage, (ca, tx) => withKey(ca, tx, createdKey));
     if (!(await mountHasUrls(storage))) {
       call.warn(
         `${noUrlsWarning} Since this certificate is an intermediate, it might be useful to regenerate this certificate after fixing this problem for the root mount.`,
@@ -115,16 +116,19 @@ function askedKeyId(text: string | undefined): Buffer | undefined {
 }
 
 /** Path length of the new CA; undefined for no limit. Throws `invalid` if it exceeds the limit of the issuer. */
-function pathLengthBelow({ pathLength: own }: ReadCertificate, asked: number | undefined): number | undefined {
+function pathLengthBelow(
+  { pathLength: own }: ReadCertificate,
+  requestedLength: number | undefined,
+): number | undefined {
   if (own === 0) {
     refuse('signing certificate has a max path length of zero, and cannot issue further CA certificates');
   }
   const most = own === undefined ? undefined : own - 1;
-  if (asked === undefined) return most;
-  if (most !== undefined && (asked < 0 || asked > most)) {
+  if (requestedLength === undefined) return most;
+  if (most !== undefined && (requestedLength < 0 || requestedLength > most)) {
     refuse(`max_path_length: the max path length of the signing certificate allows no more than ${most}`);
   }
-  return asked < 0 ? undefined : asked;
+  return requestedLength < 0 ? undefined : requestedLength;
 }
 
 interface Signed {
@@ -169,7 +173,7 @@ const signing = operation<{ readonly ref?: string }, typeof SignInput>({
       signature_bits: input.signature_bits ?? 0,
     };
     const { subject, names, extensions } = signedNames(role, input, csr, warn);
-    // May outlive the issuer, which can be renewed.
+    // The CA may outlive its issuer, because the issuer can be renewed.
     const validity = validityFor(role, input, { nowMs, mount, warn });
     const pathLength = pathLengthBelow(ready.certificate, input.max_path_length);
     const own = [
@@ -230,21 +234,21 @@ const signingSelfIssued = operation<{ readonly ref?: string }, typeof SelfIssued
   async run({ input, params, storage }) {
     const [block] = pemBlocks(input.certificate ?? '');
     if (!block) refuse('certificate could not be PEM-decoded');
-    const given = readCertificate(block.der);
-    if (!given.isCa) refuse('given certificate is not a CA certificate');
-    if (!isSelfSigned(given)) refuse('given certificate is not self-issued');
+    const selfIssued = readCertificate(block.der);
+    if (!selfIssued.isCa) refuse('given certificate is not a CA certificate');
+    if (!isSelfSigned(selfIssued)) refuse('given certificate is not self-issued');
     const ready = await readyIssuer(storage, params.ref ?? 'default');
-    if (input.require_matching_certificate_algorithms) requireSameType(given, ready);
+    if (input.require_matching_certificate_algorithms) requireSameType(selfIssued, ready);
     const ours = [...authorityKeyId(ready.keyId), ...urlExtensions(ready.urls)];
-    const others = (given.tbs.extensions ?? []).filter(({ extnID }) => !ours.some((one) => one.extnID === extnID));
+    const others = (selfIssued.tbs.extensions ?? []).filter(({ extnID }) => !ours.some((one) => one.extnID === extnID));
     const serial = serialText(newSerial());
     const content: CertificateContent = {
       serial,
-      subject: given.tbs.subject,
+      subject: selfIssued.tbs.subject,
       issuer: ready.name,
-      publicKey: publicDer(given.publicKey),
-      notBeforeMs: given.notBeforeMs,
-      notAfterMs: given.notAfterMs,
+      publicKey: publicDer(selfIssued.publicKey),
+      notBeforeMs: selfIssued.notBeforeMs,
+      notAfterMs: selfIssued.notAfterMs,
       extensions: [...others, ...ours],
     };
     const der = await makeCertificate(content, ready.signer(0, false));
@@ -252,14 +256,14 @@ const signingSelfIssued = operation<{ readonly ref?: string }, typeof SelfIssued
     keepCertificate(storage, serial, {
       der: der.toString('base64'),
       authority: authorityOf(ready.certificate),
-      notAfterMs: given.notAfterMs,
+      notAfterMs: selfIssued.notAfterMs,
     });
     return data({ certificate, issuing_ca });
   },
 });
 
-function requireSameType(given: ReadCertificate, { certificate }: ReadyIssuer): void {
-  const [own, theirs] = [certificate.publicKey.asymmetricKeyType, given.publicKey.asymmetricKeyType];
+function requireSameType(selfIssued: ReadCertificate, { certificate }: ReadyIssuer): void {
+  const [own, theirs] = [certificate.publicKey.asymmetricKeyType, selfIssued.publicKey.asymmetricKeyType];
   if (own === theirs) return;
   refuse(
     `signing certificate's public key algorithm (${own}) does not match submitted certificate's (${theirs}), and require_matching_certificate_algorithms is true`,
@@ -282,7 +286,7 @@ export const intermediatePaths = [
       ...generating,
       summary: 'Create a certificate request (CSR) with an existing key.',
       operationId: 'cross-sign-intermediate',
-      run: (call) => generating.run({ ...call, warn: (text) => call.warn(text), params: { exported: 'existing' } }),
+      run: (call) => generating.run(callWith(call, { params: { exported: 'existing' } })),
     },
   }),
   path('root/sign-intermediate', {

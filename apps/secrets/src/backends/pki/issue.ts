@@ -146,10 +146,10 @@ const issuing = operation<RoleParams, typeof IssueInput>({
 });
 
 /** Throws `invalid` if the request asks for a different key type or size than the role. */
-function requireSameKey(role: Role, asked: { readonly key_type?: string; readonly key_bits?: number }): void {
-  if (asked.key_type !== undefined && asked.key_type !== role.key_type)
+function requireSameKey(role: Role, request: { readonly key_type?: string; readonly key_bits?: number }): void {
+  if (request.key_type !== undefined && request.key_type !== role.key_type)
     refuse(`role requires keys of type ${role.key_type}`);
-  if (asked.key_bits && asked.key_bits !== role.key_bits) refuse(`role requires keys of ${role.key_bits} bits`);
+  if (request.key_bits && request.key_bits !== role.key_bits) refuse(`role requires keys of ${role.key_bits} bits`);
 }
 
 /** Throws `invalid` if the role does not allow the key of the CSR. */

@@ -96,12 +96,12 @@ const IssuerInput = z.object({
 type IssuerInput = z.output<typeof IssuerInput>;
 
 /** The issuer with the fields of the request; others keep their values. Throws `invalid`. */
-function changed(ca: Ca, issuer: Issuer, asked: IssuerInput): Issuer {
-  const { usage, manual_chain: chain, ...plain } = asked;
+function changed(ca: Ca, issuer: Issuer, input: IssuerInput): Issuer {
+  const { usage, manual_chain: chain, ...plain } = input;
   const changes = Object.fromEntries(Object.entries(plain).filter(([, value]) => value !== undefined));
-  const name = checkedName(asked.issuer_name ?? issuer.issuer_name, 'issuer');
-  const taken = name === '' ? undefined : issuerRef(ca, name);
-  if (taken && taken.issuer_id !== issuer.issuer_id) refuse('issuer name already in use');
+  const name = checkedName(input.issuer_name ?? issuer.issuer_name, 'issuer');
+  const existing = name === '' ? undefined : issuerRef(ca, name);
+  if (existing && existing.issuer_id !== issuer.issuer_id) refuse('issuer name already in use');
   const after: Issuer = {
     ...issuer,
     ...changes,
@@ -124,12 +124,12 @@ function checkedAlgorithm(issuer: Issuer, name: string): string {
   return algorithm.name;
 }
 
-function checkedUsages(issuer: Issuer, asked: readonly string[]): readonly Usage[] {
+function checkedUsages(issuer: Issuer, requested: readonly string[]): readonly Usage[] {
   const isUsage = (text: string): text is Usage => (usages as readonly string[]).includes(text);
-  if (!asked.every(isUsage)) {
-    refuse(`Unable to parse specified usages: [${asked.join(' ')}] - valid values are ${usages.join(',')}`);
+  if (!requested.every(isUsage)) {
+    refuse(`Unable to parse specified usages: [${requested.join(' ')}] - valid values are ${usages.join(',')}`);
   }
-  const after = new Set<Usage>(['read-only', ...(asked as Usage[])]);
+  const after = new Set<Usage>(['read-only', ...(requested as Usage[])]);
   if (issuer.revokedAtMs !== undefined && after.has('issuing-certificates')) {
     refuse(
       'This issuer was revoked; unable to modify its usage to include certificate signing again. Reissue this certificate (preferably with a new key) and modify that entry instead.',
@@ -151,7 +151,7 @@ function chainIds(ca: Ca, issuer: Issuer, refs: readonly string[]): readonly str
   return ids;
 }
 
-/** Values that POST gives omitted fields. */
+/** The values to which POST resets omitted fields. */
 const initial = {
   manual_chain: [] as string[],
   leaf_not_after_behavior: 'err',
@@ -166,12 +166,12 @@ const initial = {
 
 type ChangingCall = Pick<Call, 'storage'> & { warn(text: string): void };
 
-async function changeIssuer({ storage, warn }: ChangingCall, ref: string, asked: IssuerInput) {
+async function changeIssuer({ storage, warn }: ChangingCall, ref: string, input: IssuerInput) {
   let id = '';
   const ca = await changeCa(storage, (before) => {
     const issuer = requireIssuer(before, ref);
     id = issuer.issuer_id;
-    return { ...before, issuers: { ...before.issuers, [id]: changed(before, issuer, asked) } };
+    return { ...before, issuers: { ...before.issuers, [id]: changed(before, issuer, input) } };
   });
   const issuer = ca.issuers[id]!;
   await warnOfTemplates(storage, issuer, issuer.enable_aia_url_templating, id, warn);

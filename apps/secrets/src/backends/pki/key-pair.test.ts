@@ -5,7 +5,7 @@ import { formatKey, makeShownKey } from './key-pair';
 
 const rules = { key_type: 'ec', key_bits: 256, signature_bits: 0 };
 
-it('encodes keys of P-256 as OpenSSL does, also those whose number begins with zeros', async () => {
+it('a key of P-256 is encoded as by OpenSSL, even if its number begins with zeros', async () => {
   // One number in 256 begins with a zero.
   for (let n = 0; n < 600; n++) {
     const made = await makeShownKey(rules);

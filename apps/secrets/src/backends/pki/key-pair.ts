@@ -81,14 +81,14 @@ export const makeShownKey = async (rules: KeyRules): Promise<ShownKey> =>
 const ecIds = [idElement('1.2.840.10045.2.1'), idElement('1.2.840.10045.3.1.7')] as const;
 
 /**
- * Generates a P-256 key in 50 µs. With key objects, each encoding would take another 50 µs, and generation would need a
- * thread.
+ * Generates a P-256 key in 50 µs. With Node's key objects, each encoding would take another 50 µs, and generation would
+ * need a thread.
  */
 function makePoint(): ShownKey {
   const pair = createECDH(curves.get(256)!);
   const point = element(tags.bits, [Buffer.of(0), pair.generateKeys()]);
   const number = pair.getPrivateKey();
-  // Omits leading zeros.
+  // The number has no leading zeros, so they are added.
   const secret = element(tags.octets, [Buffer.alloc(32 - number.length), number]);
   const algorithm = element(tags.sequence, ecIds);
   const integer = (value: number) => element(tags.integer, [Buffer.of(value)]);

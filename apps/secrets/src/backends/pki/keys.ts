@@ -89,8 +89,8 @@ export const keyPaths = [
         const after = await changeCa(storage, (ca) => {
           const key = requireKey(ca, params.ref);
           id = key.key_id;
-          const taken = name === '' ? undefined : keyRef(ca, name);
-          if (taken && taken.key_id !== id) refuse('key name already in use');
+          const existing = name === '' ? undefined : keyRef(ca, name);
+          if (existing && existing.key_id !== id) refuse('key name already in use');
           return { ...ca, keys: { ...ca.keys, [id]: { ...key, key_name: name } } };
         });
         if (name === '') warn(`Name successfully deleted, you will now need to reference this key by it's Id: ${id}`);
@@ -110,10 +110,10 @@ export const keyPaths = [
           id = key.key_id;
           const user = Object.values(ca.issuers).find(({ key_id }) => key_id === id);
           if (user) refuse(`Failed to Delete Key.  Key in Use by Issuer: ${user.issuer_id}`);
-          const { [id]: _gone, ...kept } = ca.keys;
+          const { [id]: _gone, ...remaining } = ca.keys;
           wasDefault = id === ca.default_key;
           tx.delete(`key/${id}`);
-          return { ...ca, keys: kept, default_key: wasDefault ? '' : ca.default_key };
+          return { ...ca, keys: remaining, default_key: wasDefault ? '' : ca.default_key };
         });
         if (wasDefault) {
           warn(

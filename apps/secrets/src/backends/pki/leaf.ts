@@ -30,9 +30,9 @@ export const leafValidity = (
   { mount, nowMs, warn }: Pick<LeafCall, 'mount' | 'nowMs' | 'warn'>,
   { certificate, issuer }: ReadyIssuer,
   role: Role,
-  asked: AskedValidity,
+  request: AskedValidity,
 ) =>
-  validityFor(role, asked, {
+  validityFor(role, request, {
     nowMs,
     mount,
     issuer: { notAfterMs: certificate.notAfterMs, behavior: issuer.leaf_not_after_behavior },
@@ -40,8 +40,8 @@ export const leafValidity = (
   });
 
 /** Signs a leaf certificate, and stores it unless the role has `no_store`. */
-export async function signLeaf(call: LeafCall, ready: ReadyIssuer, role: Role, asked: AskedValidity, leaf: Leaf) {
-  const validity = leafValidity(call, ready, role, asked);
+export async function signLeaf(call: LeafCall, ready: ReadyIssuer, role: Role, request: AskedValidity, leaf: Leaf) {
+  const validity = leafValidity(call, ready, role, request);
   const requested = leaf.extensions ?? [];
   const own = [
     ...usageExtensions(role),

@@ -31,47 +31,44 @@ describe('a long list of revoked certificates', () => {
     ['SHA256WithRSA', generateKeyPairSync('rsa', { modulusLength: 2048 })],
     ['SHA512WithRSAPSS', generateKeyPairSync('rsa', { modulusLength: 2048 })],
     ['Ed25519', generateKeyPairSync('ed25519')],
-  ])(
-    'signed with %s is put together in many turns of the event loop, and OpenSSL reads all of it',
-    async (name, key) => {
-      const count = 40_000;
-      const revoked: Revoked[] = Array.from({ length: count }, (_one, n) => ({
-        serial: `81:${(n + 2 ** 40).toString(16).padStart(12, '0').match(/../g)!.join(':')}`,
-        seconds: 1_700_000_000 + n,
-      }));
-      const certificate = certificateOf(key.privateKey);
-      let turns = 0;
-      let done = false;
-      const countTurns = () => {
-        turns += 1;
-        if (!done) setImmediate(countTurns);
-      };
-      countTurns();
-      const parts = await makeCrl(
-        {
-          issuer: readCertificate(pemBlocks(certificate)[0]!.der).tbs.subject,
-          keyId: Buffer.alloc(20, 1),
-          number: 7,
-          baseNumber: 5,
-          thisUpdateMs: Date.UTC(2026, 0, 1),
-          nextUpdateMs: Date.UTC(2050, 0, 1),
-          revoked: inPages(revoked),
-        },
-        { key: key.privateKey, algorithm: algorithmNamed(name) },
-      );
-      done = true;
-      expect(turns).toBeGreaterThan(count / 1000);
-      const crl = file(Buffer.concat(parts));
-      const serials = serialsIn(crl);
-      expect(serials).toHaveLength(count);
-      expect(serials.at(-1)!.toLowerCase()).toBe(revoked.at(-1)!.serial.replaceAll(':', ''));
-      const text = run('crl', '-in', crl, '-noout', '-text');
-      expect(text).toMatch(/Next Update: Jan {2}1 00:00:00 2050 GMT/);
-      expect(text).toMatch(/Delta CRL Indicator: critical\s+5\n/);
-      expect(isSignedBy(crl, certificate)).toBe(true);
-      expect(isSignedBy(crl, certificateOf(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey))).toBe(false);
-    },
-  );
+  ])('signed with %s is built in many turns of the event loop, and OpenSSL reads all of it', async (name, key) => {
+    const count = 40_000;
+    const revoked: Revoked[] = Array.from({ length: count }, (_one, n) => ({
+      serial: `81:${(n + 2 ** 40).toString(16).padStart(12, '0').match(/../g)!.join(':')}`,
+      seconds: 1_700_000_000 + n,
+    }));
+    const certificate = certificateOf(key.privateKey);
+    let turns = 0;
+    let done = false;
+    const countTurns = () => {
+      turns += 1;
+      if (!done) setImmediate(countTurns);
+    };
+    countTurns();
+    const parts = await makeCrl(
+      {
+        issuer: readCertificate(pemBlocks(certificate)[0]!.der).tbs.subject,
+        keyId: Buffer.alloc(20, 1),
+        number: 7,
+        baseNumber: 5,
+        thisUpdateMs: Date.UTC(2026, 0, 1),
+        nextUpdateMs: Date.UTC(2050, 0, 1),
+        revoked: inPages(revoked),
+      },
+      { key: key.privateKey, algorithm: algorithmNamed(name) },
+    );
+    done = true;
+    expect(turns).toBeGreaterThan(count / 1000);
+    const crl = file(Buffer.concat(parts));
+    const serials = serialsIn(crl);
+    expect(serials).toHaveLength(count);
+    expect(serials.at(-1)!.toLowerCase()).toBe(revoked.at(-1)!.serial.replaceAll(':', ''));
+    const text = run('crl', '-in', crl, '-noout', '-text');
+    expect(text).toMatch(/Next Update: Jan {2}1 00:00:00 2050 GMT/);
+    expect(text).toMatch(/Delta CRL Indicator: critical\s+5\n/);
+    expect(isSignedBy(crl, certificate)).toBe(true);
+    expect(isSignedBy(crl, certificateOf(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey))).toBe(false);
+  });
 
   const secrets = startSecrets();
   const must = async (path: string, body: object = {}) => (await secrets.root.write(path, body).expect(200)).body.data;
@@ -125,7 +122,7 @@ describe('a long list of revoked certificates', () => {
     expect(run('crl', '-in', short, '-noout', '-text')).toMatch(/No Revoked Certificates/);
   });
 
-  it('is found in the form that lists had before there were parts', async () => {
+  it('is read in the older form of lists without parts', async () => {
     const older = { read: async <T>(_key: string, parse: (text: string) => T) => parse(JSON.stringify('AQID')) };
     const found = await findCrl(older as Storage, 'any', 'complete');
     expect(found?.bytes).toBe(3);
@@ -145,7 +142,7 @@ describe('a long list of revoked certificates', () => {
     expect(read).toBe(size);
   });
 
-  it('that was never finished leaves nothing behind once another was', async () => {
+  it('that was never finished leaves nothing behind once another is finished', async () => {
     const { body } = await secrets.root.read('sys/mounts/long').expect(200);
     await withClient(secrets.database.url, (client) =>
       client.query(

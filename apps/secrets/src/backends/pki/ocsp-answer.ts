@@ -78,8 +78,8 @@ export function usualForm({ id, serial }: AskedStatus): string | undefined {
 export function isOf(id: CertID, authority: ReadCertificate): boolean {
   const hash = hashes.get(id.hashAlgorithm.algorithm);
   if (hash === undefined) return false;
-  const isDigest = (said: OctetString, bytes: Buffer) =>
-    createHash(hash).update(bytes).digest().equals(Buffer.from(said.buffer));
+  const isDigest = (octets: OctetString, bytes: Buffer) =>
+    createHash(hash).update(bytes).digest().equals(Buffer.from(octets.buffer));
   return isDigest(id.issuerKeyHash, authority.keyBits) && isDigest(id.issuerNameHash, authority.subject);
 }
 
@@ -94,7 +94,7 @@ export interface OcspContent {
   readonly standings: readonly CertificateStanding[];
   readonly nonce: Extension | undefined;
   readonly nowMs: number;
-  /** 0: valid for this moment only. */
+  /** 0 means that the response is valid only for this moment. */
   readonly validSeconds: number;
 }
 

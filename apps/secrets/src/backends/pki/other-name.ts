@@ -10,21 +10,21 @@ export interface OtherNameText {
 }
 
 /** Parses `OID;UTF8:TEXT`. Throws `invalid` with `problem` in the message. */
-export function readOtherName(said: string, problem = 'could not parse requested other SAN'): OtherNameText {
-  const quoted = JSON.stringify(said);
-  const semicolon = said.indexOf(';');
+export function readOtherName(text: string, problem = 'could not parse requested other SAN'): OtherNameText {
+  const quoted = JSON.stringify(text);
+  const semicolon = text.indexOf(';');
   if (semicolon < 0) refuse(`${problem}: expected a semicolon in other SAN ${quoted}`);
-  const colon = said.indexOf(':', semicolon);
+  const colon = text.indexOf(':', semicolon);
   if (colon < 0) refuse(`${problem}: expected a colon in other SAN ${quoted}`);
-  if (!/^utf-?8$/i.test(said.slice(semicolon + 1, colon))) {
+  if (!/^utf-?8$/i.test(text.slice(semicolon + 1, colon))) {
     refuse(`${problem}: only utf8 other SANs are supported; found non-supported type in other SAN ${quoted}`);
   }
-  const oid = said.slice(0, semicolon);
+  const oid = text.slice(0, semicolon);
   if (!isOid(oid)) refuse(`${problem}: ${JSON.stringify(oid)} is not an object identifier`);
-  return { oid, text: said.slice(colon + 1) };
+  return { oid, text: text.slice(colon + 1) };
 }
 
-/** Encodes it as a GeneralName. */
+/** Encodes an otherName as a GeneralName. */
 export function generalName({ oid, text }: OtherNameText): GeneralName {
   const value = AsnConvert.serialize(new AttributeValue({ utf8String: text }));
   return new GeneralName({ otherName: new OtherName({ typeId: oid, value }) });

@@ -94,14 +94,19 @@ describe('certificates', () => {
     ['a bare domain that is not allowed', domains, { common_name: 'example.com' }, noWay],
     ['a bare domain', { ...domains, allow_bare_domains: true }, { common_name: 'EXAMPLE.com' }, 'DNS:EXAMPLE.com'],
     [
-      'a name below one',
+      'a name below an allowed domain',
       { ...domains, allow_subdomains: true },
       { common_name: 'a.b.Example.COM' },
       'DNS:a.b.Example.COM',
     ],
-    ['a name that only ends like one', { ...domains, allow_subdomains: true }, { common_name: 'aexample.com' }, noWay],
     [
-      'one with more behind it',
+      'a name that only ends like an allowed domain',
+      { ...domains, allow_subdomains: true },
+      { common_name: 'aexample.com' },
+      noWay,
+    ],
+    [
+      'an allowed domain followed by other text',
       { ...domains, allow_subdomains: true },
       { common_name: 'a.example.com.evil.test' },
       noWay,
@@ -109,13 +114,13 @@ describe('certificates', () => {
     ['a dot at the end', { ...domains, allow_subdomains: true }, { common_name: 'a.example.com.' }, noWay],
     ['a NUL', { ...domains, allow_subdomains: true }, { common_name: 'evil.test\0.example.com' }, noWay],
     [
-      'a NUL where any name may be',
+      'a NUL, if any name is allowed',
       { allow_any_name: true, enforce_hostnames: false, key_type: 'ec' },
       { common_name: 'a\0b' },
       noWay,
     ],
     [
-      'a NUL where a common name may be anything',
+      'a NUL, if any common name is allowed',
       { cn_validations: 'disabled', key_type: 'ec' },
       { common_name: 'a\0b' },
       noWay,
@@ -139,55 +144,75 @@ describe('certificates', () => {
       noWay,
     ],
     ['an empty label', { allow_any_name: true, key_type: 'ec' }, { common_name: 'a..b' }, noWay],
-    ['a label of 64', { allow_any_name: true, key_type: 'ec' }, { common_name: `${'a'.repeat(64)}.test` }, noWay],
-    ['a space', { allow_any_name: true, key_type: 'ec' }, { common_name: 'a b' }, noWay],
-    ['a wildcard below', { ...domains, allow_subdomains: true }, { common_name: '*.example.com' }, 'DNS:*.example.com'],
     [
-      'a wildcard where none may be',
+      'a label of 64 characters',
+      { allow_any_name: true, key_type: 'ec' },
+      { common_name: `${'a'.repeat(64)}.test` },
+      noWay,
+    ],
+    ['a space', { allow_any_name: true, key_type: 'ec' }, { common_name: 'a b' }, noWay],
+    [
+      'a wildcard below an allowed domain',
+      { ...domains, allow_subdomains: true },
+      { common_name: '*.example.com' },
+      'DNS:*.example.com',
+    ],
+    [
+      'a wildcard that is not allowed',
       { ...domains, allow_subdomains: true, allow_wildcard_certificates: false },
       { common_name: '*.example.com' },
       noWay,
     ],
     ['a wildcard in the middle', { ...domains, allow_subdomains: true }, { common_name: 'a.*.example.com' }, noWay],
-    ['a wildcard behind a dash', { allow_any_name: true, key_type: 'ec' }, { common_name: '-*.example.com' }, noWay],
+    ['a wildcard after a dash', { allow_any_name: true, key_type: 'ec' }, { common_name: '-*.example.com' }, noWay],
     ['two wildcards', { allow_any_name: true, key_type: 'ec' }, { common_name: '*.*.example.com' }, noWay],
     ['a glob', { ...domains, allow_glob_domains: true }, { common_name: 'a.b.glob.test' }, 'DNS:a.b.glob.test'],
     ['localhost', { key_type: 'ec' }, { common_name: 'localhost' }, 'DNS:localhost'],
-    ['localhost where it may not be', { key_type: 'ec', allow_localhost: false }, { common_name: 'localhost' }, noWay],
+    ['localhost that is not allowed', { key_type: 'ec', allow_localhost: false }, { common_name: 'localhost' }, noWay],
     [
       'mail of a bare domain',
       { ...domains, allow_bare_domains: true },
       { common_name: 'me@example.com' },
       'email:me@example.com',
     ],
-    ['mail of another', { ...domains, allow_bare_domains: true }, { common_name: 'me@evil.test' }, noWay],
-    ['mail with two @', { ...domains, allow_bare_domains: true }, { common_name: 'me@evil.test@example.com' }, noWay],
     [
-      'an address',
+      'a mail address of another domain',
+      { ...domains, allow_bare_domains: true },
+      { common_name: 'me@evil.test' },
+      noWay,
+    ],
+    [
+      'a mail address with two @',
+      { ...domains, allow_bare_domains: true },
+      { common_name: 'me@evil.test@example.com' },
+      noWay,
+    ],
+    [
+      'an IP address',
       { ...domains, allow_localhost: true },
       { common_name: 'localhost', ip_sans: '10.1.2.3' },
       'IP Address:10.1.2.3',
     ],
     [
-      'an address where none may be',
+      'an IP address that is not allowed',
       { key_type: 'ec', allow_ip_sans: false },
       { common_name: 'localhost', ip_sans: '10.1.2.3' },
       /IP Subject Alternative Names are not allowed/,
     ],
     [
-      'an address as a name where none may be',
+      'an IP address as a name that is not allowed',
       { key_type: 'ec', allow_any_name: true, allow_ip_sans: false },
       { common_name: '10.1.2.3' },
       noWay,
     ],
     [
-      'an address outside',
+      'an IP address outside the allowed ranges',
       { key_type: 'ec', allowed_ip_sans_cidr: '10.0.0.0/8' },
       { common_name: 'localhost', ip_sans: '192.168.0.1' },
       'the IP address "192.168.0.1" is not allowed in this role',
     ],
     [
-      'no address',
+      'an invalid IP address',
       { key_type: 'ec' },
       { common_name: 'localhost', ip_sans: '10.0.0' },
       'the value "10.0.0" is not a valid IP address',
@@ -199,25 +224,25 @@ describe('certificates', () => {
       'URI:spiffe://a/b',
     ],
     [
-      'another URI',
+      'a URI that does not match',
       { key_type: 'ec', allowed_uri_sans: 'spiffe://a/*' },
       { common_name: 'localhost', uri_sans: 'spiffe://b' },
       /which are not valid for this role/,
     ],
     [
-      'a URI where none may be',
+      'a URI that is not allowed',
       { key_type: 'ec' },
       { common_name: 'localhost', uri_sans: 'spiffe://b' },
       /URI Subject Alternative Names are not allowed/,
     ],
     [
-      'another name',
+      'an otherName',
       { key_type: 'ec', allowed_other_sans: '1.2.3.4;utf8:*@a' },
       { common_name: 'localhost', other_sans: '1.2.3.4;UTF8:me@a' },
       'othername: 1.2.3.4:',
     ],
     [
-      'another name where none may be',
+      'an otherName that is not allowed',
       { key_type: 'ec' },
       { common_name: 'localhost', other_sans: '1.2.3.4;UTF8:me@a' },
       'other SAN OID 1.2.3.4 not allowed by this role',
@@ -229,20 +254,20 @@ describe('certificates', () => {
       'serialNumber=A1',
     ],
     [
-      'another serial number',
+      'a serial number that is not allowed',
       { key_type: 'ec', allowed_serial_numbers: 'A*' },
       { common_name: 'localhost', serial_number: 'B1' },
       'serial_number B1 not allowed by this role',
     ],
     ['a user id', { key_type: 'ec', allowed_user_ids: 'me' }, { common_name: 'localhost', user_ids: 'me' }, 'UID=me'],
     [
-      'another user id',
+      'a user id that is not allowed',
       { key_type: 'ec', allowed_user_ids: 'me' },
       { common_name: 'localhost', user_ids: 'you' },
       'user_id you is not allowed by this role',
     ],
     ['no name', { key_type: 'ec' }, {}, /the common_name field is required/],
-  ])('a role limits %s, which its dry run says before (E5.2)', async (_what, role, asked, answer) => {
+  ])('a role limits %s, which its dry run announces (E5.2)', async (_what, role, asked, answer) => {
     await must('roles/judge', role);
     const { body, status } = await write('issue/judge', { ...asked, ttl: '1h' });
     const dryRun = await write('roles/judge/dry-run', { ...asked, ttl: '1h' });
@@ -253,7 +278,7 @@ describe('certificates', () => {
     expect(status).toBe(typeof answer === 'string' && text === answer ? 400 : answer instanceof RegExp ? 400 : 200);
   });
 
-  it('a dry run of a role says which names, issuer and time a certificate would have, and issues none', async () => {
+  it('a dry run of a role shows the names, issuer and validity that a certificate would have, and issues none', async () => {
     await must('roles/dry', { ...domains, allow_subdomains: true, max_ttl: '2h', organization: 'Quay' });
     const serials = async () => (await secrets.root.list('pki/certs').expect(200)).body.data.keys;
     const before = await serials();

@@ -25,23 +25,23 @@ export interface AskedNames {
  */
 export function requestedNames(
   role: Role,
-  asked: AskedNames,
+  request: AskedNames,
   csr: ReadRequest | undefined,
   warn: (text: string) => void,
 ): { subject: Name; names: AlternativeNames } {
   const own = csr && ownNames(csr.subject);
-  const commonName = (role.use_csr_common_name && own?.commonName) || (asked.common_name ?? '');
+  const commonName = (role.use_csr_common_name && own?.commonName) || (request.common_name ?? '');
   if (commonName === '' && role.require_cn) {
     refuse(
       'the common_name field is required, or must be provided in a CSR with "use_csr_common_name" set to true, unless "require_cn" is set to false',
     );
   }
-  const serialNumber = asked.serial_number || (own?.serialNumber ?? '');
+  const serialNumber = request.serial_number || (own?.serialNumber ?? '');
   const fromCsr = role.use_csr_sans ? csr?.names : undefined;
-  const inSans = asked.exclude_cn_from_sans || commonName === '' ? [] : [commonName];
+  const inSans = request.exclude_cn_from_sans || commonName === '' ? [] : [commonName];
   // The role may allow any common name. A common name that is not a host or email is not a SAN.
   const ofCommonName = sortedNames(inSans, () => {});
-  const asNames = sortedNames(fromCsr ? [] : (asked.alt_names ?? []), (name) =>
+  const asNames = sortedNames(fromCsr ? [] : (request.alt_names ?? []), (name) =>
     warn(`alt_names: ${JSON.stringify(name)} is neither the name of a host nor a mail address and was left out`),
   );
   const dns = unique([...(fromCsr?.dns ?? []), ...ofCommonName.dns, ...asNames.dns]);
@@ -50,13 +50,13 @@ export function requestedNames(
   if (commonName !== '') allowed.checkCommonName(commonName);
   if (serialNumber !== '') allowed.checkSerialNumber(serialNumber);
   allowed.checkHosts(dns, emails);
-  const others = [...(asked.other_sans ?? []).map((text) => readOtherName(text)), ...(fromCsr?.others ?? [])];
+  const others = [...(request.other_sans ?? []).map((text) => readOtherName(text)), ...(fromCsr?.others ?? [])];
   allowed.checkOthers(others);
-  const addresses = unique(fromCsr?.addresses ?? (asked.ip_sans ?? []).map(readAddress));
+  const addresses = unique(fromCsr?.addresses ?? (request.ip_sans ?? []).map(readAddress));
   allowed.checkAddresses(addresses);
-  const uris = unique(fromCsr?.uris ?? asked.uri_sans ?? []);
+  const uris = unique(fromCsr?.uris ?? request.uri_sans ?? []);
   allowed.checkUris(uris);
-  const userIds = asked.user_ids?.length ? asked.user_ids : (own?.userIds ?? []);
+  const userIds = request.user_ids?.length ? request.user_ids : (own?.userIds ?? []);
   allowed.checkUserIds(userIds);
   return {
     subject: subjectName(role, { commonName, serialNumber, userIds }),

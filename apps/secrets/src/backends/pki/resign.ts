@@ -44,11 +44,16 @@ interface AskedList {
 async function signList(
   { storage, nowMs }: { readonly storage: Storage; readonly nowMs: number },
   issuer: Issuer,
-  asked: AskedList,
+  request: AskedList,
   revoked: readonly Revoked[],
   extensions: readonly Extension[] = [],
 ) {
-  const { crl_number: number = 0, delta_crl_base_number: base = -1, next_update: next = '72h', format = 'pem' } = asked;
+  const {
+    crl_number: number = 0,
+    delta_crl_base_number: base = -1,
+    next_update: next = '72h',
+    format = 'pem',
+  } = request;
   const seconds = secondsOf(next);
   if (seconds <= 0) refuse('next_update parameter must be greater than 0');
   if (number < 0) refuse('crl_number parameter must be 0 or greater');

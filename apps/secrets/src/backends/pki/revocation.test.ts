@@ -125,7 +125,7 @@ describe('revocation', () => {
     expect(await refused('itself/revoke', { serial_number: 'aa:bb' })).toBe('certificate with serial aa:bb not found.');
   });
 
-  it('an issuer is not in its own CRL, but once revoked in that of its issuer (E6.4)', async () => {
+  it('an issuer is not in its own CRL, but in the CRL of the CA that issued it once it is revoked (E6.4)', async () => {
     const { root, list } = await mount('above');
     const self = await secrets.root.read('above/issuer/default/json').expect(200);
     expect(self.body.data.issuer_id).toBe(root.issuer_id);
@@ -341,7 +341,7 @@ describe('revocation', () => {
       );
 
     it.each([[[]], [['-sha256']], [['-no_nonce']]])(
-      'says good, and after a revocation revoked, for a request with %j (E6.6)',
+      'answers good, and after a revocation revoked, to a request with %j (E6.6)',
       async (options) => {
         const leaf = await mounted.issue();
         const issuer = file(mounted.root.certificate);
@@ -364,7 +364,7 @@ describe('revocation', () => {
       },
     );
 
-    it('says that a revoked root is revoked', async () => {
+    it('reports that a revoked root is revoked', async () => {
       const second = { common_name: 'Second', key_type: 'ec' };
       const { certificate, issuer_id } = await must('ocsp/root/generate/internal', second);
       const ask = async () => {
@@ -376,14 +376,14 @@ describe('revocation', () => {
       expect(await ask()).toMatch(/Cert Status: revoked\n/);
     });
 
-    it('takes no compressed request, as nothing here does', () =>
+    it('accepts no compressed request, like every other endpoint', () =>
       request(secrets.server)
         .post('/v1/ocsp/ocsp')
         .set({ 'Content-Type': 'application/ocsp-request', 'Content-Encoding': 'gzip' })
         .send(Buffer.from('00', 'hex'))
         .expect(415));
 
-    it('answers GET requests, and never again good for a revoked certificate (E6.6)', async () => {
+    it('answers GET requests, and never answers good again for a revoked certificate (E6.6)', async () => {
       const leaf = await mounted.issue();
       const der = asked(leaf.certificate, mounted.root.certificate, '-no_nonce');
       const ask = async () => (await get(encodeURIComponent(der.toString('base64')))).body as Buffer;
@@ -406,11 +406,11 @@ describe('revocation', () => {
     });
 
     it.each<[string, (base64: string) => string]>([
-      ['as it is', (base64) => base64],
+      ['without escapes', (base64) => base64],
       ['escaped', encodeURIComponent],
-      ['with its slashes escaped', (base64) => base64.replaceAll('/', '%2f')],
+      ['with all slashes escaped', (base64) => base64.replaceAll('/', '%2f')],
       ['with one slash of two escaped', (base64) => base64.replaceAll('//', '/%2F')],
-      ['without what fills it up', (base64) => base64.replaceAll('=', '')],
+      ['without padding', (base64) => base64.replaceAll('=', '')],
       ['as base64url', (base64) => base64.replaceAll('+', '-').replaceAll('/', '_')],
     ])('answers a request in the address %s, however many slashes follow each other', async (_, write) => {
       const at = file('');
@@ -437,7 +437,7 @@ describe('revocation', () => {
       }
     });
 
-    it('says unknown for what was never issued, and nothing for other CAs (E6.6)', async () => {
+    it('answers unknown for serial numbers that were never issued, and nothing for other CAs (E6.6)', async () => {
       const { body } = await post(
         (() => {
           const at = file('');

@@ -25,21 +25,21 @@ export function forgetRevoked(storage: Storage, authority: string, revoked: Revo
   storage.delete(added(authority) + nameOf(revoked));
 }
 
-/** True until a complete CRL includes it. */
+/** Whether a revocation is not yet in a complete CRL. */
 export const isUnlisted = async (storage: Storage, authority: string, revoked: Revoked): Promise<boolean> =>
   (await storage.get(added(authority) + nameOf(revoked))) !== undefined;
 
 /** Revocations of a CA since its last complete CRL, by their names. */
 export const listAdded = (storage: Storage, authority: string): Promise<string[]> => storage.list(added(authority));
 
-/** Whether there are any. */
+/** Whether there are revocations since the last complete CRL. */
 export const hasAdded = async (storage: Storage, authority: string): Promise<boolean> =>
   (await storage.list(added(authority), { limit: 1 })).length > 0;
 
-/** How many are read, encoded or deleted before yielding to other requests. */
+/** How many revocations are read, encoded or deleted before other requests run. */
 const pageSize = 1000;
 
-/** Records that a complete CRL includes the first of these; returns the rest, for the next time. */
+/** Records that a complete CRL includes the first page of these revocations. Returns the rest, for the next call. */
 export function noteListed(storage: Storage, authority: string, listed: readonly string[]): readonly string[] {
   for (const name of listed.slice(0, pageSize)) storage.delete(added(authority) + name);
   return listed.slice(pageSize);
@@ -74,7 +74,7 @@ export async function listRevokedSerials(
   storage: Storage,
   { after, limit }: { readonly after?: string; readonly limit?: number },
 ): Promise<string[]> {
-  // Sorts after all names that begin with this serial number.
+  // The `~` sorts after all names that begin with this serial number.
   const names = await storage.list(all, { after: after && `${after} ~`, limit });
   return names.map((name) => readName(name).serial);
 }

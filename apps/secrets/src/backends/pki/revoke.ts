@@ -19,25 +19,27 @@ import { readSerial } from './serial';
 import { authorityAbove } from './signing';
 import { changeCertificate, findCertificate, keepCertificate, type StoredCertificate } from './stored-certificate';
 
-/** When a certificate was revoked, now or earlier; undefined if it expired and can no longer be revoked. */
+/**
+ * When a certificate was revoked, by this request or earlier; undefined if it has expired and can no longer be revoked.
+ */
 interface RevokedMoment {
   readonly revokedAtMs: number | undefined;
 }
 
 /**
- * Revokes a stored certificate: first its record, then the CRLs of its CA. A certificate that is already revoked is not
- * changed.
+ * Revokes a stored certificate: changes first its record, then the CRLs of its CA. A certificate that is already
+ * revoked is not changed.
  */
 export async function revokeKept(storage: Storage, nowMs: number, serial: string): Promise<RevokedMoment> {
   const { allow_expired_cert_revocation: allowExpired } = await findCrlConfig(storage);
   const ca = await findCa(storage);
-  const after = await changeCertificate(storage, serial, (kept, tx) => {
-    if (!kept) refuse(`certificate with serial ${serial} not found.`);
-    if (kept.revokedAtMs !== undefined || (kept.notAfterMs <= nowMs + 2000 && !allowExpired)) return kept;
-    // Its issuer may have been imported after it.
-    const authority = kept.authority || authorityAbove(ca, readCertificate(Buffer.from(kept.der, 'base64')));
+  const after = await changeCertificate(storage, serial, (stored, tx) => {
+    if (!stored) refuse(`certificate with serial ${serial} not found.`);
+    if (stored.revokedAtMs !== undefined || (stored.notAfterMs <= nowMs + 2000 && !allowExpired)) return stored;
+    // The issuer may have been imported after the certificate.
+    const authority = stored.authority || authorityAbove(ca, readCertificate(Buffer.from(stored.der, 'base64')));
     noteRevoked(tx, authority, { serial, seconds: Math.floor(nowMs / 1000) });
-    return { ...kept, authority, revokedAtMs: nowMs };
+    return { ...stored, authority, revokedAtMs: nowMs };
   });
   const { revokedAtMs, authority } = after;
   if (revokedAtMs !== undefined) {
@@ -78,10 +80,10 @@ async function keptFromText(storage: Storage, ca: Ca, text: string): Promise<Rea
   if (!block) refuse('certificate contains no PEM data');
   const read = readCertificate(block.der);
   const der = read.der.toString('base64');
-  const kept = await findCertificate(storage, read.serial);
+  const existing = await findCertificate(storage, read.serial);
   const other =
     "certificate with same serial but unequal value already present in this cluster's storage; refusing to revoke";
-  if (kept) return kept.der === der ? read : refuse(other);
+  if (existing) return existing.der === der ? read : refuse(other);
   const authority = authorityAbove(ca, read);
   if (authority === '') {
     refuse(
@@ -210,8 +212,8 @@ export const revokePaths = [
         const above = Object.values(ca.issuers).find(
           (one) => one.issuer_id !== id && isSignedBy(read, certificateOf(one)),
         );
-        const kept = await findCertificate(storage, read.serial);
-        if (!isRoot && kept?.der === issuer.certificate) await revokeKept(storage, nowMs, read.serial);
+        const stored = await findCertificate(storage, read.serial);
+        if (!isRoot && stored?.der === issuer.certificate) await revokeKept(storage, nowMs, read.serial);
         await makeFirstLists(storage, nowMs);
         if (isRoot) {
           warn(

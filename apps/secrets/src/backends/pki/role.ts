@@ -82,9 +82,9 @@ export const roles = collection('role/', roleFields.input);
 export const unknownRole = (name: string): string => `unknown role: ${name}`;
 
 /** Fills in the defaults of a role. Throws `invalid` for contradictory or unknown values. */
-export function checkedRole(asked: Role): Role {
-  if (asked.max_ttl > 0 && asked.ttl > asked.max_ttl) refuse('"ttl" value must be less than "max_ttl" value');
-  const role = checkedKeyRules({ ...asked, issuer_ref: asked.issuer_ref || 'default' });
+export function checkedRole(input: Role): Role {
+  if (input.max_ttl > 0 && input.ttl > input.max_ttl) refuse('"ttl" value must be less than "max_ttl" value');
+  const role = checkedKeyRules({ ...input, issuer_ref: input.issuer_ref || 'default' });
   checkUsages(role);
   for (const id of role.ext_key_usage_oids) {
     if (!isOid(id)) refuse(`"${id}" could not be parsed as a valid oid for an extended key usage`);
@@ -137,8 +137,8 @@ export const withoutTemplates = (text: string): string | undefined => (text.incl
 
 const anything = ['*'];
 
-/** A role that allows all names of a CSR; a named role adds lifetimes and issuer. */
-export function verbatimRole(named: Role | undefined, said: Partial<Role>): Role {
+/** A role that allows all names of a CSR. If a role is named, its lifetimes and issuer apply. */
+export function verbatimRole(named: Role | undefined, overrides: Partial<Role>): Role {
   const {
     ttl,
     max_ttl,
@@ -162,12 +162,12 @@ export function verbatimRole(named: Role | undefined, said: Partial<Role>): Role
     allowed_uri_sans: anything,
     allowed_user_ids: anything,
     cn_validations: ['disabled'],
-    ...said,
+    ...overrides,
   });
 }
 
-function checkedValidations(asked: readonly string[]): string[] {
-  const folded = [...new Set(asked.map((text) => text.toLowerCase()))];
+function checkedValidations(validations: readonly string[]): string[] {
+  const folded = [...new Set(validations.map((text) => text.toLowerCase()))];
   const problem = (text: string) => refuse(`cn_validations value incorrect: ${text}`);
   const unknown = folded.find((text) => !['disabled', 'email', 'hostname'].includes(text));
   if (unknown !== undefined) problem(`unknown type: \`${unknown}\``);

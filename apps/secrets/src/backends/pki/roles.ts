@@ -5,9 +5,9 @@ import { data, empty, missing } from '../../sdk/reply';
 import { findCa, issuerRef } from './ca';
 import { checkedRole, type Role, roleFields, roles } from './role';
 
-async function keepRole(call: Pick<Call, 'storage'> & { warn(text: string): void }, name: string, asked: Role) {
-  const role = checkedRole(asked);
-  if (asked.no_store && asked.generate_lease) {
+async function keepRole(call: Pick<Call, 'storage'> & { warn(text: string): void }, name: string, input: Role) {
+  const role = checkedRole(input);
+  if (input.no_store && input.generate_lease) {
     call.warn(
       'mutually exclusive values no_store=true and generate_lease=true were both specified; no_store=true takes priority',
     );

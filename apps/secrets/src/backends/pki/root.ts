@@ -53,7 +53,7 @@ type RootCall = Call<{ readonly exported: string }, z.output<typeof RootInput>>;
 
 async function generateRoot(call: RootCall, usualName: string) {
   const { input, params, storage, nowMs, mount } = call;
-  // Only if the name is still free when the change is applied.
+  // The name must still be free when the change is applied.
   const nameIn = (ca: Ca) =>
     freeIssuerName(ca, input.issuer_name) || (usualName !== '' && !issuerRef(ca, usualName) ? usualName : '');
   nameIn(await findCa(storage));
@@ -83,7 +83,7 @@ async function generateRoot(call: RootCall, usualName: string) {
   const certificate = readCertificate(der);
   let issuer!: Issuer;
   const after = await changeCa(storage, (before, tx) => {
-    const withItsKey = authority.made ? withKey(before, tx, authority.made) : before;
+    const withItsKey = authority.createdKey ? withKey(before, tx, authority.createdKey) : before;
     issuer = newIssuer(withItsKey, der, nameIn(withItsKey), algorithm.name);
     keepCertificate(tx, serial, {
       der: der.toString('base64'),

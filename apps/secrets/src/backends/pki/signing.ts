@@ -23,7 +23,7 @@ export interface ReadyIssuer {
   signer(signatureBits: number, usePss: boolean): Signer;
 }
 
-/** Loads an issuer for issuing. Throws `invalid` if there is none or it may not issue. */
+/** Loads an issuer for issuing. Throws `invalid` if the issuer does not exist or may not issue. */
 export async function readyIssuer(storage: Storage, ref: string): Promise<ReadyIssuer> {
   const ca = await findCa(storage);
   const issuer = issuerRef(ca, ref) ?? refuse(`could not fetch the CA certificate (was one set?): ${noIssuer(ref)}`);
@@ -42,11 +42,11 @@ export async function readyIssuer(storage: Storage, ref: string): Promise<ReadyI
 }
 
 /** Throws `invalid` if the issuer lacks a usage. */
-export function requireUsage({ issuer_id: id, issuer_name: name, usage }: Issuer, wanted: Usage, before = ''): void {
-  if (usage.includes(wanted)) return;
+export function requireUsage({ issuer_id: id, issuer_name: name, usage }: Issuer, required: Usage, before = ''): void {
+  if (usage.includes(required)) return;
   const only = [...usage].sort().join(',');
   refuse(
-    `${before}error while attempting to use issuer ${id}: requested usage ${wanted} for issuer ${name === '' ? `id:${id}` : `/ id:${id} name:${name}`} but only had usage ${only}`,
+    `${before}error while attempting to use issuer ${id}: requested usage ${required} for issuer ${name === '' ? `id:${id}` : `/ id:${id} name:${name}`} but only had usage ${only}`,
   );
 }
 
@@ -78,11 +78,11 @@ export function authorityOf(certificate: ReadCertificate): string {
 export const issuerOf = (ca: Ca, authority: string): Issuer | undefined =>
   Object.values(ca.issuers).find((issuer) => authorityOf(certificateOf(issuer)) === authority);
 
-/** When a certificate was revoked. A self-signed issuer is on no CRL, so its own record says it. */
+/** When a certificate was revoked. A self-signed issuer is on no CRL, so its revocation is in its own record. */
 export const whenRevoked = (ca: Ca, { der, revokedAtMs }: StoredCertificate): number | undefined =>
   revokedAtMs ?? Object.values(ca.issuers).find(({ certificate }) => certificate === der)?.revokedAtMs;
 
-/** The CA that signed a certificate; empty if it is not in the mount. */
+/** The CA that signed a certificate; empty if the CA is not in the mount. */
 export function authorityAbove(ca: Ca, one: ReadCertificate): string {
   const issuer = Object.values(ca.issuers).find((above) => isSignedBy(one, certificateOf(above)));
   return issuer ? authorityOf(certificateOf(issuer)) : '';

@@ -1,11 +1,12 @@
 import { type Ending, endEntry, endFolder, listEnding, readEndKey } from '../../sdk/ending';
+import type { Soon } from '../../sdk/soon';
 import type { Page, Storage } from '../../sdk/storage';
 
 /** A certificate that this mount issued or imported. */
 export interface StoredCertificate {
   /** DER in base64. */
   readonly der: string;
-  /** The CA whose CRLs it belongs to; empty if no issuer of the mount signed it. */
+  /** The CA whose CRLs list the certificate if it is revoked; empty if no issuer of the mount signed it. */
   readonly authority: string;
   readonly notAfterMs: number;
   readonly revokedAtMs?: number;
@@ -15,7 +16,7 @@ const prefix = 'cert/';
 const parse = JSON.parse as (text: string) => StoredCertificate;
 
 /** The stored certificate with this serial number. */
-export const findCertificate = (storage: Storage, serial: string): Promise<StoredCertificate | undefined> =>
+export const findCertificate = (storage: Storage, serial: string): Soon<StoredCertificate | undefined> =>
   storage.read(prefix + serial, parse);
 
 /** Stores a certificate. Serial numbers are random and therefore unique. */
@@ -37,7 +38,7 @@ export async function findCertificates(
 export function changeCertificate<C extends StoredCertificate | undefined>(
   storage: Storage,
   serial: string,
-  change: (kept: StoredCertificate | undefined, tx: Storage) => C,
+  change: (stored: StoredCertificate | undefined, tx: Storage) => C,
 ): Promise<C> {
   return storage.transaction(prefix + serial, async (tx) => {
     const before = await findCertificate(tx, serial);

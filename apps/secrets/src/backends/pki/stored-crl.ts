@@ -9,14 +9,14 @@ export type CrlKind = 'complete' | 'delta';
 type StoredCrl = { readonly der: string } | { readonly folder: string; readonly parts: number; readonly bytes: number };
 
 /**
- * The size of a part: whole PEM lines and whole base64 groups. Parts are not cached, because they would evict
- * everything else.
+ * The size of a part: whole PEM lines and whole base64 groups. Parts are not cached, because they would evict all other
+ * entries from the cache.
  */
 const partBytes = 48 * 16_384;
 
 const key = (authority: string, kind: CrlKind) => `crl-list/${authority}/${kind}`;
 
-/** Before there were parts, the DER was all that was stored. */
+/** Parses a stored CRL. Earlier versions stored only the DER, without parts. */
 function parse(text: string): StoredCrl {
   const stored = JSON.parse(text) as StoredCrl | string;
   return typeof stored === 'string' ? { der: stored } : stored;
@@ -48,8 +48,8 @@ export async function findCrl(storage: Storage, authority: string, kind: CrlKind
 }
 
 /**
- * Stores a CRL within `tx`. The parts of a long one are stored first, separately; the commit of `tx` makes it the CRL
- * of its CA. Returns the folder of the CRL that it replaces, if it has one.
+ * Stores a CRL within `tx`. The parts of a long CRL are stored before and outside `tx`. The commit of `tx` makes it the
+ * CRL of its CA. Returns the folder of the CRL that it replaces, if it has one.
  */
 export async function putCrl(
   storage: Storage,

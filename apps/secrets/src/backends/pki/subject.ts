@@ -75,11 +75,11 @@ function relative(type: string, texts: readonly string[]) {
 
 /** Builds a subject. */
 export function subjectName(
-  said: SubjectParts,
+  subject: SubjectParts,
   own: { readonly commonName: string; readonly serialNumber: string; readonly userIds: readonly string[] },
 ): Name {
   const sets = [
-    ...parts.flatMap(([field, id]) => relative(id, said[field])),
+    ...parts.flatMap(([field, id]) => relative(id, subject[field])),
     ...relative(commonNameId, own.commonName === '' ? [] : [own.commonName]),
     ...relative(serialNumberId, own.serialNumber === '' ? [] : [own.serialNumber]),
     ...own.userIds.flatMap((text) => relative(userId, [text])),

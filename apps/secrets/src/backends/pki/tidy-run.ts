@@ -1,5 +1,6 @@
 import type { BackgroundCall } from '../../sdk/call';
 import { single } from '../../sdk/collection';
+import type { Soon } from '../../sdk/soon';
 import type { Storage } from '../../sdk/storage';
 import { forgetAccounts, forgetOrders } from './acme/cleaning';
 import { certificateOf, changeCa, findCa } from './ca';
@@ -37,7 +38,7 @@ const parse = JSON.parse as (text: string) => TidyState;
 export const autoTidy = single('config/auto-tidy', autoTidyFields.input);
 
 /** Progress of the latest tidy; undefined before the first. */
-export const findTidy = (storage: Storage): Promise<TidyState | undefined> => storage.read(key, parse);
+export const findTidy = (storage: Storage): Soon<TidyState | undefined> => storage.read(key, parse);
 
 const isUnderWay = (state: TidyState | undefined): boolean =>
   state?.state === 'Running' || state?.state === 'Cancelling';
@@ -155,20 +156,20 @@ async function finish(storage: Storage, nowMs: number, { plan, removedRevoked }:
   if (removedRevoked + associated > 0 && !byClock) await rotateLists(storage, nowMs, 'complete');
 }
 
-/** Adds revoked certificates to the CRLs of an issuer imported after them. */
+/** Adds revoked certificates to the CRLs of their issuer if the issuer was imported after them. */
 async function associate(storage: Storage): Promise<number> {
   const ca = await findCa(storage);
   let count = 0;
   for await (const page of listRevoked(storage, '')) {
     for (const revoked of page) {
-      await changeCertificate(storage, revoked.serial, (kept, tx) => {
-        if (kept?.authority !== '') return kept;
-        const authority = authorityAbove(ca, readCertificate(Buffer.from(kept.der, 'base64')));
-        if (authority === '') return kept;
+      await changeCertificate(storage, revoked.serial, (stored, tx) => {
+        if (stored?.authority !== '') return stored;
+        const authority = authorityAbove(ca, readCertificate(Buffer.from(stored.der, 'base64')));
+        if (authority === '') return stored;
         forgetRevoked(tx, '', revoked);
         noteRevoked(tx, authority, revoked);
         count += 1;
-        return { ...kept, authority };
+        return { ...stored, authority };
       });
     }
   }

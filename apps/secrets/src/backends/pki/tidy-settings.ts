@@ -90,8 +90,8 @@ export function checkPlan(plan: TidyPlan): void {
 }
 
 /** The plan in a request. `revoked_safety_buffer` defaults to `safety_buffer`. */
-export function planOf(given: Partial<z.output<typeof tidyFields.input>>): TidyPlan {
-  const safety_buffer = given.safety_buffer ?? tidyFields.defaults.safety_buffer;
-  const entries = Object.entries(given).filter(([name, value]) => name in tidyFields.defaults && value !== undefined);
+export function planOf(input: Partial<z.output<typeof tidyFields.input>>): TidyPlan {
+  const safety_buffer = input.safety_buffer ?? tidyFields.defaults.safety_buffer;
+  const entries = Object.entries(input).filter(([name, value]) => name in tidyFields.defaults && value !== undefined);
   return { ...tidyFields.defaults, revoked_safety_buffer: safety_buffer, ...Object.fromEntries(entries) };
 }

@@ -33,7 +33,7 @@ describe('tidy', () => {
     await must('roles/a', { allow_any_name: true, key_type: 'ec' });
   });
 
-  it('keeps what is configured, and removes old entries from CRLs as well (E6.8)', async () => {
+  it('keeps the configured entries, and also removes old ones from CRLs (E6.8)', async () => {
     expect(await read('tidy-status')).toMatchObject({ state: 'Inactive', tidy_cert_store: null, time_started: null });
     const [root] = await kept();
     const old = await Promise.all(Array.from({ length: 8 }, () => issue('1h')));

@@ -60,8 +60,8 @@ const statusOutput = z.object({
   internal_backend_uuid: z.string(),
 });
 
-const noWork = (asked: string) =>
-  `${asked} but no tidy operations were ${asked.startsWith('Auto') ? 'requested' : 'set'}. Enable at least one tidy operation to be run (${choicesText}).`;
+const noWork = (request: string) =>
+  `${request} but no tidy operations were ${request.startsWith('Auto') ? 'requested' : 'set'}. Enable at least one tidy operation to be run (${choicesText}).`;
 
 /** Tidy and auto-tidy. */
 export const tidyPaths = [

@@ -19,7 +19,7 @@ export const urlRows = {
 
 const urlNames = Object.keys(urlRows) as (keyof UrlSet)[];
 
-/** None. */
+/** No URLs. */
 export const noUrls: UrlSet = {
   issuing_certificates: [],
   crl_distribution_points: [],
@@ -33,7 +33,10 @@ const marks = /\{\{\s*(cluster_path|cluster_aia_path|issuer_id)\s*\}\}/g;
 export const hasUrls = (urls: UrlSet): boolean =>
   urls.issuing_certificates.length > 0 || urls.crl_distribution_points.length > 0 || urls.ocsp_servers.length > 0;
 
-/** Throws `invalid` unless all are URLs with a host; with templates, checks only for characters invalid in URLs. */
+/**
+ * Throws `invalid` unless all strings are URLs with a host. If templates are enabled, checks only for characters that
+ * are invalid in URLs.
+ */
 export function checkUrls(urls: UrlSet, templates: boolean): void {
   for (const name of urlNames) for (const text of urls[name]) requireAscii(text, name);
   const bad = templates ? undefined : notUrl(urls);
@@ -55,7 +58,7 @@ export interface UrlTemplates {
   readonly issuer_id: string;
 }
 
-const lacking: Readonly<Record<keyof UrlTemplates, string>> = {
+const descriptions: Readonly<Record<keyof UrlTemplates, string>> = {
   cluster_path: 'local cluster address information (path)',
   cluster_aia_path: 'local cluster address information (aia_path)',
   issuer_id: 'an issuer_id for this operation',
@@ -67,7 +70,7 @@ export function filledUrls(urls: UrlSet, templates: UrlTemplates): UrlSet | stri
     .flatMap((name) => urls[name].flatMap((text) => [...text.matchAll(marks)]))
     .map(([, name]) => name as keyof UrlTemplates)
     .find((name) => templates[name] === '');
-  if (unknown) return `unable to template AIA URLs as we lack ${lacking[unknown]}`;
+  if (unknown) return `unable to template AIA URLs as we lack ${descriptions[unknown]}`;
   const fill = (text: string) => text.replace(marks, (_mark, name: keyof UrlTemplates) => templates[name]);
   const filled = Object.fromEntries(urlNames.map((name) => [name, urls[name].map(fill)])) as unknown as UrlSet;
   const bad = notUrl(filled);

@@ -84,27 +84,35 @@ export async function mountHasUrls(storage: Storage): Promise<boolean> {
   return urls !== undefined && hasUrls(urls);
 }
 
-async function filled(storage: Storage, said: UrlSet, templates: boolean, issuerId: string): Promise<UrlSet | string> {
-  if (!hasUrls(said)) return noUrls;
-  if (!templates) return said;
+async function filled(
+  storage: Storage,
+  configured: UrlSet,
+  templates: boolean,
+  issuerId: string,
+): Promise<UrlSet | string> {
+  if (!hasUrls(configured)) return noUrls;
+  if (!templates) return configured;
   const { path: cluster_path, aia_path: cluster_aia_path } = (await cluster.find(storage)) ?? clusterFields.defaults;
-  return filledUrls(said, { cluster_path, cluster_aia_path, issuer_id: issuerId });
+  return filledUrls(configured, { cluster_path, cluster_aia_path, issuer_id: issuerId });
 }
 
 /** Warns of URL templates that cannot be filled in, since no certificate could be issued. */
 export async function warnOfTemplates(
   storage: Storage,
-  said: UrlSet,
+  configured: UrlSet,
   templates: boolean,
   issuerId: string,
   warn: (text: string) => void,
 ): Promise<void> {
-  const urls = await filled(storage, said, templates, issuerId);
+  const urls = await filled(storage, configured, templates, issuerId);
   if (typeof urls !== 'string') return;
   warn(`issuance may fail: ${urls}\n\nConsider setting the cluster-local address if it is not already set.`);
 }
 
-/** The URLs of an issuer, otherwise those of the mount; an error message if templates cannot be replaced. */
+/**
+ * The URLs of an issuer, or those of the mount if the issuer has none; an error message if templates cannot be filled
+ * in.
+ */
 async function urlsOf(storage: Storage, issuer: Issuer): Promise<UrlSet | string> {
   const isOwn = hasUrls(issuer);
   const ofMount = isOwn ? undefined : await mountUrls.find(storage);
@@ -112,7 +120,7 @@ async function urlsOf(storage: Storage, issuer: Issuer): Promise<UrlSet | string
   return filled(storage, ofMount ?? issuer, templates, issuer.issuer_id);
 }
 
-/** URLs of an issuer's delta CRLs; empty if templates cannot be replaced. */
+/** URLs of an issuer's delta CRLs; empty if templates cannot be filled in. */
 export async function addressesOfDelta(storage: Storage, issuer: Issuer): Promise<readonly string[]> {
   const urls = await urlsOf(storage, issuer);
   return typeof urls === 'string' ? [] : urls.delta_crl_distribution_points;
@@ -129,10 +137,10 @@ export async function urlsFor(storage: Storage, issuer: Issuer): Promise<UrlSet>
  * URLs for a new root: those of the mount without templates that contain the issuer id, because it does not exist yet.
  */
 export async function urlsForRoot(storage: Storage): Promise<UrlSet> {
-  const { enable_templating: templates, ...said } = (await mountUrls.find(storage)) ?? urlFields.defaults;
-  const urls = await filled(storage, said, templates, '');
+  const { enable_templating: templates, ...configured } = (await mountUrls.find(storage)) ?? urlFields.defaults;
+  const urls = await filled(storage, configured, templates, '');
   if (typeof urls !== 'string') return urls;
-  const withId = await filled(storage, said, templates, 'id');
+  const withId = await filled(storage, configured, templates, 'id');
   if (typeof withId !== 'string') return noUrls;
   return refuse(
     `unable to parse AIA URL information: ${urls}\nUsing templated AIA URL's {{issuer_id}} field when generating root certificates is not supported.`,

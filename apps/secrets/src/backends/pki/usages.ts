@@ -85,16 +85,16 @@ export function usageExtensions(role: Usages): readonly Extension[] {
 }
 
 /** The extended key usage extension; none for no purposes. */
-function purposeExtension(said: Purposes): Extension[] {
+function purposeExtension(purposes: Purposes): Extension[] {
   const flags = [
-    [said.server_flag, 'serverauth'],
-    [said.client_flag, 'clientauth'],
-    [said.code_signing_flag, 'codesigning'],
-    [said.email_protection_flag, 'emailprotection'],
+    [purposes.server_flag, 'serverauth'],
+    [purposes.client_flag, 'clientauth'],
+    [purposes.code_signing_flag, 'codesigning'],
+    [purposes.email_protection_flag, 'emailprotection'],
   ] as const;
-  const named = [...flags.flatMap(([on, name]) => (on ? [name] : [])), ...said.ext_key_usage.map(folded)];
+  const named = [...flags.flatMap(([on, name]) => (on ? [name] : [])), ...purposes.ext_key_usage.map(folded)];
   const namedIds = [...extendedUsages].flatMap(([name, id]) => (named.includes(name) ? [id] : []));
-  const ids = new Set([...namedIds, ...said.ext_key_usage_oids]);
+  const ids = new Set([...namedIds, ...purposes.ext_key_usage_oids]);
   return ids.size === 0
     ? []
     : [extension(id_ce_extKeyUsage, arrayBuffer(element(tags.sequence, [...ids].map(idElement))))];

@@ -25,9 +25,9 @@ type TimeRules = Pick<
 >;
 
 /** The validity period of a certificate. Throws `invalid` if the role, the mount or the issuer forbids it. */
-export function validityFor(role: TimeRules, asked: AskedValidity, bounds: ValidityBounds) {
-  const notAfterMs = notAfter(role, asked, bounds);
-  const notBeforeMs = notBefore(role, asked, bounds.nowMs);
+export function validityFor(role: TimeRules, request: AskedValidity, bounds: ValidityBounds) {
+  const notAfterMs = notAfter(role, request, bounds);
+  const notBeforeMs = notBefore(role, request, bounds.nowMs);
   const [from, until] = [stamp(notBeforeMs), stamp(notAfterMs)];
   const about = `The certificate's Not Before (${from})`;
   if (notBeforeMs > notAfterMs) refuse(`${about} is later than the certificate's Not After (${until})`);
@@ -37,13 +37,13 @@ export function validityFor(role: TimeRules, asked: AskedValidity, bounds: Valid
 
 const stamp = (ms: number): string => new Date(ms).toISOString();
 
-function notBefore(role: TimeRules, asked: AskedValidity, nowMs: number): number {
+function notBefore(role: TimeRules, request: AskedValidity, nowMs: number): number {
   const earliestMs = nowMs - role.not_before_duration * 1000;
   if (role.not_before !== '') return requireTime(role.not_before);
-  if (!asked.not_before) return earliestMs;
+  if (!request.not_before) return earliestMs;
   const about = `not_before_bound is set to ${role.not_before_bound}.`;
   if (role.not_before_bound === 'forbid') refuse(`${about} not_before cannot be provided.`);
-  const ms = requireTime(asked.not_before);
+  const ms = requireTime(request.not_before);
   if (role.not_before_bound === 'duration' && ms < earliestMs) {
     refuse(
       `${about} Cannot satisfy request as it would result in notBefore of ${stamp(ms)} that is older than the allowed not_before_duration of ${durationText(role.not_before_duration)}`,
@@ -52,16 +52,16 @@ function notBefore(role: TimeRules, asked: AskedValidity, nowMs: number): number
   return ms;
 }
 
-function notAfter(role: TimeRules, asked: AskedValidity, { nowMs, mount, issuer, warn }: ValidityBounds): number {
+function notAfter(role: TimeRules, request: AskedValidity, { nowMs, mount, issuer, warn }: ValidityBounds): number {
   const { not_after_bound: bound } = role;
   const about = `not_after_bound is set to ${bound}.`;
-  const named = role.not_after || asked.not_after || '';
+  const named = role.not_after || request.not_after || '';
   if (role.not_after === '' && named !== '' && bound === 'forbid') refuse(`${about} not_after cannot be provided.`);
-  if (asked.ttl && named !== '') {
+  if (request.ttl && named !== '') {
     refuse('Either ttl or not_after should be provided. Both should not be provided in the same request.');
   }
   const maxTtl = role.max_ttl || mount.maxLeaseTtlSeconds;
-  let ttl = asked.ttl || role.ttl || mount.defaultLeaseTtlSeconds;
+  let ttl = request.ttl || role.ttl || mount.defaultLeaseTtlSeconds;
   if (ttl > maxTtl) {
     const [longer, longest] = [durationText(ttl), durationText(maxTtl)];
     warn(`TTL "${longer}" is longer than permitted maxTTL "${longest}", so maxTTL is being used`);

@@ -21,7 +21,7 @@ export interface SchedulerAccess {
   readonly generation?: string;
 }
 
-/** A token from the scheduler. */
+/** A token that the scheduler issued. */
 export interface SchedulerToken {
   readonly accessorId: string;
   readonly secretId: string;
@@ -42,7 +42,7 @@ export class SchedulerRefused extends Error {
 const answerLimitBytes = 32 * 1024 * 1024;
 const attempts = 3;
 const longestPauseMs = 5_000;
-/** How long not to call a scheduler that throttles us without saying for how long. */
+/** How long a scheduler is not called after it throttles us without saying for how long. */
 const throttledRestMs = 10_000;
 /** The maximum length of an error message, because some proxies respond with whole pages. */
 const longestText = 500;
@@ -53,7 +53,7 @@ const proxyStatuses = new Set([502, 503, 504]);
 /** The dependencies of a scheduler client. All clients of a scheduler share its circuit. */
 export interface SchedulerDeps {
   readonly timeoutMs: number;
-  /** Before the second attempt; doubles. */
+  /** The pause before the second attempt. It doubles for each further attempt. */
   readonly pauseMs: number;
   readonly parts: OutsideParts;
   readonly circuit: Circuit;
@@ -68,7 +68,7 @@ interface SchedulerRequest {
   readonly method: string;
   readonly path: string;
   readonly body?: unknown;
-  /** Not repeatable: a repeated call would have an effect twice. */
+  /** True for a call that must not be repeated, because it would take effect twice. */
   readonly once?: boolean;
 }
 
@@ -123,7 +123,7 @@ export class SchedulerClient {
     return tokens.filter((token) => token.Name === name).map((token) => token.AccessorID);
   }
 
-  /** Names of the policies that exist there. */
+  /** Names of the policies that exist in the scheduler. */
   async policyNames(): Promise<string[]> {
     return (await this.list<{ Name: string }>('policies', '/v1/acl/policies')).map((policy) => policy.Name);
   }

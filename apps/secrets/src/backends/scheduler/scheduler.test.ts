@@ -77,7 +77,7 @@ describe('scheduler engine', () => {
       await secrets.root.read('scheduler/config/access').expect(200, new RegExp(upstream.address));
     });
 
-    it('makes the first management token when asked', async () => {
+    it('creates the first management token on request', async () => {
       const fresh = new SchedulerStandIn();
       fresh.bootstrapped = false;
       const address = await fresh.start();
@@ -156,12 +156,12 @@ describe('scheduler engine', () => {
       await secrets.root.read('scheduler/role/bad').expect(404);
     });
 
-    it('are listed either way (S21.8, S21.9)', async () => {
+    it('are listed by both verbs (S21.8, S21.9)', async () => {
       const { body } = await secrets.root.list('scheduler/role').expect(200);
       expect(body.data.keys).toEqual(['boss', 'none', 'ops']);
     });
 
-    it('stay absent (S23.1, S21.10, S23.3)', async () => {
+    it('that do not exist answer 404, and can be deleted (S23.1, S21.10, S23.3)', async () => {
       await secrets.root.read('scheduler/role/absent').expect(404, '{"errors":[]}\n');
       await secrets.root.delete('scheduler/role/absent').expect(204);
     });
@@ -181,7 +181,7 @@ describe('scheduler engine', () => {
       expect(upstream.issued).toEqual([]);
     });
 
-    it('are renewed by the lease configuration as it is then', async () => {
+    it('are renewed by the current lease configuration', async () => {
       const { body } = await secrets.root.read('scheduler/creds/ops').expect(200);
       await secrets.root.write('scheduler/config/lease', { ttl: '10m', max_ttl: '1h' }).expect(204);
       const renewed = await secrets.root

@@ -58,7 +58,10 @@ export class Scheduler {
     return new SchedulerClient(access, { ...this.limits, ...reached, parts: this.parts, throttle: this.throttle });
   }
 
-  /** Await it where many callers may continue at once, for example after a response that all of them waited for. */
+  /**
+   * Await this where many callers may continue at the same time, for example after a response that all of them waited
+   * for.
+   */
   turn(): Promise<void> | undefined {
     return this.throttle.take();
   }
@@ -89,8 +92,8 @@ export class Scheduler {
   }
 
   /**
-   * The `names` that do not exist in the scheduler; queried again before anything is treated as missing. Undefined if
-   * we may not read the list.
+   * The `names` that do not exist in the scheduler; the list is queried again before a name is treated as missing.
+   * Undefined if we may not read the list.
    */
   async missingPolicies(access: SchedulerAccess, names: readonly string[]): Promise<string[] | undefined> {
     if (names.length === 0) return [];

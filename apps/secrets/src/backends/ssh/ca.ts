@@ -12,7 +12,7 @@ export interface SshIssuer {
   readonly public_key: string;
 }
 
-/** The issuers of a mount, without private keys. One entry, so that names and the default change together. */
+/** The issuers of a mount, without private keys. They are one entry, so that names and the default change together. */
 export interface SshCa {
   readonly issuers: Readonly<Record<string, SshIssuer>>;
   readonly default_issuer: string;
@@ -47,7 +47,7 @@ export function issuerRef({ issuers, default_issuer }: SshCa, ref: string): SshI
   return Object.values(issuers).find(({ issuer_name }) => ref !== '' && issuer_name === ref);
 }
 
-/** Like issuerRef, but throws `invalid` if there is none. */
+/** Like issuerRef, but throws `invalid` if the issuer does not exist. */
 export const requireIssuer = (ca: SshCa, ref: string): SshIssuer =>
   issuerRef(ca, ref) ??
   refuse(ref === 'default' ? 'no default issuer currently configured' : `unable to find issuer for reference: ${ref}`);
@@ -66,20 +66,20 @@ export async function addIssuer(
   issuer_name: string,
   isDefault: boolean,
 ): Promise<{ readonly issuer: SshIssuer; readonly existed: boolean }> {
-  const made: SshIssuer = { issuer_id: randomUUID(), issuer_name, public_key: publicLine(key) };
+  const newIssuer: SshIssuer = { issuer_id: randomUUID(), issuer_name, public_key: publicLine(key) };
   const { issuers } = await changeCa(storage, (ca, tx) => {
     if (issuer_name !== '' && issuerRef(ca, issuer_name)) refuse('issuer name already in use');
-    if (withKey(ca, made.public_key)) return ca;
-    const all = { ...ca.issuers, [made.issuer_id]: made };
+    if (withKey(ca, newIssuer.public_key)) return ca;
+    const all = { ...ca.issuers, [newIssuer.issuer_id]: newIssuer };
     if (Object.keys(all).length > mostIssuers) refuse(`a mount has at most ${mostIssuers} issuers`);
-    keepKey(tx, keyEntry(made.issuer_id), key);
+    keepKey(tx, keyEntry(newIssuer.issuer_id), key);
     const first = Object.keys(ca.issuers).length === 0;
-    return { issuers: all, default_issuer: isDefault || first ? made.issuer_id : ca.default_issuer };
+    return { issuers: all, default_issuer: isDefault || first ? newIssuer.issuer_id : ca.default_issuer };
   });
-  const issuer = issuers[made.issuer_id];
+  const issuer = issuers[newIssuer.issuer_id];
   return issuer
     ? { issuer, existed: false }
-    : { issuer: withKey({ issuers, default_issuer: '' }, made.public_key)!, existed: true };
+    : { issuer: withKey({ issuers, default_issuer: '' }, newIssuer.public_key)!, existed: true };
 }
 
 const withKey = ({ issuers }: SshCa, line: string): SshIssuer | undefined =>

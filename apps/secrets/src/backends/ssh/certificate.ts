@@ -37,7 +37,7 @@ export async function makeCertificate(content: CertificateContent, signer: KeyOb
   const [name, domain] = key.type.split('@');
   const type = `${name}-cert-v01@${domain ?? 'openssh.com'}`;
   const serial = publicRandom(8);
-  // The encoded key without its type.
+  // A certificate contains the encoded key without its type.
   const ofKey = key.blob.subarray(4 + key.type.length);
   const body = Buffer.concat([
     sized(type),

@@ -36,14 +36,14 @@ const FurtherIssuer = NewIssuer.extend({
 const issuerOutput = z.object({ issuer_id: z.string(), issuer_name: z.string(), public_key: z.string() });
 
 /** The requested key, generated or imported. Throws `invalid` if public and private key do not match. */
-async function askedKey(asked: z.output<typeof NewIssuer>) {
-  const { generate_signing_key: generate, private_key: own = '', public_key: line = '' } = asked;
+async function askedKey(input: z.output<typeof NewIssuer>) {
+  const { generate_signing_key: generate, private_key: own = '', public_key: line = '' } = input;
   if (generate && (own !== '' || line !== '')) {
     refuse('public_key and private_key must not be set when generate_signing_key is set to true');
   }
   if (own === '' && line === '') {
     if (generate === false) refuse('missing public_key');
-    return makeKey(asked.key_type ?? 'ssh-rsa', asked.key_bits ?? 0);
+    return makeKey(input.key_type ?? 'ssh-rsa', input.key_bits ?? 0);
   }
   if (own === '' || line === '') {
     refuse(
@@ -58,11 +58,11 @@ async function askedKey(asked: z.output<typeof NewIssuer>) {
 
 async function keepAsked(
   call: Pick<Call, 'storage' | 'warn'>,
-  asked: z.output<typeof NewIssuer>,
+  input: z.output<typeof NewIssuer>,
   name: string | undefined,
   isDefault: boolean,
 ) {
-  const key = await askedKey(asked);
+  const key = await askedKey(input);
   const issuer_name = name === undefined ? '' : checkedName(name);
   const { issuer, existed } = await addIssuer(call.storage, key, issuer_name, isDefault);
   if (existed) call.warn('An issuer with the provided public key already exists, returning the existing issuer');
@@ -108,7 +108,7 @@ export const issuerPaths = [
         await changeCa(storage, (ca, tx) => {
           const ids = Object.keys(ca.issuers);
           deleted = ids.length;
-          return ids.reduce((left, id) => withoutIssuer(left, tx, id), ca);
+          return ids.reduce((remaining, id) => withoutIssuer(remaining, tx, id), ca);
         });
         if (deleted > 0) warn(`Deleted ${deleted} issuers, including default issuer if configured.`);
         return empty;

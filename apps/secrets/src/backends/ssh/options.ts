@@ -13,27 +13,31 @@ function checked(options: OptionValues, what: string): OptionValues {
 
 const named = (names: readonly string[]): string => `[${[...names].sort().join(' ')}]`;
 
-/** The requested critical options, otherwise those of the role. Throws `invalid` if one is not allowed. */
-export function criticalOptionsOf(role: SshRole, asked: OptionValues): OptionValues {
-  if (Object.keys(asked).length === 0) return role.default_critical_options;
+/**
+ * The requested critical options, or those of the role if none are requested. Throws `invalid` for an option that is
+ * not allowed.
+ */
+export function criticalOptionsOf(role: SshRole, requested: OptionValues): OptionValues {
+  if (Object.keys(requested).length === 0) return role.default_critical_options;
   const allowed = listed(role.allowed_critical_options);
-  const wrong = allowed.length === 0 ? [] : Object.keys(asked).filter((name) => !allowed.includes(name));
+  const wrong = allowed.length === 0 ? [] : Object.keys(requested).filter((name) => !allowed.includes(name));
   if (wrong.length > 0) refuse(`critical options not on allowed list: ${named(wrong)}`);
-  return checked(asked, 'critical_options');
+  return checked(requested, 'critical_options');
 }
 
-/** The requested extensions, otherwise (for user certificates) those of the role. */
+/** The requested extensions. If none are requested, those of the role, for user certificates only. */
 export function extensionsOf(
   call: Pick<Call, 'filled' | 'warn'>,
   role: SshRole,
   kind: 'user' | 'host',
-  asked: OptionValues,
+  requested: OptionValues,
 ): OptionValues {
-  if (Object.keys(asked).length > 0) {
+  if (Object.keys(requested).length > 0) {
     const allowed = listed(role.allowed_extensions);
-    const wrong = role.allowed_extensions === '*' ? [] : Object.keys(asked).filter((name) => !allowed.includes(name));
+    const wrong =
+      role.allowed_extensions === '*' ? [] : Object.keys(requested).filter((name) => !allowed.includes(name));
     if (wrong.length > 0) refuse(`extensions ${named(wrong)} are not on allowed list`);
-    return checked(asked, 'extensions');
+    return checked(requested, 'extensions');
   }
   if (kind === 'host') return {};
   if (!role.default_extensions_template) return role.default_extensions;

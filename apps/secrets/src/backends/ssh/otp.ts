@@ -40,8 +40,8 @@ const inNetworks = ({ cidr_list, exclude_cidr_list }: SshRole, address: string):
   within(address, cidr_list) && !within(address, exclude_cidr_list);
 
 /** The requested user. Throws `invalid` if the role does not allow it. */
-function allowedUser({ default_user, allowed_users }: SshRole, asked: string): string {
-  const user = asked || default_user || refuse("No default username registered. Use 'username' option");
+function allowedUser({ default_user, allowed_users }: SshRole, requestedUser: string): string {
+  const user = requestedUser || default_user || refuse("No default username registered. Use 'username' option");
   checkVisible(user, 'username');
   if (user === default_user) return user;
   if (allowed_users === '') {

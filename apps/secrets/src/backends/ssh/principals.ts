@@ -15,11 +15,16 @@ export function checkVisible(text: string, what: string): void {
 }
 
 /** The principals of a certificate. Throws `invalid` if there are none, or the role does not allow one. */
-export function principalsOf(call: Filling, role: SshRole, kind: 'user' | 'host', asked: string | undefined): string[] {
+export function principalsOf(
+  call: Filling,
+  role: SshRole,
+  kind: 'user' | 'host',
+  requested: string | undefined,
+): string[] {
   const isHost = kind === 'host';
   const allowedText = isHost ? role.allowed_domains : role.allowed_users;
   const isTemplate = isHost ? role.allowed_domains_template : role.allowed_users_template;
-  const names = listed(asked ?? (isHost ? '' : defaultUser(call, role))).sort();
+  const names = listed(requested ?? (isHost ? '' : defaultUser(call, role))).sort();
   if (names.length === 0) {
     if (role.allow_empty_principals) return [];
     refuse(

@@ -47,7 +47,7 @@ function readEd25519(family: 'ed25519' | 'sk-ed25519'): Reading {
     if (key?.length !== 32 || more.length > 0 || (application !== undefined) !== (family === 'sk-ed25519')) {
       return undefined;
     }
-    // Any 32 bytes are a key to OpenSSL.
+    // OpenSSL accepts any 32 bytes as a key.
     return { family, bits: 0 };
   };
 }

@@ -92,15 +92,15 @@ export function showRole(role: SshRole): Record<string, unknown> {
 }
 
 /** Checks a role for storage. Throws `invalid` for contradictory or unknown values. */
-export function checkedRole(asked: SshRole): SshRole {
+export function checkedRole(input: SshRole): SshRole {
   for (const [name, list] of [
-    ['cidr_list', asked.cidr_list],
-    ['exclude_cidr_list entry', asked.exclude_cidr_list],
+    ['cidr_list', input.cidr_list],
+    ['exclude_cidr_list entry', input.exclude_cidr_list],
   ] as const) {
     const wrong = listed(list).find((network) => !ipaddr.isValidCIDR(network));
     if (wrong !== undefined) refuse(`failed to validate ${name}: invalid CIDR address: ${wrong}`);
   }
-  const role = { ...asked, key_type: asked.key_type.toLowerCase(), port: asked.port || 22 };
+  const role = { ...input, key_type: input.key_type.toLowerCase(), port: input.port || 22 };
   switch (role.key_type) {
     case '':
       return refuse('missing key type');

@@ -59,21 +59,21 @@ async function signed(call: AskedCall, role: SshRole, key: SshPublicKey) {
   return { issuer_id: issuer.issuer_id, serial_number: serial, signed_key: lineOf(type, blob) };
 }
 
-function kindOf(role: SshRole, asked: string): 'user' | 'host' {
-  if (asked !== 'user' && asked !== 'host') refuse("cert_type must be either 'user' or 'host'");
-  const allowed = asked === 'user' ? role.allow_user_certificates : role.allow_host_certificates;
-  if (!allowed) refuse(`cert_type '${asked}' is not allowed by role`);
-  return asked;
+function kindOf(role: SshRole, requestedType: string): 'user' | 'host' {
+  if (requestedType !== 'user' && requestedType !== 'host') refuse("cert_type must be either 'user' or 'host'");
+  const allowed = requestedType === 'user' ? role.allow_user_certificates : role.allow_host_certificates;
+  if (!allowed) refuse(`cert_type '${requestedType}' is not allowed by role`);
+  return requestedType;
 }
 
 const mostIdCharacters = 1024;
 
 function keyIdOf(
-  { input: { key_id: asked = '' }, params, caller }: AskedCall,
+  { input: { key_id: requestedId = '' }, params, caller }: AskedCall,
   role: SshRole,
   key: SshPublicKey,
 ): string {
-  if (asked !== '' && !role.allow_user_key_ids) refuse('setting key_id is not allowed by role');
+  if (requestedId !== '' && !role.allow_user_key_ids) refuse('setting key_id is not allowed by role');
   const usual =
     caller.displayName === '' ? 'vault-{{public_key_hash}}' : 'vault-{{token_display_name}}-{{public_key_hash}}';
   const values: Readonly<Record<string, () => string>> = {
@@ -81,9 +81,9 @@ function keyIdOf(
     role_name: () => params.role,
     public_key_hash: () => createHash('sha256').update(key.blob).digest('hex'),
   };
-  // One pass, so that values are not expanded as templates.
+  // All placeholders are replaced in one pass, so that values are not expanded as templates.
   const id =
-    asked ||
+    requestedId ||
     (role.key_id_format || usual).replace(/\{\{(\w+)\}\}/g, (all, name: string) =>
       Object.hasOwn(values, name) ? values[name]!() : all,
     );
@@ -92,10 +92,10 @@ function keyIdOf(
   return id;
 }
 
-function ttlOf({ input: { ttl: asked }, mount }: AskedCall, role: SshRole): number {
-  const ttl = (asked ?? role.ttl) || mount.defaultLeaseTtlSeconds;
+function ttlOf({ input: { ttl: requestedTtl }, mount }: AskedCall, role: SshRole): number {
+  const ttl = (requestedTtl ?? role.ttl) || mount.defaultLeaseTtlSeconds;
   const most = role.max_ttl || mount.maxLeaseTtlSeconds;
-  if (ttl > most && asked !== undefined) refuse(`ttl is larger than maximum allowed ${most}`);
+  if (ttl > most && requestedTtl !== undefined) refuse(`ttl is larger than maximum allowed ${most}`);
   return Math.min(ttl, most);
 }
 

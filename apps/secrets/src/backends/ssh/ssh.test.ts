@@ -438,7 +438,7 @@ describe('the engine ssh', () => {
       else expect(error).toMatch(text);
     });
 
-    it('know an address in all its spellings (E8.12)', async () => {
+    it('recognize an address in all its spellings (E8.12)', async () => {
       const name = await role(otp);
       for (const [ip, plain] of [
         ['::ffff:10.0.0.1', '10.0.0.1'],

@@ -23,8 +23,8 @@ export const zeroAddressRoles = async (storage: Storage): Promise<readonly strin
 export async function forgetZeroAddress(storage: Storage, name: string): Promise<void> {
   if (!(await zeroAddressRoles(storage)).includes(name)) return;
   await storage.transaction(entry, async (tx) => {
-    const left = (await zeroAddressRoles(tx)).filter((role) => role !== name);
-    if (await settings.find(tx)) settings.put(tx, { roles: left });
+    const remaining = (await zeroAddressRoles(tx)).filter((role) => role !== name);
+    if (await settings.find(tx)) settings.put(tx, { roles: remaining });
   });
 }
 

@@ -1,5 +1,6 @@
 import { type Algorithm, type CodeScheme, fromBase32, matchCounter } from '@keystead/auth';
 import { refuse } from '../../sdk/refuse';
+import type { Soon } from '../../sdk/soon';
 import type { Storage } from '../../sdk/storage';
 
 /** A key with its code settings. Fields shown in responses have the same names as there. */
@@ -22,7 +23,7 @@ const spentAt = (name: string): string => `spent/${name}`;
 const parseKey = JSON.parse as (text: string) => TotpKey;
 const parseSpent = JSON.parse as (text: string) => SpentCodes;
 
-/** Periods to remember a used code after it expires, as clocks of nodes differ. */
+/** For how many periods a used code is remembered after it expires, because the clocks of nodes differ. */
 const periodsKept = 10;
 
 /** Key names, sorted by bytes. */
@@ -30,10 +31,10 @@ export const listKeys = (storage: Storage, page: Parameters<Storage['list']>[1])
   storage.list(prefix, page);
 
 /** Finds a key by name. */
-export const findKey = (storage: Storage, name: string): Promise<TotpKey | undefined> =>
+export const findKey = (storage: Storage, name: string): Soon<TotpKey | undefined> =>
   storage.read(prefix + name, parseKey);
 
-/** Like findKey, but throws `invalid` if there is none. */
+/** Like findKey, but throws `invalid` if the key does not exist. */
 export const requireKey = async (storage: Storage, name: string): Promise<TotpKey> =>
   (await findKey(storage, name)) ?? refuse(`unknown key: ${name}`);
 
@@ -55,9 +56,11 @@ export const schemeOf = ({ key, algorithm, digits, period }: TotpKey): CodeSchem
   periodSeconds: period,
 });
 
-/** Begins to read the used codes of a key, which are soon needed. A failure shows when they are. */
-export const readAhead = (storage: Storage, name: string): void =>
-  void storage.read(spentAt(name), parseSpent).catch(() => undefined);
+/** Begins to read the used codes of a key, which are needed soon. A failure is reported when they are needed. */
+export function readAhead(storage: Storage, name: string): void {
+  const reading = storage.read(spentAt(name), parseSpent);
+  if (reading instanceof Promise) reading.catch(() => undefined);
+}
 
 /**
  * Validates a code and marks it as used on all nodes. Undefined if it is wrong; throws `invalid` if it was already
@@ -74,13 +77,13 @@ export async function spendCode(
   const counterBefore = counterOf(before);
   if (counterBefore === undefined) return undefined;
   return storage.transaction(spentAt(name), async (tx) => {
-    const spent = (await tx.read(spentAt(name), parseSpent)) ?? {};
+    const usedCodes = (await tx.read(spentAt(name), parseSpent)) ?? {};
     // Read the key again: it may have been replaced.
     const key = await requireKey(tx, name);
     const counter = key === before ? counterBefore : counterOf(key);
     if (counter === undefined) return undefined;
-    if (Object.hasOwn(spent, code)) refuse('code already used; wait until the next time period');
-    const unexpired = Object.entries(spent).filter(([, untilMs]) => untilMs > nowMs);
+    if (Object.hasOwn(usedCodes, code)) refuse('code already used; wait until the next time period');
+    const unexpired = Object.entries(usedCodes).filter(([, untilMs]) => untilMs > nowMs);
     const untilMs = (counter + 1 + key.skew + periodsKept) * key.period * 1000;
     tx.put(spentAt(name), JSON.stringify(Object.fromEntries([...unexpired, [code, untilMs]])));
     return true;

@@ -26,7 +26,7 @@ describe('the engine totp', () => {
   };
 
   it.each(['SHA1', 'SHA256', 'SHA512'].flatMap((algorithm) => [6, 8].map((digits) => ({ algorithm, digits }))))(
-    'makes a key for an app by URL and QR code, and judges its codes: %j (E10.1, E10.2)',
+    'creates a key for an app by URL and QR code, and checks its codes: %j (E10.1, E10.2)',
     async (scheme) => {
       const { key, read, judge } = await mount();
       const { url, barcode } = (await key('jane', { ...generated, ...scheme, period: 60 }).expect(200)).body.data;
@@ -128,7 +128,7 @@ describe('the engine totp', () => {
     await secrets.root.list(`${at}/keys`).expect(404);
   });
 
-  it('refuses texts that cannot be codes, and codes of absent keys (E10.6)', async () => {
+  it('refuses strings that cannot be codes, and codes of absent keys (E10.6)', async () => {
     const { key, send, at } = await mount();
     await key('k', { key: 'JBSWY3DPEHPK3PXP' }).expect(204);
     const length = 'invalid number of digits for the code';
@@ -161,7 +161,7 @@ describe('a code on two nodes at once', () => {
   const secrets = startSecrets();
   const node = otherNode(secrets);
 
-  it('is accepted on one of them, once (E10.4)', async () => {
+  it('is accepted once, on one of the nodes (E10.4)', async () => {
     await secrets.root.write('sys/mounts/totp', { type: 'totp' }).expect(204);
     await secrets.root.write('totp/keys/k', { key: 'JBSWY3DPEHPK3PXP', period: 3600 }).expect(204);
     const { code } = (await secrets.root.read('totp/code/k').expect(200)).body.data;

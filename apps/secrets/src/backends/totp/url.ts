@@ -9,25 +9,25 @@ export function readUrl(text: string) {
   if (url.protocol !== 'otpauth:' || url.host.toLowerCase() !== 'totp') {
     refuse('the url value must begin with otpauth://totp/');
   }
-  const said = (name: string) => url.searchParams.get(name) || undefined;
+  const parameter = (name: string) => url.searchParams.get(name) || undefined;
   const number = (name: string) => {
-    const digits = said(name);
+    const digits = parameter(name);
     if (digits === undefined) return undefined;
     return /^\d{1,9}$/.test(digits) ? Number(digits) : refuse(`an error occurred while parsing ${name} value in url`);
   };
   const label = decoded(url.pathname.replace(/^\//, '')) ?? refuse(unreadable);
   const [before, ...after] = label.split(':');
-  const given = {
-    issuer: said('issuer') ?? (after.length > 0 ? before : undefined),
+  const options = {
+    issuer: parameter('issuer') ?? (after.length > 0 ? before : undefined),
     period: number('period'),
     digits: number('digits'),
-    algorithm: said('algorithm'),
+    algorithm: parameter('algorithm'),
   };
   return {
     account_name: after.length > 0 ? after.join(':') : label,
-    key: said('secret') ?? '',
-    ...(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Partial<{
-      [K in keyof typeof given]: NonNullable<(typeof given)[K]>;
+    key: parameter('secret') ?? '',
+    ...(Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Partial<{
+      [K in keyof typeof options]: NonNullable<(typeof options)[K]>;
     }>),
   };
 }

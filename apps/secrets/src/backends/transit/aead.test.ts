@@ -19,7 +19,7 @@ const sealed = hex(`
   21f9664c97637da9768812f615c68b13b52e
   c0875924c1c7987947deafd8780acf49`);
 
-it('encrypts and decrypts the test vector of XChaCha20-Poly1305', () => {
+it('the cipher encrypts and decrypts the test vector of XChaCha20-Poly1305', () => {
   const kind = kindOf('xchacha20-poly1305') as Parameters<typeof seal>[0];
   expect(seal(kind, key, nonce, plaintext, associated)).toEqual(Buffer.concat([nonce, sealed]));
   expect(open(kind, key, Buffer.concat([nonce, sealed]), associated)).toEqual(plaintext);

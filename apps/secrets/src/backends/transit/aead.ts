@@ -35,7 +35,7 @@ function fail({ cipher }: Aead): never {
   refuse(`${cipher.startsWith('aes') ? 'cipher' : 'chacha20poly1305'}: message authentication failed`);
 }
 
-/** Key and nonce of the underlying cipher: with XChaCha20, the start of the nonce derives the key. */
+/** Key and nonce of the underlying cipher: for XChaCha20, the key is derived with the start of the nonce. */
 function inner(kind: Aead, key: KeyObject, nonce: Buffer): [KeyObject, Buffer] {
   if (kind.nonceBytes === 12) return [key, nonce];
   return [hchacha20(key, nonce.subarray(0, 16)), Buffer.concat([Buffer.alloc(4), nonce.subarray(16)])];

@@ -208,7 +208,7 @@ function jwkIn(entry: BackupFields, type: KeyType): JsonWebKey {
   return { ...shared, d: urlOf(d), ...Object.fromEntries(Object.entries(crt).map(([name, n]) => [name, urlOf(n)])) };
 }
 
-/** More decimal digits than any supported RSA key has. */
+/** The maximum number of decimal digits, which no supported RSA key reaches. */
 const longestDigits = 1300;
 
 function wholeNumber(value: unknown): bigint {

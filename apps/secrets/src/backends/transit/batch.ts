@@ -76,7 +76,7 @@ export const partialFailureResponses = {
   400: 'The request was refused, or items of a batch failed: then each says why.',
 };
 
-/** Either every item of a batch has a context, or none has. */
+/** Refuses a batch in which only some of the items have a context. */
 export function checkContexts(items: readonly Item[]): void {
   const first = Boolean(items[0]?.context);
   if (items.some(({ context }) => Boolean(context) !== first)) {
@@ -108,7 +108,7 @@ export function itemsOf(
 
 /**
  * Processes the items in order. A batch returns the result or error of each item, and adds `failed` to items with
- * errors. A request that is a single item is refused if it fails.
+ * errors. If the request is a single item that fails, the request is refused.
  */
 export async function workOn(
   several: readonly object[] | undefined,
@@ -137,7 +137,7 @@ export async function workOn(
   return { reply: data({ batch_results: results }), failures };
 }
 
-/** As workOn, for encryption, where failed items set the status. */
+/** Like workOn, for encryption, where failed items determine the response status. */
 export async function workOnAll(
   call: {
     readonly input: { readonly batch_input?: readonly object[]; readonly partial_failure_response_code?: number };

@@ -70,7 +70,7 @@ describe('certificates of keys', () => {
     expect((await read(`keys/${type}-again`)).keys[1].certificate_chain).toBe(chain);
   });
 
-  it('are refused where they do not belong to the key, or are not chain (E3.11)', async () => {
+  it('are refused if they do not belong to the key, or are not a chain (E3.11)', async () => {
     const leaf = await leafOf('ecdsa-p256');
     const set = (certificate_chain: string, more: object = {}) =>
       refused('keys/ecdsa-p256/set-certificate', { certificate_chain, ...more });

@@ -22,8 +22,8 @@ function requirePair(key: TransitKey): TransitKey {
 }
 
 /** Checks that a key still accepts a version; returns its number. */
-function versionOf(key: TransitKey, asked: number | undefined): number {
-  const number = asked ?? key.latest_version;
+function versionOf(key: TransitKey, requestedVersion: number | undefined): number {
+  const number = requestedVersion ?? key.latest_version;
   return number >= key.min_decryption_version && key.versions[number] ? number : refuse('no such key version');
 }
 

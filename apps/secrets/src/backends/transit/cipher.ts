@@ -22,9 +22,9 @@ export function checkEncrypts({ type }: TransitKey, what: 'encryption' | 'decryp
 }
 
 /** Encrypts with the latest version, or the requested one. */
-export async function encrypt(key: TransitKey, plaintext: Buffer, bound: Bound, asked: number) {
+export async function encrypt(key: TransitKey, plaintext: Buffer, bound: Bound, requestedVersion: number) {
   checkEncrypts(key, 'encryption');
-  const key_version = versionFor(key, asked, 'encryption');
+  const key_version = versionFor(key, requestedVersion, 'encryption');
   const material = materialOf(key, key_version);
   const kind = kindOf(key.type);
   const payload =
@@ -62,7 +62,7 @@ function sealed(key: TransitKey, kind: Aead, material: Material, plaintext: Buff
   return seal(kind, cipherKey, nonceFor(kind, nonceKey, plaintext, bound.associated), plaintext, bound.associated);
 }
 
-/** The cipher key, and the nonce key of a convergent key. */
+/** The cipher key, and for a convergent key also its nonce key. */
 function keysFor(key: TransitKey, kind: Aead, material: Material, context: Buffer): [KeyObject, KeyObject?] {
   if (!key.derived) return [material.cipherKey];
   const both = material.derive(requireContext(context), kind.keyBytes + (key.convergent_encryption ? 32 : 0));

@@ -207,11 +207,11 @@ export const datakeyPaths = (['plaintext', 'wrapped'] as const).map((form) =>
         const { bits = 256, key_version = 0 } = input;
         const boundContext = decodeField(input.context ?? '', 'failed to base64-decode context');
         const key = await requireKey(storage, params.name, notFound);
-        const made = randomBytes(keyBytes.get(bits) ?? refuse('invalid bit length'));
+        const dataKey = randomBytes(keyBytes.get(bits) ?? refuse('invalid bit length'));
         checkEncrypts(key, 'encryption');
         const bound = { ...boundOf(key, { associated_data: input.associated_data }, ''), context: boundContext };
-        const wrapped = await encrypt(key, made, bound, key_version);
-        return data(form === 'plaintext' ? { ...wrapped, plaintext: made.toString('base64') } : wrapped);
+        const wrapped = await encrypt(key, dataKey, bound, key_version);
+        return data(form === 'plaintext' ? { ...wrapped, plaintext: dataKey.toString('base64') } : wrapped);
       },
     },
   }),

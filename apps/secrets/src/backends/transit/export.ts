@@ -56,13 +56,13 @@ function checkKind({ type }: TransitKey, kind: ExportKind): void {
   }
 }
 
-/** The requested versions: one, `latest`, or all accepted ones. */
-export function versionsOf(key: TransitKey, asked: string | undefined): readonly number[] {
+/** The requested versions: a single version, the latest version, or all accepted versions. */
+export function versionsOf(key: TransitKey, requestedVersion: string | undefined): readonly number[] {
   const accepted = acceptedVersions(key);
-  if (asked === undefined) return accepted;
+  if (requestedVersion === undefined) return accepted;
   // Only one spelling per version, so that path policies cannot be bypassed.
-  if (asked !== 'latest' && !/^(0|[1-9]\d{0,8})$/.test(asked)) refuse('invalid key version');
-  const number = asked === 'latest' ? key.latest_version : Number(asked);
+  if (requestedVersion !== 'latest' && !/^(0|[1-9]\d{0,8})$/.test(requestedVersion)) refuse('invalid key version');
+  const number = requestedVersion === 'latest' ? key.latest_version : Number(requestedVersion);
   if (number < key.min_decryption_version) refuse('version for export is below minimum decryption version');
   return accepted.includes(number) ? [number] : refuse('version does not exist or cannot be found');
 }

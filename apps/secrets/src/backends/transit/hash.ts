@@ -29,17 +29,18 @@ const hmacOperation = operation<{ readonly name: string; readonly urlalgorithm?:
   output: z.object({ hmac: z.string().optional(), batch_results: z.array(z.looseObject({})).optional() }),
   async run({ input: sent, params, storage }) {
     const key = await requireKey(storage, params.name, 'encryption key not found');
-    const { key_version: asked = 0, batch_input } = sent;
-    if (asked !== 0 && asked < key.min_encryption_version) {
+    const { key_version: requestedVersion = 0, batch_input } = sent;
+    if (requestedVersion !== 0 && requestedVersion < key.min_encryption_version) {
       refuse('cannot generate HMAC: version is too old (disallowed by policy)');
     }
-    if (asked < 0) refuse('key version does not exist (cannot be negative)');
-    if (asked > key.latest_version) refuse(`key version does not exist; latest key version is ${key.latest_version}`);
+    if (requestedVersion < 0) refuse('key version does not exist (cannot be negative)');
+    if (requestedVersion > key.latest_version)
+      refuse(`key version does not exist; latest key version is ${key.latest_version}`);
     const name = params.urlalgorithm ?? sent.algorithm ?? 'sha2-256';
     const hash = hashes.get(name) ?? refuse(`unsupported algorithm ${JSON.stringify(name)}`);
     const items = itemsOf(batch_input, { input: sent.input });
     const work = (item: Item) => ({
-      hmac: makeHmac(key, asked || key.latest_version, hash, inputBytes(item, 'missing input for HMAC')),
+      hmac: makeHmac(key, requestedVersion || key.latest_version, hash, inputBytes(item, 'missing input for HMAC')),
     });
     return (await workOn(batch_input, items, work)).reply;
   },
@@ -91,15 +92,15 @@ const randomOperation = operation<{ readonly source?: string; readonly urlbytes?
   input: RandomInput,
   output: z.object({ random_bytes: z.string() }),
   run({ input: sent, params }) {
-    const wanted = Number(params.urlbytes ?? sent.bytes ?? 32);
-    if (!(wanted >= 1)) refuse("'bytes' cannot be less than 1");
-    if (wanted > mostRandomBytes) refuse(`'bytes' should be less than ${mostRandomBytes}`);
+    const count = Number(params.urlbytes ?? sent.bytes ?? 32);
+    if (!(count >= 1)) refuse("'bytes' cannot be less than 1");
+    if (count > mostRandomBytes) refuse(`'bytes' should be less than ${mostRandomBytes}`);
     const format = formatOf(sent.format ?? 'base64');
     const source = params.source ?? sent.source ?? 'platform';
     if (!sources.includes(source)) {
       refuse(`unsupported entropy source ${source}; must be "platform" or "seal", or "all"`);
     }
-    return data({ random_bytes: randomBytes(wanted).toString(format) });
+    return data({ random_bytes: randomBytes(count).toString(format) });
   },
 });
 

@@ -14,6 +14,6 @@ export function verifyHmac(key: TransitKey, { digest }: Hash, input: Buffer, tex
   const { version, payload } = parseVersionText(text, 'HMAC', 'HMAC to verify');
   const sent = decodeField(payload, (reason) => `unable to decode verification HMAC as base64: ${reason}`);
   checkVersion(key, version, 'HMAC', 'cannot verify HMAC: version is too old (disallowed by policy)');
-  const made = createHmac(digest, materialOf(key, version).hmacKey).update(input).digest();
-  return sent.length === made.length && timingSafeEqual(sent, made);
+  const expected = createHmac(digest, materialOf(key, version).hmacKey).update(input).digest();
+  return sent.length === expected.length && timingSafeEqual(sent, expected);
 }

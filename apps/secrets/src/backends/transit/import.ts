@@ -74,19 +74,19 @@ export const importPath = path('keys/:name/import', {
       auto_rotate_period: duration().optional().describe('Time after which the key is rotated. 0: never.'),
     }),
     async run({ input, params, storage, nowMs }) {
-      const { type = 'aes256-gcm96', allow_rotation = false, auto_rotate_period = 0, ...asked } = input;
-      if (asked.convergent_encryption) refuse('import cannot be used on keys with convergent encryption enabled');
+      const { type = 'aes256-gcm96', allow_rotation = false, auto_rotate_period = 0, ...options } = input;
+      if (options.convergent_encryption) refuse('import cannot be used on keys with convergent encryption enabled');
       if (auto_rotate_period > 0 && !allow_rotation) {
         refuse('allow_rotation must be set to true if auto-rotation is enabled');
       }
       checkPeriod(auto_rotate_period);
       if (!isKeyType(type)) refuse(`unknown key type: ${type}`);
       if (await findKey(storage, params.name)) refuse(existing);
-      const { derived = false, exportable = false, allow_plaintext_backup = false } = asked;
+      const { derived = false, exportable = false, allow_plaintext_backup = false } = options;
       const rules = { derived, exportable, allow_plaintext_backup, auto_rotate_period };
       const key = { ...plainKey, ...rules, type, imported_key: true, imported_key_allow_rotation: allow_rotation };
       checkDerivation(key);
-      const version = await bring(storage, key, asked, nowMs);
+      const version = await bring(storage, key, options, nowMs);
       const key_size = type === 'hmac' ? sizeOf(version) : 0;
       await changeKey(storage, params.name, (found) => {
         if (found) refuse(existing);
@@ -100,9 +100,9 @@ export const importPath = path('keys/:name/import', {
 const existing =
   'the import path cannot be used with an existing key; use import-version to rotate an existing imported key';
 
-async function bring(storage: Storage, key: TransitKey, brought: Brought, nowMs: number): Promise<KeyVersion> {
+async function bring(storage: Storage, key: TransitKey, input: Brought, nowMs: number): Promise<KeyVersion> {
   const { privateKey } = await wrappingPair(storage, nowMs);
-  const read = readImported(key.type, brought, privateKey!);
+  const read = readImported(key.type, input, privateKey!);
   if (key.derived && !read.key) refuse('a derived key needs its private key');
   const hmacKey = kindOf(key.type).family === 'hmac' ? read.key! : randomBytes(32).toString('base64');
   return { ...read, hmacKey, createdAtMs: nowMs };
@@ -122,16 +122,16 @@ export const importVersionPath = path('keys/:name/import_version', {
     async run({ input, params, storage, nowMs }) {
       const absent = `no key found with name ${params.name}; to import a new key, use the import/ endpoint`;
       const before = checkImported(await requireKey(storage, params.name, absent));
-      const brought = await bring(storage, before, input, nowMs);
+      const importedVersion = await bring(storage, before, input, nowMs);
       await changeKey(storage, params.name, (key) => {
         if (key?.type !== before.type) refuse(absent);
         checkImported(key);
-        if (input.version !== undefined) return completed(key, input.version, brought);
+        if (input.version !== undefined) return completed(key, input.version, importedVersion);
         const newest = key.versions[key.latest_version]!;
-        const completes = !newest.key && brought.key && newest.publicKey === brought.publicKey;
-        if (completes) return completed(key, key.latest_version, brought);
-        const size = key.type === 'hmac' ? { key_size: sizeOf(brought) } : undefined;
-        return withVersion({ ...key, ...size }, brought);
+        const completes = !newest.key && importedVersion.key && newest.publicKey === importedVersion.publicKey;
+        if (completes) return completed(key, key.latest_version, importedVersion);
+        const size = key.type === 'hmac' ? { key_size: sizeOf(importedVersion) } : undefined;
+        return withVersion({ ...key, ...size }, importedVersion);
       });
       return empty;
     },
@@ -143,12 +143,12 @@ function checkImported(key: TransitKey): TransitKey {
 }
 
 /** Adds the private key to a version. */
-function completed(key: TransitKey, number: number, brought: KeyVersion): TransitKey {
+function completed(key: TransitKey, number: number, importedVersion: KeyVersion): TransitKey {
   const version = key.versions[number] ?? refuse('no such key version');
   if (!version.publicKey) refuse('provided type does not support importing key versions');
   if (version.key) refuse('private key imported, key version cannot be updated');
-  if (!brought.key) refuse('cannot add a public key to a key version that already has a public key set');
-  if (version.publicKey !== brought.publicKey)
+  if (!importedVersion.key) refuse('cannot add a public key to a key version that already has a public key set');
+  if (version.publicKey !== importedVersion.publicKey)
     refuse('the private key does not belong to the public key of the version');
-  return { ...key, versions: { ...key.versions, [number]: { ...version, key: brought.key } } };
+  return { ...key, versions: { ...key.versions, [number]: { ...version, key: importedVersion.key } } };
 }

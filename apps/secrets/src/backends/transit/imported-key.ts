@@ -100,12 +100,12 @@ export interface Brought {
 /** Reads the key material of an import for this key type. */
 export function readImported(
   type: KeyType,
-  brought: Brought,
+  input: Brought,
   wrappingKey: KeyObject,
 ): Pick<KeyVersion, 'key' | 'publicKey'> {
   const kind = kindOf(type);
   const isPair = kind.family !== 'aead' && kind.family !== 'hmac';
-  const { ciphertext, public_key, hash_function = 'SHA256' } = brought;
+  const { ciphertext, public_key, hash_function = 'SHA256' } = input;
   if (ciphertext === undefined) {
     if (!isPair) refuse('provided type does not support public_key import');
     return versionOfPair(checkPair(type, readPublic(public_key ?? '')));

@@ -35,7 +35,7 @@ describe('export, import and backup of keys', () => {
 
   const wrap = (key: Buffer, oaepHash?: string) => wrapped(key, wrapping, oaepHash);
 
-  it.each(types)('%s comes back from a backup, under another name, with all of its versions (E3.1)', async (type) => {
+  it.each(types)('%s is restored from a backup, under another name, with all of its versions (E3.1)', async (type) => {
     const key_size = type === 'hmac' ? { key_size: 32 } : {};
     await must(`keys/kept-${type}`, { type, exportable: true, allow_plaintext_backup: true, ...key_size });
     const made = await (async () => {

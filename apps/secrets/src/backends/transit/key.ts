@@ -1,5 +1,6 @@
 import { dueIndex } from '../../sdk/due';
 import { refuse } from '../../sdk/refuse';
+import type { Soon } from '../../sdk/soon';
 import type { Storage } from '../../sdk/storage';
 import type { KeyType } from './key-type';
 
@@ -36,7 +37,7 @@ export interface TransitKey {
   readonly latest_version: number;
   readonly min_available_version: number;
   readonly min_decryption_version: number;
-  /** 0: by default, the latest only. */
+  /** 0 is the default: only the latest version encrypts. */
   readonly min_encryption_version: number;
   readonly backup_info?: KeyMoment;
   readonly restore_info?: KeyMoment;
@@ -49,7 +50,7 @@ export const due = dueIndex('due/');
 const parse = JSON.parse as (text: string) => TransitKey;
 
 /** Finds a key by name. */
-export const findKey = (storage: Storage, name: string): Promise<TransitKey | undefined> =>
+export const findKey = (storage: Storage, name: string): Soon<TransitKey | undefined> =>
   storage.read(prefix + name, parse);
 
 /** Key names, sorted by bytes. */
@@ -66,8 +67,8 @@ export const usable = (key: TransitKey): TransitKey =>
   key.soft_deleted ? refuse('refusing to use soft-deleted key') : key;
 
 /**
- * Changes a key, one change at a time on all nodes, so that no change is lost. `change` returns null to delete it, or
- * the same key to leave it unchanged.
+ * Changes a key, one change at a time on all nodes, so that no change is lost. `change` returns null to delete the key,
+ * or the same object to leave it unchanged.
  */
 export function changeKey<K extends TransitKey | null>(
   storage: Storage,
@@ -87,7 +88,7 @@ export function changeKey<K extends TransitKey | null>(
   });
 }
 
-/** The message that clients expect for a version no longer accepted. */
+/** The message that clients expect for a version that is no longer accepted. */
 export const tooOld = 'ciphertext or signature version is disallowed by policy (too old)';
 
 /** The numbers of the versions that still decrypt and verify. */
@@ -97,8 +98,8 @@ export const acceptedVersions = ({ versions, min_decryption_version: least }: Tr
     .filter((number) => number >= least);
 
 /** Adds a version generated here; after that, no version can be imported. */
-export const rotated = (key: TransitKey, made: KeyVersion): TransitKey => ({
-  ...withVersion(key, made),
+export const rotated = (key: TransitKey, newVersion: KeyVersion): TransitKey => ({
+  ...withVersion(key, newVersion),
   imported_key: false,
 });
 

@@ -134,8 +134,8 @@ export const keyConfigurationPath = path('keys/:name/config', {
 });
 
 /** Applies a configuration. Throws `invalid` if it contradicts itself or the key. */
-function withRules(key: TransitKey, asked: z.output<typeof ConfigInput>): TransitKey {
-  const changes = Object.entries(asked).filter(([, value]) => value !== undefined);
+function withRules(key: TransitKey, input: z.output<typeof ConfigInput>): TransitKey {
+  const changes = Object.entries(input).filter(([, value]) => value !== undefined);
   const rules: TransitKey = { ...key, ...Object.fromEntries(changes) };
   const decryption = rules.min_decryption_version || 1;
   const { min_encryption_version: encryption, latest_version: latest } = rules;
@@ -176,11 +176,11 @@ export const rotatePath = path('keys/:name/rotate', {
     async run({ params, storage, nowMs }) {
       const found = await requireKey(storage, params.name, 'key not found');
       const { type, key_size } = requireRotatable(params.name, found);
-      const made = await makeVersion(type, key_size, nowMs);
+      const newVersion = await makeVersion(type, key_size, nowMs);
       const changed = await changeKey(storage, params.name, (key) => {
-        // It may have been deleted and created again with another type.
+        // The key may have been deleted and created again with another type.
         if (key?.type !== type) refuse('key not found');
-        return rotated(requireRotatable(params.name, usable(key)), made);
+        return rotated(requireRotatable(params.name, usable(key)), newVersion);
       });
       return data(showKey(params.name, changed));
     },

@@ -25,11 +25,11 @@ export const plainKey: TransitKey = {
 };
 
 /** Creates a key with its first version, or returns the existing key with this name. */
-export async function createKey(storage: Storage, name: string, asked: TransitKey, nowMs: number): Promise<TransitKey> {
+export async function createKey(storage: Storage, name: string, draft: TransitKey, nowMs: number): Promise<TransitKey> {
   const found = await findKey(storage, name);
   if (found) return found;
-  checkDerivation(asked);
-  const created = withVersion(asked, await makeVersion(asked.type, asked.key_size, nowMs));
+  checkDerivation(draft);
+  const created = withVersion(draft, await makeVersion(draft.type, draft.key_size, nowMs));
   return changeKey(storage, name, (key) => key ?? created);
 }
 

@@ -28,7 +28,7 @@ describe('keys that sign', () => {
 
   describe.each(['ecdsa-p256', 'ecdsa-p384', 'ecdsa-p521'])('%s', (type) => {
     it.each([...hashes])(
-      'signs with %s what other implementations verify: message or digest, in both formats (E2.1)',
+      'makes signatures with %s that others verify: of messages and digests, in both formats (E2.1)',
       async (hash_algorithm, { digest }) => {
         const pem = createPublicKey(await publicKeyOf(type));
         const hashed = base64(createHash(digest).update('hello').digest());
@@ -53,7 +53,7 @@ describe('keys that sign', () => {
 
   describe.each(['rsa-2048', 'rsa-3072'])('%s', (type) => {
     it.each([...hashes])(
-      'signs with %s what other implementations verify, message or digest, with every padding and salt (E2.2)',
+      'makes signatures with %s that others verify: of messages and digests, with every padding and salt (E2.2)',
       async (hash_algorithm, { digest, bytes: size }) => {
         const key = createPublicKey(await publicKeyOf(type));
         const hashed = base64(createHash(digest).update('hello').digest());
@@ -92,7 +92,7 @@ describe('keys that sign', () => {
     );
   });
 
-  it('signs with ed25519 what other implementations verify; a derived key has a pair for each context (E2.3)', async () => {
+  it('makes signatures with ed25519 that others verify; a derived key has a pair for each context (E2.3)', async () => {
     const { signature } = await must('sign/ed25519', { input });
     const raw = Buffer.from(await publicKeyOf('ed25519'), 'base64');
     const pem = (bytes: Buffer) =>
@@ -112,7 +112,7 @@ describe('keys that sign', () => {
     expect(await refused('sign/derived', { input })).toMatch(/^missing 'context'/);
   });
 
-  it('makes and verifies HMACs with every type of key and every hash (E2.4)', async () => {
+  it('creates and verifies HMACs with every type of key and every hash (E2.4)', async () => {
     for (const name of ['hmac', 'aes', 'rsa-2048']) {
       for (const hash of hashes.keys()) {
         const { hmac } = await must(`hmac/${name}/${hash}`, { input });
@@ -162,7 +162,7 @@ describe('keys that sign', () => {
     );
   });
 
-  it('hashes as published, and makes random bytes of the size asked for (E2.6)', async () => {
+  it('hashes as published, and generates random bytes of the requested size (E2.6)', async () => {
     const { sum } = await must('hash/sha2-256', { input: base64('abc') });
     expect(sum).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
     expect((await must('hash', { input: base64('abc'), algorithm: 'sha3-256', format: 'base64' })).sum).toBe(

@@ -49,7 +49,7 @@ const VerifyInput = z.object({
 type SignParams = { readonly name: string; readonly hash?: string };
 type AskedScheme = z.output<z.ZodObject<typeof schemeFields>>;
 
-/** The hash that a request names, in its path, `hash_algorithm` or the older `algorithm`. */
+/** The hash that a request names: in its path, in `hash_algorithm`, or in the older `algorithm`. */
 const hashName = ({ hash }: SignParams, input: { hash_algorithm?: string; algorithm?: string }): string =>
   hash || input.hash_algorithm || input.algorithm || 'sha2-256';
 
@@ -112,7 +112,7 @@ async function verifyAll(storage: Storage, params: SignParams, input: z.output<t
   return (await workOn(batch_input, items, verified, { valid: false })).reply;
 }
 
-/** Whether the request verifies signatures or HMACs; it cannot mix them. */
+/** Whether the request verifies signatures or HMACs. Throws if it mixes them. */
 function proofOf(items: readonly Item[], several: boolean): 'signature' | 'hmac' {
   const has = (name: 'signature' | 'hmac') => items.some((item) => item[name] !== undefined);
   const [signatures, hmacs] = [has('signature'), has('hmac')];

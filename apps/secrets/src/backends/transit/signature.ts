@@ -13,12 +13,12 @@ import { checkVersion, parseVersionText, versionFor, versionText } from './versi
 
 /** The checked signature options of a request. */
 export interface Scheme {
-  /** Undefined: the input is signed as a digest of an unknown hash. */
+  /** Undefined if the input is signed as a digest of an unknown hash. */
   readonly hash: Hash | undefined;
   readonly prehashed: boolean;
   readonly marshaling: 'asn1' | 'jws';
   readonly padding: 'pss' | 'pkcs1v15';
-  /** Bytes; `auto` signs with the maximum and verifies any. */
+  /** In bytes. `auto` signs with the maximum length and verifies any length. */
   readonly salt: number | 'auto' | 'hash';
 }
 
@@ -45,7 +45,7 @@ export function parseScheme(words: SchemeWords): Scheme {
   return { hash, marshaling, salt, padding, prehashed: words.prehashed };
 }
 
-/** Throws `invalid` unless there is a hash, or the other options allow none. */
+/** Throws `invalid` if there is no hash, unless the other options allow this. */
 export function checkUnhashed({ hash, prehashed, padding }: Scheme): void {
   if (hash || (prehashed && padding === 'pkcs1v15')) return;
   refuse('hash_algorithm=none requires both prehashed=true and signature_algorithm=pkcs1v15');
@@ -63,8 +63,14 @@ function parseSalt(text: string): Scheme['salt'] {
 const verifyLater = promisify(verify);
 
 /** Signs with the latest version, or the requested one. Returns the public key of a derived key. */
-export async function signInput(key: TransitKey, input: Buffer, context: Buffer, scheme: Scheme, asked: number) {
-  const key_version = versionFor(key, asked, 'signing');
+export async function signInput(
+  key: TransitKey,
+  input: Buffer,
+  context: Buffer,
+  scheme: Scheme,
+  requestedVersion: number,
+) {
+  const key_version = versionFor(key, requestedVersion, 'signing');
   const material = materialOf(key, key_version);
   const kind = kindOf(key.type);
   let signature: Buffer;
@@ -112,7 +118,7 @@ function checkDigest({ hash, prehashed }: Scheme, input: Buffer): void {
 
 const longestSalt = (bits: number, { bytes }: Hash): number => bits / 8 - bytes - 2;
 
-/** The salt length; undefined for any. */
+/** The salt length; undefined if any length is accepted. */
 function saltBytes(bits: number, hash: Hash, salt: Scheme['salt']): number | undefined {
   if (salt === 'auto') return undefined;
   if (salt === 'hash') return hash.bytes;

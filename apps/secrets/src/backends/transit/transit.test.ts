@@ -16,7 +16,7 @@ describe('keys that encrypt', () => {
   });
 
   it.each([...aeadTypes, 'rsa-2048', 'rsa-3072', 'rsa-4096'])(
-    '%s decrypts what it encrypted, and rewraps it (E1.1)',
+    '%s decrypts its own ciphertexts, and rewraps them (E1.1)',
     async (type) => {
       const shown = await must(`keys/round-${type}`, { type });
       expect(shown).toMatchObject({ name: `round-${type}`, type, latest_version: 1, supports_encryption: true });

@@ -6,7 +6,10 @@ const start = 'vault:v';
 /** Text of ciphertexts and signatures: key version and payload, as clients parse them. */
 export const versionText = (version: number, payload: string): string => `${start}${version}:${payload}`;
 
-/** Parses the version and payload of a string. `what` names the text in messages, `whole` one of another kind. */
+/**
+ * Parses the version and payload of a string. In messages, `what` is the name of the string; `whole` is its name if the
+ * prefix is missing.
+ */
 export function parseVersionText(text: string, what: string, whole = what): { version: number; payload: string } {
   if (!text.startsWith(start)) refuse(`invalid ${whole}: no prefix`);
   const colon = text.indexOf(':', start.length);
@@ -23,16 +26,16 @@ export function checkVersion(key: TransitKey, version: number, what: string, old
 }
 
 /** The version that a request selects for `use`: 0 is the latest. */
-export function versionFor(key: TransitKey, asked: number, use: 'encryption' | 'signing'): number {
-  if (asked === 0) return key.latest_version;
+export function versionFor(key: TransitKey, requestedVersion: number, use: 'encryption' | 'signing'): number {
+  if (requestedVersion === 0) return key.latest_version;
   const problem =
-    asked < 0
+    requestedVersion < 0
       ? 'negative'
-      : asked > key.latest_version
+      : requestedVersion > key.latest_version
         ? 'higher than the latest key version'
-        : asked < key.min_encryption_version || !key.versions[asked]
+        : requestedVersion < key.min_encryption_version || !key.versions[requestedVersion]
           ? 'less than the minimum encryption key version'
           : undefined;
   if (problem) refuse(`requested version for ${use} is ${problem}`);
-  return asked;
+  return requestedVersion;
 }

@@ -1,5 +1,4 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { setTimeout } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { type Lie, manualClock, SoftwareAuthenticator } from '@keystead/testing';
 import { withSecondNode } from '../../../test/second-node';
@@ -92,9 +91,9 @@ describe('passkeys of users', () => {
   it.each<[string, Lie]>([
     ['of another origin', { origin: 'https://evil.example.com' }],
     ['for another host', { rpId: 'evil.example.com' }],
-    ['of another kind', { type: 'webauthn.create' }],
+    ['of another type', { type: 'webauthn.create' }],
     ['to another challenge', { challenge: Buffer.alloc(56).toString('base64url') }],
-    ['without the person', { unverified: true }],
+    ['without user verification', { unverified: true }],
     ['of another key', { signedBy: generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey }],
   ])('refuse an answer %s', async (_what, lie) => {
     const { key } = await withPasskey();
@@ -198,7 +197,7 @@ describe('passkeys of users', () => {
     await earlier.write(`${at}/passkey/register/begin`).expect(403);
   });
 
-  it('are registered from any device, and what it says about itself is not read', async () => {
+  it('are registered from any device, whose attestation is not read', async () => {
     const { as } = await person();
     const attested = new SoftwareAuthenticator(origin, false, 'apple');
     expect((await register(as, attested)).status).toBe(200);
@@ -234,7 +233,7 @@ describe('passkeys of users', () => {
     expect((await enter(key)).status).toBe(403);
   });
 
-  it('need no code where the MFA method accepts them', async () => {
+  it('need no code if the MFA method accepts them', async () => {
     const { key, as } = await withPasskey();
     const { entity_id } = (await as.read('auth/token/lookup-self')).body.data;
     const made = await secrets.root.write('identity/mfa/method/totp', { issuer: 'x' }).expect(200);
@@ -264,10 +263,13 @@ describe('passkeys of users', () => {
 
 describe('passkeys at two nodes', () => {
   let hold: Promise<void> | undefined;
+  let held = () => {};
   const secrets = startSecrets({
     env: { SECRETS_PUBLIC_URL: origin },
     fault: async (point) => {
-      if (point === 'commit:before') await hold;
+      if (point !== 'commit:before' || hold === undefined) return;
+      held();
+      await hold;
     },
   });
   const urls = withSecondNode(secrets, { SECRETS_PUBLIC_URL: origin });
@@ -284,15 +286,18 @@ describe('passkeys at two nodes', () => {
     hold = new Promise((resolve) => {
       release = resolve;
     });
+    const isHeld = new Promise<void>((resolve) => {
+      held = resolve;
+    });
     const answer = first();
-    await setTimeout(300);
+    await isHeld;
     await second();
     hold = undefined;
     release();
     return answer;
   };
 
-  it.each(['registration', 'deletion'])('are none of a deleted user if the %s is late', async (late) => {
+  it.each(['registration', 'deletion'])('are never those of a deleted user if the %s is late', async (late) => {
     await secrets.root.write(`sys/${mount}`, { type: 'userpass' });
     const user = `${mount}/users/${late}`;
     const logIn = async () =>

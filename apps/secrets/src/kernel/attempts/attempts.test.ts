@@ -43,7 +43,7 @@ describe('guesses', () => {
     expect((await attempts.take(who, rule)).allowed).toBe(true);
   });
 
-  it('at many secrets at once are counted each by its rule, and forgotten only where they were right', async () => {
+  it('at many secrets at once are each counted by their rule, and forgotten only if they were right', async () => {
     const all = Array.from({ length: 20 }, (_, n) => ({
       who: guessed(),
       rule: { ...rule, allowed: 2 + (n % 2), lockSeconds: 60 + n, longestLockSeconds: 60 + n },
@@ -68,7 +68,7 @@ describe('guesses', () => {
     }
   });
 
-  it('are forgotten after a right one', async () => {
+  it('are forgotten after a right guess', async () => {
     const who = guessed();
     for (let round = 0; round < 3; round += 1) {
       await fail(who, 4);
@@ -78,7 +78,7 @@ describe('guesses', () => {
     }
   });
 
-  it('are forgotten for the next one although a right one is answered before, and a lock that it started has ended', async () => {
+  it('are forgotten for the next guess although a right guess is answered before it, and a lock that the right guess started has ended', async () => {
     const who = guessed();
     const right = async () => true;
     for (let round = 0; round < 3; round += 1) {
@@ -98,7 +98,7 @@ describe('guesses', () => {
     expect(await attempts.check(who, rule, right)).toBeUndefined();
   });
 
-  it('keep a lock that another guess caused, regardless of how earlier ones end', async () => {
+  it('keep a lock that another guess caused, regardless of how earlier guesses end', async () => {
     const who = guessed();
     const early = await takeAttempt(who, rule);
     await fail(who, 4);

@@ -6,10 +6,10 @@ import type { StorageKernel } from '../storage/storage';
 
 /** How often guesses at a secret are allowed. */
 export interface GuessRule {
-  /** Wrong guesses in a row that start a lock. */
+  /** The number of wrong guesses in a row that starts a lock. */
   readonly allowed: number;
   readonly lockSeconds: number;
-  /** Each lock is twice as long as the previous one, up to this. */
+  /** Each lock is twice as long as the previous one, up to this time. */
   readonly longestLockSeconds: number;
   /** Failures are forgotten this long after the last guess. */
   readonly forgetSeconds: number;
@@ -26,7 +26,7 @@ export interface Guessed {
 /** The locked names at one auth method. */
 export interface Locks {
   readonly count: number;
-  /** The most recently locked ones, up to a limit. */
+  /** The most recently locked names, up to a limit. */
   readonly names: readonly string[];
 }
 
@@ -84,8 +84,8 @@ export class Attempts {
    * does not count. On this node, guesses at one secret are checked one after another. If many correct guesses arrive at
    * the same time, for example when all instances of an application start, they do not push each other over the limit.
    *
-   * The caller of a right guess does not wait until earlier failures are forgotten, unless the guess started a lock, which
-   * ends first. The next guess does wait.
+   * The caller of a right guess does not wait until the database has forgotten earlier failures, unless the guess
+   * started a lock: then the lock is ended first. The next guess does wait.
    */
   check<T>(guessed: Guessed, rule: GuessRule, judge: () => Promise<T | undefined>): Promise<T | undefined> {
     return new Promise((resolve, reject) => {
@@ -114,7 +114,7 @@ export class Attempts {
     return { allowed: false, lockedUntilMs: (await this.lockEnd(key)) ?? clock.now() };
   }
 
-  /** Whether a lock lasts. */
+  /** Whether a secret is locked now. */
   async isLocked(guessed: Guessed): Promise<boolean> {
     return ((await this.lockEnd(this.keyOf(guessed))) ?? 0) > this.storage.clock.now();
   }
@@ -124,7 +124,7 @@ export class Attempts {
     return rows[0] && Number(rows[0].locked_until_ms);
   }
 
-  /** Locked secrets are missing from the answer. */
+  /** Counts several guesses. Locked secrets are missing from the result. */
   private async takeAll(guesses: readonly CountedGuess[]): Promise<Map<CountedGuess, number>> {
     const { barrier, clock, database } = this.storage;
     const nowMs = clock.now();
@@ -235,8 +235,7 @@ const cell = (key: Buffer) => ({ table: 'attempt', row: key.toString('hex'), col
 /**
  * $2 now. For each secret: $1 its key, $3 how many guesses are allowed, $4 lock, $5 longest lock, $6 how long failures
  * are remembered, $7 the end of the lock that a first guess starts; $8 and $9 identify the secret. Locked secrets
- * return no row. Rows are locked in order of their keys, so that statements of several nodes wait for each other in one
- * direction.
+ * return no row. Rows are locked in the order of their keys, so that statements of several nodes cannot deadlock.
  */
 const TAKE: Statement = {
   name: 'attempt-take',

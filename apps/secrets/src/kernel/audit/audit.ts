@@ -9,7 +9,7 @@ import { Remembered } from './remembered';
 
 /** The caller's part of an audit line. */
 export interface AuditCaller {
-  /** The token as sent; only its keyed hash is written. */
+  /** The token as sent; lines contain only its keyed hash. */
   readonly token: string | undefined;
   readonly accessor: string;
   readonly displayName: string;
@@ -19,20 +19,36 @@ export interface AuditCaller {
   readonly tokenType: string;
 }
 
+/** The namespace of a request. The object must be a new one when its path changes. */
+export interface AuditedNamespace {
+  readonly id: string;
+  readonly path: string;
+}
+
+/** The mount of a request. The object must be a new one when its path changes. */
+export interface AuditedMount {
+  readonly path: string;
+  readonly type: string;
+  readonly accessor: string;
+}
+
 /** The parts of a request that the pipeline has determined so far. */
 export interface AuditedRequest {
   readonly id: string;
-  /** The id that the caller gave it. */
+  /** The id that the caller gave the request. */
   readonly sentId?: string;
   readonly operation: string;
   /** The path as sent; only if the request was refused before its path was parsed. */
   readonly path: string;
-  readonly namespace: { readonly id: string; readonly path: string };
-  readonly mount?: { readonly path: string; readonly type: string; readonly accessor: string };
+  readonly namespace: AuditedNamespace;
+  readonly mount?: AuditedMount;
   readonly fields: Readonly<Record<string, unknown>>;
   /** The fields that the operation declares; undefined if all of them are its data. */
   readonly declared?: ReadonlySet<string>;
-  /** The source of the fields, and its length in bytes. Released once the line's text is built. */
+  /**
+   * The bytes or text that the fields were parsed from, and the length in bytes. Released once the line's text is
+   * built.
+   */
   sent: { readonly bytes: number; readonly text: string | Uint8Array };
   readonly address: string;
   readonly wrapTtlSeconds: number;
@@ -44,8 +60,10 @@ export interface AuditedRequest {
   readonly hidesKeys?: boolean;
   /** Headers that are audited, as sent. */
   readonly headers?: SentHeaders;
-  /** Its part of both lines, once it is built. */
+  /** The part of the request that is the same in both lines, once it is built. */
   text?: string;
+  /** While it is built over several turns: a timeout may need it before that is finished. */
+  preparing?: Promise<void>;
   /** The caller's accessor as in the lines, if some device shows accessors. */
   accessorHash?: string;
 }
@@ -71,7 +89,7 @@ export interface AuditedError {
 /** The maximum size of a request's fields in each audit line: the size of the request, within these bounds. */
 const leastRoom = 2 * 1024;
 const mostRoom = 64 * 1024;
-/** The space for the fields of an answer. */
+/** The maximum size of an answer's fields in its audit line. */
 const answerRoom = 16 * 1024;
 /**
  * Above this size, a request body is hashed over several turns of the event loop, and a response is hashed as a whole.
@@ -87,7 +105,8 @@ export class Audit {
   readonly headers = new AuditedHeaders((text) => this.hash(text));
   readonly devices: DeviceSet;
   private key: KeyObject | undefined;
-  private readonly callerTexts = new WeakMap<AuditCaller, string>();
+  // Mounts, namespaces and callers are the same objects in all requests until they change.
+  private readonly texts = new WeakMap<AuditedMount | AuditedNamespace | AuditCaller, string>();
   private readonly hashes = new Remembered(4096, 256);
   /** A cache of the hashes of whole responses, for small secrets that are read repeatedly. */
   private readonly answers = new Remembered(2048, 1024);
@@ -112,7 +131,7 @@ export class Audit {
     return keyedHash(this.key, text);
   };
 
-  // For answers, because they repeat. Input and new secrets rarely repeat, and would only fill the cache.
+  // Only hashes of answers are cached, because answers repeat. Input and new secrets rarely repeat.
   private readonly rememberedHash = (text: string): string => this.hashes.of(text, () => this.hash(text));
 
   /** Forgets the hashing key: the service is being sealed. */
@@ -122,20 +141,31 @@ export class Audit {
     this.answers.clear();
   }
 
-  /** Undefined if there is nothing to wait for. */
+  /** Writes the line of a request to all devices. Undefined if there is none. Throws `AuditFailed`. */
   request(request: AuditedRequest, error?: AuditedError): Promise<void> | undefined {
     if (this.devices.empty) return undefined;
-    const write = () => this.write(`{${this.head('request', request, error)}}\n`, request);
-    return this.prepare(request)?.then(write) ?? write();
+    return this.prepare(request)?.then(() => this.writeRequest(request, error)) ?? this.writeRequest(request, error);
   }
 
+  /** Writes the line of an answer in the same way. */
   response(request: AuditedRequest, response: AuditedResponse, error?: AuditedError): Promise<void> | undefined {
     if (this.devices.empty) return undefined;
-    const write = () => {
-      const line = `{${this.head('response', request, error)},"response":${this.answer(request, response)}}\n`;
-      return this.write(line, request, response);
-    };
-    return this.prepare(request)?.then(write) ?? write();
+    const preparing = this.prepare(request);
+    if (preparing) return preparing.then(() => this.writeResponse(request, response, error));
+    return this.writeResponse(request, response, error);
+  }
+
+  private writeRequest(request: AuditedRequest, error: AuditedError | undefined): Promise<void> {
+    return this.write(`{${this.head('request', request, error)}}\n`, request);
+  }
+
+  private writeResponse(
+    request: AuditedRequest,
+    response: AuditedResponse,
+    error: AuditedError | undefined,
+  ): Promise<void> {
+    const line = `{${this.head('response', request, error)},"response":${this.answer(request, response)}}\n`;
+    return this.write(line, request, response);
   }
 
   /** A prepared request as one line, for readers other than the devices. */
@@ -156,7 +186,10 @@ export class Audit {
    */
   prepare(r: AuditedRequest): Promise<void> | undefined {
     if (r.text !== undefined) return undefined;
-    if (r.sent.bytes > muchBytes) return this.prepareMuch(r);
+    if (r.sent.bytes > muchBytes) {
+      r.preparing ??= this.prepareMuch(r);
+      return r.preparing;
+    }
     const clearFields = shownFields(r.fields, this.hash, this.rulesFor(r));
     r.text = this.requestText(r, clearFields.text, clearFields.whole ? undefined : this.hashOf(r.sent.text));
     return undefined;
@@ -169,35 +202,29 @@ export class Audit {
     for (const text of longTexts(r.fields, longText)) hashes.set(text, await keyedHashInSlices(key, text));
     const hashText = (text: string): string => (text.length > longText && hashes.get(text)) || this.hash(text);
     const clearFields = shownFields(r.fields, hashText, this.rulesFor(r));
-    r.text ??= this.requestText(
-      r,
-      clearFields.text,
-      clearFields.whole ? undefined : await keyedHashInSlices(key, r.sent.text),
-    );
+    const whole = clearFields.whole ? undefined : await keyedHashInSlices(key, r.sent.text);
+    r.text = this.requestText(r, clearFields.text, whole);
   }
 
-  // Two lines contain it, and the chained table a third time; the request was at least as long.
+  // Two lines contain the fields, and the chained table contains them a third time. The request was at least as long.
   private rulesFor({ clear, declared, sent, named }: AuditedRequest) {
     return { clear, declared, named: named?.request, room: Math.min(Math.max(sent.bytes, leastRoom), mostRoom) };
   }
 
   private requestText(r: AuditedRequest, fields: string, whole: string | undefined): string {
-    const mount = r.mount
-      ? `,"mount_point":${JSON.stringify(r.mount.path)},"mount_type":"${r.mount.type}","mount_accessor":"${r.mount.accessor}"`
-      : '';
+    const mount = r.mount ? this.textOf(r.mount, mountText) : '';
     const data = fields === '' ? '' : `,"data":{${fields}}`;
     const body = whole === undefined ? '' : `,"body":{"bytes":${r.sent.bytes},"hash":"${whole}"}`;
     r.sent = nothingSent;
     const wrap = r.wrapTtlSeconds > 0 ? `,"wrap_ttl":${r.wrapTtlSeconds}` : '';
-    const caller = r.caller ? `,"auth":${this.callerText(r.caller)}` : '';
+    const caller = r.caller ? `,"auth":${this.textOf(r.caller, this.callerText)}` : '';
     if (this.devices.showsAccessors && r.caller?.accessor) r.accessorHash = this.hash(r.caller.accessor);
     const headers = r.headers ? this.headers.text(r.headers) : '';
     const sentId = r.sentId === undefined ? '' : `,"sent_id":${JSON.stringify(r.sentId)}`;
-    return `${caller},"request":{"id":${JSON.stringify(r.id)}${sentId},"operation":"${r.operation}"${mount},"namespace":{"id":"${
-      r.namespace.id
-    }","path":${JSON.stringify(r.namespace.path)}},"path":${JSON.stringify(r.path)}${data}${body},"remote_address":"${
-      r.address
-    }"${wrap}${headers}}`;
+    const namespace = this.textOf(r.namespace, namespaceText);
+    return `${caller},"request":{"id":"${r.id}"${sentId},"operation":"${r.operation}"${mount}${namespace},"path":${JSON.stringify(
+      r.path,
+    )}${data}${body},"remote_address":"${r.address}"${wrap}${headers}}`;
   }
 
   // Many lines are written in the same millisecond, and formatting a date costs as much as the rest of the line.
@@ -210,23 +237,30 @@ export class Audit {
     return this.timeText;
   }
 
-  private callerText(caller: AuditCaller): string {
-    let text = this.callerTexts.get(caller);
+  private textOf<T extends AuditedMount | AuditedNamespace | AuditCaller>(
+    value: T,
+    write: (value: T) => string,
+  ): string {
+    let text = this.texts.get(value);
     if (text === undefined) {
-      const { hash } = this;
-      text = JSON.stringify({
-        client_token: caller.token === undefined ? undefined : hash(caller.token),
-        accessor: caller.accessor === '' ? undefined : hash(caller.accessor),
-        display_name: caller.displayName,
-        policies: caller.policies,
-        token_policies: caller.tokenPolicies,
-        entity_id: caller.entityId === '' ? undefined : caller.entityId,
-        token_type: caller.tokenType,
-      });
-      this.callerTexts.set(caller, text);
+      text = write(value);
+      this.texts.set(value, text);
     }
     return text;
   }
+
+  private readonly callerText = (caller: AuditCaller): string => {
+    const { hash } = this;
+    return JSON.stringify({
+      client_token: caller.token === undefined ? undefined : hash(caller.token),
+      accessor: caller.accessor === '' ? undefined : hash(caller.accessor),
+      display_name: caller.displayName,
+      policies: caller.policies,
+      token_policies: caller.tokenPolicies,
+      entity_id: caller.entityId === '' ? undefined : caller.entityId,
+      token_type: caller.tokenType,
+    });
+  };
 
   private answer(request: AuditedRequest, a: AuditedResponse): string {
     const { hash } = this;
@@ -274,7 +308,7 @@ export class Audit {
     return devices.write(line, devices.showsAccessors ? this.withAccessors(line, request, response) : line);
   }
 
-  /** The line with the accessors of its tokens in the clear. */
+  /** The line with the unhashed accessors of its tokens. */
   private withAccessors(line: string, { caller, accessorHash }: AuditedRequest, response?: AuditedResponse): string {
     let text = line;
     const show = (hash: string, accessor: string) => {
@@ -292,7 +326,13 @@ const clearAuth = [
   ...['lease_duration', 'num_uses'],
 ];
 
-/** A string that may contain input: names of fields, values that are not numbers. */
+const mountText = ({ path, type, accessor }: AuditedMount): string =>
+  `,"mount_point":${JSON.stringify(path)},"mount_type":"${type}","mount_accessor":"${accessor}"`;
+
+const namespaceText = ({ id, path }: AuditedNamespace): string =>
+  `,"namespace":{"id":"${id}","path":${JSON.stringify(path)}}`;
+
+/** Truncates a string that may contain input, such as names of fields and values that are not numbers. */
 function truncate(text: string): string {
   return text.length > 1000 ? `${text.slice(0, 1000)}…` : text;
 }

@@ -13,11 +13,11 @@ export class LineRefused extends Error {
 
 /** Sends lines to a receiver. One `send` at a time. */
 export interface Carrier {
-  /** The lines of one `send`. */
+  /** The maximum number of lines in one `send`. */
   readonly most: number;
   /**
-   * Sends lines with their line breaks, in order. Throws `LineRefused` or another error; then any of them may have
-   * arrived.
+   * Sends lines with their line breaks, in order. Throws `LineRefused` or another error; in this case any of the lines
+   * may have arrived.
    */
   send(lines: readonly string[]): Promise<void>;
   /** Closes the connection. The next `send` opens a new one. */
@@ -26,9 +26,12 @@ export interface Carrier {
 
 /** The maximum number of lines that are sent together. */
 const mostLines = 1000;
-/** A datagram over IPv4 has 65,507 bytes. */
+/** A datagram over IPv4 has at most 65,507 bytes. */
 const datagramBytes = 65_507;
-/** This status means that the receiver cannot read the body or that it is too large. It may accept the next one. */
+/**
+ * These statuses mean that the receiver cannot read the body or that the body is too large. The receiver may accept the
+ * next body.
+ */
 const lineStatuses = new Set([400, 413, 415, 422]);
 
 /** `reach` contains the allowed addresses; undefined for a receiver from the configuration. */
@@ -46,8 +49,8 @@ interface CarrierParts {
 }
 
 /**
- * A line as an RFC 5424 message: in streams with its length in front (RFC 6587, RFC 5425), in local ones on its own
- * line.
+ * A line as an RFC 5424 message: in network streams with its length in front (RFC 6587, RFC 5425), in local streams on
+ * its own line.
  */
 function syslogFrame(receiver: AuditReceiver & { type: 'syslog' }): (line: string) => string {
   const { facility, tag, network } = receiver;
@@ -179,7 +182,7 @@ class DatagramCarrier implements Carrier {
     const { reach, timeoutMs } = this.parts;
     const family = isIP(host) === 6 ? 6 : 4;
     reach?.toward(host);
-    // It is also asked for the local address.
+    // The lookup is also called for the local address.
     const lookup: SocketOptions['lookup'] = (name, _, found) =>
       isIP(name)
         ? found(null, name, family)

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { freshStorage, type TestStorage } from '../../../test/fresh-storage';
-import { newWriteSet } from '../storage/write-set';
+import { add, newWriteSet } from '../storage/write-set';
 import { AuditChain, type ChainHead, type ChainReport } from './chain';
 
 describe('a long audit table', () => {
@@ -13,7 +13,7 @@ describe('a long audit table', () => {
     chains = [newChain(), newChain(), newChain()];
     for (let n = 0; n < 130; n++) {
       const set = newWriteSet();
-      for (const chain of chains) set.run.push((tx) => chain.append(tx, [`{"n":${n}}`]));
+      for (const chain of chains) add(set, 'run', (tx) => chain.append(tx, [`{"n":${n}}`]));
       await committer.commit(set);
     }
   });

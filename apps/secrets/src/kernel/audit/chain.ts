@@ -3,7 +3,7 @@ import type { Database } from '../storage/database';
 import type { Barrier, Clock, Tx } from '../storage/types';
 import { type ChainPage, type ChainQuery, searchChain } from './chain-search';
 
-/** The last link of a chain. A copy stored elsewhere reveals a chain that was truncated. */
+/** The last link of a chain. A copy that is stored elsewhere shows whether the chain was truncated. */
 export interface ChainHead {
   readonly chain: string;
   readonly sequence: number;
@@ -17,7 +17,7 @@ export interface ChainReport {
   readonly heads: readonly ChainHead[];
   /** One message per broken link, and one if nothing is recorded; empty if the chain is intact. */
   readonly problems: readonly string[];
-  /** Where to continue; undefined at the end. */
+  /** The position at which to continue; undefined when everything is verified. */
   readonly next: ChainHead | undefined;
 }
 
@@ -176,7 +176,7 @@ export class AuditChain {
 
 const nameOf = ({ chain, sequence }: ChainHead): string => `row ${sequence} of chain ${chain}`;
 
-/** In the order of the table. */
+/** Whether a head comes after another in the order of the table. */
 function comesAfter(head: ChainHead, other: ChainHead): boolean {
   return head.chain === other.chain ? head.sequence > other.sequence : head.chain > other.chain;
 }

@@ -5,12 +5,12 @@ export class AuditFailed extends Error {
   override readonly name = 'AuditFailed';
 }
 
-/** The shortest time between two attempts with a failing device without a request. */
+/** The minimum time between two attempts with a failing device while there are no requests. */
 const triedEveryMs = 250;
 
 /**
- * The devices of this node. A line is written if one of them has it. The log names a failing device, as does the error
- * if all fail. A request waits for remote receivers only if no local device wrote the line.
+ * The devices of this node. A line is treated as written as soon as one device has written it. The log names a failing
+ * device, as does the error if all fail. A request waits for remote receivers only if no local device wrote the line.
  */
 export class DeviceSet {
   /** Lines that devices failed to write, since the start. */
@@ -77,18 +77,16 @@ export class DeviceSet {
   write(line: string, shown = line): Promise<void> {
     const [first] = this.all;
     if (first === undefined || this.all.length > 1) return this.writeAll(this.all, line, shown);
-    return first.write(first.showsAccessors ? shown : line).then(this.taken, (error) => {
-      throw this.refuse([error]);
-    });
+    return first.write(first.showsAccessors ? shown : line).then(this.resetRefused, this.notTaken);
   }
 
   /**
    * Whether lines can be written, for `/readyz`. If no device wrote the last lines, it sometimes tries with a test
-   * line, because no more requests may arrive.
+   * line, because there may be no further requests.
    */
   async accepts(): Promise<boolean> {
     if (this.refused === 0 || this.empty) return true;
-    // They retry by themselves.
+    // Receivers retry by themselves.
     if (this.all.every(({ backlog }) => backlog?.away)) return false;
     const now = Date.now();
     if (now - this.triedMs < triedEveryMs) return false;
@@ -98,7 +96,10 @@ export class DeviceSet {
     return this.refused === 0;
   }
 
-  /** Reopens all devices. After trying all, throws the failure of the first that cannot be opened. */
+  /**
+   * Reopens all devices. It tries all of them, and then throws the failure of the first device that could not be
+   * opened.
+   */
   async reopen(): Promise<void> {
     const results = await Promise.allSettled(this.all.map((device) => device.reopen()));
     const failed = results.find((result) => result.status === 'rejected');
@@ -109,7 +110,7 @@ export class DeviceSet {
     for (const device of this.all) await device.close();
   }
 
-  /** The device is no longer used: a failure to close it is only logged. */
+  /** Closes a device that is no longer used. If this fails, the failure is only logged. */
   private async end(device: AuditDevice): Promise<void> {
     const failure = await failureOf(() => device.close());
     if (failure) this.log.warn({ err: failure, device: device.path }, 'an audit device could not be closed');
@@ -125,16 +126,20 @@ export class DeviceSet {
     const elsewhere = devices.filter(({ backlog }) => backlog).map(write);
     const results = await Promise.all(devices.filter(({ backlog }) => !backlog).map(write));
     const failures = results.filter((failure) => failure !== undefined);
-    // The last device may have been disabled while a long line was built.
+    // There may be no device left, because the last one may have been disabled while a long line was built.
     const none = failures.length === results.length && devices.length > 0;
     if (none) failures.push(...(await untilOneTook(elsewhere)));
     if (none && failures.length === devices.length) throw this.refuse(failures);
-    this.taken();
+    this.resetRefused();
     this.tell(failures);
   }
 
-  private readonly taken = (): void => {
+  private readonly resetRefused = (): void => {
     this.refused = 0;
+  };
+
+  private readonly notTaken = (error: Error): never => {
+    throw this.refuse([error]);
   };
 
   private refuse(failures: readonly Error[]): AuditFailed {
@@ -160,7 +165,7 @@ async function failureOf(write: () => Promise<void>): Promise<Error | undefined>
   }
 }
 
-/** Waits until one device has written the line; returns the failures if none did. */
+/** Waits until one device has written the line; returns the failures if no device did. */
 async function untilOneTook(pending: readonly Promise<Error | undefined>[]): Promise<readonly Error[]> {
   const outcomes = pending.map(async (outcome) => {
     const failure = await outcome;

@@ -146,7 +146,7 @@ describe('a slow sink', () => {
         try {
           while (fs.readSync(reader, bucket) > 0);
         } catch {
-          // Nothing there at the moment.
+          // The pipe is empty at the moment.
         }
       }, 2);
       void small.finally(() => {
@@ -162,8 +162,8 @@ describe('a slow sink', () => {
   });
 });
 
-describe('cached texts', () => {
-  it('keep what is used, drop what is not, and never grow beyond two generations', () => {
+describe('cached strings', () => {
+  it('are kept while they are used, dropped otherwise, and never more than two generations', () => {
     const texts = new Remembered(10, 5);
     const missing = 'computed now';
     const get = (text: string) => texts.of(text, () => missing);

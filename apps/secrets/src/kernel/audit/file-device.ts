@@ -10,17 +10,17 @@ const appending = constants.O_APPEND | constants.O_CREAT | constants.O_WRONLY;
 /** Options of a file device; all have defaults. */
 export interface FileSettings extends WriterLimits {
   readonly description?: string;
-  /** Require a regular file with no other name: no link, no pipe. */
+  /** Whether the file must be a regular file without other names: no link, no pipe. */
   readonly plain?: boolean;
   /** Permissions of the file, also if it already exists; 0 leaves them unchanged. */
   readonly mode?: number;
-  /** Begins every line. */
+  /** The text at the start of every line. */
   readonly prefix?: string;
 }
 
 /**
- * Appends to a file (mode 0600). A file that was moved or deleted is created again, so rotation needs no signal; if
- * that fails, the device fails until it succeeds.
+ * Appends to a file (mode 0600). A file that was moved or deleted is created again, so rotation needs no signal. If the
+ * file cannot be created, the device fails until this succeeds.
  */
 export class FileDevice implements AuditDevice {
   readonly type = 'file';
@@ -118,7 +118,7 @@ export class FileDevice implements AuditDevice {
 /** Whether a file ends with a complete line; a killed process or a full disk may have left an incomplete line. */
 async function endsLine(file: string, size: number): Promise<boolean> {
   if (size === 0) return true;
-  // If this process may not write the file, another process created it.
+  // If this process may not read the file, another process created it.
   const handle = await open(file, 'r').catch(() => undefined);
   if (!handle) return true;
   try {

@@ -1,13 +1,13 @@
 /** How the values of an audited header appear in a line. */
 export interface HeaderRule {
-  /** As keyed hashes; otherwise as they are. */
+  /** True if they appear as keyed hashes, false if unchanged. */
   readonly hmac: boolean;
 }
 
 /** Values of headers as they were sent, by name in lower case. */
 export type SentHeaders = Readonly<Record<string, readonly string[]>>;
 
-/** Headers that carry credentials: their values are never in a line in the clear. */
+/** Headers that carry credentials: their values never appear unhashed in a line. */
 const credentials: ReadonlySet<string> = new Set([
   'authorization',
   'cookie',
@@ -21,22 +21,22 @@ const credentials: ReadonlySet<string> = new Set([
 /** True of headers that can be audited as keyed hashes only; `name` in lower case. */
 export const holdsCredential = (name: string): boolean => credentials.has(name);
 
-/** Which headers of requests their audit lines include. */
+/** The headers of requests that audit lines include. */
 export class AuditedHeaders {
   private rules: ReadonlyMap<string, HeaderRule> = new Map();
 
   constructor(private readonly hash: (text: string) => string) {}
 
-  /** By name in lower case. */
+  /** Sets the rules; the keys are header names in lower case. */
   use(rules: ReadonlyMap<string, HeaderRule>): void {
     this.rules = rules;
   }
 
   /** The audited headers of a request; undefined if it has none. */
-  of(sent: (name: string) => readonly string[] | undefined): SentHeaders | undefined {
+  of(request: { header(name: string): readonly string[] | undefined }): SentHeaders | undefined {
     let found: Record<string, readonly string[]> | undefined;
     for (const name of this.rules.keys()) {
-      const values = sent(name);
+      const values = request.header(name);
       if (values === undefined) continue;
       found ??= Object.create(null) as Record<string, readonly string[]>;
       found[name] = values;

@@ -8,7 +8,7 @@ export function keyedHash(key: KeyObject, text: string | Uint8Array): string {
   return `hmac-sha256:${createHmac('sha256', key).update(text).digest('hex')}`;
 }
 
-/** The same, in slices over several turns of the event loop. */
+/** Computes the same hash in slices, over several turns of the event loop. */
 export async function keyedHashInSlices(key: KeyObject, text: string | Uint8Array): Promise<string> {
   const hmac = createHmac('sha256', key);
   for (let from = 0; from < text.length; ) {

@@ -23,13 +23,13 @@ interface NotedReads {
   readonly namespace: string;
   readonly path: string;
   readonly entityId: string;
-  /** The audit line of the first one. */
+  /** The audit line of the first read. */
   readonly entry: string;
 }
 
 /** A search for reads; omitted criteria match any. */
 export interface ReadQuery {
-  /** Inside its namespace; with a final slash, everything below it. */
+  /** The path inside its namespace. With a final slash, it matches everything below the path. */
   readonly path?: string;
   /** The namespace's path, with a final slash; empty for the root namespace. */
   readonly namespace?: string;
@@ -62,12 +62,12 @@ const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 const writeMs = 1000;
 const hasMany = 1000;
-/** If more wait, or their audit lines are longer, they are not recorded, but counted. */
+/** If more reads wait, or their audit lines are longer, further reads are counted but not recorded. */
 const mostWaiting = 20_000;
 const mostWaitingLength = 32 * 1024 * 1024;
 const rowsAtOnce = 500;
 const deletedAtOnce = 5000;
-/** Rows of an index have a limited length. */
+/** Longer paths are truncated, because the rows of an index have a limited length. */
 const longestPath = 500;
 
 /**
@@ -75,7 +75,7 @@ const longestPath = 500;
  * wait for the database. If the process dies, the reads of the last second are lost. The audit devices have every read.
  */
 export class ReadTrail {
-  /** Reads that this node did not record, because too many waited. */
+  /** Reads that this node did not record, because too many were waiting. */
   dropped = 0;
   private waiting = new Map<string, NotedReads>();
   /** The length of their audit lines. */
@@ -113,12 +113,12 @@ export class ReadTrail {
     // Unknown fields are ignored, because they would only create more rows.
     let version = '';
     for (const name in fields) if (declared?.has(name)) version += `\n${name}=${fields[name]}`;
-    // The strings of many distinct reads would take much memory, and one may be a token.
+    // The strings of many distinct reads would take much memory, and one of the strings may be a token.
     const key = hash('sha256', `${hour}\n${namespace.id}\n${path}\n${token}\n${address}${version}`, 'hex');
-    const known = this.waiting.get(key);
-    if (known) {
-      known.times++;
-      known.lastMs = nowMs;
+    const existing = this.waiting.get(key);
+    if (existing) {
+      existing.times++;
+      existing.lastMs = nowMs;
       return;
     }
     if (this.isFull) {
@@ -154,20 +154,20 @@ export class ReadTrail {
     this.waiting = new Map();
     this.waitingLength = 0;
     // In a fixed order, so that nodes cannot deadlock on each other's rows.
-    const left = [...noted].sort(([, a], [, b]) => a.id.compare(b.id));
+    const remaining = [...noted].sort(([, a], [, b]) => a.id.compare(b.id));
     try {
-      while (left.length > 0) {
-        await this.insert(left.slice(0, rowsAtOnce).map(([, reads]) => reads));
-        left.splice(0, rowsAtOnce);
+      while (remaining.length > 0) {
+        await this.insert(remaining.slice(0, rowsAtOnce).map(([, reads]) => reads));
+        remaining.splice(0, rowsAtOnce);
       }
     } catch (error) {
-      if (isLost(error)) this.putBack(left);
-      else this.dropped += left.reduce((sum, [, { times }]) => sum + times, 0);
+      if (isLost(error)) this.putBack(remaining);
+      else this.dropped += remaining.reduce((sum, [, { times }]) => sum + times, 0);
       throw error;
     }
   }
 
-  /** Rows, newest first. */
+  /** Finds rows, newest first. */
   async search(query: ReadQuery): Promise<FoundReads[]> {
     const values: unknown[] = [];
     const where: string[] = [];
@@ -176,16 +176,16 @@ export class ReadTrail {
       where.push(condition(`$${values.length}`));
     };
     const { path, namespace, entityId, sinceMs, untilMs, after, limit } = query;
-    if (path?.endsWith('/')) add((given) => `path LIKE ${given}`, `${path.replace(/[\\%_]/g, '\\$&')}%`);
-    else if (path !== undefined) add((given) => `path = ${given}`, path.slice(0, longestPath));
-    if (namespace !== undefined) add((given) => `namespace = ${given}`, namespace);
-    if (entityId !== undefined) add((given) => `entity_id = ${given}`, entityId);
-    // Rows are of one hour: an earlier row cannot end after it.
+    if (path?.endsWith('/')) add((placeholder) => `path LIKE ${placeholder}`, `${path.replace(/[\\%_]/g, '\\$&')}%`);
+    else if (path !== undefined) add((placeholder) => `path = ${placeholder}`, path.slice(0, longestPath));
+    if (namespace !== undefined) add((placeholder) => `namespace = ${placeholder}`, namespace);
+    if (entityId !== undefined) add((placeholder) => `entity_id = ${placeholder}`, entityId);
+    // A row covers at most one hour, so rows that begin earlier than this end before `sinceMs`.
     if (sinceMs !== undefined) {
-      add((given) => `first_ms > ${given}::bigint`, sinceMs - hourMs);
-      add((given) => `last_ms >= ${given}::bigint`, sinceMs);
+      add((placeholder) => `first_ms > ${placeholder}::bigint`, sinceMs - hourMs);
+      add((placeholder) => `last_ms >= ${placeholder}::bigint`, sinceMs);
     }
-    if (untilMs !== undefined) add((given) => `first_ms <= ${given}::bigint`, untilMs);
+    if (untilMs !== undefined) add((placeholder) => `first_ms <= ${placeholder}::bigint`, untilMs);
     if (after !== undefined) {
       values.push(after.firstMs, Buffer.from(after.id, 'hex'));
       where.push(`(first_ms, id) < ($${values.length - 1}::bigint, $${values.length})`);
@@ -223,8 +223,8 @@ export class ReadTrail {
   }
 
   /** Reads that could not be written wait for the next attempt. */
-  private putBack(left: readonly (readonly [string, NotedReads])[]): void {
-    for (const [key, reads] of left) {
+  private putBack(remaining: readonly (readonly [string, NotedReads])[]): void {
+    for (const [key, reads] of remaining) {
       const newer = this.waiting.get(key);
       if (newer) this.waiting.set(key, { ...reads, times: reads.times + newer.times, lastMs: newer.lastMs });
       else if (this.isFull) this.dropped += reads.times;

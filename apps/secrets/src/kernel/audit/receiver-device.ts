@@ -23,12 +23,12 @@ export interface ReceiverDeviceParts {
   readonly timeoutMs: number;
   readonly description: string;
   readonly local: boolean;
-  /** The options as shown, without secrets. */
+  /** The options as responses show them, without secrets. */
   readonly options: Readonly<Record<string, string>>;
   readonly showsAccessors: boolean;
   readonly prefix: string;
   readonly log: { warn(fields: object, message: string): void };
-  /** Characters that may wait; 8 Mi. */
+  /** The maximum number of waiting characters; default 8 Mi. */
   readonly waitingChars?: number;
 }
 
@@ -50,7 +50,7 @@ export class ReceiverDevice implements AuditDevice {
   private sending: Promise<void> | undefined;
   private reason = '';
   private restMs = 0;
-  private resting: NodeJS.Timeout | undefined;
+  private restTimer: NodeJS.Timeout | undefined;
   private missing = 0;
   private missingSince = '';
   private oneByOne = 0;
@@ -94,7 +94,7 @@ export class ReceiverDevice implements AuditDevice {
   async close(): Promise<void> {
     if (this.closed) return;
     this.closed = true;
-    clearTimeout(this.resting);
+    clearTimeout(this.restTimer);
     const endMs = performance.now() + this.parts.timeoutMs;
     await this.sending;
     while (this.queue.length > 0 && !this.backlog.away && performance.now() < endMs) await this.sendSome();
@@ -131,7 +131,7 @@ export class ReceiverDevice implements AuditDevice {
   }
 
   private start(): void {
-    if (this.sending || this.resting || this.closed) return;
+    if (this.sending || this.restTimer || this.closed) return;
     this.sending = this.sendAll().finally(() => {
       this.sending = undefined;
       if (this.queue.length > 0) this.start();
@@ -139,7 +139,7 @@ export class ReceiverDevice implements AuditDevice {
   }
 
   private async sendAll(): Promise<void> {
-    while (this.queue.length > 0 && !this.resting && !this.closed) await this.sendSome();
+    while (this.queue.length > 0 && !this.restTimer && !this.closed) await this.sendSome();
   }
 
   private async sendSome(): Promise<void> {
@@ -185,13 +185,13 @@ export class ReceiverDevice implements AuditDevice {
     this.restMs = Math.min(Math.max(this.restMs * 2, shortestRestMs), longestRestMs);
     for (const line of this.queue) this.letGo(line, this.reason);
     if (this.closed) return;
-    this.resting = setTimeout(() => {
-      this.resting = undefined;
+    this.restTimer = setTimeout(() => {
+      this.restTimer = undefined;
       this.start();
     }, this.restMs).unref();
   }
 
-  /** A line that the receiver always refuses would block all others, so it is found and dropped. */
+  /** Finds and drops a line that the receiver always refuses, because it would block all others. */
   private refused(batch: readonly WaitingLine[], error: LineRefused): void {
     if (batch.length > 1) {
       this.oneByOne = batch.length;
@@ -212,7 +212,7 @@ export class ReceiverDevice implements AuditDevice {
     line.waiter = undefined;
   }
 
-  /** Callers that have waited too long continue. Their lines remain in the queue. */
+  /** Lets callers that have waited too long continue. Their lines remain in the queue. */
   private letGoOfLate(): void {
     const since = performance.now() - this.parts.timeoutMs;
     for (const line of this.queue) {

@@ -2,12 +2,12 @@ import { hash } from 'node:crypto';
 
 /**
  * A cache of the hashes of a few thousand recently used strings. The strings themselves are not stored, because they
- * are secrets and would outlive their owner. Two generations of plain maps are cheaper than an LRU order: a used string
- * moves to the young map; when that is full, it becomes the old map, and the former old map is dropped. Strings longer
- * than `longest` are not cached.
+ * are secrets and would stay in memory longer than needed. Two generations of plain maps are cheaper than an LRU order:
+ * a used string moves to the young map; when that is full, it becomes the old map, and the former old map is dropped.
+ * Strings longer than `longest` are not cached.
  */
 export class Remembered {
-  private young = new Map<string, string>();
+  private recent = new Map<string, string>();
   private old = new Map<string, string>();
 
   constructor(
@@ -19,7 +19,7 @@ export class Remembered {
   of(text: string, compute: () => string): string {
     if (text.length > this.longest) return compute();
     const key = hash('sha256', text, 'base64');
-    const recent = this.young.get(key);
+    const recent = this.recent.get(key);
     if (recent !== undefined) return recent;
     const value = this.old.get(key) ?? compute();
     this.keep(key, value);
@@ -27,15 +27,15 @@ export class Remembered {
   }
 
   private keep(key: string, value: string): void {
-    if (this.young.size >= this.size) {
-      this.old = this.young;
-      this.young = new Map();
+    if (this.recent.size >= this.size) {
+      this.old = this.recent;
+      this.recent = new Map();
     }
-    this.young.set(key, value);
+    this.recent.set(key, value);
   }
 
   clear(): void {
-    this.young.clear();
+    this.recent.clear();
     this.old.clear();
   }
 }

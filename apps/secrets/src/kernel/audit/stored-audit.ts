@@ -14,11 +14,11 @@ const receiverPrefix = 'audit-receiver/';
 const headerPrefix = 'audit-header/';
 const cellOf = (row: string) => ({ table: 'setting', row, column: 'sealed' });
 
-/** These are limited because every line goes to every device and contains every header. */
+/** Devices and headers are limited because every line goes to every device and contains every header. */
 const mostDevices = 16;
 const mostHeaders = 64;
 
-/** What devices need from this node. */
+/** The dependencies of devices on this node. */
 export interface StoredAuditParts extends NodeParts {
   readonly storage: StorageKernel;
   readonly audit: Audit;
@@ -52,12 +52,12 @@ export class StoredAudit {
     return this.parts.folder !== undefined || this.parts.receivers !== undefined;
   }
 
-  /** By name in lower case. */
+  /** The rules for audited headers, by name in lower case. */
   headers(): ReadonlyMap<string, HeaderRule> {
     return this.rules;
   }
 
-  /** Whether such a device exists, even if another node has only just enabled it. */
+  /** Whether a device with this path exists, even if another node has only just enabled it. */
   async has(path: string): Promise<boolean> {
     if (this.devices.has(path)) return true;
     await this.parts.storage.changes.catchUp();
@@ -87,7 +87,7 @@ export class StoredAudit {
     });
   }
 
-  /** Disables a device on every node, if there is one with this path. */
+  /** Disables a device on every node, if a device with this path exists. */
   async disable(path: string): Promise<void> {
     await this.change(async ({ prisma }) => {
       for (const prefix of [filePrefix, receiverPrefix]) await deleteSetting(prisma, prefix + path);
@@ -142,7 +142,8 @@ export class StoredAudit {
     audit.headers.use(headers);
     for (const [path, stored] of devices) {
       if (JSON.stringify(before.get(path)) === JSON.stringify(stored)) continue;
-      // It is opened with the first line, so that this call does not wait for a disk or a receiver that does not answer.
+      // The device is opened with the first line, so that this call does not wait for a disk or a receiver that does
+      // not answer.
       audit.devices.enable(openDevice(path, stored, this.parts));
     }
     for (const path of before.keys()) if (!devices.has(path)) void audit.devices.disable(path);
@@ -157,7 +158,7 @@ export function offHere(): Refusal {
   );
 }
 
-/** Throws if a path is at, above or below another, or another device writes to the file. */
+/** Throws if the path is at, above or below the path of another device, or if another device writes to the file. */
 function requireFree(path: string, device: StoredDevice, devices: ReadonlyMap<string, StoredDevice | undefined>): void {
   for (const [other, stored] of devices) {
     if (path.startsWith(other) || other.startsWith(path)) throw new Refusal('invalid', 'path already in use');

@@ -5,10 +5,11 @@ import type { Leases } from '../leases/leases';
 import type { Namespaces } from '../namespaces/namespaces';
 import type { StorageKernel } from '../storage/storage';
 import type { Tx, WriteSet } from '../storage/types';
+import { add } from '../storage/write-set';
 import type { TokenRecord, Tokens } from '../tokens/types';
 import type { ConsoleRules, ConsoleSession, SignedInBy } from './types';
 
-/** What sessions need from the rest of the kernel. */
+/** The parts of the kernel that sessions use. */
 interface Parts {
   readonly storage: StorageKernel;
   readonly tokens: Tokens;
@@ -42,9 +43,9 @@ const stepUpMs = 5 * 60_000;
 const tidiedAtOnce = 200;
 
 /**
- * Sessions of the console: the browser has a random id, the database its keyed hash and the token, sealed. Nothing is
- * cached, so a session that one node ends has ended on all nodes. A session ends with its token, and the token with its
- * session.
+ * Sessions of the console. The browser has a random id; the database has the keyed hash of the id and the sealed token.
+ * Nothing is cached, so a session that one node ends has ended on all nodes. If the token ends, its session ends too,
+ * and vice versa.
  */
 export class ConsoleSessions {
   constructor(private readonly parts: Parts) {
@@ -75,7 +76,7 @@ export class ConsoleSessions {
       stepUpUntilMs: now + stepUpMs,
     };
     const sealed: Sealed = { token, by };
-    set.run.push(async (tx: Tx) => {
+    add(set, 'run', async (tx: Tx) => {
       await tx.prisma.consoleSession.create({
         data: {
           hash,
@@ -94,8 +95,8 @@ export class ConsoleSessions {
   }
 
   /**
-   * Finds an active session by id; undefined if there is none or its token has expired. `use` restarts the idle time,
-   * and renews a token that would expire soon.
+   * Finds an active session by id; undefined if the session does not exist or its token has expired. `use` restarts the
+   * idle time, and renews a token that would expire soon.
    */
   async find(id: string, { use }: { readonly use: boolean }): Promise<ConsoleSession | undefined> {
     if (!idPattern.test(id)) return undefined;
@@ -122,7 +123,8 @@ export class ConsoleSessions {
   }
 
   /**
-   * Ends a session and its token; an ended session is not an error. A batch token cannot be revoked, and is forgotten.
+   * Ends a session and its token; an ended session is not an error. A batch token cannot be revoked, so it is only
+   * forgotten.
    */
   async end({ hash, record }: Pick<ConsoleSession, 'hash' | 'record'>): Promise<void> {
     await this.parts.storage.database.prisma.consoleSession.deleteMany({ where: { hash: Buffer.from(hash) } });
@@ -180,7 +182,7 @@ export class ConsoleSessions {
     }
   }
 
-  /** Attempts by a disabled entity or in a locked namespace do not renew the token. */
+  /** Whether a token may be renewed: not if its entity is disabled or its namespace is locked. */
   private async mayGoOn({ entityId, namespaceId }: TokenRecord): Promise<boolean> {
     if (this.parts.namespaces.find(namespaceId)?.lockedBy !== undefined) return false;
     return entityId === undefined || (await this.parts.identity.find(entityId))?.disabled === false;

@@ -7,7 +7,7 @@ const maxKeyLength = 128;
 const maxValueLength = 512;
 const maxNameLength = 512;
 
-/** Ids that are not UUIDs cannot exist; the database would refuse to look them up. */
+/** Whether a string is a UUID. Other ids cannot exist, and the database would refuse to look them up. */
 export function isId(text: string): boolean {
   return uuid.test(text);
 }
@@ -50,7 +50,7 @@ function hasControls(text: string): boolean {
   return /[\u0000-\u001F\u007F]/.test(text);
 }
 
-/** True if a statement failed because of a unique index; with a name, because of that index. */
+/** True if a statement failed because of a unique index; if an index is given, because of that index. */
 export function isTaken(error: unknown, index?: string): boolean {
   const { code, constraint } = error as { code?: string; constraint?: string };
   return code === '23505' && (index === undefined || constraint === index);

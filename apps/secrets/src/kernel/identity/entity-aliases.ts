@@ -36,8 +36,8 @@ export class EntityAliases {
   ) {}
 
   /**
-   * Creates an alias, or changes the one with the id or with the same mount and name. `unchanged` if there was nothing
-   * to do. Without an entity, a new one is created.
+   * Creates an alias, or changes the existing alias with this id or with the same mount and name. Returns `unchanged`
+   * if there was nothing to change. Without an entity, a new one is created.
    */
   async write(
     namespaceId: string,
@@ -70,7 +70,7 @@ export class EntityAliases {
         if (id !== undefined || attempt === 3) {
           throw new Refusal('conflict', 'combination of mount and alias name is already in use');
         }
-        // Another alias got this name in the meantime: search again, and change that one.
+        // Another alias got this name in the meantime: search again, and change that alias.
       }
     }
   }

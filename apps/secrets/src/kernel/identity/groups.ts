@@ -21,7 +21,7 @@ export interface GroupWrite {
 
 const nameIndex = 'group_namespace_id_lower_name_key';
 
-/** Changed groups may change what any entity may do. */
+/** The notice that groups have changed, which may change the permissions of any entity. */
 export const groupNotice: Notice = { topic: 'group', key: '*' };
 
 /** The counts in listings: entities in a group, and groups it is in. */
@@ -33,7 +33,10 @@ interface ListedGroup {
   readonly _count: { readonly members: number; readonly parents: number };
 }
 
-/** Groups and their members. The database keeps names unique and memberships single and free of cycles. */
+/**
+ * Groups and their members. The database ensures that names are unique, that no member is in a group twice, and that
+ * memberships have no cycles.
+ */
 export class Groups {
   constructor(private readonly needs: IdentityNeeds) {}
 
@@ -55,7 +58,8 @@ export class Groups {
       throw new Refusal('malformed', `invalid group type ${JSON.stringify(fields.type)}`);
     }
     const run = async (tx: Tx) => {
-      // Two writes without a cycle could create one together, so writes take turns.
+      // Two simultaneous writes, each without a cycle, could together create a cycle. So writes run one after the
+      // other.
       if (fields.memberGroupIds) await lockMembers(tx, namespaceId);
       const before = await this.lock(tx, namespaceId, ref);
       if (!before && ref.id !== undefined) throw new Refusal('malformed', 'invalid group ID');
@@ -133,7 +137,7 @@ export class Groups {
     return rows.map(({ id, name, _count: counts }) => ({ id, name, ...counts }));
   }
 
-  /** Removes a group, its alias and its memberships; an absent one is not an error. */
+  /** Removes a group, its alias and its memberships; an absent group is not an error. */
   async delete(namespaceId: string, by: { id: string } | { name: string }): Promise<void> {
     if ('id' in by && !isId(by.id)) return;
     await this.needs.committer.transaction(
@@ -228,7 +232,7 @@ export class Groups {
     if (added.length > 0) await tx.prisma.groupMember.createMany({ data: added });
   }
 
-  /** Members live in the group's namespace or in one above it. */
+  /** Throws unless the members belong to the group's namespace or to one above it. */
   private async requireMembers(tx: Tx, group: Group, kind: 'entity' | 'group', ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return;
     // One array, because there may be more members than a statement may have parameters.

@@ -45,7 +45,7 @@ const code = async (promise: Promise<unknown>): Promise<string> =>
   );
 
 describe('entities', () => {
-  it('get a name unless one is given, and found by any spelling of it', async () => {
+  it('get a name unless one is given, and are found by any spelling of it', async () => {
     const { entity, created } = await here.identity.entities.write(ns, {}, {});
     expect(created).toBe(true);
     expect(entity.name).toMatch(/^entity_[0-9a-f]{8}$/);
@@ -65,7 +65,7 @@ describe('entities', () => {
 
   it.each([
     ['an unknown id', () => here.identity.entities.write(ns, { id: randomUUID() }, {}), 'entity not found from id'],
-    ['an id that is none', () => here.identity.entities.write(ns, { id: 'zz' }, {}), 'entity not found from id'],
+    ['a malformed id', () => here.identity.entities.write(ns, { id: 'zz' }, {}), 'entity not found from id'],
     [
       'the root policy',
       () => here.identity.entities.write(ns, {}, { policies: ['ROOT'] }),
@@ -115,7 +115,7 @@ describe('logins', () => {
     expect(elsewhere).not.toBe(ids[0]);
   });
 
-  it('store what the auth method says about the user', async () => {
+  it('store the data of the auth method about the user', async () => {
     const where = mount();
     const id = await logIn(ns, where, { name: 'm', metadata: { a: '1' } }, []);
     await logIn(ns, where, { name: 'm', metadata: { a: '2' } }, []);

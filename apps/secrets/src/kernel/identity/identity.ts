@@ -1,4 +1,5 @@
 import { Refusal } from '@keystead/refusal';
+import type { Soon } from '../../sdk/soon';
 import type { Tx } from '../storage/types';
 import { Entities } from './entities';
 import { type AliasMount, EntityAliases } from './entity-aliases';
@@ -28,12 +29,12 @@ export class Identity {
   }
 
   /** The view of an entity, or of the entity into which it was merged; undefined if it no longer exists. */
-  find(entityId: string): Promise<IdentityView | undefined> {
-    return this.views.of(entityId);
+  find(entityId: string): Soon<IdentityView | undefined> {
+    return this.views.peek(entityId) ?? this.views.of(entityId);
   }
 
   /**
-   * The entity of a login, found by its alias or created. It joins the mount's external groups that have one of the
+   * The entity of a login, found by its alias or created. The entity joins the mount's external groups with these
    * names. Throws `denied` for a disabled entity.
    */
   async login(

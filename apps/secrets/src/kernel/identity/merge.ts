@@ -9,19 +9,19 @@ import { joinGroupsOf, leaveGroupsWithoutAlias } from './memberships';
 import { mfaSecretCell } from './rows';
 import type { EntityAlias, IdentityNeeds } from './types';
 
-/** What to merge into what. */
+/** The entities to merge, and their target. */
 export interface Merge {
   readonly toId: string;
   readonly fromIds: readonly string[];
-  /** If both have a secret of one MFA method, keep the target's; without this, the merge is refused. */
+  /** If both have a secret of one MFA method, keep the target's; without `force`, the merge is refused. */
   readonly force: boolean;
   /** The aliases to keep if both have one on the same mount. */
   readonly aliasIdsToKeep: readonly string[];
 }
 
 /**
- * Merges entities: aliases, MFA secrets and group memberships move, and tokens of the others become tokens of the
- * target.
+ * Merges entities: aliases, MFA secrets and group memberships move to the target, and tokens of the other entities
+ * become tokens of the target.
  */
 export async function mergeEntities(
   { needs, entities, aliases }: { needs: IdentityNeeds; entities: Entities; aliases: EntityAliases },
@@ -92,7 +92,10 @@ async function dropClashes(
   if (dropped.length > 0) await tx.prisma.entityAlias.deleteMany({ where: { id: { in: dropped } } });
 }
 
-/** Logins that must show a second factor because of their entity must still do so. */
+/**
+ * Moves MFA enforcements to the target, so that logins that must show a second factor because of their entity must
+ * still do so.
+ */
 async function moveEnforcements(tx: Tx, fromId: string, toId: string): Promise<void> {
   await tx.prisma.$executeRaw`
     UPDATE mfa_enforcement

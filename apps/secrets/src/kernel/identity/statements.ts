@@ -22,7 +22,7 @@ export const VIEW_ENTITY: Statement = {
   text: `SELECT ${ROW}, name, disabled FROM entity WHERE id = $1`,
 };
 
-/** What an entity was merged into. */
+/** The entity into which an entity was merged. */
 export const VIEW_MERGE: Statement = {
   name: 'entity-view-merge',
   text: 'SELECT entity_id FROM entity_merge WHERE merged_id = $1',

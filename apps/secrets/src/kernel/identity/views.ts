@@ -10,8 +10,9 @@ interface Loaded {
 }
 
 /**
- * A cache of what requests need to know about entities: policies of the entity and of all its groups, direct or not. A
- * view is a new object whenever anything in it has changed, on any node, so it can be the key of derived data.
+ * A cache of what requests need to know about entities: policies of the entity and of all its groups, direct or
+ * inherited. A view is a new object whenever anything in it has changed, on any node, so it can be the key of derived
+ * data.
  */
 export class IdentityViews {
   private readonly cache: CoherentCache<Loaded>;
@@ -30,7 +31,12 @@ export class IdentityViews {
     needs.notices.listen('group', () => this.cache.clear());
   }
 
-  /** The view of an entity, or of the one it was merged into; undefined if it no longer exists. */
+  /** The view of an entity, if it is cached. */
+  peek(entityId: string): IdentityView | undefined {
+    return this.cache.peek(entityId)?.view;
+  }
+
+  /** The view of an entity, or of the entity into which it was merged; undefined if it no longer exists. */
   async of(entityId: string): Promise<IdentityView | undefined> {
     if (!isId(entityId)) return undefined;
     const loaded = await this.cache.get(entityId, () => this.load(entityId));

@@ -15,7 +15,10 @@ interface IntentRow {
 
 const CLAIM_MS = 5 * 60_000;
 const CLAIMED_AT_ONCE = 20;
-/** How many are undone at a time for one mount on one node, so that a hanging system blocks only its own. */
+/**
+ * How many intents of one mount are undone at a time on one node, so that a system that hangs blocks only its own
+ * intents.
+ */
 const AT_ONCE = 10;
 const MAX_PAUSE_MS = 5 * 60_000;
 
@@ -38,9 +41,9 @@ const ABANDON_INTENTS: Statement = {
 };
 
 /**
- * Undoes what calls started in other systems but never finished. It does this immediately if the call failed or its
- * node is dead, and again when no outside system can still be working on the call. An intent that is being undone can
- * no longer be settled.
+ * Undoes what calls started in other systems but never finished. An intent is undone immediately if the call failed or
+ * its node is dead, and once more when no outside system can still be working on the call. An intent that is being
+ * undone can no longer be settled.
  */
 export class IntentSweep {
   private readonly running = new Map<string, number>();

@@ -7,7 +7,7 @@ import type { LiveMount } from '../mounts/mount';
 import type { Namespace } from '../namespaces/namespaces';
 import type { StorageKernel } from '../storage/storage';
 import { ROOT_NAMESPACE_ID } from '../storage/types';
-import { newWriteSet } from '../storage/write-set';
+import { add, newWriteSet } from '../storage/write-set';
 import { StoredTokens } from '../tokens/tokens';
 import type { TokenRecord } from '../tokens/types';
 import { Leases } from './leases';
@@ -246,7 +246,7 @@ describe('an outside system that asks for a rest', () => {
       return Promise.reject(new Error('the connection was lost'));
     });
     time += 2000;
-    // The ones running at the same time; the others are due, but nothing claims them.
+    // The leases that are revoked at the same time; the others are due, but not claimed.
     await until(async () => (await resting()) > 0 && (await claimed()) === 0);
     expect(await resting()).toBeLessThanOrEqual(16);
     const callsBefore = outside.calls.length;
@@ -255,8 +255,8 @@ describe('an outside system that asks for a rest', () => {
     await until(() => other.ended.length === 1);
     expect(outside.calls.slice(callsBefore)).toEqual([]);
     time += 8000;
-    // Half as many as before. Leases of earlier tests may be due as well, and a node that is silent for seconds loses
-    // its claims and asks twice.
+    // At most half as many calls as before. Leases of earlier tests may be due as well, and if a node is silent for
+    // seconds, its claims end and leases are revoked twice.
     await until(async () => (await resting()) > 0 && (await claimed()) === 0);
     const again = outside.calls.slice(callsBefore).filter((name) => name.startsWith('slow-'));
     expect(new Set(again).size).toBeLessThanOrEqual(8);
@@ -328,7 +328,7 @@ describe('ending a token', () => {
     await lease(grandchild.record, 'of-grandchild');
     const set = newWriteSet();
     for (const { record } of [grandchild, other]) {
-      set.puts.push({ mountId: privateMount, path: `${record.key}/note`, value: Buffer.from('x') });
+      add(set, 'puts', { mountId: privateMount, path: `${record.key}/note`, value: Buffer.from('x') });
     }
     await commit(set);
     await leases.endToken(root.record);
@@ -339,8 +339,8 @@ describe('ending a token', () => {
     await leases.endToken(root.record);
   });
 
-  it('allows nothing new below it from the beginning', async () => {
-    // Without this, a child written at the moment of the revocation would outlive its parent.
+  it('allows no new children or leases from the moment it begins', async () => {
+    // If this failed, a child written at the moment of the revocation would outlive its parent.
     for (let round = 0; round < 10; round++) {
       const parent = await mint();
       const children = Promise.allSettled(
@@ -445,18 +445,18 @@ describe('an intent', () => {
   async function record(name: string, later?: boolean): Promise<string> {
     const id = randomUUID();
     const set = newWriteSet();
-    set.intents.push({ id, mountId: mount.uuid, kind: 'thing', undo: { name }, later });
+    add(set, 'intents', { id, mountId: mount.uuid, kind: 'thing', undo: { name }, later });
     await commit(set);
     return id;
   }
   const undone = (name: string) => outside.undone.filter((undo) => (undo as { name: string }).name === name).length;
   const there = async (id: string) => (await rowsOf(`intent WHERE id = '${id}'`)) === 1;
 
-  it('waits while its node lives, and is gone once it is settled', async () => {
+  it('waits while its node is alive, and is deleted once it is settled', async () => {
     const running = await record('running');
     const settled = await record('settled');
     const end = newWriteSet();
-    end.settled.push(settled);
+    add(end, 'settled', settled);
     await commit(end);
     const later = await record('later', true);
     time += 6 * 60_000;
@@ -473,8 +473,8 @@ describe('an intent', () => {
     await until(() => undone('lost') === 1);
     expect(await there(lost)).toBe(true);
     const late = newWriteSet();
-    late.settled.push(lost);
-    late.puts.push({ mountId: mount.uuid, path: 'late', value: Buffer.from('x') });
+    add(late, 'settled', lost);
+    add(late, 'puts', { mountId: mount.uuid, path: 'late', value: Buffer.from('x') });
     await expect(commit(late)).rejects.toMatchObject({ kind: 'timeout' });
     expect(await test.storage.entries.read({ mountId: mount.uuid, path: 'late' })).toBeUndefined();
     time += 6 * 60_000;
@@ -482,7 +482,7 @@ describe('an intent', () => {
     expect(undone('lost')).toBe(2);
   });
 
-  it('of a node that is gone is undone at once', async () => {
+  it('of an ended node is undone at once', async () => {
     const orphan = await record('orphan');
     await test.byHand('UPDATE intent SET owner = $2 WHERE id = $1', [orphan, randomUUID()]);
     await until(() => undone('orphan') === 1);
@@ -496,7 +496,7 @@ describe('an intent', () => {
     hanging = stuck;
     const set = newWriteSet();
     for (let n = 0; n < 40; n++) {
-      set.intents.push({
+      add(set, 'intents', {
         id: randomUUID(),
         mountId: hanging.uuid,
         kind: 'thing',
@@ -504,7 +504,7 @@ describe('an intent', () => {
         later: true,
       });
     }
-    set.intents.push({ id: randomUUID(), mountId: mount.uuid, kind: 'thing', undo: { name: 'other' }, later: true });
+    add(set, 'intents', { id: randomUUID(), mountId: mount.uuid, kind: 'thing', undo: { name: 'other' }, later: true });
     await commit(set);
     time += 6 * 60_000;
     await until(() => undone('other') === 1);
@@ -530,7 +530,7 @@ describe('several nodes', () => {
     await other.stop();
   });
 
-  it('take over what a dead node had claimed', async () => {
+  it('take over the claims of a dead node', async () => {
     const { record } = await mint();
     const { id } = await lease(record, 'orphaned', 5);
     await test.byHand('UPDATE lease SET due_at_ms = $1, state = 1, claimed_by = $2 WHERE token_hash = $3', [

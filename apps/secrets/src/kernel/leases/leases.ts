@@ -9,6 +9,7 @@ import type { JobFacts } from '../storage/jobs';
 import { mapInSlices } from '../storage/slices';
 import type { StorageKernel } from '../storage/storage';
 import type { ListPage, WriteSet } from '../storage/types';
+import { add } from '../storage/write-set';
 import type { TokenRecord } from '../tokens/types';
 import { countLeases, type LeaseCounts, RowCounts } from './counts';
 import { IntentSweep } from './intents';
@@ -42,7 +43,7 @@ export interface Renewed {
 
 const LIST_PAGE = 1000;
 
-/** The state of a bulk revocation when the caller stopped waiting. */
+/** The state of a bulk revocation when the caller stops waiting. */
 export interface BulkOutcome {
   readonly jobId: string;
   /**
@@ -50,7 +51,7 @@ export interface BulkOutcome {
    */
   readonly left: number;
   readonly failed: number;
-  /** A failed lease, and why. */
+  /** A lease that could not be revoked, and the reason. */
   readonly failure?: { readonly id: string; readonly reason: string };
 }
 
@@ -116,7 +117,7 @@ export class Leases {
     this.sweep.stop();
   }
 
-  /** Adds a lease for a secret to the write set, its lifetime capped. */
+  /** Adds a lease for a secret to the write set. The lifetime is capped. */
   async register(
     place: { readonly namespace: Namespace; readonly mount: LiveMount; readonly path: string },
     owner: TokenRecord | undefined,
@@ -162,7 +163,7 @@ export class Leases {
     if (mount.backend.secrets[secret.type]?.revoke) this.noteAnswer(mount.uuid, now);
     const role = path.slice(path.lastIndexOf('/') + 1);
     const facts = { namespaceId: namespace.uuid, mountId: mount.uuid, path, role };
-    set.leases.push({
+    add(set, 'leases', {
       ...facts,
       hash,
       tokenHash,
@@ -174,7 +175,10 @@ export class Leases {
     return { id, ttlSeconds: Math.floor((expiresAtMs - now) / 1000), warnings };
   }
 
-  /** Immediately revokes a secret that could not be registered or returned. If this fails, its intent does it later. */
+  /**
+   * Immediately revokes a secret that could not be registered or returned. If this fails, the secret's intent revokes
+   * it later.
+   */
   async abandonSecret(mount: LiveMount, secret: SecretReply): Promise<void> {
     await this.revocation
       .outside({ mountId: mount.uuid, type: secret.type, internal: secret.internal })
@@ -192,7 +196,9 @@ export class Leases {
     }
   }
 
-  /** The configuration of a mount's outside system was written: its resting leases are tried again. */
+  /**
+   * Notes that the configuration of a mount's outside system was written, so that its paused leases are tried again.
+   */
   reconfigured(mountId: string): void {
     this.sweep.endRest(mountId);
     this.rests.wroteConfig(mountId);
@@ -204,7 +210,7 @@ export class Leases {
     return this.tokens.end(record.hash);
   }
 
-  /** The lease of an id in one namespace; ids of tokens are not found. */
+  /** The lease of an id in one namespace; undefined for ids of tokens. */
   async find(namespaceId: string, id: string): Promise<LeaseRecord | undefined> {
     const { database, barrier } = this.storage;
     const { rows } = await database.query<StoredLease>(sql.FIND, [leaseHash(barrier, id)]);
@@ -306,7 +312,7 @@ export class Leases {
     for (let pause = 5; ; pause = Math.min(pause * 2, 200)) {
       if (marking) marking = (await jobs.find(jobId))?.running === true;
       const outcome = await this.bulkOutcome(jobId, state);
-      // Until all are marked, the count may be too low.
+      // Until all leases are marked, the count may be too low.
       const left = marking ? Math.max(outcome.left, outcome.failed + 1) : outcome.left;
       const waited = performance.now() - start;
       if (left === outcome.failed || waited >= waitMs) return { ...outcome, left };
@@ -358,7 +364,7 @@ export class Leases {
     return new Map(rows.map((row) => [row.mount_id, row.count]));
   }
 
-  /** Tries irrevocable leases again, one or all of a namespace; returns how many. */
+  /** Tries irrevocable leases again, a single lease or all of a namespace; returns how many. */
   async replay(namespaceId: string, id?: string): Promise<number> {
     const { database, clock, barrier, background } = this.storage;
     const hash = id === undefined ? null : leaseHash(barrier, id);

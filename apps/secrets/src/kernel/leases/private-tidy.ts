@@ -1,5 +1,5 @@
 import type { StorageKernel } from '../storage/storage';
-import { newWriteSet } from '../storage/write-set';
+import { add, newWriteSet } from '../storage/write-set';
 import type { LeaseHosts } from './types';
 
 interface TidyState {
@@ -38,7 +38,7 @@ export class PrivateTidy {
     const living = new Set(rows.map((row) => `${row.hash.toString('hex')}/`));
     const orphans = folders.filter((name) => !living.has(name));
     const set = newWriteSet();
-    for (const prefix of orphans) set.prefixes.push({ mountId, prefix });
+    for (const prefix of orphans) add(set, 'prefixes', { mountId, prefix });
     await committer.commit(set);
     const more = names.length === FOLDERS_AT_ONCE;
     const state: TidyState = more ? { mounts, after: names.at(-1) } : { mounts: rest };

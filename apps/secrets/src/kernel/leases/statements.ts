@@ -37,7 +37,7 @@ export const HASTEN_OF_TOKENS: Statement = {
 
 /**
  * Makes leases under a prefix due immediately, a limited number at a time. $1 namespace, $2 prefix, $3 its end or null,
- * $4 now, $5 forced, $6 how many. Already marked leases are only included to be forced.
+ * $4 now, $5 forced, $6 how many. Leases that are already marked are included only if the revocation is forced.
  */
 export const HASTEN_PREFIX: Statement = {
   name: 'lease-hasten-prefix',
@@ -48,7 +48,7 @@ export const HASTEN_PREFIX: Statement = {
     RETURNING 1) SELECT count(*)::int AS count FROM marked`,
 };
 
-/** Failed, and not being tried now. */
+/** SQL: the revocation of a lease has failed, and no node is trying it now. */
 const FAILED = 'claimed_by IS NULL AND (attempts > 0 OR state = 2 OR away_since_ms IS NOT NULL)';
 /** What remains to be done under a prefix, tokens included, and which leases have failed. */
 export const ENDING_UNDER_PREFIX: Statement = {
@@ -92,7 +92,7 @@ export const CLAIM: Statement = {
   RETURNING ${LEASE_COLUMNS}`,
 };
 
-/** Leases claimed by dead nodes become due again. */
+/** Makes leases claimed by dead nodes due again. */
 export const FREE_CLAIMS: Statement = {
   name: 'lease-free-claims',
   text: `UPDATE lease SET due_at_ms = $1, claimed_by = NULL WHERE claimed_by IS NOT NULL AND claimed_by NOT IN (
@@ -125,7 +125,7 @@ export const COUNT_IRREVOCABLE: Statement = {
   name: 'lease-count-irrevocable',
   text: `SELECT mount_id, count(*)::int AS count FROM lease WHERE namespace_id = ANY($1::uuid[]) AND state = 2 GROUP BY mount_id`,
 };
-/** Irrevocable leases are tried again. */
+/** Makes irrevocable leases due again. */
 export const REPLAY: Statement = {
   name: 'lease-replay',
   text: `UPDATE lease SET attempts = 0, due_at_ms = $2, state = 1, away_since_ms = NULL, claimed_by = NULL
@@ -184,9 +184,9 @@ export const COUNTS: Statement = {
 };
 
 /**
- * What expires soon, from indexes only. $1 mounts with an index by expiry, $2 what each holds, $3 namespaces, $4 now, $5
- * to $7 until when, in milliseconds; $8 to $11 the same as keys of those indexes. Its conditions for tokens are those of
- * the index `token_expiring`.
+ * Counts objects that expire soon, from indexes only. $1 mounts with an index by expiry, $2 the kind of objects in each
+ * mount, $3 namespaces, $4 now, $5 to $7 until when, in milliseconds; $8 to $11 the same as keys of those indexes. Its
+ * conditions for tokens are those of the index `token_expiring`.
  */
 export const EXPIRING: Statement = {
   name: 'expiring-counts',

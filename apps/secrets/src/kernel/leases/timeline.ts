@@ -72,8 +72,8 @@ const MEANT = `namespace_id = $2 AND due_at_ms >= $6::bigint AND (due_at_ms, has
          AND (NOT $5::boolean OR attempts > 0 OR state = 2 OR away_since_ms IS NOT NULL)`;
 
 /**
- * $1 mounts, $2 namespace, $3 prefix, $4 its end or null, $5 whether failing ones only, $6 and $7 after which, $8 how
- * many.
+ * $1 mounts, $2 namespace, $3 prefix, $4 its end or null, $5 whether to list only leases whose revocation has failed,
+ * $6 and $7 the lease after which the page begins, $8 how many.
  */
 const TIMELINE: Statement = {
   name: 'lease-timeline',
@@ -84,7 +84,7 @@ const TIMELINE: Statement = {
    ORDER BY l.due_at_ms, l.hash LIMIT $8`,
 };
 
-/** The same, and $9 the token, to find its few leases in all mounts. */
+/** Like `TIMELINE`, with the token as $9, to find its few leases in all mounts. */
 const TIMELINE_OF_TOKEN: Statement = {
   name: 'lease-timeline-of-token',
   text: `SELECT ${LEASE_COLUMNS}, due_at_ms FROM lease

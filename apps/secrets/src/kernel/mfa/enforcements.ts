@@ -73,7 +73,7 @@ export class Enforcements {
     return this.needs.database.prisma.mfaEnforcement.findMany({ where, orderBy: { name: 'asc' } });
   }
 
-  /** An absent enforcement is not an error. */
+  /** Deletes an enforcement. An absent enforcement is not an error. */
   async delete(namespaceId: string, name: string): Promise<void> {
     await this.needs.committer.transaction(
       (tx) => tx.prisma.mfaEnforcement.deleteMany({ where: { namespaceId, name } }),
@@ -87,7 +87,7 @@ export class Enforcements {
     return this.needs.database.prisma.mfaEnforcement.findMany({ where, orderBy: { name: 'asc' } });
   }
 
-  /** The enforcements that a login must meet; all of them. */
+  /** All enforcements that a login must meet. */
   async matching(login: EnforceableLogin): Promise<Enforcement[]> {
     const all = (await this.cache.get('all', () => this.loadAll())) ?? [];
     if (all.length === 0) return [];

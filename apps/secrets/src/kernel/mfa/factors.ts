@@ -19,7 +19,7 @@ export interface WrongFactor {
 /** A correct factor. It is only used up by `settle`, together with all factors of an answer. */
 export interface CorrectFactor {
   readonly ok: true;
-  /** Uses it up; returns a reason if another request has used it first. */
+  /** Uses up the factor. Returns a reason if another request used it first. */
   spend(tx: Tx): Promise<string | undefined>;
   readonly attempt?: TakenAttempt;
   readonly notices?: readonly Notice[];
@@ -61,14 +61,14 @@ export class Factors {
     const counter = matchCounter(schemeOf(secret), passcode, this.needs.clock.now(), secret.skew);
     if (counter === undefined) return incorrect;
     if (counter <= lastCounter) {
-      // It was correct once, so it is not a guess.
+      // The code was used before, so this attempt is not a guess.
       await this.needs.attempts.giveBack(attempt);
       return incorrect;
     }
     return {
       ok: true,
       attempt,
-      // A code is valid once, and no code of an earlier period after it.
+      // A code is valid only once, and codes of earlier periods are invalid afterwards.
       spend: async (tx) => {
         const where = { methodId: method.id, entityId, lastCounter: { lt: counter } };
         const { count } = await tx.prisma.mfaSecret.updateMany({ where, data: { lastCounter: counter } });
@@ -123,7 +123,7 @@ export class Factors {
     return undefined;
   }
 
-  /** Correct factors of an answer that was not enough. */
+  /** Does not count the attempts of correct factors whose answer as a whole was not sufficient. */
   async giveBack(factors: readonly CorrectFactor[]): Promise<void> {
     for (const { attempt } of factors) if (attempt) await this.needs.attempts.giveBack(attempt);
   }

@@ -20,7 +20,7 @@ export interface MfaRequirement {
 /** Passcodes by method id or name. */
 export type Passcodes = ReadonlyMap<string, string>;
 
-/** A login to check: who, and the reply to finish it later. */
+/** A login to check: the user, and the reply that finishes the login later. */
 export interface MfaLogin extends EnforceableLogin {
   readonly mountId: string;
   readonly path: string;
@@ -63,7 +63,7 @@ export class MfaLogins {
   }
 
   /**
-   * Checks the passcodes of a waiting login, and returns the login to be finished; it no longer waits. Throws
+   * Checks the passcodes of a waiting login, and returns the login, which no longer waits and must be finished. Throws
    * `malformed` for an unknown request, `denied` if the passcodes are not enough.
    */
   async validate(namespaceId: string, requestId: string, passcodes: Passcodes): Promise<PendingLogin> {
@@ -109,7 +109,10 @@ export class MfaLogins {
     return newSecret;
   }
 
-  /** One method of an enforcement is enough. */
+  /**
+   * The enforcements that a login with a passkey does not meet. One method of an enforcement that accepts passkeys is
+   * sufficient.
+   */
   private async unmetByPasskey(enforcements: readonly Enforcement[]): Promise<readonly Enforcement[]> {
     const methods = await this.methods.findMany(enforcements.flatMap(({ methodIds }) => methodIds));
     return enforcements.filter(({ methodIds }) => !methodIds.some((id) => methods.get(id)?.acceptsPasskeys));
@@ -172,7 +175,7 @@ export class MfaLogins {
       methodIds.every((id) => !methods.has(id) || passcodeFor(methods.get(id)!, passcodes) === undefined),
     );
     if (missing) throw unsanitary(methods, [missing]);
-    // A method in several enforcements is checked once, because its code is accepted only once.
+    // A method in several enforcements is checked once, because a code is accepted only once.
     const verdicts = new Map<string, CorrectFactor | WrongFactor>();
     const right = () => [...verdicts.values()].filter((factor) => factor.ok);
     for (const { name, methodIds } of enforcements) {
@@ -228,7 +231,7 @@ type Judge = (method: MfaMethod, passcode: string) => Promise<CorrectFactor | Wr
 
 const cellOf = (hash: Buffer) => ({ table: 'mfa_pending', row: hash.toString('hex'), column: 'sealed' });
 
-/** Passcodes may come as `passcode=123456`. */
+/** Removes the prefix of a passcode that was sent as `passcode=123456`. */
 function withoutPrefix(passcode: string): string {
   return passcode.startsWith('passcode=') ? passcode.slice('passcode='.length) : passcode;
 }

@@ -23,9 +23,12 @@ const methodDefaults = Object.fromEntries(
   Object.entries(methodRules).flatMap(([field, rule]) => ('default' in rule ? [[field, rule.default]] : [])),
 ) as unknown as Omit<MethodConfig, 'issuer'>;
 
-/** A narrower picture cannot be scanned. */
+/** The minimum width in pixels. A narrower picture cannot be scanned. */
 const narrowestPicture = 64;
-/** It appears twice in the URL in the QR code, which can contain at most 2,953 characters. */
+/**
+ * The maximum length of the issuer. It appears twice in the URL of the QR code, which can contain at most 2,953
+ * characters.
+ */
 const longestIssuer = 1_024;
 
 /** A method's unchecked fields. */
@@ -87,7 +90,7 @@ export function checkMethod(unchecked: UncheckedConfig): MethodConfig {
   return { ...config, maxValidationAttempts: attempts };
 }
 
-/** For well-formed Unicode. */
+/** The length of a string in URL encoding. The string must be well-formed Unicode. */
 function encodedLength(text: string): number {
   return /\p{Surrogate}/u.test(text) ? 0 : encodeURIComponent(text).length;
 }

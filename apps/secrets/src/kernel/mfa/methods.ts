@@ -12,7 +12,7 @@ type MethodRow = Prisma.MfaMethodGetPayload<object>;
 
 const cellOf = (row: string) => ({ table: 'mfa_method', row, column: 'sealed' });
 
-/** Any change may affect any login. */
+/** The notice of any change, which may affect any login. */
 export const mfaNotice: Notice = { topic: 'mfa', key: '*' };
 
 /** TOTP methods, visible in the namespaces below their own. Spec: TOTP MFA method. */
@@ -37,7 +37,10 @@ export class Methods {
     return this.naming(() => this.needs.committer.inTurn(turn, run, [mfaNotice]));
   }
 
-  /** Changes a method of exactly this namespace; omitted fields keep their values. Returns false if there is none. */
+  /**
+   * Changes a method of exactly this namespace; omitted fields keep their values. Returns false if the method does not
+   * exist.
+   */
   async update(namespaceId: string, id: string, name: string | undefined, config: UncheckedConfig): Promise<boolean> {
     if (!isId(id)) return false;
     const run = (tx: Tx) => this.change(tx, namespaceId, id, name, config);
@@ -54,8 +57,8 @@ export class Methods {
   }
 
   /**
-   * A method that is visible in a namespace, by id or name. If two have the same name, the method of the nearer
-   * namespace.
+   * A method that is visible in a namespace, by id or name. If two methods have the same name, returns the method of
+   * the nearer namespace.
    */
   async findMethod(namespaceId: string, idOrName: string): Promise<MfaMethod | undefined> {
     if (isId(idOrName)) return this.find(namespaceId, idOrName);

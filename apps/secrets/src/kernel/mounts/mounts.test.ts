@@ -39,7 +39,7 @@ describe('a mount that another node has just created', () => {
     expect(await single.seek(ROOT_NAMESPACE_ID, 'late/')).toBeUndefined();
   });
 
-  it('is there after an installation began, though the empty table was read a moment before', async () => {
+  it('is found after the installation was initialised, although the empty table was read just before', async () => {
     const { database, committer, changes, barrier, clock } = test.storage;
     const mounts = new Mounts({
       database,

@@ -6,11 +6,10 @@ import { hasChild } from '../namespaces/namespaces';
 import type { Database } from '../storage/database';
 import type { Barrier, ChangeNotices, Clock, Committer, Notice, Tx, WriteSet } from '../storage/types';
 import { WholeTable } from '../storage/whole-table';
-import { mountEntriesNotice } from '../storage/write-set';
-import type { LiveMount, Mount, MountConfig, MountKind, Resolved } from './mount';
+import { add, mountEntriesNotice } from '../storage/write-set';
+import { type LiveMount, type Mount, type MountConfig, type MountKind, type Resolved, Router } from './mount';
 import { deleteMount, findInTheWay, insertMount, lockMount, readMounts, updateMount } from './mount-rows';
 import { PathTree } from './path-tree';
-import { Router } from './router';
 
 /** Finds the backend of a type, which may depend on the mount's options (kv: version). */
 export interface Catalog {
@@ -52,7 +51,7 @@ const defaultConfig: MountConfig = { defaultLeaseTtlSeconds: 0, maxLeaseTtlSecon
 export class Mounts {
   private router = new Router();
   private byUuid = new Map<string, LiveMount>();
-  /** Increases each time the table was read and had changed. */
+  /** Increases each time the table is read and has changed. */
   version = 0;
   private state = '';
   private readonly table: WholeTable;
@@ -77,6 +76,7 @@ export class Mounts {
     this.version += 1;
   }
 
+  /** The mount with the longest path that a path inside a namespace begins with, and the rest below it. */
   resolve(namespaceId: string, path: string): Resolved | undefined {
     return this.router.resolve(namespaceId, path);
   }
@@ -96,7 +96,7 @@ export class Mounts {
     return found?.path === path ? found : undefined;
   }
 
-  /** The same, even if another node has only just created it. */
+  /** Like `at`, but also finds a mount that another node has only just created. */
   async seek(namespaceId: string, path: string): Promise<LiveMount | undefined> {
     const mounted = this.at(namespaceId, path);
     if (mounted || !this.parts.changes.mustTell) return mounted;
@@ -145,16 +145,19 @@ export class Mounts {
 
   /** Adds several mounts with a write set. A table that was read before the commit is discarded. */
   addAll(set: WriteSet, namespaceId: string, specs: readonly NewMount[]): void {
-    set.run.push((tx) => this.createAll(tx, namespaceId, specs));
-    set.notices.push({ topic: 'mount', key: '*' });
+    add(set, 'run', (tx) => this.createAll(tx, namespaceId, specs));
+    add(set, 'notices', { topic: 'mount', key: '*' });
   }
 
-  /** The same inside the caller's transaction. The caller must notify the other nodes. */
+  /** Adds several mounts inside the caller's transaction. The caller must notify the other nodes. */
   async createAll(tx: Tx, namespaceId: string, specs: readonly NewMount[]): Promise<void> {
     for (const spec of specs) await insertMount(tx, this.parts.barrier, this.prepare(namespaceId, spec));
   }
 
-  /** Changes the tunable settings, based on their state in its turn. False if the mount no longer exists. */
+  /**
+   * Changes the tunable settings, based on their current state, one change at a time. False if the mount no longer
+   * exists.
+   */
   tune(
     { uuid }: LiveMount,
     change: (now: Mount) => Partial<Pick<Mount, 'description' | 'config' | 'options'>>,
@@ -172,8 +175,8 @@ export class Mounts {
     change: (now: Mount) => Partial<Pick<Mount, 'options'>> | undefined,
   ): Promise<boolean> {
     const { barrier, committer } = this.parts;
-    set.notices.push({ topic: 'mount', key: uuid });
-    set.run.push(async (tx) => {
+    add(set, 'notices', { topic: 'mount', key: uuid });
+    add(set, 'run', async (tx) => {
       const now = await lockMount(tx, barrier, uuid);
       const changed = now && change(now);
       if (!changed) throw new Otherwise();
@@ -273,7 +276,7 @@ export class Mounts {
     const state = JSON.stringify(stored);
     if (state === this.state) return;
     for (const mount of stored) {
-      const live = this.enliven(mount);
+      const live = this.activate(mount);
       if (!live) continue;
       byUuid.set(mount.uuid, live);
       router.add(live);
@@ -285,7 +288,7 @@ export class Mounts {
   }
 
   /** A mount whose type is unknown to this release remains stored, but does not answer. */
-  private enliven(mount: Mount): LiveMount | undefined {
+  private activate(mount: Mount): LiveMount | undefined {
     const before = this.byUuid.get(mount.uuid);
     const backend = this.parts.catalog.find(mount.type, mount.kind, mount.options);
     if (!backend) return undefined;
@@ -314,10 +317,13 @@ export class Mounts {
   }
 }
 
-/** The mount has changed. */
+/** Thrown when the mount has changed in the meantime. */
 class Otherwise extends Error {}
 
-/** Changes of mount and namespace paths take turns by namespace, so that each sees the results of the others. */
+/**
+ * The lock key for changes of mount and namespace paths. In a namespace they run one after the other, so that each
+ * change sees the results of the others.
+ */
 const pathsOf = (namespaceId: string): string => `mount-paths/${namespaceId}`;
 
 async function requireFree(tx: Tx, { uuid, namespaceId, path }: Mount): Promise<void> {
@@ -329,7 +335,9 @@ async function requireFree(tx: Tx, { uuid, namespaceId, path }: Mount): Promise<
 
 const inUse = (path: string): Refusal => new Refusal('invalid', `path is already in use at ${path}`);
 
-/** Paths of a mount there would be read as paths inside the namespace. */
+/**
+ * The refusal of a mount path at a namespace, where the paths of the mount would be read as paths inside the namespace.
+ */
 export const inUseByNamespace = (name: string): Refusal =>
   new Refusal('invalid', `path is already in use by the namespace ${name}/`);
 

@@ -54,7 +54,7 @@ describe('PathTree', () => {
     ['a/', 'list', 'a/'],
     ['a/', 'read', 'a/'],
     ['a/b', 'read', 'a/b'],
-  ] as const)('hands %j (%s) to a rest as %j', (path, verb, value) => {
+  ] as const)('passes %j (%s) to a rest parameter as %j', (path, verb, value) => {
     expect(rest.match(path, verb)?.params).toEqual({ path: value });
   });
 
@@ -92,11 +92,11 @@ describe('PathTree', () => {
     ['mounts/A/b/', 'delete', 'mounts/A/b'],
     ['mounts/A/tune', 'read', 'mounts/A/tune'],
     ['mounts/A/tune/', 'read', undefined],
-  ] as const)('reads %j (%s) as %j', (path, verb, text) => {
+  ] as const)('parses %j (%s) as %j', (path, verb, text) => {
     expect(exact.match(path, verb)?.text).toBe(text);
   });
 
-  it('hands out parameters as the text has them, and shows how they were written', () => {
+  it('returns parameters in canonical form, and their original spelling', () => {
     expect(exact.match('users/BOB', 'read')).toMatchObject({ params: { name: 'bob' }, written: { shown: 'BOB' } });
     expect(exact.match('mounts/A/b/', 'read')).toMatchObject({ params: { at: 'A/b' }, folding: undefined });
   });

@@ -9,7 +9,7 @@ export interface Matched {
   readonly params: Readonly<Record<string, string>>;
   /** The canonical spelling of the path: the pattern with the parameters filled in, and the slash of a folder. */
   readonly text: string;
-  /** Set if part of it is read in lower case. */
+  /** Set if part of the path is read in lower case. */
   readonly folding: Folding | undefined;
   /** The folded parameter as it was sent. */
   readonly written: Spelling | undefined;
@@ -33,10 +33,10 @@ class PathNode {
 /** A path on its way down the tree. */
 interface Search {
   readonly verb: Verb;
-  /** It ends in a slash, but is not a list request. */
+  /** Whether the path ends in a slash, but the request is not a list request. */
   readonly slashed: boolean;
   readonly captured: [string, string][];
-  /** The trailing slash is part of the last parameter. */
+  /** Whether the trailing slash is part of the last parameter. */
   keepsSlash: boolean;
 }
 
@@ -44,7 +44,8 @@ const noParams: Readonly<Record<string, string>> = {};
 
 /**
  * The paths of one backend as a tree of segments, compiled once. A literal segment takes precedence over a parameter,
- * and a parameter over a rest; parameters are tried in the order of their declaration, if their rule permits the value.
+ * and a parameter over a rest. Parameters are tried in the order of their declaration, unless their rule excludes the
+ * value.
  */
 export class PathTree {
   private readonly root = new PathNode();
@@ -173,7 +174,7 @@ export class PathTree {
         return path;
       }
       if (!permits(rule, rest)) continue;
-      // Only here does a trailing slash matter: it is part of the name, as lists show folders.
+      // Only here is a trailing slash part of the name, because lists show folders in this way.
       search.keepsSlash = slashed && rest !== '' && rule !== 'folder';
       captured.push([name, search.keepsSlash || (isListing(verb) && rest !== '') ? `${rest}/` : rest]);
       return path;

@@ -24,7 +24,7 @@ export interface Namespace {
   readonly path: string;
   readonly parentUuid: string | undefined;
   readonly customMetadata: Readonly<Record<string, string>>;
-  /** Being removed: refuses every request. */
+  /** Whether the namespace is being removed and refuses every request. */
   readonly tainted: boolean;
   readonly locked: boolean;
   /** The topmost locked namespace among this namespace and its ancestors. */
@@ -151,7 +151,7 @@ export class Namespaces {
     return { namespace, path: rest };
   }
 
-  /** The namespace at a path relative to another; undefined if there is none. */
+  /** The namespace at a path relative to another; undefined if it does not exist. */
   at(parent: Namespace, path: string): Namespace | undefined {
     return this.byPath.get(parent.path + normalise(path));
   }
@@ -229,7 +229,7 @@ export class Namespaces {
   }
 
   /**
-   * Locks a namespace and everything below it: no request is answered there until it is unlocked. Returns the unlock
+   * Locks a namespace and everything below it: no request there is answered until it is unlocked. Returns the unlock
    * key. Throws `invalid` if it or an ancestor is already locked.
    */
   async lock(namespace: Namespace): Promise<string> {
@@ -279,7 +279,7 @@ export class Namespaces {
     await this.table.reload();
   }
 
-  /** From now on no request is accepted, so that the content can be removed. */
+  /** Makes the namespace refuse every request, so that its content can be removed. */
   taint(namespace: Namespace): Promise<void> {
     return this.change(namespace.uuid, (tx, where) =>
       tx.prisma.namespace.updateMany({ where, data: { tainted: true } }),
@@ -331,7 +331,7 @@ export class Namespaces {
   }
 }
 
-/** The key is as long as a token: it cannot be guessed from its digest. */
+/** The stored digest of an unlock key. The key is as long as a token, so it cannot be guessed from its digest. */
 const digestOf = (key: string): string => createHash('sha256').update(key).digest('base64url');
 
 /** The current state of a namespace, locked for the rest of the transaction. */

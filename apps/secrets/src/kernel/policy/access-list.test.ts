@@ -2,10 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import { ExactNumber } from '@keystead/envelope';
 import type { CanonicalPath, Folding } from '../../sdk/canonical-path';
 import { rootAccess } from './access-list';
-import type { Capability, Operation } from './capability';
 import { compile } from './compile';
 import { parsePolicy } from './parse-policy';
-import type { AccessList, Subject } from './types';
+import type { AccessList, Capability, Operation, Subject } from './types';
 
 const at = (path: string) => path as CanonicalPath;
 
@@ -31,7 +30,7 @@ function may(list: AccessList, operation: Operation, path: string, parameters?: 
   return list.decide({ path: at(path), operation, ...(parameters && { parameters }) }).allowed;
 }
 
-describe('a rule that matched and lost', () => {
+describe('a rule that matched but did not apply', () => {
   it.each<[string, string, string, string]>([
     ['sec/*', 'sec/a', 'sec/a', 'an exact pattern wins over wildcards'],
     ['sec/+/x', 'sec/a/*', 'sec/a/x', 'its first wildcard is further to the left'],
@@ -57,7 +56,7 @@ describe('a rule that matched and lost', () => {
     expect(losers.map(({ pattern, lostBecause }) => [pattern, lostBecause])).toEqual([[loser, because]]);
   });
 
-  it('is the path without its slash, if a list has its own rule with it', () => {
+  it('is the rule for the path without its slash, if a list has its own rule with the slash', () => {
     const list = access(rules('sec/a/ list', 'sec/a list'));
     const { rule, losers } = list.explain({ path: at('sec/a/'), operation: 'list' });
     expect(rule?.pattern).toBe('sec/a/');
@@ -151,7 +150,7 @@ describe('access list', () => {
     expect(may(access(rules('sec/* deny', 'sec/a list')), 'list', 'sec/a/')).toBe(true);
   });
 
-  it('denies what no rule covers, and does not add up different patterns', () => {
+  it('denies paths that no rule covers, and does not combine rules of different patterns', () => {
     const list = access(rules('sec/* read,update', 'sec/a* read'));
     expect(list.decide({ path: at('other'), operation: 'read' })).toEqual({
       allowed: false,
@@ -181,7 +180,7 @@ describe('access list', () => {
     ['read', ['list', 'read']],
     ['write', ['create', 'delete', 'list', 'read', 'update']],
     ['sudo', ['create', 'delete', 'list', 'read', 'sudo', 'update']],
-  ])('reads the short policy %s', (name, expected) => {
+  ])('parses the short policy %s', (name, expected) => {
     expect(access(`path "a" { policy = "${name}" }`).capabilities(at('a'))).toEqual(expected);
   });
 
@@ -196,12 +195,12 @@ describe('access list', () => {
     expect(root.decide({ path: at('x'), operation: 'delete' })).toEqual({ allowed: true, sudo: true, root: true });
   });
 
-  it('does not take a policy called root in a child namespace for the root policy', () => {
+  it('does not treat a policy called root in a child namespace as the root policy', () => {
     const policy = parsePolicy('');
     expect(compile([{ name: 'root', namespacePath: 'ns1/', policy }], undefined, 0).root).toBe(false);
   });
 
-  it('says that it refuses, and whether the rule grants sudo', () => {
+  it('reports a refusal, and whether the rule grants sudo', () => {
     const list = access(rules('a read,sudo', 'b read', 'c deny'));
     const ask = (path: string, operation: Operation) => {
       const { allowed, sudo, root, objection } = list.decide({ path: at(path), operation });
@@ -214,7 +213,7 @@ describe('access list', () => {
     expect(ask('c', 'update')).toEqual({ allowed: false, sudo: false, root: false, objection: 'denied' });
   });
 
-  it('has one rule for each pattern, and says how many are its own', () => {
+  it('has one rule for each pattern, and counts its own rules', () => {
     const list = access([rules('a read', 'b/* read'), rules('a list')]);
     expect(list.rules.map(({ pattern }) => pattern)).toEqual(['a', 'b/*']);
     expect(list.size).toBe(2);
@@ -240,7 +239,7 @@ describe('access list', () => {
     expect(may(list, 'read', 'sec/a')).toBe(false);
   });
 
-  it('drops blocks from the moment they expire and says until when it holds', () => {
+  it('drops blocks from the moment they expire, and reports how long it is valid', () => {
     const text = `path "a" {\n capabilities = ["read"]\n expiration = "2030-01-01T00:00:00Z"\n}`;
     const expiry = Date.parse('2030-01-01T00:00:00Z');
     expect(access(text, undefined, expiry - 1).validUntilMs).toBe(expiry);
@@ -373,7 +372,7 @@ describe('parameters in rules', () => {
     ['allowed_parameters = { "x" = [{ }] }', { x: {} }, true],
     ['allowed_parameters = { "x" = [{ }] }', { x: [] }, false],
     ['allowed_parameters = { "x" = ["a"] }\n denied_parameters = { "x" = ["a"] }', { x: 'a' }, false],
-  ])('%s judges %j: %s', (body, parameters, expected) => {
+  ])('%s allows %j: %s', (body, parameters, expected) => {
     expect(may(block(body), 'update', 'a', parameters)).toBe(expected);
   });
 
@@ -389,7 +388,7 @@ describe('parameters in rules', () => {
     ['denied_parameters = { a = [] }', { a: 1 }, 'denied-parameter'],
     ['allowed_parameters = { a = [] }', { b: 1 }, 'allowed-parameter'],
     ['allowed_parameters = { a = [] }', { a: 1 }, undefined],
-  ])('%s holds against %j: %s', (body, parameters, objection) => {
+  ])('%s objects to %j: %s', (body, parameters, objection) => {
     expect(block(body).decide({ path: at('a'), operation: 'update', parameters }).objection).toBe(objection);
   });
 
@@ -412,7 +411,7 @@ describe('parameters in rules', () => {
     expect(may(access([one, other, open]), 'update', 'a', { x: '3' })).toBe(true);
   });
 
-  it('adds up what several policies demand of one pattern', () => {
+  it('combines the requirements of several policies for one pattern', () => {
     const policy = (body: string) => `path "a" { capabilities = ["update", "list"]\n${body} }`;
     const list = access([
       policy('required_parameters = ["p"] mfa_methods = ["one"] list_scan_response_keys_filter_path = "first"'),
@@ -586,7 +585,7 @@ describe('identity templates', () => {
     expect(list.rules.map(({ pattern }) => pattern)).toEqual(['a/e1-bobx/ops.eu']);
   });
 
-  it('fills what is known of groups for a caller without an entity', () => {
+  it('fills group templates, if known, for a caller without an entity', () => {
     const list = access(rules('a/{{identity.entity.id}} read', 'b/{{identity.groups.ids.g1.name}} read'), {
       groups: subject.groups,
     });
@@ -639,7 +638,7 @@ describe('identity templates', () => {
     expect(compile([root], subject, 0)).toBe(rootAccess);
   });
 
-  it('fills values with wildcards or slashes only where the policy allows them', () => {
+  it('inserts values with wildcards or slashes only if the policy allows them', () => {
     const policy = parsePolicy(
       rules('s/{{identity.entity.metadata.deep}} read', 's/{{identity.entity.metadata.wild}} read'),
     );
@@ -671,7 +670,7 @@ describe('rights on path templates', () => {
     ['a deny far below a prefix', ['sec/ab* read', 'sec/abc/d deny'], { segments: ['sec', 'abc', 'd'] }, 'read', false],
     ['a + for a name', ['+/x read'], { segments: ['sec', 'x'] }, 'read', true],
     ['a + for a name that is denied', ['+/x read', 'sec/x deny'], { segments: ['sec', 'x'] }, 'read', false],
-    ['a + for what is free', ['+/+ read'], { segments: [free, free] }, 'read', true],
+    ['a + for the free segment', ['+/+ read'], { segments: [free, free] }, 'read', true],
     ['a + inside a name', ['+a/x read'], { segments: ['sec', 'x'] }, 'read', false],
     ['another name', ['a/x read'], { segments: ['b', 'x'] }, 'read', false],
     ['another last name', ['sec/a read'], { segments: ['sec', 'b'] }, 'read', false],
@@ -682,12 +681,12 @@ describe('rights on path templates', () => {
     ['nothing below', ['sec read'], { segments: ['sec'], open: true }, 'read', false],
     ['more segments than any rule', ['* read'], { segments: ['a', 'b'], open: true }, 'read', true],
     ['only depth', ['sec/* read', 'sec/+ deny', 'sec/+/+ deny'], { segments: ['sec'], open: true }, 'read', true],
-    ['a list of what is free', ['sec list'], { segments: ['sec', free] }, 'list', false],
+    ['a list of the free segment', ['sec list'], { segments: ['sec', free] }, 'list', false],
     ['a list further down', ['sec list'], { segments: ['sec', 'a', ''] }, 'list', false],
     ['a read of a folder', ['sec read'], { segments: ['sec', ''] }, 'read', false],
     ['a list below a +', ['sec/+ list'], { segments: ['sec', free, ''] }, 'list', true],
     ['a scan', ['sec scan'], { segments: ['sec', ''] }, 'scan', true],
-    ['one rule of many', ['a/x read', 'sec/a list', 'sec/b read'], { segments: ['sec', free] }, 'read', true],
+    ['one of many rules', ['a/x read', 'sec/a list', 'sec/b read'], { segments: ['sec', free] }, 'read', true],
   ])('%s', (_, lines, template, operation, expected) => {
     expect(access(rules(...lines)).grantsSome(template, operation)).toBe(expected);
   });
@@ -756,7 +755,7 @@ describe('rules for paths of which a segment is read in lower case', () => {
     ]);
   });
 
-  it('are one rule where they then mean the same, and deny beats all', () => {
+  it('are one rule if they then mean the same, and deny takes precedence', () => {
     const list = access([rules('a/b/BOB read', 'a/b/bob update'), rules('a/b/Eve deny', 'a/b/* read')]);
     expect(list.capabilities(at('a/b/bob'), folding)).toEqual(['read', 'update']);
     expect(list.capabilities(at('a/b/eve'), folding)).toEqual(['deny']);
@@ -780,7 +779,7 @@ describe('rules for paths of which a segment is read in lower case', () => {
     expect(ask({ p: 1, q: 1 }, 6).allowed).toBe(false);
   });
 
-  it('are denied where any of them is', () => {
+  it('are denied if one of them is denied', () => {
     const list = access(rules('a/b/EVE read', 'a/b/Eve deny', 'a/b/eve list'));
     expect(list.capabilities(at('a/b/eve'), folding)).toEqual(['deny']);
     expect(access(rules('a/b/EVE deny', 'a/b/eve list')).capabilities(at('a/b/eve'), folding)).toEqual(['deny']);

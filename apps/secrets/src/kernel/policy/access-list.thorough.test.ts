@@ -2,10 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import { propertySettings } from '@keystead/testing';
 import * as fc from 'fast-check';
 import type { CanonicalPath } from '../../sdk/canonical-path';
-import type { Capability, Operation } from './capability';
 import { compile } from './compile';
 import { parsePolicy } from './parse-policy';
-import type { PathTemplate, Subject } from './types';
+import type { Capability, Operation, PathTemplate, Subject } from './types';
 
 fc.configureGlobal(propertySettings);
 
@@ -15,7 +14,7 @@ fc.configureGlobal(propertySettings);
  */
 interface Block {
   pattern: string;
-  /** Written with the caller's name, which is `a`, as a template for its first segment `a`. */
+  /** The pattern is written with a template instead of its first `a`: the name of the caller, which is `a`. */
   templated?: boolean;
   capabilities: Capability[];
   allowed?: Record<string, string[]>;
@@ -44,7 +43,7 @@ function matches(pattern: string, path: string): boolean {
   return new RegExp(`^${source}${open ? '.*' : ''}$`, 's').test(path);
 }
 
-/** Greater wins. */
+/** The pattern with the greater value wins. */
 function priority(pattern: string): [number, number, number, number] {
   const segments = pattern.split('/');
   const firstPlus = segments.findIndex(isPlus);

@@ -1,16 +1,26 @@
 import type { Folding } from '../../sdk/canonical-path';
-import { capabilityBits, capabilityNames, type Operation } from './capability';
 import { judgeParameters } from './parameters';
 import type { PatternRule } from './rule';
 import { findAllRules, findRule, foldLayers, keyOf, type RuleLayer } from './rule-layer';
 import { comparePatterns, hasWildcard } from './rule-tree';
 import { isTemplateWitnessed } from './template-witness';
-import type { AccessList, Decision, Explanation, LosingRule, Objection, PathTemplate, Question } from './types';
+import {
+  type AccessList,
+  capabilityBits,
+  capabilityNames,
+  type Decision,
+  type Explanation,
+  type LosingRule,
+  type Objection,
+  type Operation,
+  type PathTemplate,
+  type Question,
+} from './types';
 
 const rootDecision: Decision = { allowed: true, sudo: true, root: true };
 const noRule: Decision = { allowed: false, sudo: false, root: false, objection: 'no-rule' };
 
-/** May do everything. */
+/** The access list of the root policy, which allows everything. */
 export const rootAccess: AccessList = {
   root: true,
   rules: [],
@@ -23,7 +33,7 @@ export const rootAccess: AccessList = {
 };
 
 /**
- * Compiled rules. Exactly one rule applies to a path: an exact pattern, otherwise the best one with wildcards. Each
+ * Compiled rules. Exactly one rule applies to a path: an exact pattern, otherwise the best pattern with wildcards. Each
  * pattern is in one layer only. Layers may be shared between lists; `size` counts only this list's own rules.
  */
 export class RuleAccess implements AccessList {
@@ -92,7 +102,7 @@ export class RuleAccess implements AccessList {
   }
 }
 
-/** A grant is the same for every request, so each is created only once. */
+/** The decision that grants an operation. It is the same for every request, so it is created only once. */
 function granted(rule: PatternRule, operation: Operation): Decision {
   let decision = rule.grants[operation];
   if (!decision) {
@@ -139,7 +149,10 @@ function judge(rule: PatternRule, question: Question): Objection | undefined {
   return judgeParameters(rule, question);
 }
 
-/** No limit and `0` mean the longest page. A required `limit` must be sent. */
+/**
+ * Checks the page of a list against the rule. If `limit` is absent or `0`, the longest page is returned. A required
+ * `limit` must be sent.
+ */
 function judgePage(rule: PatternRule, parameters: Question['parameters']): Objection | undefined {
   const limit = parameters?.limit;
   if (limit === undefined) return rule.requiredParameters.includes('limit') ? 'required-parameter' : undefined;

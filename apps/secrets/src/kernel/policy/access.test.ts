@@ -136,7 +136,7 @@ describe('the access of a caller', () => {
     expect(access.peek(query(names))).toBeDefined();
   });
 
-  it('ends with a policy that expires, and with a rule that does', async () => {
+  it('ends with a policy that expires, and with a rule that expires', async () => {
     const names = ['brief'];
     const block =
       'path "sec/a" { capabilities = ["read"] }\npath "sec/b" { capabilities = ["read"]\nexpiration = "1970-01-02" }';

@@ -1,5 +1,6 @@
 import { Refusal } from '@keystead/refusal';
 import { LRUCache } from 'lru-cache';
+import type { Soon } from '../../sdk/soon';
 import { type ChangeNotices, type Clock, ROOT_NAMESPACE_ID } from '../storage/types';
 import { rootAccess } from './access-list';
 import { rootPolicyName } from './built-in';
@@ -30,7 +31,7 @@ export interface AccessQuery {
   readonly identity?: Identified;
 }
 
-/** What access lists are built from. */
+/** The sources of access lists. */
 export interface AccessNeeds {
   readonly policies: PolicyStore;
   readonly notices: Pick<ChangeNotices, 'fresh'>;
@@ -39,7 +40,7 @@ export interface AccessNeeds {
   namespacePath(id: string): string | undefined;
 }
 
-/** A result that is valid as long as none of its policies changes. */
+/** A result that is valid until one of its policies changes. */
 interface Derived {
   /** The policy revisions at which this is known to be valid. */
   epoch: number;
@@ -50,18 +51,18 @@ interface DerivedGroundwork extends Derived {
   readonly groundwork: Groundwork;
 }
 interface Compiled extends Derived {
-  /** Undefined if the list does not depend on it. */
+  /** Undefined if the list does not depend on an identity. */
   readonly identity: Identified | undefined;
   readonly list: AccessList;
 }
 
 const anonymous = {};
-/** The maximum number of rules in all cached lists together; each takes a few hundred bytes. */
+/** The maximum number of rules in all cached lists together; each rule takes a few hundred bytes. */
 const maxRules = 200_000;
 const maxLists = 50_000;
 
 /**
- * Compiled access lists of callers: token policies ∪ entity policies ∪ group policies, as they are now.
+ * Compiled access lists of callers: the policies of the token, the entity and its groups, as they are now.
  *
  * A list is valid as long as none of its policies has changed and the identity is the same object. So no list has to be
  * invalidated, because an outdated list is never found. The part that is the same for all callers is compiled once and
@@ -91,9 +92,12 @@ export class Access {
     return compiled.identity === undefined || compiled.identity === identity ? compiled.list : undefined;
   }
 
-  async of(query: AccessQuery): Promise<AccessList> {
-    const cached = this.peek(query);
-    if (cached) return cached;
+  /** The list of a caller: cached, or compiled from the current policies. Throws `denied` for too many rules. */
+  of(query: AccessQuery): Soon<AccessList> {
+    return this.peek(query) ?? this.compile(query);
+  }
+
+  private async compile(query: AccessQuery): Promise<AccessList> {
     const { policies, identity } = query;
     const names = collectNames(query);
     const base = JSON.stringify(names.map((group) => [group.namespaceId, group.names]));
@@ -168,7 +172,7 @@ function tooManyRules(): Refusal {
   );
 }
 
-/** If a policy expires, all its rules expire no later than the policy. */
+/** The policy with rules that expire no later than the policy itself. */
 function expiring(policy: NamedPolicy['policy'], atMs: number): NamedPolicy['policy'] {
   const rules = policy.rules.map((rule) => ({ ...rule, expiresAtMs: Math.min(rule.expiresAtMs ?? atMs, atMs) }));
   return { ...policy, rules };

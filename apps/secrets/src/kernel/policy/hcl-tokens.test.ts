@@ -61,7 +61,7 @@ describe('the tokens of the block notation', () => {
     ['<<-A\nA', ['HEREDOC  1:1']],
   ])('of %j are %j', (text, expected) => expect(tokensOf(dollars(text))).toEqual(expected.map(dollars)));
 
-  it('end at the end', () => {
+  it('end with one for the end of the text', () => {
     expect(tokenize('a\n').at(-1)).toEqual({ kind: 'EOF', text: '', at: { line: 2, column: 1 } });
   });
 
@@ -87,5 +87,5 @@ describe('the tokens of the block notation', () => {
     ['<<.A\nx\n.A', 'At 1:1: heredoc anchor not found'],
     [' <<A\nx', 'At 1:2: heredoc not terminated'],
     ['<<A', 'At 1:1: heredoc not terminated'],
-  ])('%j has none: %s', (text, message) => expect(() => tokenize(dollars(text))).toThrow(new Error(message)));
+  ])('are not found in %j: %s', (text, message) => expect(() => tokenize(dollars(text))).toThrow(new Error(message)));
 });

@@ -17,7 +17,7 @@ describe('a list filter', () => {
     ['{{ .path | replace "sec" "" }}', '/dir/'],
     ['{{ .path | trim_suffix "/" | replace "sec" "x" | trim_prefix "x/" }}', 'dir'],
     ['{{   .key|trim_suffix "/"   }}', 'name'],
-  ])('%j makes %j', (template, expected) => expect(fill(template)).toBe(expected));
+  ])('%j gives %j', (template, expected) => expect(fill(template)).toBe(expected));
 
   it.each([
     'a }} b',
@@ -38,14 +38,14 @@ describe('a list filter', () => {
     '{{ .path | }}',
     'x'.repeat(4097),
     `{{ .path ${'| trim_suffix "a" '.repeat(17)}}}`,
-  ])('%j is none', (template) => expect(parseListFilter(template)).toBeUndefined());
+  ])('cannot be %j', (template) => expect(parseListFilter(template)).toBeUndefined());
 
   it('has at most 4096 characters and sixteen steps', () => {
     expect(fill('x'.repeat(4096))).toBe('x'.repeat(4096));
     expect(fill(`{{ .path ${'| trim_suffix "/" '.repeat(16)}}}`)).toBe('sec/dir');
   });
 
-  it('makes nothing that is longer than a path may be', () => {
+  it('produces nothing longer than the maximum length of a path', () => {
     expect(fill('{{ .path }}{{ .key }}', 'p'.repeat(4090), 'k'.repeat(6))).toHaveLength(4096);
     expect(fill('{{ .path }}{{ .key }}', 'p'.repeat(4090), 'k'.repeat(7))).toBeUndefined();
     expect(fill('{{ .path | replace "p" "qq" }}', 'p'.repeat(2048))).toHaveLength(4096);

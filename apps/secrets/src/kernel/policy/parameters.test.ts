@@ -22,10 +22,10 @@ const tooMuch = expect.objectContaining({
 // One request must not block all others, so it has a budget of 250 million steps.
 describe('the parameters of a request', () => {
   it.each<[string, PolicyValue, number, unknown]>([
-    ['texts', 'a', 1_000_000, 'b'],
+    ['strings', 'a', 1_000_000, 'b'],
     ['objects', { object: new Map([['k', 'a']]) }, 333_333, { k: 'b' }],
     // A search may compare each of 1,009 characters with each of 99.
-    ['the inside of a text', `*${'a'.repeat(97)}*`, 500, 'b'.repeat(1_009)],
+    ['patterns with stars at both ends', `*${'a'.repeat(97)}*`, 500, 'b'.repeat(1_009)],
   ])('are compared with %s while that is fast', (_, listed, times, value) => {
     const rule = denying(Array(times).fill(listed));
     expect(judgeParameters(rule, { parameters: parametersOf(5, value) } as never)).toBeUndefined();
@@ -56,7 +56,7 @@ describe('the parameters of a request', () => {
     expect(() => judge(13, `6.${'0'.repeat(1_000_000)}`)).toThrow(tooMuch);
   });
 
-  it('are lists that are added up, and stay as they are', () => {
+  it('are merged lists, and the given lists are unchanged', () => {
     const merged = new MergedLists();
     expect(merged.lists).toBeUndefined();
     const added = [

@@ -3,8 +3,8 @@ import { isRefusal } from '@keystead/refusal';
 import { propertySettings } from '@keystead/testing';
 import * as fc from 'fast-check';
 import { defaultPolicyText, wrappingPolicyText } from './built-in';
-import { capabilityNames } from './capability';
 import { maxPolicyBytes, parsePolicy } from './parse-policy';
+import { capabilityNames } from './types';
 
 fc.configureGlobal(propertySettings);
 
@@ -49,7 +49,7 @@ describe('the values of a policy', () => {
     expect(refusal(`path "a" { allowed_parameters = { x = ${text} } }`)).toContain(because);
   });
 
-  it('may be long texts of several lines, with or without their indentation', () => {
+  it('may be long strings of several lines, with or without their indentation', () => {
     const text = (mark: string) => `path "a" {\n  comment = ${mark}END\n    one\n      two\n  END\n}`;
     const comment = (mark: string) => parsePolicy(text(mark)).rules[0]!.comment;
     expect(comment('<<')).toBe('    one\n      two\n');
@@ -246,7 +246,7 @@ describe('policy parser', () => {
       },
     ],
     ['', { capabilities: 0, requiredParameters: [], mfaMethods: [], minWrappingSeconds: 0, comment: undefined }],
-  ])('reads %s', (body, expected) => {
+  ])('parses %s', (body, expected) => {
     expect(parsePolicy(`path "x" { ${body} }`).rules).toMatchObject([expected]);
   });
 
@@ -286,7 +286,7 @@ describe('policy parser', () => {
     ['{"path":{"a":{"comment":null,"capabilities":null}}}', ['a']],
     ['  \n {"path":{"a":{}}}', ['a']],
     ['path "/a" { } path "//b" { }', ['a', '/b']],
-  ])('takes %s as blocks', (text, patterns) => {
+  ])('parses %s as blocks', (text, patterns) => {
     expect(parsePolicy(text).rules.map(({ pattern }) => pattern)).toEqual(patterns);
   });
 

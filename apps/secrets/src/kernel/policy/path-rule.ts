@@ -1,11 +1,10 @@
-import { type Capability, capabilityBits } from './capability';
 import { parseSeconds } from './duration';
 import { parseListFilter } from './list-filter';
 import { MergedLists } from './merged-lists';
 import { invalidKeys, PolicyMeaningError, quoted } from './policy-error';
 import type { Tree, TreeItem } from './policy-tree';
 import { checkTemplate } from './template';
-import type { ParameterLists, PathRule, PolicyValue } from './types';
+import { type Capability, capabilityBits, type ParameterLists, type PathRule, type PolicyValue } from './types';
 
 /** The maximum number of segments of a pattern. */
 const maxPatternSegments = 1_000;
@@ -25,7 +24,7 @@ const knownKeys = new Set([
   'list_scan_response_keys_filter_path',
 ]);
 
-/** The legacy short form, older than capabilities. */
+/** The legacy short form, from before capabilities existed. */
 const legacyPolicies: Readonly<Record<string, readonly Capability[]>> = {
   deny: ['deny'],
   read: ['read', 'list'],

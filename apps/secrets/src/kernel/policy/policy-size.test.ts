@@ -26,7 +26,7 @@ describe('the size of a policy', () => {
     expect(() => parseBounded(block(9_999))).toThrow(refusal);
   });
 
-  it('is bounded by the marks in its text before that is read', () => {
+  it('is bounded by the characters in its text before the text is parsed', () => {
     const marked = (count: number) => `# ${'{'.repeat(count)}\npath "a" { capabilities = ["read"] }`;
     // The block has two more.
     expect(sizeOf(parseBounded(marked(59_998)))).toBe(1);

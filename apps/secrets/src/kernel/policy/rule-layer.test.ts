@@ -14,7 +14,7 @@ describe('rules in layers', () => {
     expect(layer().longestPattern).toBe(0);
   });
 
-  it('are found in whichever layer they are, the best one first', () => {
+  it('are found in any layer, the best one first', () => {
     const layers = [layer('a/b*', 'x'), layer('a/bc*', 'a/*', 'y')];
     expect(['x', 'y', 'a/bcd', 'a/bd', 'a/c', 'z'].map((path) => findRule(layers, path, false)?.pattern)).toEqual([
       ...['x', 'y', 'a/bc*', 'a/b*', 'a/*', undefined],
@@ -23,7 +23,7 @@ describe('rules in layers', () => {
     expect(findAllRules(layers, 'y', false).map(({ pattern }) => pattern)).toEqual(['y']);
   });
 
-  it('are those of the path without its slash only for a list, and only where it has one', () => {
+  it('are those of the path without its slash only for a list, and only if such rules exist', () => {
     const layers = [layer('sec/a', 'sec/+', '+/ab')];
     const found = (path: string, listing: boolean) => findAllRules(layers, path, listing).map(({ pattern }) => pattern);
     expect(findRule(layers, 'sec/a/', true)?.pattern).toBe('sec/a');
@@ -37,13 +37,13 @@ describe('rules in layers', () => {
 });
 
 describe('layers for paths of which a segment is read in lower case', () => {
-  it('are themselves where that changes nothing', () => {
+  it('are the same object if that changes nothing', () => {
     const layers = [layer('a/b/c', 'A/B/*'), layer('a/b/d/E')];
     expect(layers[0]!.foldedBy(third)).toBe(layers[0]);
     expect(foldLayers(layers, third)).toBe(layers);
   });
 
-  it('are made once for each way of reading', () => {
+  it('are built once for each way of reading', () => {
     const one = layer('a/B/C');
     const folded = one.foldedBy(third);
     expect(one.foldedBy({ ...third })).toBe(folded);
@@ -52,7 +52,7 @@ describe('layers for paths of which a segment is read in lower case', () => {
     expect(open).not.toBe(folded);
   });
 
-  it('remain apart where they share no pattern', () => {
+  it('remain separate if they share no pattern', () => {
     const folded = foldLayers([layer('a/b/X', 'a/b/Y'), layer('a/b/z')], third);
     expect(patternsOf(folded)).toEqual([['a/b/x', 'a/b/y'], ['a/b/z']]);
   });
@@ -64,7 +64,7 @@ describe('layers for paths of which a segment is read in lower case', () => {
       ['a/b/w', 'a/b/X'],
       ['a/b/x', 'a/b/y'],
     ],
-  ])('are one where %j and %j have a pattern in common', (one, other) => {
+  ])('are merged if %j and %j then share a pattern', (one, other) => {
     const folded = foldLayers([layer('q'), layer(...one), layer(...other)], third);
     const all = ['q', ...one, ...other].map((pattern) => pattern.toLowerCase());
     expect(patternsOf(folded)).toEqual([[...new Set(all)].sort()]);

@@ -5,7 +5,7 @@ import { comparePatterns, hasWildcard, RuleTree } from './rule-tree';
 
 /** Rules of different patterns, ready to be searched. */
 export class RuleLayer {
-  /** In segments. */
+  /** The number of its segments. */
   readonly longestPattern: number;
   private readonly exact = new Map<string, PatternRule>();
   private readonly patterns = new Set<string>();
@@ -31,8 +31,8 @@ export class RuleLayer {
   }
 
   /**
-   * The same rules for paths with some segments in lower case: patterns are folded, too, and equal ones are merged. The
-   * same layer if nothing changes.
+   * The same rules for paths with some segments in lower case: patterns are folded, too, and equal ones are merged.
+   * Returns this layer itself if nothing changes.
    */
   foldedBy(folding: Folding): RuleLayer {
     const key = keyOf(folding);
@@ -41,7 +41,7 @@ export class RuleLayer {
       layer = this.rules.every(({ pattern }) => foldSegments(pattern, folding) === pattern)
         ? this
         : new RuleLayer(foldRules(this.rules, folding));
-      // As many as there are mount depths; callers cannot choose them.
+      // There are as many layers as mount depths. Callers cannot choose these.
       if (this.folded.size >= 32) this.folded.clear();
       this.folded.set(key, layer);
     }
@@ -100,7 +100,7 @@ export function keyOf({ fold, from, to }: Folding): string {
 
 /**
  * The rule that applies to a path, from layers that share no pattern. A list request also tries its path without the
- * slash: exact patterns at once, those with wildcards only if none matches the original path.
+ * slash: exact patterns in any case, patterns with wildcards only if no pattern matches the original path.
  */
 export function findRule(layers: readonly RuleLayer[], path: string, listing: boolean): PatternRule | undefined {
   if (!listing || !path.endsWith('/')) return findExact(layers, path) ?? findWild(layers, path);

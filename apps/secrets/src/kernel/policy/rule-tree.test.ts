@@ -27,7 +27,7 @@ function matches(pattern: string, path: string): boolean {
   );
 }
 
-it('finds in a tree what trying every rule finds, the best one first', () => {
+it('a tree finds the same rules as trying every rule, the best one first', () => {
   let found = 0;
   void fc.assert(
     fc.property(fc.uniqueArray(patterns, { maxLength: 8 }), fc.array(paths, { maxLength: 4 }), (all, somePaths) => {
@@ -51,7 +51,7 @@ it.each([
   // A prefix wins over a rule below a literal segment.
   ['x/b/y/z', '+/b*', ['+/b/+/*']],
   ['x/b/y', '+/b/*', ['+/b*']],
-])('finds for %s %s rather than any of %j', (path, winner, others) => {
+])('for the path %s, the tree finds %s rather than any of %j', (path, winner, others) => {
   for (const all of [
     [winner, ...others],
     [...others, winner],
@@ -75,7 +75,7 @@ it.each<[string, boolean]>([
   ['a+/+/+b', true],
 ])('%j has a wildcard: %s', (pattern, expected) => expect(hasWildcard(pattern)).toBe(expected));
 
-// The greater first.
+// The greater pattern comes first.
 it.each([
   ['a/b*', 'a/*'],
   ['a/+', 'a/*'],

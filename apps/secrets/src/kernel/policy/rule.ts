@@ -1,6 +1,15 @@
-import { capabilityBits, capabilityNames, type Operation } from './capability';
 import { MergedLists } from './merged-lists';
-import type { Decision, DemandedMethod, ParameterLists, PathRule, RulePlace, RuleReference } from './types';
+import {
+  capabilityBits,
+  capabilityNames,
+  type Decision,
+  type DemandedMethod,
+  type Operation,
+  type ParameterLists,
+  type PathRule,
+  type RulePlace,
+  type RuleReference,
+} from './types';
 
 const nothing: readonly never[] = [];
 
@@ -14,7 +23,7 @@ export class PatternRule implements RuleReference {
   listFilter?: string;
   /** Grants, created when first needed. */
   readonly grants: Partial<Record<Operation, Decision>> = {};
-  // Created only if a block has any: few have.
+  // Created only if a block has allowed parameters, which is rare.
   private allowed?: MergedLists;
   private denied?: MergedLists;
   private required?: Set<string>;
@@ -95,13 +104,13 @@ export class PatternRule implements RuleReference {
     this.allowed = this.denied = this.required = undefined;
   }
 
-  private demand(demanded: DemandedMethod): void {
+  private demand(requirement: DemandedMethod): void {
     this.methods ??= new Map();
-    this.methods.set(JSON.stringify([demanded.namespacePath, demanded.method]), demanded);
+    this.methods.set(JSON.stringify([requirement.namespacePath, requirement.method]), requirement);
   }
 }
 
-/** The lower of two bounds; 0 means none. */
+/** The lower of two bounds; 0 means no bound. */
 function lowerBound(one: number, other: number): number {
   return one === 0 || other === 0 ? Math.max(one, other) : Math.min(one, other);
 }

@@ -29,7 +29,7 @@ function storeOf(texts: Readonly<Record<string, string>>) {
 describe('policies that are read together', () => {
   const texts = Object.fromEntries(Array.from({ length: 120 }, (_, n) => [`p${n}`, `path "a/${n}" {}`]));
 
-  it('take one statement for fifty, and none when they are cached', async () => {
+  it('need one statement for fifty, and none if they are cached', async () => {
     const { store, asked: requests } = storeOf(texts);
     const names = [...Object.keys(texts), 'absent', 'P7', 'default', 'response-wrapping', 'root'];
     expect(await store.missing('ns', names)).toEqual(['absent', 'root']);

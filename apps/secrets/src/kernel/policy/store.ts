@@ -26,7 +26,7 @@ import type { Policy } from './types';
 
 /** What an operator sets in addition to the text. */
 export interface PolicyOptions {
-  /** Writes must name the version they replace. */
+  /** Whether writes must name the version that they replace. */
   readonly casRequired: boolean;
   readonly allowsWildcardsInTemplates: boolean;
   readonly allowsSlashesInTemplates: boolean;
@@ -50,7 +50,7 @@ export interface PolicyWrite extends Partial<PolicyOptions> {
   readonly cas?: number;
 }
 
-/** What the store needs. */
+/** The dependencies of the store. */
 export interface PolicyStoreNeeds {
   readonly database: { readonly prisma: Pick<Tx['prisma'], 'policy'> };
   readonly committer: Pick<Committer, 'transaction' | 'inTurn'>;
@@ -74,9 +74,9 @@ const cell = (row: string) => ({ table: 'policy', row, column: 'sealed' });
 const maxRemembered = 100_000;
 const noticeKey = (namespaceId: string, name: string) => `${namespaceId}/${name}`;
 
-/** Policies that are read in one statement. */
+/** The number of policies that are read in one statement. */
 const perStatement = 50;
-/** The text size of cached policies; a parsed policy takes about ten times that. */
+/** The maximum text size of all cached policies. A parsed policy takes about ten times the size of its text. */
 const maxRememberedBytes = 32 * 1024 * 1024;
 const COLUMNS = { id: true, name: true, version: true, updatedAtMs: true, sealed: true } as const;
 
@@ -88,7 +88,9 @@ export class PolicyStore {
   private readonly cache: CoherentCache<StoredPolicy>;
   private readonly builtIn = new Map<string, StoredPolicy>();
   private changes = 0;
-  /** The epoch of each policy's last change. Policies that are not in here changed before `forgottenAt`, or never. */
+  /**
+   * The epoch of each policy's last change. Policies that are not in this map changed before `forgottenAt`, or never.
+   */
   private readonly changedAt = new Map<string, number>();
   private forgottenAt = 0;
 

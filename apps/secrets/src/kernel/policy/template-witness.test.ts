@@ -35,7 +35,7 @@ it.each<[string, PathTemplate['segments'], string[]]>([
   ['', [free], []],
   ['', [''], ['']],
   ['sec//x', ['sec', free, 'x'], []],
-])('a path for %s and the closed template %j', (pattern, segments, expected) => {
+])('a path is searched for the pattern %s and the closed template %j', (pattern, segments, expected) => {
   expect(witnesses({ segments }, pattern)).toEqual(expected);
 });
 
@@ -46,7 +46,7 @@ it.each<[string, PathTemplate['segments'], string[]]>([
   ['sec', ['sec', free], []],
   ['sec', ['sec', '', 'x'], []],
   ['sec', ['sec'], ['sec']],
-])('a path to list for %s and the closed template %j', (pattern, segments, expected) => {
+])('a path to list is searched for the pattern %s and the closed template %j', (pattern, segments, expected) => {
   expect(witnesses({ segments }, pattern, true)).toEqual(expected);
 });
 
@@ -60,11 +60,11 @@ it.each<[string, PathTemplate['segments'], string[]]>([
   ['sec/a/b*', ['sec'], ['sec/a/b?', 'sec/a/b?/?']],
   // Longer than any pattern, so one length is enough.
   ['*', ['a', free, 'c', 'd'], ['a/?/c/d/?']],
-])('a path of each length for %s and the open template %j', (pattern, segments, expected) => {
+])('a path of each length is searched for the pattern %s and the open template %j', (pattern, segments, expected) => {
   expect(witnesses({ segments, open: true }, pattern)).toEqual(expected);
 });
 
-it('is searched in no more than 64 segments below a wildcard', () => {
+it('a path is searched in no more than 64 segments below a wildcard', () => {
   expect(
     witnesses({ segments: ['sec'], open: true }, '*', false, 1_000)
       .at(-1)
@@ -72,7 +72,7 @@ it('is searched in no more than 64 segments below a wildcard', () => {
   ).toHaveLength(66);
 });
 
-it('is found where a path passes, and not looked for any further', () => {
+it('the search for a path ends at the first accepted path', () => {
   const tried: string[] = [];
   const accepts = (path: string) => {
     tried.push(path);

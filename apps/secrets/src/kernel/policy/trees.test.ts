@@ -116,7 +116,7 @@ it.each([
   ['objects in lists', (depth: number) => `a = ${'[{ b = '.repeat(depth)}1${'}]'.repeat(depth)}`, parseHcl, 16],
   ['lists in JSON', (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`, parseJsonTree, 33],
   ['objects in JSON', (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`, parseJsonTree, 32],
-])('%s nest so deep and no deeper', (_, nested, parse, deepest) => {
+])('%s have a maximum nesting depth', (_, nested, parse, deepest) => {
   expect(() => parse(nested(deepest))).not.toThrow();
   expect(() => parse(nested(deepest + 1))).toThrow(/nesting deeper than 32 levels$/);
 });

@@ -1,6 +1,32 @@
 import type { CanonicalPath, Folding } from '../../sdk/canonical-path';
 import type { ParameterReading } from '../../sdk/parameter-reading';
-import type { Operation } from './capability';
+
+/**
+ * What a rule can grant; `deny` overrides everything, `sudo` is needed in addition to the operation's own capability.
+ */
+export type Capability = 'create' | 'read' | 'update' | 'patch' | 'delete' | 'list' | 'scan' | 'sudo' | 'deny';
+
+/** A capability a request can need. */
+export type Operation = Exclude<Capability, 'sudo' | 'deny'>;
+
+/** One bit per capability, so that grants are merged by one `|`. */
+export const capabilityBits: Readonly<Record<Capability, number>> = {
+  deny: 1,
+  create: 2,
+  read: 4,
+  update: 8,
+  delete: 16,
+  list: 32,
+  sudo: 64,
+  patch: 128,
+  scan: 256,
+};
+
+/** The names in a set of capability bits, sorted. */
+export function capabilityNames(bits: number): Capability[] {
+  const names = Object.keys(capabilityBits) as Capability[];
+  return names.filter((name) => (bits & capabilityBits[name]) !== 0).sort();
+}
 
 /** A value in a parameter list; numbers keep the digits they were written with. */
 export type PolicyValue =
@@ -23,7 +49,7 @@ export interface PathRule {
   readonly capabilities: number;
   readonly allowedParameters?: ParameterLists;
   readonly deniedParameters?: ParameterLists;
-  /** Lower-case names. */
+  /** The names of required parameters, in lower case. */
   readonly requiredParameters: readonly string[];
   /** 0 means no bound. */
   readonly minWrappingSeconds: number;
@@ -75,7 +101,7 @@ export interface Subject {
       readonly customMetadata: Readonly<Record<string, string>>;
     }[];
   };
-  /** Direct and inherited. */
+  /** The direct and inherited groups of the entity. */
   readonly groups: readonly {
     readonly id: string;
     readonly name: string;
@@ -85,16 +111,18 @@ export interface Subject {
 
 /** The operation and the parameters of a request. */
 export interface Question {
-  /** Namespace path included, no leading slash; a list keeps its trailing slash. */
+  /** The path with its namespace and without a leading slash. For a list, it keeps its trailing slash. */
   readonly path: CanonicalPath;
-  /** The part of the path that is read in lower case; patterns are folded, too. */
+  /** The part of the path that is read in lower case; the same part of patterns is compared in lower case. */
   readonly folding?: Folding;
   readonly operation: Operation;
   /** Body or query fields under the names the client sent. */
   readonly parameters?: Readonly<Record<string, unknown>>;
   /** All parameters are data, even null. Otherwise null means absent. */
   readonly freeform?: boolean;
-  /** How the operation parses its parameters: rules check the parsed values. Absent if they are data. */
+  /**
+   * How the operation parses its parameters, because rules check the parsed values. Absent if the parameters are data.
+   */
   readonly reading?: ParameterReading;
   /** Undefined if the request does not ask for a wrapped response. */
   readonly wrapTtlSeconds?: number;
@@ -119,10 +147,10 @@ export interface DemandedMethod {
 export interface RuleReference {
   /** Namespace prefix and template values filled in. */
   readonly pattern: string;
-  /** Names, sorted. */
+  /** The names of the capabilities, sorted. */
   readonly capabilities: readonly string[];
   readonly places: readonly RulePlace[];
-  /** The request itself must prove all of them. */
+  /** The request itself must prove all of these methods. */
   readonly mfaMethods: readonly DemandedMethod[];
 }
 
@@ -144,7 +172,7 @@ export interface Decision {
   readonly sudo: boolean;
   /** True for the root policy, which no rule limits. */
   readonly root: boolean;
-  /** The rule that won; absent for root and if nothing matched. */
+  /** The rule that won; absent for root, and if no rule matched. */
   readonly rule?: RuleReference;
   readonly objection?: Objection;
   /** For lists: the page size if the request contains none; absent without a limit. */
@@ -166,23 +194,26 @@ export interface Explanation extends Decision {
 /** Compiled policies, which decide access without further look-ups. */
 export interface AccessList {
   readonly root: boolean;
-  /** One per pattern, templates filled in; none for root. */
+  /** One rule for each pattern, with templates filled in; empty for root. */
   readonly rules: readonly RuleReference[];
   /** Number of rules. */
   readonly size: number;
   /** The time at which the list must be compiled again because a rule expires; absent if no rule expires. */
   readonly validUntilMs?: number;
+  /** Decides by the rule that wins for the path. If no rule matches, nothing is allowed. */
   decide(question: Question): Decision;
   /** Sorted names; `['deny']` if nothing is granted, `['root']` for root. */
   capabilities(path: CanonicalPath, folding?: Folding): string[];
   explain(question: Question): Explanation;
   /** Whether any capability is granted at or below a prefix such as `secret/`. */
   grantsBelow(prefix: string): boolean;
-  /** Whether the winning rule of some concrete path of a template grants the operation, and sudo if requested. */
+  /** Whether the template has a path whose winning rule grants the operation, and also `sudo` if `sudo` is true. */
   grantsSome(template: PathTemplate, operation: Operation, sudo?: boolean): boolean;
 }
 
-/** A path with gaps: literal text, a free segment, or a free rest (`open`, only at the end). */
+/**
+ * A path with gaps. A segment is literal text, or free (any text). If `open` is true, any further segments may follow.
+ */
 export interface PathTemplate {
   readonly segments: readonly (string | { readonly free: true })[];
   readonly open?: boolean;

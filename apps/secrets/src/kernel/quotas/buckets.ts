@@ -26,8 +26,8 @@ export class Buckets {
       this.clients.set(client, bucket);
     }
     if (nowMs < bucket.blockedUntilMs) return false;
-    const gained = ((nowMs - bucket.filledMs) / 1000) * (rate / intervalSeconds);
-    bucket.tokens = Math.min(capacity, bucket.tokens + Math.max(0, gained));
+    const refill = ((nowMs - bucket.filledMs) / 1000) * (rate / intervalSeconds);
+    bucket.tokens = Math.min(capacity, bucket.tokens + Math.max(0, refill));
     bucket.filledMs = nowMs;
     if (bucket.tokens >= 1) {
       bucket.tokens -= 1;
@@ -37,7 +37,10 @@ export class Buckets {
     return false;
   }
 
-  /** How many requests a client has left, and in how many seconds the next is allowed, or all are available again. */
+  /**
+   * How many requests a client has left, and in how many seconds the next request is allowed, or all requests are
+   * available again.
+   */
   headroom(client: string, nowMs: number): { limit: number; remaining: number; resetSeconds: number } {
     const { rate, intervalSeconds } = this.limit;
     const capacity = Math.max(1, rate);
@@ -51,7 +54,7 @@ export class Buckets {
   admits(client: string, nowMs: number): boolean {
     const bucket = this.clients.peek(client);
     if (!bucket) return true;
-    const gained = ((nowMs - bucket.filledMs) / 1000) * (this.limit.rate / this.limit.intervalSeconds);
-    return nowMs >= bucket.blockedUntilMs && bucket.tokens + Math.max(0, gained) >= 1;
+    const refill = ((nowMs - bucket.filledMs) / 1000) * (this.limit.rate / this.limit.intervalSeconds);
+    return nowMs >= bucket.blockedUntilMs && bucket.tokens + Math.max(0, refill) >= 1;
   }
 }

@@ -4,7 +4,7 @@ import { DatabaseProxy } from '@keystead/testing';
 import { freshStorage, type TestStorage, until } from '../../../test/fresh-storage';
 import type { CanonicalPath } from '../../sdk/canonical-path';
 import { type LeaseRow, ROOT_NAMESPACE_ID } from '../storage/types';
-import { newWriteSet } from '../storage/write-set';
+import { add, newWriteSet } from '../storage/write-set';
 import { Buckets } from './buckets';
 import { type NewQuota, Quotas, type RateLimited, type RateNotes } from './quotas';
 import { usualRules } from './rate-rules';
@@ -69,7 +69,7 @@ async function lease(role = 'ops'): Promise<Buffer> {
     quotaIds: quotas.quotasOf(facts),
   };
   const set = newWriteSet();
-  set.leases.push(row);
+  add(set, 'leases', row);
   await test.storage.committer.commit(set);
   return hash;
 }
@@ -197,7 +197,7 @@ describe('quotas', () => {
   });
 });
 
-describe('a node that does not hear of a new limit', () => {
+describe('a node that gets no notice of a new limit', () => {
   it('enforces it anyway, because it polls the limits until notices arrive', async () => {
     const proxy = await DatabaseProxy.start(test.database.url);
     const other = await test.another({ url: proxy.url });

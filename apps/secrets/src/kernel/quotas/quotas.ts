@@ -20,7 +20,7 @@ interface QuotaConfig {
   readonly written: string;
 }
 
-/** What quotas need from the rest of the service. */
+/** The parts of the service that quotas use. */
 export interface QuotaHosts {
   /** A namespace and those above it, nearest first. */
   lineage(namespaceId: string): readonly string[];
@@ -57,14 +57,14 @@ export interface RateNotes {
 export class RateLimited extends Refusal {
   constructor(
     path: string,
-    /** False: it leaves no audit lines. */
+    /** Whether the refusal is written to the audit devices. */
     readonly audited: boolean,
   ) {
     super('limited', `request path "${path}": rate limit quota exceeded`);
   }
 }
 
-/** A request, or a new lease. */
+/** What a quota is matched against: a request or a new lease. */
 interface QuotaSubject {
   readonly namespaceId: string;
   readonly mountId: string | undefined;
@@ -104,9 +104,14 @@ export class Quotas {
     return this.table.refresh();
   }
 
+  /** Whether there are rate limits. If there are none, `check` need not be called. */
+  get hasRates(): boolean {
+    return this.rates.length > 0;
+  }
+
   /** Counts a request towards every matching rate limit. Throws `RateLimited`. */
   check(request: QuotaQuestion, notes?: RateNotes): void {
-    if (this.rates.length === 0 || this.exempts(request)) return;
+    if (!this.hasRates || this.exempts(request)) return;
     const subject = { ...request, mountId: request.mountUuid };
     const now = this.storage.clock.now();
     const client = networkOf(request.address);
@@ -147,7 +152,7 @@ export class Quotas {
     await this.load();
   }
 
-  /** The lease count quotas for a new lease. */
+  /** The lease count quotas that apply to a new lease. */
   quotasOf(lease: { namespaceId: string; mountId: string; path: string; role: string }): readonly string[] {
     if (this.counts.length === 0) return [];
     return this.counts.filter((quota) => this.fits(quota, lease)).map((quota) => quota.id);
@@ -207,7 +212,7 @@ export class Quotas {
     await this.load();
   }
 
-  /** Removes the quotas of a namespace, and those on it. The caller sends the notice. */
+  /** Removes the quotas that belong to a namespace, and the quotas that limit it. The caller sends the notice. */
   async clear({ prisma }: Tx, namespaceId: string): Promise<void> {
     await prisma.quota.deleteMany({ where: { OR: [{ namespaceId }, { ownerId: namespaceId }] } });
   }

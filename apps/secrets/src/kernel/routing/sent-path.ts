@@ -16,8 +16,8 @@ export const maxPathLength = 4096;
 const noParams: Readonly<Record<string, string>> = {};
 
 /**
- * A path as sent: below `/v1/`, decoded, without dot segments and doubled slashes. Its text is parsed only here. All
- * later steps see its `RouteMatch` with the canonical path.
+ * A path as sent: below `/v1/`, decoded, without dot segments and doubled slashes. Its text is parsed only in this
+ * class. All later steps see its `RouteMatch` with the canonical path.
  */
 export class SentPath {
   readonly #text: string;
@@ -66,19 +66,20 @@ export class SentPath {
     }
   }
 
-  /** For decisions before namespaces and mounts are loaded. */
+  /** Whether the path as sent is this text, for decisions before namespaces and mounts are loaded. */
   is(text: string): boolean {
     return this.#text === text;
   }
 
-  /** For the audit line of a request that was refused before its route was known. */
+  /** The path for the audit line of a request that was refused before its route was known. */
   get unplaced(): string {
     return this.#text;
   }
 
   /**
-   * Its mount, path and operation. If they are not found, the request is refused later, after the caller's permissions
-   * are known. Throws `malformed` for a write with a trailing slash, `missing` for an unknown namespace.
+   * The mount, path and operation that it refers to. If they are not found, the request is refused later, after the
+   * caller's permissions are known. Throws `malformed` for a write with a trailing slash, `missing` for an unknown
+   * namespace.
    */
   locate(namespaces: Namespaces, mounts: Mounts, verb: Verb, header: string): RouteMatch {
     const text = this.textFor(verb);
@@ -166,7 +167,7 @@ export function questionOf(match: RouteMatch): Pick<Question, 'path' | 'folding'
   };
 }
 
-/** Refuses what no caller may do here. Throws `invalid`, and `unavailable` in a locked namespace. */
+/** Refuses requests that no caller may send here. Throws `invalid`, and `unavailable` in a locked namespace. */
 export function checkMatch({ declared, namespace, path }: RouteMatch): void {
   if (path !== 'sys/namespaces/api-lock/unlock') requireUnlocked(namespace);
   if (declared?.rootNamespaceOnly && namespace.parentUuid !== undefined) {

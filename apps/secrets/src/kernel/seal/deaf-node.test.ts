@@ -35,7 +35,7 @@ describe('a node that receives no notices', () => {
     await first.seal.init({ shares: 1, threshold: 1 }, () => undefined);
     deaf = await node(proxy.url);
     await until(() => deaf.storage.changes.fresh);
-    // It neither receives notices nor polls.
+    // From now on this node neither receives notices nor polls.
     proxy.hold('listener');
     await deaf.storage.background.stop();
   });
@@ -49,8 +49,8 @@ describe('a node that receives no notices', () => {
     ['a statement', (read) => read(deaf.storage.database)],
     ['a transaction', (read) => deaf.storage.database.transaction(read)],
   ];
-  it.each(ways)('decrypts what %s reads that was encrypted with a new key', async (name, way) => {
-    // Otherwise its requests would fail after a rotation on another node until it received the notice.
+  it.each(ways)('decrypts values that %s reads after they were encrypted with a new key', async (name, way) => {
+    // If this failed, requests of the node would fail after a rotation on another node until the notice arrived.
     await first.rotation.rotate();
     const { barrier } = first.storage;
     await first.storage.database.query(WRITE, [name, barrier.sealJson({ seen: name }, cell)]);
@@ -69,8 +69,8 @@ describe('a node that receives no notices', () => {
     expect(deaf.storage.barrier.keys.version).toBe(first.storage.barrier.keys.version);
   });
 
-  it('is sealed anyway when another one seals the service, because it polls', async () => {
-    // Otherwise it would continue to answer from the database after an operator has sealed the service.
+  it('is sealed anyway when another node seals the service, because it polls', async () => {
+    // If this failed, the node would continue to answer from the database after an operator has sealed the service.
     const deafNode = await node(proxy.url);
     expect(deafNode.seal.sealed).toBe(false);
     await first.seal.seal();

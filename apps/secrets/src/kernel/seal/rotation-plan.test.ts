@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { freshDatabase, manualClock, type TestDatabase } from '@keystead/testing';
 import { until } from '../../../test/fresh-storage';
 import { StorageKernel } from '../storage/storage';
-import { newWriteSet } from '../storage/write-set';
+import { add, newWriteSet } from '../storage/write-set';
 import { Rotation } from './rotation';
 import { mostOperations } from './rotation-plan';
 import { Seal } from './seal';
@@ -70,11 +70,11 @@ describe('automatic rotation', () => {
     await waitForVersion(3);
   });
 
-  it('adds one when all nodes together have encrypted enough, and counts from zero', async () => {
+  it('adds one new key when all nodes together have encrypted enough, and counts from zero', async () => {
     const seal = async ({ storage }: typeof one, times: number) => {
       const set = newWriteSet();
       const mountId = randomUUID();
-      for (let i = 0; i < times; i++) set.puts.push({ mountId, path: `${i}`, value: Buffer.from('x') });
+      for (let i = 0; i < times; i++) add(set, 'puts', { mountId, path: `${i}`, value: Buffer.from('x') });
       await storage.committer.commit(set);
     };
     const rules = (maxOperations: number) =>

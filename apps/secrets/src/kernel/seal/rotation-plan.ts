@@ -7,11 +7,11 @@ export interface RotationRules {
   readonly enabled: boolean;
   /** The maximum age of a key; 0 for no bound. */
   readonly intervalSeconds: number;
-  /** At this many values sealed under one key, on all nodes together. */
+  /** The maximum number of values that are sealed under one key, on all nodes together. */
   readonly maxOperations: number;
 }
 
-/** How many values may be sealed with a random nonce before two are likely to share one. */
+/** How many values may be sealed with random nonces before it becomes likely that two share a nonce. */
 export const mostOperations = 3_865_470_566;
 export const leastOperations = 1_000_000;
 export const leastIntervalSeconds = 24 * 3600;
@@ -74,7 +74,10 @@ async function read({ prisma }: Pick<Tx, 'prisma'>): Promise<{ rules: RotationRu
   };
 }
 
-/** Adds to the use that other nodes have reported for the same key; late reports about older keys are ignored. */
+/**
+ * Adds the use of this node to the use that other nodes have reported for the same key. Late reports about older keys
+ * are ignored.
+ */
 async function tell({ prisma }: Pick<Tx, 'prisma'>, { term, count }: Use): Promise<void> {
   await prisma.$executeRaw`
     INSERT INTO setting AS s (name, value)

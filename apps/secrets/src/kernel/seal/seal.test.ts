@@ -6,7 +6,7 @@ import { createMessage, decrypt, generateKey, readKey, readMessage, readPrivateK
 import pg from 'pg';
 import { until } from '../../../test/fresh-storage';
 import { StorageKernel } from '../storage/storage';
-import { newWriteSet } from '../storage/write-set';
+import { add, newWriteSet } from '../storage/write-set';
 import { RootGeneration } from './generate-root';
 import { Rekey, type RekeyRequest, type RekeyResult } from './rekey';
 import { Rotation } from './rotation';
@@ -50,7 +50,7 @@ async function fresh() {
 
 async function put({ storage }: Node, path: string, value: string) {
   const set = newWriteSet();
-  set.puts.push({ mountId, path, value: Buffer.from(value) });
+  add(set, 'puts', { mountId, path, value: Buffer.from(value) });
   await storage.committer.commit(set);
 }
 const read = async ({ storage }: Node, path: string) =>
@@ -77,7 +77,7 @@ describe('an auto seal', () => {
     await put(first, 'kept', 'yes');
     const second = await node();
     expect(await read(second, 'kept')).toBe('yes');
-    // Without this, anyone who reads the database could unseal, rekey and make root tokens.
+    // If this failed, anyone who reads the database could unseal, rekey and make root tokens.
     const recovery = await combineShares(shares.slice(0, 3).map((share) => Buffer.from(share, 'hex')));
     const client = new pg.Client(database.url);
     await client.connect();

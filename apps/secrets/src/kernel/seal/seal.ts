@@ -4,7 +4,7 @@ import { Refusal } from '@keystead/refusal';
 import type { SealBeat } from '../storage/listeners';
 import type { StorageKernel } from '../storage/storage';
 import type { WriteSet } from '../storage/types';
-import { newWriteSet } from '../storage/write-set';
+import { add, newWriteSet } from '../storage/write-set';
 import { findSeal, flagSeal, insertSeal, rewrapSeal, type SealRecord, type SealType } from './seal-row';
 import { encryptShare, readShareKeys, type ShareKey } from './share-encryption';
 import { markOf, ShareMarks } from './share-marks';
@@ -78,7 +78,7 @@ export class Seal {
    * The key that wraps the keyring under a Shamir seal; kept while unsealed, so that rotation can rewrap the keyring.
    */
   private unsealKey: Buffer | undefined;
-  /** Heartbeats from before this time show an old state, because this node has changed it since. */
+  /** Heartbeats from before this time show an old state, because this node changed the state at this time. */
   private changedMs = 0;
   private busy: Promise<unknown> = Promise.resolve();
   private readonly openings = new Set<() => void | Promise<void>>();
@@ -199,7 +199,7 @@ export class Seal {
     return Keyring.unwrap(wrapped, previous ? [current, previous] : [current]);
   }
 
-  /** From now on another key wraps the keyring: new shares of a Shamir seal. */
+  /** Sets the key that wraps the keyring from now on, after a Shamir seal got new shares. */
   rewrapped(unsealKey: Buffer): void {
     this.unsealKey = unsealKey;
   }
@@ -230,9 +230,9 @@ export class Seal {
     const wrapped = keyring.wrap(recovery ? this.sealKeys().current : key);
     const shares = await splitIntoShares(key, request);
     const set = newWriteSet();
-    set.notices.push({ topic: 'seal', key: 'initialised' });
+    add(set, 'notices', { topic: 'seal', key: 'initialised' });
     let first = false;
-    set.run.push(async (tx) => {
+    add(set, 'run', async (tx) => {
       first = await insertSeal(tx, {
         type: options.type,
         keyring: wrapped,
@@ -326,7 +326,7 @@ export class Seal {
     }
   }
 
-  /** A keyring opened by the previous seal key is wrapped under the current one. */
+  /** Wraps the keyring under the current seal key if the previous one opened it. */
   private async wrapWithCurrent(record: SealRecord): Promise<void> {
     const { current, previous } = this.sealKeys();
     if (!previous || this.storage.standbyLag) return;

@@ -8,7 +8,7 @@ export interface ShareKey {
   readonly key: PublicKey;
 }
 
-/** Reads keys given as base64 of the binary form. Throws `invalid`; `prefix` begins the message. */
+/** Reads keys given as base64 of the binary form. Throws `invalid`; the message begins with `prefix`. */
 export async function readShareKeys(texts: readonly string[], prefix: string): Promise<ShareKey[]> {
   const keys: ShareKey[] = [];
   for (const text of texts) keys.push(await readShareKey(text, prefix));
@@ -54,8 +54,9 @@ const mostExponentBytes = 8;
 const mostSignatures = 64;
 
 /**
- * The reason why a key is refused without a check; undefined if the check is fast. A check verifies its owner's
- * signatures, which can take minutes for a key of a few kilobytes, and callers without a token may send keys.
+ * The reason why a key is refused without a check; undefined if the check is fast. A check verifies the owner's
+ * signatures in the key, which can take minutes for a key of a few kilobytes, and callers without a token may send
+ * keys.
  */
 function tooCostly(key: PublicKey): string | undefined {
   const parts: (PublicKey | Subkey)[] = [key, ...key.subkeys];

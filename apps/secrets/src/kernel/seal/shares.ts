@@ -11,7 +11,7 @@ export interface ShareCount {
 const MIN_BYTES = 16;
 const MAX_BYTES = 33;
 
-/** Refuses impossible share counts; `prefix` begins the message: `invalid recovery configuration`. */
+/** Refuses impossible share counts; the message begins with `prefix`, for example `invalid recovery configuration`. */
 export function checkShareCount({ shares, threshold }: ShareCount, prefix: string): void {
   const refuse = (what: string): never => {
     throw new Refusal('invalid', `${prefix}: ${what}`);
@@ -48,7 +48,7 @@ function parseBytes(text: string): Buffer | undefined {
   return undefined;
 }
 
-/** The key from combined shares, or undefined if they cannot belong to one key. */
+/** Combines shares into the key; undefined if they cannot belong to the same key. */
 export async function joined(shares: readonly Buffer[]): Promise<Buffer | undefined> {
   try {
     return await combineShares(shares);
@@ -85,7 +85,10 @@ export class ShareProgress {
     return this.attempt;
   }
 
-  /** Adds a share. Adding it again changes nothing. When there are `threshold` shares, returns all and drops them. */
+  /**
+   * Adds a share. Adding the same share again changes nothing. When there are `threshold` shares, returns all and drops
+   * them.
+   */
   add(share: Buffer, threshold: number): Buffer[] | undefined {
     if (alreadyGiven(this.collected, share)) return undefined;
     if (this.collected.length === 0) this.attempt = randomUUID();

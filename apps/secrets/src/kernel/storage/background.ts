@@ -24,7 +24,7 @@ export class Background {
   private active = false;
 
   constructor(
-    private readonly resting: () => boolean,
+    private readonly isResting: () => boolean,
     /** True while time-dependent decisions must wait. */
     private readonly untimely: () => boolean,
     private readonly log?: BackgroundLog,
@@ -64,7 +64,7 @@ export class Background {
     if (!this.active) return;
     const timer = setTimeout(() => {
       this.planned.delete(name);
-      if (!this.resting() && !this.untimely()) void run();
+      if (!this.isResting() && !this.untimely()) void run();
     }, afterMs);
     this.planned.set(name, timer);
   }
@@ -92,7 +92,7 @@ export class Background {
   }
 
   private async once(task: Task): Promise<void> {
-    if (this.resting() || (task.byTime && this.untimely())) return;
+    if (this.isResting() || (task.byTime && this.untimely())) return;
     try {
       if (await task.run()) task.again = true;
     } catch (error) {

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { Soon } from '../../sdk/soon';
 import type { Cache } from './types';
 
 /** A pending load or write. If its key is forgotten in the meantime, the result is not cached. */
@@ -22,6 +23,9 @@ interface CachedValue<V> {
   readonly value: V | null;
 }
 
+// Without options, each look-up would create an object.
+const usual = {};
+
 /**
  * A bounded cache that cannot keep an outdated answer: a value is cached only if its key was not forgotten between the
  * start and the end of its load (or write).
@@ -39,7 +43,7 @@ export class CoherentCache<V extends object> implements Cache<V> {
     const [maxSize, share] = maxBytes === undefined ? [maxEntries, 1] : [maxBytes, Math.ceil(maxBytes / maxEntries)];
     this.values = new LRUCache({
       maxSize,
-      // A few long values would evict all others.
+      // Without this limit, a few long values would evict all others.
       ...(maxBytes !== undefined && { maxEntrySize: maxBytes / 32 }),
       sizeCalculation: ({ value }, key) =>
         maxBytes === undefined ? 1 : Math.max(share, key.length + 64 + (value && sizeOf ? sizeOf(value) : 0)),
@@ -52,17 +56,18 @@ export class CoherentCache<V extends object> implements Cache<V> {
 
   peek(key: string): V | null | undefined {
     if (!this.fresh()) return undefined;
-    return this.values.get(key)?.value;
+    return this.values.get(key, usual)?.value;
   }
 
-  get(key: string, load: () => Promise<V | undefined>): Promise<V | undefined> {
+  /** The cached value, or the promise of the value while it is loaded. */
+  get(key: string, load: () => Promise<V | undefined>): Soon<V | undefined> {
     if (!this.fresh()) return load();
-    const cached = this.values.get(key);
-    if (cached) return Promise.resolve(cached.value ?? undefined);
+    const cached = this.values.get(key, usual);
+    if (cached) return cached.value ?? undefined;
     const running = this.loading.get(key);
     if (running) return running;
     const loaded = this.load(key, load).finally(() => {
-      // A newer load may have replaced it after a change.
+      // After a change, a newer load may have replaced this load.
       if (this.loading.get(key) === loaded) this.loading.delete(key);
     });
     this.loading.set(key, loaded);

@@ -4,11 +4,11 @@ import { DatabaseProxy, type Held } from '@keystead/testing';
 import { freshStorage, type TestStorage, until } from '../../../test/fresh-storage';
 import { staleAnswers } from '../../../test/staleness';
 import type { StorageKernel } from './storage';
-import { newWriteSet } from './write-set';
+import { add, newWriteSet } from './write-set';
 
 const mountId = randomUUID();
 
-/** Otherwise a token revoked on one node would still work on another that is cut off. */
+/** If this failed, a token revoked on one node would still work on another that is cut off. */
 describe('a node serves no cached value a second after it changed elsewhere', () => {
   let test: TestStorage;
   let proxy: DatabaseProxy;
@@ -27,7 +27,7 @@ describe('a node serves no cached value a second after it changed elsewhere', ()
   const read = async (path: string) => (await other.entries.read({ mountId, path }))?.value.toString();
   const write = async (path: string, value: string) => {
     const set = newWriteSet();
-    set.puts.push({ mountId, path, value: Buffer.from(value) });
+    add(set, 'puts', { mountId, path, value: Buffer.from(value) });
     await test.storage.committer.commit(set);
   };
   const terminate = () =>
@@ -36,10 +36,10 @@ describe('a node serves no cached value a second after it changed elsewhere', ()
     );
 
   const troubles: readonly [string, () => unknown][] = [
-    ['when it hears of it', () => undefined],
-    ['when the connection it listens on was closed', terminate],
-    ['when its notices get lost on the way', () => proxy.hold('listener' satisfies Held)],
-    ['when nothing goes through to the database', () => proxy.hold('all' satisfies Held)],
+    ['when the notice arrives', () => undefined],
+    ['when its listening connection was closed', terminate],
+    ['when notices are lost on the way', () => proxy.hold('listener' satisfies Held)],
+    ['when the database cannot be reached', () => proxy.hold('all' satisfies Held)],
   ];
   it.each(troubles)('%s', async (_, begin) => {
     const path = randomUUID();
@@ -54,7 +54,7 @@ describe('a node serves no cached value a second after it changed elsewhere', ()
     await until(async () => other.changes.fresh && (await read(path)) === 'new');
   });
 
-  it('once it has caught up, however short a time ago that was', async () => {
+  it('once it has caught up, even a moment ago', async () => {
     await until(async () => other.changes.fresh && test.storage.changes.fresh);
     const notices: string[] = [];
     other.changes.listen('mount', (key) => notices.push(key));
@@ -69,7 +69,7 @@ describe('a node serves no cached value a second after it changed elsewhere', ()
     const paths = Array.from({ length: 200 }, (_, n) => `many/${'long'.repeat(20)}/${n}`);
     const all = async (value: string) => {
       const set = newWriteSet();
-      for (const path of paths) set.puts.push({ mountId, path, value: Buffer.from(value) });
+      for (const path of paths) add(set, 'puts', { mountId, path, value: Buffer.from(value) });
       await test.storage.committer.commit(set);
     };
     const readAll = async () => {

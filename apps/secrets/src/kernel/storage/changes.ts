@@ -22,10 +22,10 @@ export interface ChangesOptions {
   /** Opens the connection for notices and heartbeats. Nothing else uses it, and its queries have timeouts. */
   readonly connect: () => pg.Client;
   readonly address: string;
-  /** Never LISTEN: behind transaction poolers. */
+  /** Whether to poll instead of LISTEN, as is necessary behind transaction poolers. */
   readonly poll?: boolean;
   readonly beatMs?: number;
-  /** Compared with the time of the database at every heartbeat. */
+  /** The clock that is compared with the time of the database at every heartbeat. */
   readonly time?: DatabaseClock;
   /** Notified of every answered heartbeat. */
   readonly silence?: Silence;
@@ -42,8 +42,8 @@ interface BeatRow extends SealRow {
 /** A node without a heartbeat for this long is considered dead. */
 const GONE_MS = 3000;
 /**
- * An older heartbeat no longer proves that notices arrive. Measured from the start of the heartbeat: notices sent
- * before it arrive before it.
+ * An older heartbeat no longer proves that notices arrive. The age is measured from the start of the heartbeat, because
+ * notices that were sent before a heartbeat arrive before it.
  */
 const STALE_MS = 900;
 /** After a shorter silence, other nodes cannot consider this node dead. */
@@ -95,7 +95,7 @@ export class NodeChanges extends Listeners implements ChangeNotices {
   readonly id = randomUUID();
   /** Number of other living nodes at the last heartbeat. */
   others = 0;
-  /** Other nodes that do not yet have this node's keyring generation. */
+  /** The number of other nodes that do not yet have this node's keyring generation. */
   lagging = 0;
   private readonly channels = new Set<string>();
   /** The connection for notices and heartbeats. */
@@ -106,12 +106,12 @@ export class NodeChanges extends Listeners implements ChangeNotices {
   private othersPoll = false;
   private generation = 0;
   private joinedMs = Number.POSITIVE_INFINITY;
-  /** When the newest received heartbeat had been sent. */
+  /** The time at which the newest received heartbeat was sent. */
   private heardMs = Number.NEGATIVE_INFINITY;
   /** The number of notices that are stored but not yet read. */
   private fetching = 0;
   private beatMs = Number.NEGATIVE_INFINITY;
-  /** When the last heartbeat began, so that a slow one does not delay the next. */
+  /** When the last heartbeat began, so that a slow heartbeat does not delay the next. */
   private begunMs = Number.NEGATIVE_INFINITY;
   private unheard = 0;
   private beatCount = 0;
@@ -166,7 +166,7 @@ export class NodeChanges extends Listeners implements ChangeNotices {
 
   /**
    * Receives all notices sent before now. They arrive before the answer to any query on the listening connection, so
-   * one round trip is enough, and simultaneous callers share it. If it fails, this node is not fresh.
+   * one round trip is sufficient, and simultaneous callers share it. If it fails, this node is not fresh.
    */
   catchUp(): Promise<void> {
     if (!this.mustTell) return Promise.resolve();
@@ -281,7 +281,10 @@ export class NodeChanges extends Listeners implements ChangeNotices {
     return client;
   }
 
-  /** Notices sent without a listener are lost, so nothing cached can be trusted. */
+  /**
+   * Drops the listening connection. Notices are lost while there is no listener, so cached values can no longer be
+   * trusted.
+   */
   private dropConnection(): void {
     const client = this.own;
     this.own = undefined;
@@ -296,7 +299,7 @@ export class NodeChanges extends Listeners implements ChangeNotices {
       return;
     }
     if (message.kind === 'beat') {
-      // A new node: from now on notices must be sent, even before our next heartbeat.
+      // A new node has joined: from now on notices must be sent, even before our next heartbeat.
       this.others = Math.max(this.others, 1);
     } else if (message.kind === 'notices') {
       this.apply(message.notices);
@@ -327,7 +330,10 @@ export class NodeChanges extends Listeners implements ChangeNotices {
       });
   }
 
-  /** Queries work, but notifications never arrive because of a pooler. Poll for changes instead. */
+  /**
+   * Counts heartbeats that were not received. If queries work but notifications never arrive, because of a pooler, the
+   * node polls for changes instead.
+   */
   private countUnheard(): void {
     this.unheard++;
     // The listening connection may be silently dead: try a new one first.
@@ -353,5 +359,5 @@ export class NodeChanges extends Listeners implements ChangeNotices {
   }
 }
 
-/** What the rest of a node needs from change notices, however they are received. */
+/** The part of change notices that the rest of a node uses, independent of how they are received. */
 export type NodeNotices = Pick<NodeChanges, keyof NodeChanges>;

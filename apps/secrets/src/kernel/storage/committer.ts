@@ -43,8 +43,8 @@ interface QueuedSet {
 }
 
 /**
- * Two, so that the database is busy while the response to one is in transit. More would make batches smaller, not
- * faster.
+ * The maximum number of batches in progress. With two, the database is busy while the response to one is in transit. A
+ * larger number would make batches smaller, not faster.
  */
 const IN_FLIGHT = 2;
 const MAX_SETS = 64;
@@ -66,7 +66,7 @@ export class GroupCommitter implements Committer {
 
   constructor(private readonly options: CommitterOptions) {}
 
-  /** While the chained audit table is on, batches run one after the other. */
+  /** Turns the chained audit table on or off. While it is on, batches run one after the other. */
   chainAudit(chain: AuditChain | undefined): void {
     this.auditChain = chain;
   }
@@ -191,7 +191,7 @@ export class GroupCommitter implements Committer {
     });
   }
 
-  /** By one statement, or, if that refuses, in a transaction, which finds out why. */
+  /** Commits by one statement or, if that fails, in a transaction, which finds the reason. */
   private async writeEntries(batch: readonly QueuedSet[]): Promise<void> {
     const { changes, cache, database, deletedRows } = this.options;
     if (changes.mustTell) return this.writeMixed(batch);
@@ -355,7 +355,7 @@ function laneOf(set: WriteSet): Lane {
 
 /**
  * Sets that write one key share a batch only under the same token. Otherwise one set might be omitted, and the write of
- * the other lost. A condition on the key would not see the write of another set in the batch.
+ * the other set would be lost. A condition on the key would not see the write of another set in the batch.
  */
 function claims(owners: Map<string, string>, set: WriteSet): boolean {
   const owner = set.authorities.map((hash) => hash.toString('latin1')).join();
@@ -370,10 +370,10 @@ function claims(owners: Map<string, string>, set: WriteSet): boolean {
 }
 
 const isChecked = ({ require }: EntryPut | EntryDelete): boolean => require !== undefined;
-/** Not a real owner: the second caller for such a key waits for the next batch. */
+/** The owner of a key whose write has a condition: a second write of this key waits for the next batch. */
 const CHECKED = 'checked';
 
-/** After a lost connection a write may or may not have been committed. */
+/** Whether the connection was lost, so that it is unknown whether the write was committed. */
 export const isLost = (error: unknown): boolean =>
   isConnectionLoss(error) || (error instanceof Refusal && error.kind === 'unavailable');
 

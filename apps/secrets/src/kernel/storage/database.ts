@@ -17,7 +17,7 @@ export type ObserveStorage = (operation: 'read' | 'commit' | 'list', seconds: nu
 // Text with a character that PostgreSQL cannot store in text (NUL) or in JSON (an unpaired surrogate).
 const UNSTORABLE = new Set(['22021', '22P05']);
 const OUT_OF_RANGE = '22003';
-/** A statement that exceeded the time limit, most likely because it waited for others. */
+/** The code of a statement that exceeded the time limit, most likely because it waited for other statements. */
 const TOO_LONG = '57014';
 const AGAIN = new Set(['40001', '40P01']);
 /** How long a transaction is retried. After this time its callers give up soon. */
@@ -80,7 +80,7 @@ export class Database {
         return await this.once(run, watched);
       } catch (error) {
         if (error instanceof SealedUnderNewer) {
-          // Outside the transaction, because reading them also takes a connection.
+          // The keys are read outside the transaction, because reading them also takes a connection.
           await this.newerKeys?.read();
           watched = undefined;
           continue;
@@ -134,9 +134,9 @@ export class Database {
 
 /** Keys that another node has activated. */
 export interface NewerKeys {
-  /** True if one of the rows was sealed under such a key. */
+  /** True if one of the rows was sealed under a newer key. */
   under(rows: readonly pg.QueryResultRow[]): boolean;
-  /** Gets them. */
+  /** Reads the newer keys. */
   read(): Promise<unknown>;
 }
 
@@ -152,8 +152,8 @@ function sealedOf({ fields, rows }: pg.QueryResult): readonly pg.QueryResultRow[
   return at < 0 ? [] : rows.map((row) => ({ sealed: row[at] }));
 }
 
-function config(statement: string | Statement, given: readonly unknown[]): pg.QueryConfig {
-  const values = withByteArrays(given) as unknown[];
+function config(statement: string | Statement, parameters: readonly unknown[]): pg.QueryConfig {
+  const values = withByteArrays(parameters) as unknown[];
   return typeof statement === 'string'
     ? { text: statement, values }
     : { name: statement.name, text: statement.text, values };

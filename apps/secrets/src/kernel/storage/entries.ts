@@ -1,5 +1,6 @@
 import type { Cell } from '@keystead/keyring';
 import { gather } from '@keystead/postgres';
+import type { Soon } from '../../sdk/soon';
 import type { CoherentCache } from './cache';
 import type { Database, ObserveStorage } from './database';
 import { mapInSlices } from './slices';
@@ -29,9 +30,9 @@ export class DatabaseEntries implements EntryStore {
 
   constructor(private readonly options: EntriesOptions) {}
 
-  read(key: EntryKey): Promise<Entry | undefined> {
-    const { cache } = this.options;
-    return cache.get(cacheKey(key), () => this.load(key)).then((entry) => this.living(entry));
+  read(key: EntryKey): Soon<Entry | undefined> {
+    const entry = this.options.cache.get(cacheKey(key), () => this.load(key));
+    return entry instanceof Promise ? entry.then((loaded) => this.living(loaded)) : this.living(entry);
   }
 
   async readMany(keys: readonly EntryKey[]): Promise<(Entry | undefined)[]> {
@@ -157,10 +158,10 @@ export interface EntryRow {
   stamp: Buffer | null;
 }
 
-/** Bytes at the end of a sealed value that its witness repeats. */
+/** The number of bytes at the end of a sealed value that are also stored in its witness. */
 const STAMP_BYTES = 16;
 
-/** The database was changed by hand: a value is not at its place, or is not the newest. */
+/** The database was changed by hand: a value is in the wrong row, or is not the newest value. */
 class TamperedEntry extends Error {
   override readonly name = 'TamperedEntry';
   constructor(key: EntryKey, reason: string, cause?: unknown) {
@@ -168,6 +169,7 @@ class TamperedEntry extends Error {
   }
 }
 
+/** The name of an entry in caches and change notices. */
 export const cacheKey = (key: EntryKey): string => `${key.mountId}/${key.path}`;
 
 /** The cell of an entry's value; binds it to its row. */
@@ -209,12 +211,14 @@ interface Folder {
   readonly nowMs: number;
 }
 
-/** Rows read at a time, the first time and from then on. */
+/** The number of rows that are read the first time, and each further time. */
 const FIRST_ROWS = 1000;
 const ROWS = 5000;
-/** Folders read at a time, if folders hold so much that reading their rows is wasteful. */
+/**
+ * The number of folders that are read at a time if they contain too many rows to read all of them.
+ */
 const SKIPPED = 100;
-/** Reading rows is worthwhile if they yield one new name in this many. */
+/** Rows are read as long as at least one row in this number yields a new name. */
 const WORTH = 8;
 
 /**

@@ -54,9 +54,9 @@ interface JobRow {
   sealed: Buffer;
 }
 
-/** A node that has not recorded progress by then is considered dead. */
+/** A node that has not recorded progress for this long is considered dead. */
 const CLAIM_MS = 15_000;
-/** After this time another job gets a turn. */
+/** How long a job runs before another job gets a turn. */
 const TURN_MS = 2000;
 const MAX_PAUSE_MS = 5 * 60_000;
 const COLUMNS = 'id, kind, key, state, done, total, attempts, claim, created_at_ms, updated_at_ms, sealed';
@@ -110,7 +110,7 @@ export class Jobs {
   }
 
   /**
-   * Records a job that this node starts. After this time, any node can continue it. Returns its id and whether it has
+   * Records a job that this node starts. Any node can continue the job later. Returns its id and whether it has
    * finished.
    */
   async startHere(
@@ -181,7 +181,7 @@ export class Jobs {
           now,
           row.claim,
         ]);
-        // Another node has taken it, and continues from the last recorded state.
+        // Another node has taken over the job, and continues from the last recorded state.
         if (rowCount === 0) return false;
         if (step.finished || step.waitMs !== undefined || timedOut) return step.finished;
       }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { freshStorage, type TestStorage } from '../../../test/fresh-storage';
-import { newWriteSet } from './write-set';
+import { add, newWriteSet } from './write-set';
 
 const mountId = randomUUID();
 const numbers = (count: number, text: (n: number) => string) => Array.from({ length: count }, (_, n) => text(n));
@@ -38,7 +38,7 @@ describe('names under a folder', () => {
   beforeAll(async () => {
     test = await freshStorage();
     const set = newWriteSet();
-    for (const path of paths) set.puts.push({ mountId, path, value: Buffer.from('v') });
+    for (const path of paths) add(set, 'puts', { mountId, path, value: Buffer.from('v') });
     await test.storage.committer.commit(set);
   });
   afterAll(() => test.close());

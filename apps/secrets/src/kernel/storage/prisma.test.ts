@@ -50,7 +50,7 @@ const failureOf = (work: Promise<unknown>): Promise<Record<string, unknown>> =>
   );
 
 describe('a transaction', () => {
-  it('holds what Prisma and statements do in it together, all or nothing, apart from others', async () => {
+  it('contains the changes of Prisma and of statements together, all or nothing, isolated from others', async () => {
     const step = fc.record({ write: way, see: way });
     const one = fc.record({ steps: fc.array(step, { minLength: 1, maxLength: 5 }), fails: fc.boolean() });
     await fc.assert(
@@ -81,7 +81,7 @@ describe('a transaction', () => {
     );
   });
 
-  it('costs nothing more where Prisma is not asked, and no second beginning where it is', async () => {
+  it('costs nothing more if Prisma is not used, and no second BEGIN if it is', async () => {
     const sent: string[] = [];
     const client = {
       query: async (statement: string | { text: string }) => {
@@ -103,7 +103,7 @@ describe('a transaction', () => {
     expect(sent.map((text) => text.split(' ')[0])).toEqual(['BEGIN', 'DELETE', 'DELETE', 'COMMIT']);
   });
 
-  it('takes nested writes and reads of relations, one statement after the other', async () => {
+  it('accepts nested writes and reads of relations, one statement after the other', async () => {
     const [member, inner, outer] = [entity(), group(), group()];
     await database().transaction(async (tx) => {
       await tx.prisma.group.create({ data: inner });
@@ -170,7 +170,7 @@ describe('database errors', () => {
       { code: '23505', constraint: 'setting_pkey' },
     ],
     [
-      'text that is not a text',
+      'text that the database cannot store',
       (by, tx) => by.write(tx, 'a\0b'),
       { kind: 'invalid', message: 'text contains a character that cannot be stored' },
     ],
@@ -191,7 +191,7 @@ describe('database errors', () => {
     ],
     ['any other failure', (by, tx) => by.raise(tx, '22012'), { code: '22012', severity: 'ERROR' }],
   ];
-  it.each(failures)('are reported alike by Prisma and statements: %s', async (_, fail, expected) => {
+  it.each(failures)('are reported in the same way by Prisma and by statements: %s', async (_, fail, expected) => {
     for (const by of both) {
       const failure = await failureOf(database().transaction((tx) => fail(ways[by], tx)));
       expect(failure).toMatchObject(expected);
@@ -200,7 +200,7 @@ describe('database errors', () => {
     await Promise.all(Array.from({ length: 12 }, () => database().transaction((tx) => ways.prisma.sees(tx, 'x'))));
   });
 
-  it('are reported alike outside of transactions', async () => {
+  it('are reported in the same way outside of transactions', async () => {
     const { prisma } = database();
     const make = (name: string) => prisma.setting.create({ data: { name } });
     await make('taken outside');
@@ -233,7 +233,7 @@ describe('database errors', () => {
 });
 
 describe('rows encrypted with keys that this node has not loaded', () => {
-  it.each(both)('are read again with these, by %s, inside and outside of transactions', async (name) => {
+  it.each(both)('are read again with these keys, by %s, inside and outside of transactions', async (name) => {
     const seen = randomUUID();
     const sealed = Buffer.from('newer');
     await test.byHand('INSERT INTO setting (name, sealed) VALUES ($1, $2)', [seen, sealed]);

@@ -32,7 +32,8 @@ export const PUT_ENTRIES: Statement = {
 };
 
 /**
- * The same if some entries belong to tokens ($5, or null) that must be live ($6); entries of dead tokens are omitted.
+ * Like `PUT_ENTRIES`, if some entries belong to tokens: $5 token or null, $6 tokens that must be live. Entries of
+ * tokens that have ended are omitted.
  */
 export const PUT_ENTRIES_UNDER_TOKENS: Statement = {
   name: 'entry-put-under',
@@ -84,21 +85,20 @@ const removal = (mounts: string, paths: string, required: string, now: string) =
           AND (entry.expires_at_ms IS NULL OR entry.expires_at_ms > ${now}))
   RETURNING entry.mount_id, entry.path, entry.revision, d.required`;
 
-/** Writes entries, some of which require something. */
+/** Writes entries, some of them with a condition. */
 export const WRITE_ENTRIES: Statement = {
   name: 'entry-write',
   text: `WITH ${CHECKED} SELECT mount_id, path, revision FROM written`,
 };
 
 /**
- * $1 mounts, $2 paths, $3 what is required as above, $4 now. Returns the entries that existed and met their
- * requirement.
+ * $1 mounts, $2 paths, $3 requirements as above, $4 now. Returns the entries that existed and met their requirement.
  */
 export const DELETE_ENTRIES: Statement = { name: 'entry-delete', text: removal('$1', '$2', '$3', '$4') };
 
 /**
- * Writes entries as above and removes others ($7 mounts, $8 paths, $9 what is required), in a transaction of one
- * statement. If a requirement is not met or a removed entry has a witness, it divides by zero, and so changes nothing.
+ * Writes entries as above and removes others ($7 mounts, $8 paths, $9 requirements), in a transaction of one statement.
+ * If a requirement is not met or a removed entry has a witness, it divides by zero, and so changes nothing.
  */
 export const CHANGE_ENTRIES: Statement = {
   name: 'entry-change',
@@ -113,7 +113,7 @@ export const CHANGE_ENTRIES: Statement = {
 // A separate statement removes witnesses. The statement that removes an entry may have waited for a write of that
 // entry, and does not see the witness of this write. The witness would then contradict the next entry of that name.
 
-/** After the entries; $1 mounts, $2 paths. */
+/** Runs after the statement for the entries. $1 mounts, $2 paths. */
 export const DELETE_WITNESSES: Statement = {
   name: 'entry-delete-witness',
   text: `DELETE FROM entry_witness w USING unnest($1::uuid[], $2::text[]) AS i(mount_id, path)
@@ -126,20 +126,23 @@ export const DELETE_PREFIX: Statement = {
   text: 'DELETE FROM entry WHERE mount_id = $1 AND path >= $2 AND ($3::text IS NULL OR path < $3)',
 };
 
-/** After the entries, because others may have created new ones; $1 to $3 as above. */
+/** Runs after the statement for the entries, because other requests may have created new entries. $1 to $3 as above. */
 export const DELETE_WITNESSES_BELOW: Statement = {
   name: 'entry-delete-prefix-witness',
   text: `DELETE FROM entry_witness w WHERE mount_id = $1 AND path >= $2 AND ($3::text IS NULL OR path < $3)
             AND NOT EXISTS (SELECT FROM entry e WHERE e.mount_id = w.mount_id AND e.path = w.path)`,
 };
 
-/** For the rest of the transaction, where there is an index. */
+/** For the rest of the transaction, only indexes are scanned where an index exists. */
 export const ONLY_INDEX_SCANS: Statement = {
   name: 'only-index-scans',
   text: `SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)`,
 };
 
-/** Follows the index to each of these; $1 mounts, $2 paths. The limit keeps it from becoming one scan of the table. */
+/**
+ * Follows the index to each of these entries. $1 mounts, $2 paths. Because of the limit, it is not planned as a scan of
+ * the table.
+ */
 export const LOOK_AT_ENTRIES: Statement = {
   name: 'entry-look-at',
   text: `SELECT count(*) FROM unnest($1::uuid[], $2::text[]) AS i(mount_id, path)
@@ -183,7 +186,9 @@ export const HOLD_ENTRY: Statement = {
   text: 'SELECT FROM entry WHERE mount_id = $1 AND path = $2 FOR UPDATE',
 };
 
-/** Nodes take turns by a name, in the order in which they ask, each until the end of its transaction. */
+/**
+ * Waits for the turn of a name. Nodes take turns in the order in which they ask, each until the end of its transaction.
+ */
 export const TAKE_TURN: Statement = {
   name: 'turn-take',
   text: 'SELECT pg_advisory_xact_lock(hashtextextended($1, 7309))',
@@ -228,13 +233,13 @@ export const LIST_RANGE: Statement = {
             AND (expires_at_ms IS NULL OR expires_at_ms > $6) ORDER BY path LIMIT $5`,
 };
 
-/** $1 mount. */
+/** The number and size of the entries of a mount. $1 mount. */
 export const WEIGH: Statement = {
   name: 'entry-weigh',
   text: 'SELECT count(*), coalesce(sum(octet_length(sealed)), 0) AS bytes FROM entry WHERE mount_id = $1',
 };
 
-/** $1 mount, $2 prefix, $3 end or null, $4 start (inclusive), $5 limit, $6 now. */
+/** All paths under a prefix. $1 mount, $2 prefix, $3 end or null, $4 start (inclusive), $5 limit, $6 now. */
 export const LIST_DEEP: Statement = {
   name: 'entry-list-deep',
   text: `SELECT path FROM entry WHERE mount_id = $1 AND path >= $2 AND ($3::text IS NULL OR path < $3) AND path >= $4
@@ -242,8 +247,8 @@ export const LIST_DEEP: Statement = {
 };
 
 /**
- * $1 hashes, $2 accessor hashes, $3 parents, $4 namespaces, $5 mounts, $6 entities, $7 paths, $8 uses, $9 created, $10
- * expires, $11 sealed, $12 all parents.
+ * Inserts tokens. $1 hashes, $2 accessor hashes, $3 parents, $4 namespaces, $5 mounts, $6 entities, $7 paths, $8 uses,
+ * $9 created, $10 expires, $11 sealed, $12 all parents.
  */
 export const INSERT_TOKENS: Statement = {
   name: 'token-insert',
@@ -271,8 +276,9 @@ const INSERTING_LEASES = `INSERT INTO lease (hash, namespace_id, mount_id, path,
 export const INSERT_LEASES: Statement = { name: 'lease-insert', text: INSERTING_LEASES };
 
 /**
- * The same, counting the leases towards quotas; a quota at its limit is not among the `counted`. In one statement, so
- * that the lock on the table of leases comes before the locks on quotas, as when leases end. $11 ids, $12 how many.
+ * Like `INSERT_LEASES`, but counts the leases towards quotas. A quota at its limit is not among the `counted`. It is
+ * one statement, so that the lock on the table of leases comes before the locks on quotas, as when leases end. $11 ids,
+ * $12 how many.
  */
 export const INSERT_COUNTED_LEASES: Statement = {
   name: 'lease-insert-counted',

@@ -5,7 +5,7 @@ import { asSuperuser, manualClock } from '@keystead/testing';
 import { freshStorage, type TestStorage, until } from '../../../test/fresh-storage';
 import { upToDateInTime } from '../../../test/staleness';
 import type { WriteSet } from './types';
-import { newWriteSet, PreconditionFailed } from './write-set';
+import { add, newWriteSet, PreconditionFailed } from './write-set';
 
 const mountId = randomUUID();
 let test: TestStorage;
@@ -17,12 +17,12 @@ afterAll(() => test.close());
 
 const put = (path: string, value: string, require?: WriteSet['puts'][number]['require']): WriteSet => {
   const set = newWriteSet();
-  set.puts.push({ mountId, path, value: Buffer.from(value), require });
+  add(set, 'puts', { mountId, path, value: Buffer.from(value), require });
   return set;
 };
 const deletion = (path: string): WriteSet => {
   const set = newWriteSet();
-  set.deletes.push({ mountId, path });
+  add(set, 'deletes', { mountId, path });
   return set;
 };
 const commit = (set: WriteSet) => test.storage.committer.commit(set);
@@ -60,12 +60,12 @@ describe('entries', () => {
   });
 
   it('expire', async () => {
-    // Its clock is ahead of all other nodes, because they would delete expired entries.
+    // Its clock is ahead of those of all other nodes, which would otherwise delete the expired entries.
     const clock = manualClock(Date.now() + 3_600_000);
     const node = await test.another({ clock });
     const short = async () => (await node.entries.read({ mountId, path: 'short' }))?.value.toString();
     const set = newWriteSet();
-    set.puts.push({ mountId, path: 'short', value: Buffer.from('x'), expiresAtMs: clock.now() + 80 });
+    add(set, 'puts', { mountId, path: 'short', value: Buffer.from('x'), expiresAtMs: clock.now() + 80 });
     await node.committer.commit(set);
     expect(await short()).toBe('x');
     clock.advance(80);
@@ -79,10 +79,8 @@ describe('entries', () => {
   it('can have any size from nothing to megabytes', async () => {
     const large = Buffer.alloc(3 << 20, 'k');
     const set = newWriteSet();
-    set.puts.push(
-      { mountId, path: 'size/large', value: large },
-      { mountId, path: 'size/empty', value: Buffer.alloc(0) },
-    );
+    add(set, 'puts', { mountId, path: 'size/large', value: large });
+    add(set, 'puts', { mountId, path: 'size/empty', value: Buffer.alloc(0) });
     await commit(set);
     expect((await test.storage.entries.read({ mountId, path: 'size/large' }))?.value.equals(large)).toBe(true);
     expect(await read('size/empty')).toBe('');
@@ -114,7 +112,7 @@ describe('listing', () => {
     expect(await test.storage.entries.listDeep(mountId, 'pre')).toEqual(['pre', 'pre/x', 'pref/y']);
   });
 
-  it('takes LIKE wildcards literally', async () => {
+  it('treats LIKE wildcards literally', async () => {
     await Promise.all(['w/%', 'w/_', 'w/\\', 'w/100%/x'].map((path) => commit(put(path, 'v'))));
     expect(await list('w/')).toEqual(['%', '100%/', '\\', '_']);
   });
@@ -138,12 +136,12 @@ describe('a folder that was emptied', () => {
   };
 
   it.each<[string, (folder: string) => Promise<void>]>([
-    ['key by key', (folder) => onEach((set, path) => set.deletes.push({ mountId, path }), folder)],
+    ['key by key', (folder) => onEach((set, path) => add(set, 'deletes', { mountId, path }), folder)],
     [
       'at once',
       async (prefix) => {
         const set = newWriteSet();
-        set.prefixes.push({ mountId, prefix });
+        add(set, 'prefixes', { mountId, prefix });
         await commit(set);
       },
     ],
@@ -167,16 +165,16 @@ describe('a folder that was emptied', () => {
       await until(async () => {
         await until(async () => (await oldWriters()) === 0, 300_000);
         const folder = `emptied-${randomUUID()}/`;
-        await onEach((set, path) => set.puts.push({ mountId, path, value }), folder);
+        await onEach((set, path) => add(set, 'puts', { mountId, path, value }), folder);
         await empty(folder);
         await until(() => test.storage.deletedRows.waiting === 0);
         if ((await pagesOf(folder)) < 30) return true;
-        // What could not be removed would slow the next folder.
+        // Rows that could not be removed would slow down the next folder.
         await test.byHand('VACUUM entry');
         return false;
       }, 300_000);
       const unseen = `unseen-${randomUUID()}/`;
-      await onEach((set, path) => set.puts.push({ mountId, path, value }), unseen);
+      await onEach((set, path) => add(set, 'puts', { mountId, path, value }), unseen);
       await test.byHand(`DELETE FROM entry WHERE mount_id = '${mountId}' AND path LIKE '${unseen}%'`);
       expect(await pagesOf(unseen)).toBeGreaterThan(60);
     },
@@ -188,7 +186,7 @@ describe('a write set', () => {
   it('is written whole or not at all', async () => {
     await commit(put('p/taken', 'old'));
     const set = put('p/taken', 'new', 'absent');
-    set.puts.push({ mountId, path: 'p/other', value: Buffer.from('x') });
+    add(set, 'puts', { mountId, path: 'p/other', value: Buffer.from('x') });
     await expect(commit(set)).rejects.toThrow(PreconditionFailed);
     expect(await read('p/other')).toBeUndefined();
     expect(await read('p/taken')).toBe('old');
@@ -205,7 +203,7 @@ describe('a write set', () => {
   describe('that writes some entries and removes others', () => {
     const change = (made: string, removed: string, require?: WriteSet['deletes'][number]['require']): WriteSet => {
       const set = put(made, 'made', 'absent');
-      set.deletes.push({ mountId, path: removed, require });
+      add(set, 'deletes', { mountId, path: removed, require });
       return set;
     };
     /** The transactions that some work needs besides single statements. */
@@ -232,7 +230,7 @@ describe('a write set', () => {
     });
 
     it.each<[string, WriteSet]>([
-      ['an entry that must be absent is there', change('c/there', 'c/kept')],
+      ['an entry exists that must be absent', change('c/there', 'c/kept')],
       ['a removed entry has another revision', change('c/5', 'c/kept', { revision: 7 })],
       ['a removed entry is absent', change('c/6', 'c/none', 'present')],
     ])('changes nothing if %s', async (_why, set) => {
@@ -271,15 +269,15 @@ describe('a write set', () => {
     await Promise.all(['x/a/1', 'x/a/2/3', 'x/ab', 'x/a'].map((path) => commit(put(path, 'v'))));
     await read('x/a/1');
     const set = newWriteSet();
-    set.prefixes.push({ mountId, prefix: 'x/a/' });
+    add(set, 'prefixes', { mountId, prefix: 'x/a/' });
     await commit(set);
     expect(await test.storage.entries.listDeep(mountId, 'x/')).toEqual(['x/a', 'x/ab']);
     expect(await read('x/a/1')).toBeUndefined();
   });
 
-  it('under a dead token fails without the rest of its batch', async () => {
+  it('under an ended token fails without the rest of its batch', async () => {
     const set = put('under/dead', 'x');
-    set.authorities.push(Buffer.alloc(32, 9));
+    add(set, 'authorities', Buffer.alloc(32, 9));
     const [dead, live] = await Promise.allSettled([commit(set), commit(put('under/none', 'y'))]);
     expect(dead).toMatchObject({ status: 'rejected', reason: { kind: 'denied' } });
     expect(live.status).toBe('fulfilled');
@@ -302,7 +300,7 @@ describe('a write set', () => {
 });
 
 describe('an entry changed by hand', () => {
-  // Otherwise anyone with write access to the database could swap or restore secrets unnoticed.
+  // If this failed, anyone with write access to the database could swap or restore secrets unnoticed.
   const forget = () => test.storage.changes.applyAll();
 
   it('is noticed when two encrypted values are swapped', async () => {
@@ -356,14 +354,14 @@ describe('two nodes', () => {
       await upToDateInTime(async () => (await elsewhere()) === String(round));
     }
     const set = newWriteSet();
-    set.prefixes.push({ mountId, prefix: 'bo' });
+    add(set, 'prefixes', { mountId, prefix: 'bo' });
     await commit(set);
     await upToDateInTime(async () => (await elsewhere()) === undefined);
     await other.stop();
     await until(() => test.storage.changes.others === 0);
   });
 
-  it('can write and remove one entry at the same time, and always read what is left of it', async () => {
+  it('can write and remove one entry at the same time, and always read its final state', async () => {
     // A witness that outlived its entry would contradict the next entry of that name.
     const other = await test.another();
     const nodes = [test.storage, other];
@@ -372,7 +370,7 @@ describe('two nodes', () => {
       const writes = [put(path, 'a'), put(path, 'b'), deletion(path), put(path, 'c'), deletion(path), put(path, 'd')];
       if (round % 5 === 4) {
         writes[2] = newWriteSet();
-        writes[2].prefixes.push({ mountId, prefix: 'torn/' });
+        add(writes[2], 'prefixes', { mountId, prefix: 'torn/' });
       }
       await Promise.all(writes.map((set, index) => nodes[index % 2]!.committer.commit(set)));
       for (const node of nodes) {

@@ -1,6 +1,7 @@
 import type { Cell } from '@keystead/keyring';
 import type pg from 'pg';
 import type { Prisma } from '../../generated/prisma/client';
+import type { Soon } from '../../sdk/soon';
 
 /** The namespace that is always there; its path is `''`. */
 export const ROOT_NAMESPACE_ID = '00000000-0000-0000-0000-000000000000';
@@ -19,15 +20,18 @@ export interface Barrier {
   readonly sealed: boolean;
   seal(plain: Uint8Array, at: Cell): Buffer<ArrayBuffer>;
   open(sealed: Uint8Array, at: Cell): Buffer;
-  /** JSON in, sealed bytes out. The caller handles maps and big numbers. */
+  /** Seals a value as JSON. The caller must convert maps and big numbers. */
   sealJson(value: unknown, at: Cell): Buffer<ArrayBuffer>;
   openJson<T>(sealed: Uint8Array, at: Cell): T;
-  /** HMAC-SHA256 under a key that rotation never changes: to look up values that must not be stored. */
+  /** HMAC-SHA256 under a key that rotation never changes, for looking up values that must not be stored. */
   mac(purpose: string, data: string | Uint8Array): Buffer<ArrayBuffer>;
   derive(purpose: string): Buffer;
 }
 
-/** An entry is named by its mount's uuid, never its path, so that a remount is one row. */
+/**
+ * The name of an entry. It contains its mount's uuid instead of the mount's path, so that moving a mount changes only
+ * one row.
+ */
 export interface EntryKey {
   readonly mountId: string;
   readonly path: string;
@@ -43,9 +47,9 @@ export interface ParsedValue {
 /** A stored value, decrypted. The same object is returned while it stays cached, so it may key a WeakMap. */
 export interface Entry extends EntryKey {
   readonly value: Buffer;
-  /** Of the last reader that parsed it. */
+  /** The parsed value of the last reader that parsed the entry. */
   memo: ParsedValue | undefined;
-  /** 1 when created, one more with every write. */
+  /** 1 when created; increases by one with every write. */
   readonly revision: number;
   /** When the entry starts to be treated as absent, and is deleted. */
   readonly expiresAtMs?: number;
@@ -63,7 +67,7 @@ export interface EntryPut extends EntryKey {
   readonly require?: Precondition;
 }
 
-/** Removes one entry; removing an absent one is not an error unless `require` says so. */
+/** Removes one entry; removing an absent entry is an error only if `require` demands that it exists. */
 export interface EntryDelete extends EntryKey {
   readonly require?: Exclude<Precondition, 'absent'>;
 }
@@ -74,7 +78,7 @@ export interface PrefixDelete {
   readonly prefix: string;
 }
 
-/** What other nodes may have cached and must forget. */
+/** The kinds of data that other nodes may have cached and must forget. */
 export type Topic =
   | 'entry'
   | 'token'
@@ -135,36 +139,37 @@ export interface IntentRow {
   readonly mountId: string;
   readonly kind: string;
   readonly undo: unknown;
-  /** Not part of a running call: it is undone after a while in any case. */
+  /** No running call completes this intent: it is undone after a while in any case. */
   readonly later?: boolean;
 }
 
 /**
  * Everything that one call changes, committed together or not at all. Sets without `prefixes` and `run` are merged with
- * simultaneous ones. Fill the lists in place; an empty set commits without touching the database.
+ * other simultaneous sets. Fill the lists in place. The commit of an empty set does not use the database.
  */
 export interface WriteSet {
-  // An entry is in either `puts` or `deletes`, once; prefixes are removed before both. The `add…` functions of
-  // write-set.ts keep it so.
-  readonly puts: EntryPut[];
-  readonly deletes: EntryDelete[];
-  readonly prefixes: PrefixDelete[];
-  readonly tokens: TokenRow[];
-  readonly leases: LeaseRow[];
-  readonly intents: IntentRow[];
+  // An entry is in either `puts` or `deletes`, and only once. Prefixes are removed before both. The `add…` functions of
+  // write-set.ts ensure this. Lists are replaced by `add`: empty sets share one empty list, because most calls only
+  // read.
+  puts: readonly EntryPut[];
+  deletes: readonly EntryDelete[];
+  prefixes: readonly PrefixDelete[];
+  tokens: readonly TokenRow[];
+  leases: readonly LeaseRow[];
+  intents: readonly IntentRow[];
   /** Ids of intents that are now settled. If one no longer exists, the set fails, because the intent was undone. */
-  readonly settled: string[];
+  settled: readonly string[];
   /** Intents that this call recorded separately; those not settled when it ends are released. */
-  readonly opened: string[];
-  /** A decision of this call, committed separately, wrote the configuration of its mount's outside system. */
+  opened: readonly string[];
+  /** Whether a decision of this call, committed separately, wrote the configuration of its mount's outside system. */
   configured: boolean;
-  readonly notices: Notice[];
+  notices: readonly Notice[];
   /** Lines for the chained audit table; see `kernel/audit`. */
-  readonly audit: string[];
+  audit: readonly string[];
   /** Other rows, in the same transaction; such a set is never merged. May run again after a serialization failure. */
-  readonly run: ((tx: Tx) => Promise<void>)[];
+  run: readonly ((tx: Tx) => Promise<void>)[];
   /** Tokens that must be live at commit, otherwise the set fails with `denied`. */
-  readonly authorities: Buffer[];
+  authorities: readonly Buffer[];
 }
 
 /** An open transaction. Statements with a name are prepared once per connection. */
@@ -177,8 +182,15 @@ export interface Tx {
   ): Promise<pg.QueryResult<R>>;
 }
 
-/** Commits a set. Resolves after the commit. Then this node's caches are up to date; other nodes follow within 1 s. */
+/**
+ * Commits a set: see `GroupCommitter`. Resolves after the commit. Then this node's caches are up to date; other nodes
+ * follow within 1 s.
+ */
 export interface Committer {
+  /**
+   * Entries are written by one statement: `PUT_ENTRIES`, or `CHANGE_ENTRIES` if there are conditions or removals. Other
+   * rows, and notices to other nodes, need a transaction. Throws `PreconditionFailed` if a condition is not met.
+   */
   commit(set: WriteSet): Promise<void>;
   /**
    * Runs `decide` in a transaction and commits what it writes. Only one node at a time decides under a name, and all
@@ -188,15 +200,15 @@ export interface Committer {
   /** Within a transaction: waits for the turn of a name, and holds it until the end of the transaction. */
   takeTurn(tx: Tx, name: string): Promise<void>;
   /**
-   * Like `transaction`, for names that many callers may change at once. Only one node at a time runs under a name, in
-   * order of arrival, and waiting callers of this node use no connection.
+   * Like `transaction`, for names that many callers may change at once. Only one node at a time runs under a name.
+   * Callers run in order of arrival, and waiting callers of this node use no connection.
    */
   inTurn<T>(
     name: string,
     run: (tx: Tx) => Promise<T>,
     notices?: readonly Notice[] | ((result: T) => readonly Notice[]),
   ): Promise<T>;
-  /** Runs other rows in a separate transaction; notices are sent with it. */
+  /** Changes other rows in a separate transaction. Notices are sent when it commits. */
   transaction<T>(
     run: (tx: Tx) => Promise<T>,
     notices?: readonly Notice[] | ((result: T) => readonly Notice[]),
@@ -212,7 +224,7 @@ export interface ListPage {
 
 /** Reads entries. */
 export interface EntryReader {
-  read(key: EntryKey): Promise<Entry | undefined>;
+  read(key: EntryKey): Soon<Entry | undefined>;
   /** One query for all uncached keys; the result has the order of the keys. */
   readMany(keys: readonly EntryKey[]): Promise<(Entry | undefined)[]>;
   /** Names directly under a folder prefix (`''` or ending in `/`), sorted bytewise; folders end in `/`. */
@@ -221,15 +233,18 @@ export interface EntryReader {
   listDeep(mountId: string, prefix: string, page?: ListPage): Promise<string[]>;
 }
 
-/** Reads entries, through a bounded cache that is coherent across nodes. */
+/** Reads entries, through a bounded cache that is coherent across nodes: see `DatabaseEntries`. */
 export interface EntryStore extends EntryReader {
   /** Reads in a transaction, without the cache, and locks the entries until it ends. */
   within(tx: Tx): EntryReader;
 }
 
-/** Tells caches what has changed, on this node or another. */
+/** Tells caches what has changed, on this node or another: see `NodeChanges`. */
 export interface ChangeNotices {
-  /** Called for every notice of the topic; `*` asks to forget all. Also called with `*` after missed notices. */
+  /**
+   * Called for every notice of the topic; `*` means that everything must be forgotten. Also called with `*` after
+   * missed notices.
+   */
   listen(topic: Topic, forget: (key: string) => void): void;
   /** False while this node may have missed changes of other nodes: then cached permissions must be read again. */
   readonly fresh: boolean;
@@ -242,7 +257,7 @@ export interface ChangeNotices {
 /** A cache of values that can be loaded from storage again. */
 export interface Cache<V> {
   /** The cached value, or the loaded one; `undefined` (absent) is cached, too. */
-  get(key: string, load: () => Promise<V | undefined>): Promise<V | undefined>;
+  get(key: string, load: () => Promise<V | undefined>): Soon<V | undefined>;
   /** The cached value, without loading. `null`: known to be absent; `undefined`: not cached. */
   peek(key: string): V | null | undefined;
   forget(key: string): void;

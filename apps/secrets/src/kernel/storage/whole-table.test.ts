@@ -40,7 +40,7 @@ describe('a table cached as a whole', () => {
     return { changes, change, finish, ask, begun: loads };
   }
 
-  it('shows callers after a notice nothing that was read before it', async () => {
+  it('shows callers nothing that was read before the last notice', async () => {
     const { change, finish, ask } = table();
     const before = ask();
     change(2);
@@ -50,7 +50,7 @@ describe('a table cached as a whole', () => {
     expect(await Promise.all(after)).toEqual([2, 2]);
   });
 
-  it('is read twice for all callers during a read, while notices may be missed', async () => {
+  it('is read once more for all callers that come during a read, while notices may be missed', async () => {
     const { changes, change, finish, ask, begun: loads } = table();
     changes.fresh = false;
     const first = ask();
@@ -61,7 +61,7 @@ describe('a table cached as a whole', () => {
     expect(loads.count).toBe(2);
   });
 
-  it('shows callers nothing that was read before they asked, while notices may be missed', async () => {
+  it('shows callers nothing that was read before their request, while notices may be missed', async () => {
     const { changes, change, finish, ask } = table();
     void ask();
     await finish();

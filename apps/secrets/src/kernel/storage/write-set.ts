@@ -1,40 +1,51 @@
 import type { EntryDelete, EntryKey, EntryPut, Notice, PrefixDelete, WriteSet } from './types';
 
+const nothing: readonly never[] = Object.freeze([]);
+
 /** An empty write set, to be filled in place. */
 export function newWriteSet(): WriteSet {
   return {
-    puts: [],
-    deletes: [],
-    prefixes: [],
-    tokens: [],
-    leases: [],
-    intents: [],
-    settled: [],
-    opened: [],
+    puts: nothing,
+    deletes: nothing,
+    prefixes: nothing,
+    tokens: nothing,
+    leases: nothing,
+    intents: nothing,
+    settled: nothing,
+    opened: nothing,
     configured: false,
-    notices: [],
-    audit: [],
-    run: [],
-    authorities: [],
+    notices: nothing,
+    audit: nothing,
+    run: nothing,
+    authorities: nothing,
   };
+}
+
+type ListName = Exclude<keyof WriteSet, 'configured'>;
+
+/** Adds an item to a list of a set. Entries have separate functions. */
+export function add<Name extends ListName>(set: WriteSet, name: Name, item: WriteSet[Name][number]): void {
+  const list = set[name] as unknown[];
+  if (list === (nothing as unknown)) (set as Record<ListName, unknown>)[name] = [item];
+  else list.push(item);
 }
 
 /** Adds a write, replacing the set's earlier changes of the entry. */
 export function addPut(set: WriteSet, put: EntryPut): void {
   dropEntry(set, ({ mountId, path }) => mountId === put.mountId && path === put.path);
-  set.puts.push(put);
+  add(set, 'puts', put);
 }
 
 /** Adds a removal, replacing the set's earlier changes of the entry. */
 export function addDelete(set: WriteSet, deletion: EntryDelete): void {
   dropEntry(set, ({ mountId, path }) => mountId === deletion.mountId && path === deletion.path);
-  set.deletes.push(deletion);
+  add(set, 'deletes', deletion);
 }
 
 /** Adds the removal of a prefix, replacing the set's earlier writes below it. */
 export function addPrefixDelete(set: WriteSet, deletion: PrefixDelete): void {
   dropEntry(set, ({ mountId, path }) => mountId === deletion.mountId && path.startsWith(deletion.prefix));
-  set.prefixes.push(deletion);
+  add(set, 'prefixes', deletion);
 }
 
 /** Adds everything from another set, after this one's changes. */
@@ -43,7 +54,7 @@ export function joinSet(set: WriteSet, later: WriteSet): void {
   for (const put of later.puts) addPut(set, put);
   for (const deletion of later.deletes) addDelete(set, deletion);
   const lists = ['tokens', 'leases', 'intents', 'settled', 'opened', 'notices', 'audit', 'run', 'authorities'] as const;
-  for (const list of lists) (set[list] as unknown[]).push(...later[list]);
+  for (const list of lists) for (const item of later[list]) add(set, list, item);
 }
 
 function dropEntry(set: WriteSet, dropped: (key: EntryKey) => boolean): void {
@@ -91,7 +102,10 @@ export class PreconditionFailed extends Error {
   }
 }
 
-/** Uncommitted writes of one mount, as reads must see them, on top of the writes that will be committed before. */
+/**
+ * Uncommitted writes of one mount, as reads must see them, in addition to the writes that will be committed before
+ * them.
+ */
 export class Pending {
   /** Values by path; null for deleted. */
   private readonly values = new Map<string, string | null>();
@@ -99,7 +113,7 @@ export class Pending {
 
   constructor(private readonly before?: Pending) {}
 
-  /** The future value of a path; null for none, undefined if no write is pending. */
+  /** The future value of a path; null if it will not exist, undefined if no write is pending. */
   value(path: string): string | null | undefined {
     const own = this.values.get(path);
     if (own !== undefined) return own;

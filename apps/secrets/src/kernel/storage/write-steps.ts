@@ -19,7 +19,7 @@ import { PreconditionFailed } from './write-set';
 /** Turns the audit lines of a batch into rows of the chained table. Provided by `kernel/audit`. */
 export type AuditChain = (tx: Tx, lines: readonly string[]) => Promise<void>;
 
-/** What committing sets needs. */
+/** The dependencies of the functions that commit write sets. */
 export interface WriteDeps {
   readonly barrier: Barrier;
   readonly clock: Clock;
@@ -44,7 +44,10 @@ export function lastOperations(sets: readonly WriteSet[]): Map<string, EntryPut 
   return new Map([...operations].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
 }
 
-/** Writes sets in an open transaction, and returns their entries as written; null for removed ones. */
+/**
+ * Writes sets in an open transaction, and returns their entries as written; null for removed ones. Throws
+ * `PreconditionFailed`, `denied` for an ended token, `invalid` for a token id in use, `limited` for a full quota.
+ */
 export async function writeSets(
   deps: WriteDeps,
   tx: Tx,
@@ -54,7 +57,7 @@ export async function writeSets(
   const { barrier, clock, nodeId, auditChain } = deps;
   const authorities = authoritiesOf(sets);
   if (authorities.length > 0) await lockTokens(tx, authorities);
-  // Prefixes first, so that writes after clearing a folder stay.
+  // Prefixes are removed first, so that writes after the removal of a folder remain.
   for (const { mountId, prefix } of sets.flatMap((set) => set.prefixes)) {
     const below = [mountId, prefix, prefixEnd(prefix)];
     await tx.query(sql.DELETE_PREFIX, below);
@@ -151,7 +154,7 @@ async function writeEntries(
   }
   if (deletes.size > 0) {
     const { rows } = await tx.query<WrittenRow>(sql.DELETE_ENTRIES, [...deletionsOf(deletes), clock.now()]);
-    // Only rewritten entries have one.
+    // Only rewritten entries have a witness.
     const existing = rows.filter(({ revision }) => revision > 1);
     if (existing.length > 0) {
       await tx.query(sql.DELETE_WITNESSES, [existing.map((row) => row.mount_id), existing.map((row) => row.path)]);
@@ -211,7 +214,7 @@ export interface PutColumns {
   readonly underTokens: boolean;
 }
 
-/** Seals entries and puts them into parallel arrays, ordered by key. */
+/** Seals entries and returns them as parallel arrays, ordered by key. */
 export function putColumns(
   barrier: Barrier,
   puts: ReadonlyMap<string, { readonly put: EntryPut; readonly authority: Buffer | undefined }>,
@@ -286,7 +289,7 @@ export async function insertTokens(tx: Queryable, tokens: readonly TokenRow[]): 
   return new Set(rows.map((row) => row.hash.toString('latin1')));
 }
 
-/** Inserts leases and counts them towards their quotas; throws `limited` if one is full. */
+/** Inserts leases and counts them towards their quotas; throws `limited` if a quota is full. */
 async function insertLeases(tx: Queryable, leases: readonly LeaseRow[]): Promise<void> {
   if (leases.length === 0) return;
   const counts = new Map<string, number>();
@@ -315,9 +318,11 @@ async function insertLeases(tx: Queryable, leases: readonly LeaseRow[]): Promise
   }
 }
 
-/** How long after an intent an outside system may still act on a call: until then it is undone again. */
+/**
+ * How long after an intent an outside system may still act on a call. After this time the intent is undone once more.
+ */
 export const INTENT_GRACE_MS = 5 * 60_000;
-/** A call of a living node that takes longer than this has lost its intent. */
+/** If a call of a living node takes longer than this, its intent is undone. */
 const LONGEST_CALL_MS = 30 * 60_000;
 
 export const intentCell = (id: string) => ({ table: 'intent', row: id, column: 'sealed' });

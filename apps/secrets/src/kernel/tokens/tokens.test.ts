@@ -51,7 +51,7 @@ describe('a service token', () => {
   });
 
   it('is not in the database, nor is its accessor', async () => {
-    // Otherwise a copy of the database would contain usable tokens.
+    // If this failed, a copy of the database would contain usable tokens.
     const { token, record } = await mint();
     const rows = await test.byHand('SELECT t.*::text AS row FROM token t');
     const dump = JSON.stringify(rows);
@@ -106,7 +106,7 @@ describe('a service token', () => {
 });
 
 describe('a token with a number of uses', () => {
-  it('counts them down and shows -1 at the last', async () => {
+  it('counts its uses down, and shows -1 at the last use', async () => {
     const { token } = await mint({ numUses: 2 });
     const first = await tokens.spend((await tokens.find(token))!);
     expect(first.usesLeft).toBe(1);
@@ -117,7 +117,7 @@ describe('a token with a number of uses', () => {
     await expect(tokens.spend(ended)).rejects.toMatchObject({ kind: 'denied' });
   });
 
-  it('gives its last use to one of many', async () => {
+  it('gives its last use to one of many simultaneous callers', async () => {
     const { token } = await mint({ numUses: 1 });
     const record = (await tokens.find(token))!;
     const tries = await Promise.allSettled(Array.from({ length: 10 }, () => tokens.spend(record)));
@@ -142,7 +142,7 @@ describe('a batch token', () => {
     expect(await tokens.find('b.')).toBeUndefined();
   });
 
-  it('dies with its parent', async () => {
+  it('ends with its parent', async () => {
     const parent = await mint();
     const { token } = await mint({ type: 'batch', parent: parent.record });
     expect(await tokens.find(token)).toBeDefined();
@@ -169,7 +169,7 @@ describe('accessors', () => {
   });
 });
 
-describe('the rest of a lifetime', () => {
+describe('the remaining lifetime', () => {
   it.each([
     [undefined, 0],
     [3_600_000, 3600],

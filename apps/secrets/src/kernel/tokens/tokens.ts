@@ -2,12 +2,13 @@ import { hash } from 'node:crypto';
 import { mintToken, randomBase62 } from '@keystead/auth';
 import { Refusal } from '@keystead/refusal';
 import { LRUCache } from 'lru-cache';
+import type { Soon } from '../../sdk/soon';
 import { CoherentCache } from '../storage/cache';
 import type { Statement } from '../storage/database';
 import { mapInSlices } from '../storage/slices';
 import type { StorageKernel } from '../storage/storage';
-import type { WriteSet } from '../storage/types';
-import { isBatchToken, readBatchToken, writeBatchToken } from './batch-token';
+import type { Barrier, WriteSet } from '../storage/types';
+import { add } from '../storage/write-set';
 import { openToken, type StoredToken, TOKEN_COLUMNS, tokenRow } from './token-row';
 import type { MintedToken, TokenRecord, TokenSpec, Tokens } from './types';
 
@@ -32,7 +33,7 @@ const LIST_ACCESSORS: Statement = {
             AND (expires_at_ms IS NULL OR expires_at_ms > $4) ORDER BY accessor_hash LIMIT $3`,
 };
 
-/** The conditions match the index `token_expiring`, which leaves out logins and short-lived tokens. */
+/** Its conditions are those of the index `token_expiring`, which does not contain logins and short-lived tokens. */
 const LIST_EXPIRING: Statement = {
   name: 'token-expiring',
   text: `SELECT ${TOKEN_COLUMNS} FROM token WHERE namespace_id = $1 AND state = 0 AND path LIKE 'auth/token/%'
@@ -40,9 +41,9 @@ const LIST_EXPIRING: Statement = {
             ORDER BY expires_at_ms LIMIT $4`,
 };
 
-/** What tokens need from the rest of the service. */
+/** The parts of the service that tokens use. */
 export interface TokenHosts {
-  /** Whether a namespace is another one or below it. */
+  /** Whether the namespace `inner` is the namespace `outer` or below it. */
   within(outer: string, inner: string): boolean;
 }
 
@@ -50,6 +51,10 @@ export interface TokenHosts {
 const LAST_USE_MS = 120_000;
 const RANDOM_LENGTH = 24;
 const PAGE = 1000;
+
+/** Batch tokens are not stored: they contain all their data, encrypted. */
+const BATCH_CELL = { table: 'token', row: 'batch', column: 'blob' };
+const BATCH_PREFIX = 'b.';
 
 /** Tokens on the token table. Found tokens are cached; every node learns of revocations within a second. */
 export class StoredTokens implements Tokens {
@@ -77,14 +82,21 @@ export class StoredTokens implements Tokens {
     this.keys.clear();
   }
 
-  async find(token: string): Promise<TokenRecord | undefined> {
-    if (isBatchToken(token)) return this.findBatch(token);
+  find(token: string): Soon<TokenRecord | undefined> {
+    if (token.startsWith(BATCH_PREFIX)) return this.findBatch(token);
     const plain = hash('sha256', token, 'base64');
     const cachedKey = this.keys.get(plain);
     const cached = cachedKey === undefined ? undefined : this.cache.peek(cachedKey);
-    if (cached) return this.living(cached);
+    return cached ? this.living(cached) : this.findStored(token, plain, cachedKey);
+  }
+
+  private async findStored(
+    token: string,
+    plain: string,
+    cachedKey: string | undefined,
+  ): Promise<TokenRecord | undefined> {
     const record = await this.findByHash(cachedKey === undefined ? this.hashOf(token) : Buffer.from(cachedKey, 'hex'));
-    // Only existing tokens: guesses must not push out others.
+    // Only existing tokens are cached, because guesses must not evict them.
     if (record) this.keys.set(plain, record.key);
     return record;
   }
@@ -158,14 +170,14 @@ export class StoredTokens implements Tokens {
     };
     if (spec.type === 'batch') {
       // A batch token is not stored, but its parent must be valid, here and at each use.
-      if (spec.parent) set.authorities.push(spec.parent.hash);
+      if (spec.parent) add(set, 'authorities', spec.parent.hash);
       const token = writeBatchToken(barrier, base);
       return { token, record: this.identified(token, base) };
     }
     const suffix = spec.namespaceShortId ? `.${spec.namespaceShortId}` : '';
     const token = spec.id ?? mintToken('s.', RANDOM_LENGTH) + suffix;
     const record = this.identified(token, base);
-    set.tokens.push(tokenRow(barrier, record));
+    add(set, 'tokens', tokenRow(barrier, record));
     return { token, record };
   }
 
@@ -213,11 +225,11 @@ export class StoredTokens implements Tokens {
   }
 
   private async findBatch(token: string): Promise<TokenRecord | undefined> {
-    let carried = readBatchToken(this.storage.barrier, token);
+    let batchRecord = readBatchToken(this.storage.barrier, token);
     // Another node may have issued it under a newer key.
-    if (!carried && (await this.storage.reloadKeys())) carried = readBatchToken(this.storage.barrier, token);
-    if (!carried) return undefined;
-    const record = this.living(this.identified(token, carried));
+    if (!batchRecord && (await this.storage.reloadKeys())) batchRecord = readBatchToken(this.storage.barrier, token);
+    if (!batchRecord) return undefined;
+    const record = this.living(this.identified(token, batchRecord));
     if (record?.parentHash && !(await this.findByHash(record.parentHash))) return undefined;
     return record;
   }
@@ -234,7 +246,43 @@ export class StoredTokens implements Tokens {
 
   private living(record: TokenRecord): TokenRecord | undefined {
     if (record.expiresAtMs !== undefined && record.expiresAtMs <= this.storage.clock.now()) return undefined;
-    // The request that took the last use may still read its token; using it fails for all others.
+    // The request that took the last use may still read its token; for all other requests the token is invalid.
     return record.usesLeft === 0 ? { ...record, usesLeft: -1 } : record;
   }
+}
+
+type Carried = Omit<
+  TokenRecord,
+  'hash' | 'key' | 'type' | 'accessor' | 'parentHash' | 'usesLeft' | 'authenticatedAtMs'
+> & {
+  readonly parent?: string;
+  /** Absent in batch tokens of earlier versions. */
+  readonly authenticatedAtMs?: number;
+};
+
+/** The text of a batch token. */
+function writeBatchToken(barrier: Barrier, token: Omit<TokenRecord, 'hash' | 'key'>): string {
+  const { type: _, accessor: __, parentHash, usesLeft: ___, ...rest } = token;
+  const carried: Carried = { ...rest, parent: parentHash?.toString('base64') };
+  return BATCH_PREFIX + barrier.sealJson(carried, BATCH_CELL).toString('base64url');
+}
+
+/** Reads a batch token; undefined if it is not ours. */
+function readBatchToken(barrier: Barrier, text: string): Omit<TokenRecord, 'hash' | 'key'> | undefined {
+  const blob = Buffer.from(text.slice(BATCH_PREFIX.length), 'base64url');
+  let carried: Carried;
+  try {
+    carried = barrier.openJson<Carried>(blob, BATCH_CELL);
+  } catch (error) {
+    if (barrier.sealed) throw error;
+    return undefined;
+  }
+  const { parent, authenticatedAtMs = carried.createdAtMs, ...rest } = carried;
+  return {
+    ...rest,
+    authenticatedAtMs,
+    type: 'batch',
+    accessor: '',
+    parentHash: parent ? Buffer.from(parent, 'base64') : undefined,
+  };
 }

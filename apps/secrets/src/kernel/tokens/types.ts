@@ -1,3 +1,4 @@
+import type { Soon } from '../../sdk/soon';
 import type { WriteSet } from '../storage/types';
 
 /** Whether a token is a stored row or a self-contained encrypted blob. */
@@ -14,18 +15,18 @@ export interface TokenRecord {
   readonly accessor: string;
   readonly parentHash?: Buffer;
   readonly namespaceId: string;
-  /** Where the token was created, `auth/token/create` or a login path; relative to its namespace. */
+  /** The path that created the token, relative to its namespace: `auth/token/create` or a login path. */
   readonly path: string;
   readonly displayName: string;
   /** Sorted; without those of the entity and its groups. */
   readonly policies: readonly string[];
   readonly meta: Readonly<Record<string, string>> | null;
   readonly entityId?: string;
-  /** The alias that logged in for it. */
+  /** The alias of the login that created the token. */
   readonly aliasId?: string;
   /** Uuid of the auth mount that issued it. */
   readonly mountId?: string;
-  /** Token role, when made through one. */
+  /** The token role, if the token was created with one. */
   readonly role?: string;
   readonly createdAtMs: number;
   /** The time of the login; a child token has its parent's. */
@@ -33,14 +34,14 @@ export interface TokenRecord {
   /** Absent: never expires. */
   readonly expiresAtMs?: number;
   readonly lastRenewalMs?: number;
-  /** As given at creation or last renewal. */
+  /** The TTL at creation or at the last renewal. */
   readonly ttlSeconds: number;
   /** The cap of the issuing role or auth method, 0 for none; renewals observe it. */
   readonly maxTtlSeconds: number;
   readonly explicitMaxTtlSeconds: number;
   readonly periodSeconds: number;
   readonly renewable: boolean;
-  /** The value from the creation; 0 is unlimited. */
+  /** The value at creation; 0 is unlimited. */
   readonly numUses: number;
   /** Undefined for unlimited; -1 when the last use has been taken: the token can no longer be used. */
   readonly usesLeft?: number;
@@ -48,7 +49,7 @@ export interface TokenRecord {
   readonly orphan: boolean;
   /** Data of the issuing auth method for renewals. */
   readonly internal?: Readonly<Record<string, unknown>>;
-  /** Only the internal policy of a wrapping token; see `kernel/wrapping`. */
+  /** Set for wrapping tokens, whose only policy is the internal one; see `kernel/wrapping`. */
   readonly wrapping?: { readonly creationPath: string; readonly ttlSeconds: number };
 }
 
@@ -57,9 +58,9 @@ export interface TokenSpec {
   readonly type: TokenType;
   /** Chosen by a sudo caller; otherwise random. */
   readonly id?: string;
-  /** Undefined makes an orphan. */
+  /** Undefined if the token is an orphan. */
   readonly parent?: TokenRecord;
-  /** The time of the login; otherwise that of the parent, or now. */
+  /** The time of the login. By default, the login time of the parent, or now if there is no parent. */
   readonly authenticatedAtMs?: number;
   readonly namespaceId: string;
   /** Appended to the token of a child namespace; `''` for root. */
@@ -84,7 +85,7 @@ export interface TokenSpec {
   readonly wrapping?: { readonly creationPath: string; readonly ttlSeconds: number };
 }
 
-/** A new token. Only here does the token itself exist. */
+/** A new token. Only this object contains the token itself. */
 export interface MintedToken {
   readonly token: string;
   readonly record: TokenRecord;
@@ -93,14 +94,16 @@ export interface MintedToken {
 /** Creates, finds and uses tokens. `kernel/leases` ends them. */
 export interface Tokens {
   /**
-   * The live record of a request's own token; undefined if unknown, expired, revoked or with a dead parent (batch).
-   * Tokens that a request refers to are found with `findWithin`.
+   * The live record of a request's own token; undefined if it is unknown, expired or revoked, or if it is a batch token
+   * whose parent has ended. Tokens that a request refers to are found with `findWithin`.
    */
-  find(token: string): Promise<TokenRecord | undefined>;
+  find(token: string): Soon<TokenRecord | undefined>;
   findByHash(hash: Buffer): Promise<TokenRecord | undefined>;
-  /** A live token that is visible in a namespace: created there or below. Any other token seems not to exist. */
+  /**
+   * A live token that is visible in a namespace, because it was created there or below. Undefined for any other token.
+   */
   findWithin(namespaceId: string, token: string): Promise<TokenRecord | undefined>;
-  /** The same by accessor. */
+  /** Like `findWithin`, by accessor. */
   findByAccessor(namespaceId: string, accessor: string): Promise<TokenRecord | undefined>;
   /**
    * Counts one use in the database and returns the record after it; unlimited tokens cost nothing. `usesLeft` is -1
@@ -111,8 +114,8 @@ export interface Tokens {
   /** Adds a new token to the write set. It can be found after the set's commit. */
   mint(spec: TokenSpec, set: WriteSet): MintedToken;
   /**
-   * The results of `each` for the tokens of a namespace, all or in pages. The order is that of the keyed hashes of
-   * their accessors, the only indexed order. `after` is an accessor.
+   * The results of `each` for the tokens of a namespace, all or in pages. They are in the order of the keyed hashes of
+   * their accessors, which is the only indexed order. `after` is an accessor.
    */
   listLive<T>(
     namespaceId: string,
@@ -120,7 +123,7 @@ export interface Tokens {
     page?: { after?: string; limit?: number },
   ): Promise<T[]>;
   /**
-   * Tokens of a namespace that were created by another token, for a day or longer, and expire in a range of time,
+   * Tokens of a namespace that another token created with a TTL of a day or longer, and that expire in a range of time,
    * earliest first.
    */
   listExpiring(namespaceId: string, range: { fromMs: number; untilMs: number; limit: number }): Promise<TokenRecord[]>;

@@ -55,14 +55,14 @@ describe('a wrapped answer', () => {
   });
 
   it('is unwrapped once under simultaneous requests', async () => {
-    // Otherwise anyone who intercepts the token could also read the answer, unnoticed.
+    // If this failed, anyone who intercepts the token could also read the answer, unnoticed.
     const { token } = await wrap();
     const tries = await Promise.allSettled(Array.from({ length: 12 }, () => wrapping.unwrap(ROOT_NAMESPACE_ID, token)));
     expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     for (const one of tries) if (one.status === 'rejected') expect(one.reason).toMatchObject(notValid);
   });
 
-  it('moves to a new token and leaves the old one dead', async () => {
+  it('moves to a new token, and the old token becomes invalid', async () => {
     const { token } = await wrap();
     const again = await wrapping.rewrap(ROOT_NAMESPACE_ID, token);
     await expect(wrapping.unwrap(ROOT_NAMESPACE_ID, token)).rejects.toMatchObject(notValid);

@@ -2,16 +2,16 @@ import { Refusal } from '@keystead/refusal';
 import { type Namespace, requireUnlocked } from '../namespaces/namespaces';
 import type { StorageKernel } from '../storage/storage';
 import type { WriteSet } from '../storage/types';
-import { newWriteSet } from '../storage/write-set';
+import { add, newWriteSet } from '../storage/write-set';
 import type { TokenRecord, Tokens } from '../tokens/types';
 
-/** What wrapping needs from the rest of the service. */
+/** The parts of the service that wrapping uses. */
 export interface WrappingHosts {
   /** The per-token storage that every namespace has. */
   privateMountId(namespaceId: string): string;
   /** The namespace of a token. */
   findNamespace(namespaceId: string): Namespace | undefined;
-  /** Whether a namespace is another one or below it. */
+  /** Whether the namespace `inner` is the namespace `outer` or below it. */
   within(outer: string, inner: string): boolean;
   endToken(record: TokenRecord): Promise<void>;
 }
@@ -33,7 +33,7 @@ export interface Wrapped {
   readonly createdAtMs: number;
 }
 
-/** Information about a wrapped answer that costs no use. */
+/** Information about a wrapped answer. Reading it does not use up the token. */
 export interface WrapFacts {
   readonly creationPath: string;
   readonly createdAtMs: number;
@@ -46,8 +46,8 @@ const WRAPPING_POLICY = 'response-wrapping';
 const PATH = 'response';
 
 /**
- * Stores answers under separate tokens that can be unwrapped once. The single use is counted in the database, so only
- * one of many simultaneous calls succeeds.
+ * Stores answers under separate tokens. Each answer can be unwrapped only once. The single use is counted in the
+ * database, so only one of many simultaneous calls succeeds.
  */
 export class Wrapping {
   constructor(
@@ -74,7 +74,7 @@ export class Wrapping {
       },
       set,
     );
-    set.puts.push({
+    add(set, 'puts', {
       ...this.keyOf(record),
       value: Buffer.from(JSON.stringify({ response: envelope })),
       expiresAtMs: record.expiresAtMs,
@@ -110,7 +110,7 @@ export class Wrapping {
     const envelope = await this.read(record);
     const set = newWriteSet();
     const wrapped = this.wrap({ envelope, namespace, path: creationPath, ttlSeconds }, set);
-    set.run.push(async (tx) => {
+    add(set, 'run', async (tx) => {
       const { rowCount } = await tx.query(TAKE, [record.hash]);
       if (rowCount === 0) throw notValid();
     });

@@ -9,18 +9,18 @@ import type { From } from './trail';
 /** A name and password, and where to log in. */
 export type Login = Pick<PasswordSignIn, 'method' | 'mount' | 'username' | 'password' | 'namespace'>;
 
-/** What a login still needs, as shown to clients. */
+/** The second factors that a login still requires, as shown to clients. */
 export interface Requirement {
   readonly mfa_request_id: string;
   readonly mfa_constraints: Readonly<Record<string, { readonly any: readonly { readonly id: string }[] }>>;
 }
 
-/** A correct password: the token of the login, or the second factors that it still needs. */
+/** The result of a login with a correct password: its token, or the second factors that it still needs. */
 export type Judged = { readonly token: string } | { readonly requirement: Requirement };
 
 /**
  * Logs in with a name and a password like an outside request: the same limits, counts and audit lines. Throws
- * `unauthenticated` for a wrong one, and `invalid` if a mount has no password logins.
+ * `unauthenticated` for a wrong name or password, and `invalid` if a mount has no password logins.
  */
 export async function logIn(kernel: Kernel, login: Login, from: From): Promise<Judged> {
   const { method, username, password, namespace = '' } = login;
@@ -34,7 +34,7 @@ export async function logIn(kernel: Kernel, login: Login, from: From): Promise<J
   return { token: auth.clientToken };
 }
 
-/** Finishes a login with a code. Throws `unauthenticated` for a wrong one. */
+/** Finishes a login with a code. Throws `unauthenticated` for a wrong code. */
 export async function proveCode(
   kernel: Kernel,
   { mfa_request_id, mfa_constraints }: Requirement,
@@ -50,7 +50,7 @@ export async function proveCode(
   return token;
 }
 
-/** `userpass`, `userpass/` and `auth/userpass/` are the same. */
+/** The path of a mount. `userpass`, `userpass/` and `auth/userpass/` mean the same mount. */
 export const mountPath = (path: string): string => `auth/${path.replace(/^\/*(auth\/)?|(?<!\/)\/+$/g, '')}/`;
 
 async function requirePasswordMount(
@@ -95,7 +95,7 @@ async function ask(
   }
 }
 
-/** Runs a request like one from outside, without a token. */
+/** Runs a request without a token, as if it came from outside. */
 export async function asIfSent(
   kernel: Kernel,
   from: From,

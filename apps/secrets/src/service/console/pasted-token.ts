@@ -1,6 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import type { ConsoleRules } from '../../kernel/console/types';
 import type { WriteSet } from '../../kernel/storage/types';
+import { add } from '../../kernel/storage/write-set';
 import type { TokenRecord } from '../../kernel/tokens/types';
 import type { Kernel } from '../../pipeline/kernel';
 import { lifetime } from '../../sdk/lifetime';
@@ -28,7 +29,7 @@ export async function findPasted(kernel: Kernel, token: string, from: From): Pro
   return record;
 }
 
-/** Pages make many requests. Throws `unauthenticated` for a token with limited uses. */
+/** Throws `unauthenticated` for a token with limited uses, because pages send many requests. */
 export function requireUnlimited({ usesLeft }: TokenRecord): void {
   if (usesLeft === undefined) return;
   throw new Refusal(
@@ -38,8 +39,9 @@ export function requireUnlimited({ usesLeft }: TokenRecord): void {
 }
 
 /**
- * The token that a session uses instead of a pasted one: a child with the same policies. It expires after an hour
- * unless it is used, and ends with its parent. A batch token cannot have a child and is used itself. Decision 0103.
+ * The token that a session uses instead of a pasted one: a child with the same policies. The child expires after an
+ * hour unless it is used, and ends with its parent. A batch token cannot have a child and is used itself. Decision
+ * 0103.
  */
 export function exchange(
   kernel: Kernel,
@@ -48,7 +50,7 @@ export function exchange(
   set: WriteSet,
 ): { readonly token: string; readonly record: TokenRecord } {
   if (record.type === 'batch') {
-    if (record.parentHash) set.authorities.push(record.parentHash);
+    if (record.parentHash) add(set, 'authorities', record.parentHash);
     return { token, record };
   }
   const namespace = kernel.namespaces.find(record.namespaceId);

@@ -38,7 +38,8 @@ const ways: {
 
 /**
  * Finishes a login that the page started, at a provider or with a passkey, like an outside request, and returns its
- * token. Throws `unauthenticated` if it failed, and asks for the code of a second factor for the waiting request.
+ * token. Throws `unauthenticated` if the login failed. If it waits for a second factor, the thrown refusal asks for the
+ * code.
  */
 export async function finishLogin(kernel: Kernel, proof: Proof, from: From): Promise<string> {
   const { namespace = '', request, code } = proof;
@@ -65,10 +66,10 @@ export async function finishLogin(kernel: Kernel, proof: Proof, from: From): Pro
   throw waitingFor(`${mfa_request_id}:${methods.join(',')}`);
 }
 
-/** Where the login is made, and so the path of its token. */
+/** The path where the login is made, which is also the path of its token. */
 export const loginPath = ({ method, mount }: Proof): string => mountPath(mount) + ways[method].path;
 
-/** Asks for a code, and names the waiting login, because its proof is used up. */
+/** The refusal that asks for a code. It names the waiting login, because the proof of the login is used up. */
 function waitingFor(request: string): Refusal {
   const { kind, message, issues } = codeRequired();
   return new Refusal(kind, message, [...issues, { path: ['request'], message: request }]);

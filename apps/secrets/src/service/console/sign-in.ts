@@ -29,7 +29,7 @@ interface Parts {
   readonly config: () => Promise<Readonly<Record<string, unknown>>>;
 }
 
-/** A session just made. */
+/** A session that was just created. */
 interface Made {
   readonly id: string;
   readonly session: ConsoleSession;
@@ -47,8 +47,8 @@ export class ConsoleSignIn {
   readonly config = (): Promise<Json> => this.parts.config();
 
   /**
-   * Throws `unauthenticated` for wrong credentials, `invalid` for malformed ones, and with an issue at `code` if one is
-   * missing.
+   * Throws `unauthenticated` for wrong credentials, and `invalid` for malformed credentials. If a code is missing, the
+   * refusal has an issue at `code`.
    */
   readonly signIn = async (sent: Json, from: From): Promise<{ id: string; seconds: number; view: Json }> => {
     const { kernel, rules } = this.parts;
@@ -63,7 +63,7 @@ export class ConsoleSignIn {
     return { id, seconds: rules.sessionSeconds, view: await this.view(session) };
   };
 
-  /** Throws `sealed`: sessions survive that. */
+  /** Throws `sealed` while the service is sealed. The session continues when it is unsealed. */
   readonly show = async (id: string): Promise<Json | undefined> => {
     if (this.parts.kernel.barrier.sealed) throw new Refusal('sealed', 'the service is sealed');
     const session = await this.find(id, false);
@@ -87,14 +87,14 @@ export class ConsoleSignIn {
     const session = await this.find(id, true);
     if (!session) throw new Refusal('unauthenticated', 'sign in first');
     const [method] = Object.keys(proof) as [string];
-    const deed = {
+    const action = {
       operation: 'update',
       path: 'ui/session/step-up',
       fields: { method },
       caller: session,
       from,
     } as const;
-    const proven = await onTrail(kernel, deed, 200, async () => {
+    const proven = await onTrail(kernel, action, 200, async () => {
       await this.prove(session, proof, from);
       return sessions.stepUp(session);
     });
@@ -282,7 +282,10 @@ const stepUpBy: Partial<Record<SignedInBy['method'], readonly string[]>> = {
   token: ['token'],
 };
 
-/** A waiting login may belong to anyone, and could confirm the session as another person. */
+/**
+ * Throws unless a login was made at the mount of its proof. A waiting login may belong to anyone, so otherwise another
+ * person could confirm the session.
+ */
 function requireOf(proof: ProviderSignIn | PasskeySignIn, { path }: TokenRecord): void {
   if (path !== loginPath(proof)) throw new Refusal('unauthenticated', 'this is the code of another sign-in');
 }

@@ -1,9 +1,9 @@
 import { isRefusal } from '@keystead/refusal';
 import type { AuditCaller, AuditedRequest } from '../../kernel/audit/audit';
-import { newWriteSet } from '../../kernel/storage/write-set';
+import { add, newWriteSet } from '../../kernel/storage/write-set';
 import type { TokenRecord } from '../../kernel/tokens/types';
 import type { Kernel } from '../../pipeline/kernel';
-import { statusOf } from '../../pipeline/status';
+import { statusOf } from '../../pipeline/request';
 
 /** The origin of a page's request. */
 export interface From {
@@ -32,17 +32,17 @@ const declared: ReadonlySet<string> = new Set([...clear, 'token']);
  */
 export async function onTrail<T>(
   kernel: Pick<Kernel, 'audit' | 'chained' | 'committer' | 'namespaces'>,
-  deed: Deed,
+  action: Deed,
   status: number,
   work: () => Promise<T>,
 ): Promise<T> {
   const { audit, chained, committer } = kernel;
   if (!audit.active && !chained) return work();
-  const entry = entryOf(kernel, deed);
+  const entry = entryOf(kernel, action);
   await (audit.active ? audit.request(entry) : audit.prepare(entry));
   if (chained) {
     const set = newWriteSet();
-    set.audit.push(audit.line(entry));
+    add(set, 'audit', audit.line(entry));
     await committer.commit(set);
   }
   try {

@@ -26,21 +26,28 @@ export interface IdentityParts {
 }
 
 /** Who callers are: entities, groups, their aliases, and their second factors. */
-export const identity = ({ identity: known, mfa, mounts, namespaces, issuer, publicUrl }: IdentityParts): Backend =>
+export const identity = ({
+  identity: identities,
+  mfa,
+  mounts,
+  namespaces,
+  issuer,
+  publicUrl,
+}: IdentityParts): Backend =>
   backend({
     type: 'identity',
     kind: 'system',
     summary: 'Entities, groups, aliases, login MFA, identity tokens and OpenID providers.',
     paths: [
-      ...entityPaths(known, mounts),
-      ...entityAliasPaths(known, mounts),
-      ...groupPaths(known, mounts),
-      ...groupAliasPaths(known, mounts),
-      ...lookupPaths(known, mounts),
+      ...entityPaths(identities, mounts),
+      ...entityAliasPaths(identities, mounts),
+      ...groupPaths(identities, mounts),
+      ...groupAliasPaths(identities, mounts),
+      ...lookupPaths(identities, mounts),
       ...pluginIssuerPaths(issuer),
-      ...oidcPaths(known, publicUrl),
+      ...oidcPaths(identities, publicUrl),
       ...totpMethodPaths(mfa, namespaces),
-      ...totpSecretPaths(mfa, known),
+      ...totpSecretPaths(mfa, identities),
       ...loginEnforcementPaths(mfa, namespaces),
     ],
   });

@@ -43,7 +43,7 @@ export function shownEntityAlias(mounts: Mounts, alias: EntityAlias): Record<str
   };
 }
 
-/** An entity as shown to clients; `namespaceId` is the short one. */
+/** An entity as shown to clients; `namespaceId` is the short id. */
 export function shownEntity(mounts: Mounts, namespaceId: string, entity: EntityDetails): Record<string, unknown> {
   const { directGroupIds, inheritedGroupIds } = entity;
   const secrets = entity.mfaSecrets.map(({ methodId, methodType, methodName }) => [
@@ -85,7 +85,7 @@ export function shownGroupAlias(mounts: Mounts, alias: GroupAlias): Record<strin
   };
 }
 
-/** A group as shown to clients; `namespaceId` is the short one. */
+/** A group as shown to clients; `namespaceId` is the short id. */
 export function shownGroup(mounts: Mounts, namespaceId: string, group: GroupDetails): Record<string, unknown> {
   return {
     alias: group.alias ? shownGroupAlias(mounts, group.alias) : {},

@@ -2,7 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import { Globs } from '../../sdk/globs';
 import type { TokenRole } from './role';
 
-/** What decides the policies of a new token. */
+/** The data that decides about the policies of a new token. */
 export interface PolicyWish {
   /** The requested policies; empty if there are none. */
   readonly requested: readonly string[];
@@ -16,25 +16,26 @@ export interface PolicyWish {
 const internal = new Set(['response-wrapping', 'control-group']);
 
 /**
- * The policies of a new token: the policies that its role allows, otherwise a subset of its parent's. A parent from
- * another namespace passes on no policies, so the token gets only the requested policies. Throws `invalid`.
+ * The policies of a new token: the policies that its role allows, or without a role, a subset of its parent's policies.
+ * A parent from another namespace passes on no policies, so the token gets only the requested policies. Throws
+ * `invalid`.
  */
-export function newTokenPolicies(wish: PolicyWish): string[] {
-  const requested = clean(wish.requested);
+export function newTokenPolicies(request: PolicyWish): string[] {
+  const requested = clean(request.requested);
   for (const name of requested) {
     if (internal.has(name)) throw new Refusal('invalid', `cannot assign policy "${name}"`);
   }
-  const { role } = wish;
-  const names = role && restricts(role) ? fromRole(wish, requested, role) : fromParent(wish, requested);
-  if (wish.noDefault) names.delete('default');
+  const { role } = request;
+  const names = role && restricts(role) ? fromRole(request, requested, role) : fromParent(request, requested);
+  if (request.noDefault) names.delete('default');
   return names.has('root') ? ['root'] : [...names].sort();
 }
 
-function fromParent(wish: PolicyWish, requested: readonly string[]): Set<string> {
-  if (wish.parent === undefined) return new Set([...requested, 'default']);
-  const parent = clean(wish.parent);
+function fromParent(request: PolicyWish, requested: readonly string[]): Set<string> {
+  if (request.parent === undefined) return new Set([...requested, 'default']);
+  const parent = clean(request.parent);
   if (requested.length === 0) return new Set(parent);
-  if (wish.sudo) return new Set([...requested, 'default']);
+  if (request.sudo) return new Set([...requested, 'default']);
   const parentPolicies = new Set(parent);
   if (!requested.every((name) => parentPolicies.has(name))) {
     throw new Refusal('invalid', 'child policies must be subset of parent');
@@ -42,12 +43,12 @@ function fromParent(wish: PolicyWish, requested: readonly string[]): Set<string>
   return new Set(parentPolicies.has('default') ? [...requested, 'default'] : requested);
 }
 
-function fromRole(wish: PolicyWish, requested: readonly string[], role: TokenRole): Set<string> {
+function fromRole(request: PolicyWish, requested: readonly string[], role: TokenRole): Set<string> {
   const compare = new Globs();
   const disallowed = new Set(clean(role.disallowed_policies));
   const disallowedGlobs = clean(role.disallowed_policies_glob);
   const forbids = (name: string) => disallowed.has(name) || disallowedGlobs.some((glob) => compare.fits(glob, name));
-  const addDefault = !wish.noDefault && !forbids('default');
+  const addDefault = !request.noDefault && !forbids('default');
   const allowed = clean(role.allowed_policies);
   const globs = clean(role.allowed_policies_glob);
   let names: Set<string>;
@@ -62,7 +63,7 @@ function fromRole(wish: PolicyWish, requested: readonly string[], role: TokenRol
       );
     }
   } else {
-    names = new Set(requested.length === 0 ? clean(wish.parent ?? []) : requested);
+    names = new Set(requested.length === 0 ? clean(request.parent ?? []) : requested);
     if (addDefault) names.add('default');
   }
   for (const name of names) {

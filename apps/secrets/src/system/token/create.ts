@@ -173,7 +173,7 @@ function refuseForBatch(input: CreateInput): void {
 function checkId(id: string | undefined, sudo: boolean, namespace: NamespaceView): void {
   if (!id) return;
   if (!sudo) throw refuse('root or sudo privileges required to specify token id');
-  // The error that an id is in use would reveal a token elsewhere.
+  // The error for an id that is in use would reveal that a token exists elsewhere.
   if (namespace.path !== '') throw refuse('token IDs can only be manually specified in the root namespace');
   if (id.startsWith('s.')) throw refuse("custom token ID cannot have the 's.' prefix");
   if (id.includes('.')) throw refuse("custom token ID cannot have a '.' in the value");
@@ -211,7 +211,7 @@ function lifetimeOf(
   return { ttlSeconds, explicitMaxTtlSeconds, periodSeconds, warnings };
 }
 
-/** The smaller of two limits; 0 means none. */
+/** The smaller of two limits; 0 means no limit. */
 function atMost(a: number, b: number): number {
   return a > 0 && b > 0 ? Math.min(a, b) : a || b;
 }
@@ -238,9 +238,9 @@ async function entityOf(
   return entityId;
 }
 
-function displayName(given: string | undefined): string {
-  if (!given) return 'token';
-  return `token-${given}`.replace(/[^a-zA-Z0-9-]/g, '-').replace(/(?<!-)-+$/, '');
+function displayName(name: string | undefined): string {
+  if (!name) return 'token';
+  return `token-${name}`.replace(/[^a-zA-Z0-9-]/g, '-').replace(/(?<!-)-+$/, '');
 }
 
 function refuse(message: string): Refusal {

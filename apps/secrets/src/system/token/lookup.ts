@@ -1,5 +1,6 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
+import { remainingSeconds } from '../../kernel/tokens/ttl';
 import type { TokenRecord, Tokens } from '../../kernel/tokens/types';
 import type { CallerToken } from '../../sdk/call';
 import { EndingInput, endingOf } from '../../sdk/ending';
@@ -134,7 +135,7 @@ async function describe(
     path: token.path,
     policies: token.policies,
     renewable: token.renewable,
-    ttl: expires === undefined ? 0 : Math.max(0, Math.ceil((expires - nowMs) / 1000)),
+    ttl: remainingSeconds(expires, nowMs),
     type: token.type,
   };
   if (token.entityId) {

@@ -6,6 +6,7 @@ import type { Namespaces } from '../../kernel/namespaces/namespaces';
 import type { PolicyStore } from '../../kernel/policy/store';
 import type { TokenRecord, Tokens } from '../../kernel/tokens/types';
 import type { Call } from '../../sdk/call';
+import type { Soon } from '../../sdk/soon';
 
 /** The parts of the token backend. */
 export interface TokenParts {
@@ -23,6 +24,6 @@ export function findNamed(
   { tokens }: Pick<TokenParts, 'tokens'>,
   { namespace, sentToken }: Pick<Call, 'namespace' | 'sentToken'>,
   token: string,
-): Promise<TokenRecord | undefined> {
+): Soon<TokenRecord | undefined> {
   return token === sentToken ? tokens.find(token) : tokens.findWithin(namespace.uuid, token);
 }

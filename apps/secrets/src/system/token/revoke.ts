@@ -78,8 +78,8 @@ export function revokePaths(parts: TokenParts) {
         operationId: 'token-tidy',
         status: 202,
         run({ warn }) {
-          for (const begun of [leases.tidy(), leases.privateTidy.start()]) {
-            begun.catch((error) => log.warn({ err: error }, 'tidy failed'));
+          for (const task of [leases.tidy(), leases.privateTidy.start()]) {
+            task.catch((error) => log.warn({ err: error }, 'tidy failed'));
           }
           warn('Tidy operation successfully started. Any information from the operation will be printed to the log.');
           return data(null);

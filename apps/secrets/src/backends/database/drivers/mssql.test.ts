@@ -74,14 +74,14 @@ describe('the engine database with SQL Server', () => {
     expect([...server.logins.keys()]).toEqual(before);
   });
 
-  it('keeps what was committed when the connection is lost afterwards', async () => {
+  it('keeps committed changes if the connection is lost afterwards', async () => {
     server.endsOnReset = true;
     const { data } = await creds();
     server.endsOnReset = false;
     expect(server.logins.has(data.username)).toBe(true);
   });
 
-  it('rehearses a role without leaving anything', async () => {
+  it('tests a role without leaving anything behind', async () => {
     const before = [...server.logins.keys()];
     const { body } = await secrets.root.write('database/roles/app/dry-run', {}).expect(200);
     expect(body.data.rehearsed).toBe(true);
@@ -120,7 +120,7 @@ describe('the engine database with SQL Server', () => {
   });
 
   it.each([
-    ['the ordinary way', '', {}],
+    ['the default', '', {}],
     ['TLS that does not verify', '?encrypt=true&TrustServerCertificate=true', { tls_ca: '' }],
   ])('sends no password to a server that says it has no TLS: %s', async (_what, options, more) => {
     server.offersTls = false;
@@ -154,8 +154,8 @@ describe('the engine database with SQL Server', () => {
 
   it.each([
     ['an instance', '/SQLEXPRESS', /must contain a port, not an instance/],
-    ['another way to encrypt', '?encrypt=false', /encrypt must be true, strict or disable/],
-    ['no check in strict', '?encrypt=strict&TrustServerCertificate=true', /always verifies/],
+    ['an unknown encryption mode', '?encrypt=false', /encrypt must be true, strict or disable/],
+    ['unverified certificates in strict mode', '?encrypt=strict&TrustServerCertificate=true', /always verifies/],
   ])('refuses %s', async (_what, options, text) => {
     await configure({ connection_url: address(options), verify_connection: false }).expect(400, text);
   });

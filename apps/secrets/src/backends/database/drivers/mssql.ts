@@ -30,7 +30,7 @@ export const mssql: Driver = {
 };
 
 const dialect = { backslashes: false, dollars: false, backticks: false, brackets: true };
-/** Checks for whether killed sessions have ended, and the pause between them. */
+/** How often it is checked whether killed sessions have ended, and the pause between the checks. */
 const looks = 10;
 const lookMs = 200;
 
@@ -236,7 +236,10 @@ const encryptions = new Map<string, boolean | 'strict'>([
 
 const LOGIN = 0x10;
 
-/** Requires TLS here, because the library would send the login unencrypted to a server without TLS. */
+/**
+ * A socket to the server. TLS is enforced here, because the library would send the login unencrypted to a server
+ * without TLS.
+ */
 async function socketTo({ host, port }: ConnectionAddress, needsTls: boolean): Promise<Socket> {
   const socket = openSocket();
   await new Promise<void>((resolve, reject) => {
@@ -247,8 +250,8 @@ async function socketTo({ host, port }: ConnectionAddress, needsTls: boolean): P
     });
   });
   if (needsTls) {
-    const write = socket.write.bind(socket) as (...given: unknown[]) => boolean;
-    // Connecting would put its own one back.
+    const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
+    // Replaced only after connecting, because connecting would restore the socket's own `write`.
     socket.write = (chunk: Uint8Array | string, ...rest: unknown[]) => {
       if (chunk[0] !== LOGIN) return write(chunk, ...rest);
       socket.destroy(
@@ -269,7 +272,7 @@ class Session {
     connection.on('end', () => {
       this.isOpen = false;
     });
-    // Ignored: a lost connection also fails its request.
+    // The error is ignored, because a lost connection also fails its request.
     connection.on('error', () => {});
   }
 

@@ -48,7 +48,7 @@ class MysqlDatabase implements DatabaseClient {
     this.pool = createPool(optionsOf(config));
     this.pool.on('connection', (connection) => {
       this.opened.set(connection, performance.now());
-      // Ignored: a lost connection also fails its call.
+      // The event is ignored, because the call on a lost connection fails, too.
       connection.on('error', () => {});
     });
   }
@@ -146,7 +146,7 @@ function optionsOf(config: DatabaseConfig): PoolOptions {
     connectionLimit: config.max_open_connections,
     maxIdle: config.max_idle_connections || config.max_open_connections,
     idleTimeout: idleMs,
-    // Never send local files, even if the server asks for one; one statement at a time.
+    // Local files are never sent, even if the server asks for one. Only one statement is sent at a time.
     infileStreamFactory: () => refuse('the database asked for a file'),
     multipleStatements: false,
     ...tlsOf(config, host, options.tls ?? ''),

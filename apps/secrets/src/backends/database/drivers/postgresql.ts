@@ -50,7 +50,7 @@ class PostgresqlDatabase implements DatabaseClient {
 
   constructor(private readonly config: DatabaseConfig) {
     this.pool = poolOf(config);
-    // Not unhandled: the first call throws it.
+    // The error is not lost: the first call throws it.
     this.pool.catch(() => {});
   }
 
@@ -80,7 +80,8 @@ class PostgresqlDatabase implements DatabaseClient {
       const { rowCount } = await client.query('SELECT FROM pg_roles WHERE rolname = $1', [name]);
       if (statements.length > 0) await this.inTransaction(client, this.filled(statements, words), 'COMMIT');
       else if (rowCount) await this.inTransaction(client, await this.ending(client, name), 'COMMIT');
-      // Only after the role can no longer log in. Without the right to end sessions, wait for them to end.
+      // Sessions are ended only after the role can no longer log in. If the configured user may not end sessions, they
+      // last until their clients end them.
       const ended = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1 AND pid <> pg_backend_pid()`;
       await client.query(ended, [name]).catch(() => {});
     });
@@ -109,7 +110,9 @@ class PostgresqlDatabase implements DatabaseClient {
     await this.pool.then((pool) => pool.end()).catch(() => {});
   }
 
-  /** Statements that reassign its objects to us, revoke its privileges and drop it. */
+  /**
+   * Statements that reassign a role's objects to the configured user, revoke the role's privileges and drop the role.
+   */
   private async ending(client: PoolClient, name: string): Promise<string[]> {
     const role = escapeIdentifier(name);
     const { rows } = await client.query<{ superuser: boolean; member: boolean }>(
@@ -189,7 +192,7 @@ function addressOf(config: DatabaseConfig): ConnectionAddress {
   return address;
 }
 
-/** Sets everything, so that environment variables and password files have no effect. */
+/** Opens a pool. All options are set, so that environment variables and password files have no effect. */
 async function poolOf(config: DatabaseConfig): Promise<Pool> {
   const { host, port, user, password, database, options } = addressOf(config);
   const mode = options.sslmode ?? 'prefer';
@@ -206,7 +209,7 @@ async function poolOf(config: DatabaseConfig): Promise<Pool> {
     query_timeout: callMs,
     ssl: mode === 'disable' || mode === 'allow' ? false : tlsOf(config, mode, host),
   };
-  // The library cannot fall back to a connection without TLS, so ask the server first.
+  // The library cannot fall back to a connection without TLS, so it is checked first whether the server supports TLS.
   if (mode === 'prefer' && !(await speaksTls(reach))) reach.ssl = false;
   const pool = new Pool({
     ...reach,
@@ -215,7 +218,7 @@ async function poolOf(config: DatabaseConfig): Promise<Pool> {
     maxLifetimeSeconds: config.max_connection_lifetime,
     allowExitOnIdle: true,
   });
-  // Ignored: the next call opens a new connection, and a running call throws its own error.
+  // The error is ignored: the next call opens a new connection, and a running call throws its own error.
   pool.on('error', () => {});
   pool.on('connect', (client) => client.on('error', () => {}));
   return pool;

@@ -41,7 +41,7 @@ class RedisDatabase implements DatabaseClient {
 
   constructor(config: DatabaseConfig) {
     this.client = clientOf(config);
-    // Ignored: running calls throw it, and the next call reconnects.
+    // The error is ignored: running calls throw it, and the next call reconnects.
     this.client.on('error', () => {});
   }
 
@@ -59,7 +59,7 @@ class RedisDatabase implements DatabaseClient {
     await this.send('ACL', 'SETUSER', name!, 'RESETPASS', `>${password}`, ...rulesOf(statements, []));
   }
 
-  /** Redis closes the connections of a deleted user. */
+  /** Drops a user. Redis also closes the connections of the user. */
   async remove(_statements: Statements, { name }: Words): Promise<void> {
     await this.send('ACL', 'DELUSER', name!);
   }
@@ -74,7 +74,7 @@ class RedisDatabase implements DatabaseClient {
       const { id, addr, name, age, cmd, user } = Object.fromEntries(
         line.split(' ').map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]),
       );
-      // Replicas and the like have no user.
+      // Connections of replicas, for example, have no user.
       if (id === undefined || user === undefined || user === '(superuser)' || id === own) return [];
       const sinceMs = nowMs - Number(age) * 1000;
       return [

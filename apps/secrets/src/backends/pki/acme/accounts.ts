@@ -9,7 +9,7 @@ import { parseObject, readJwk, readJws, thumbprintOf, verifyJws } from './jws';
 import { fail } from './problem';
 import { type AccountRequest, type AcmeAnswer, byAccount, byKey, type SignedRequest } from './signed-request';
 
-/** Accounts one network may create per hour when no external account binding is required. */
+/** The maximum number of accounts that one network may create per hour when no external account binding is required. */
 const mostPerHour = 100;
 const mostContacts = 10;
 
@@ -75,7 +75,7 @@ async function makeAccount(tx: Storage, request: SignedRequest): Promise<Account
   return account;
 }
 
-/** Creates an account, or finds the one with this key. */
+/** Creates an account, or finds the account with this key. */
 export const newAccount = byKey('Create an account for a key.', 'write-acme-new-account', async (request) => {
   const { directory, payload = {}, thumbprint, call } = request;
   const { account, isNew } = await decideOwner(call.storage, directory.prefix, thumbprint, async (tx) => {
@@ -126,10 +126,10 @@ export const changeKey = byAccount(
     }
     const { jwk, key } = readJwk(inner.header.jwk);
     verifyJws(inner, key, 'the payload');
-    const said = parseObject(inner.payload.toString('utf8'), 'the payload of the payload');
-    if (said.account !== `${base}/account/${account.id}`)
+    const keyChange = parseObject(inner.payload.toString('utf8'), 'the payload of the payload');
+    if (keyChange.account !== `${base}/account/${account.id}`)
       fail('malformed', 'account: must be the account that sends the request');
-    if (!isObject(said.oldKey) || thumbprintOf(readJwk(said.oldKey).jwk) !== thumbprint) {
+    if (!isObject(keyChange.oldKey) || thumbprintOf(readJwk(keyChange.oldKey).jwk) !== thumbprint) {
       fail('malformed', 'oldKey: must be the current key of the account');
     }
     const next = thumbprintOf(jwk);

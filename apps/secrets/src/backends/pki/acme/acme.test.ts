@@ -12,7 +12,7 @@ const challengeOf = async (acme: AcmeClient, url: string, wanted: string) =>
   (await acme.post(url)).body.challenges.find(({ type }: { type: string }) => type === wanted);
 
 describe('ACME', () => {
-  it('is off until it is enabled, and then answers nothing (E7.1)', async () => {
+  it('is off by default, and answers nothing until it is enabled (E7.1)', async () => {
     await secrets.root.write('sys/mounts/closed', { type: 'pki' }).expect(204);
     await secrets.anonymous.read('closed/acme/directory').expect(404, { errors: [] });
     for (const [field, why] of [
@@ -46,7 +46,7 @@ describe('ACME', () => {
     },
   );
 
-  it('issues for a wildcard by dns-01, and for nothing else (E7.2)', async () => {
+  it('issues for a wildcard by dns-01, and by no other challenge (E7.2)', async () => {
     const acme = await client('roles/web/acme');
     const order = await acme.order('*.example.com');
     const { body } = await acme.post(order.body.authorizations[0]);
@@ -80,7 +80,7 @@ describe('ACME', () => {
     expect((await acme.post(order.body.finalize, { csr: csrFor([name]) })).body.status).toBe('valid');
   });
 
-  it('refuses a certificate of tls-alpn-01 for another key, and says so while it is tried again (E7.2)', async () => {
+  it('refuses a certificate of tls-alpn-01 for another key, and shows the error during retries (E7.2)', async () => {
     const acme = await client();
     const order = await acme.order('d.example.com');
     const challenge = await challengeOf(acme, order.body.authorizations[0], 'tls-alpn-01');
@@ -96,7 +96,7 @@ describe('ACME', () => {
   });
 
   it.each(['http-01', 'dns-01'])(
-    'refuses a wrong response by %s, and says so while it retries (E7.2)',
+    'refuses a wrong response by %s, and shows the error during retries (E7.2)',
     async (type) => {
       const acme = await client();
       const name = 'e.example.com';
@@ -303,15 +303,15 @@ describe('a stranger', () => {
     const byMac = (content: string) => createHmac('sha256', publicPem).update(content).digest();
     const rsa = generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey;
     const rows: readonly [string, Parameters<AcmeClient['post']>[2], string][] = [
-      ['the key of another', { header: { kid: victim.kid } }, 'malformed'],
+      ['the key of another account', { header: { kid: victim.kid } }, 'malformed'],
       [
         'a MAC with the public key',
         { header: { kid: victim.kid, alg: 'HS256' }, signature: byMac },
         'badSignatureAlgorithm',
       ],
       ['no signature', { header: { alg: 'none' }, signature: () => Buffer.alloc(0) }, 'badSignatureAlgorithm'],
-      ['an algorithm of other keys', { header: { alg: 'RS256' } }, 'malformed'],
-      ['another address', { header: { url: acme.directory.newOrder } }, 'unauthorized'],
+      ['an algorithm for other keys', { header: { alg: 'RS256' } }, 'malformed'],
+      ['another URL', { header: { url: acme.directory.newOrder } }, 'unauthorized'],
       ['both kid and jwk', { header: { jwk: jwkOf(acme.key) } }, 'malformed'],
       ['jwk where kid is needed', { header: { kid: undefined, jwk: jwkOf(acme.key) } }, 'malformed'],
       [
@@ -439,7 +439,7 @@ describe('a stranger', () => {
     expect(tlsPort).toBeGreaterThan(0);
   });
 
-  it('has unfinished orders for a thousand names, and no more until they are finished (E7.12)', async () => {
+  it('can have unfinished orders for a thousand names, and no more until they are finished (E7.12)', async () => {
     const acme = await client();
     const names = (order: number) => Array.from({ length: 100 }, (_, at) => `n${order}-${at}.example.com`);
     const made: string[] = [];

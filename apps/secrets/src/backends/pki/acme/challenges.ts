@@ -31,7 +31,7 @@ function shown({ call, directory }: AccountRequest, authorization: Authorization
   };
 }
 
-/** The authorization in the path. One of another account is treated as missing. */
+/** The authorization in the path. An authorization of another account is treated as missing. */
 async function requireAuthorization({ call, account }: AccountRequest): Promise<Authorization> {
   const found = await authorizations.find(call.storage, call.params.id ?? '');
   return found?.account === account.id ? found : fail('unauthorized', 'this account has no such authorization');
@@ -67,7 +67,7 @@ export const ownChallenge = (validations: Validations) =>
       const { nowMs } = call;
       const { type } = call.params;
       const found = await requireAuthorization(request);
-      let begun = false;
+      let hasBegun = false;
       const of = (authorization: Authorization) =>
         authorization.challenges.find((one) => one.type === type) ?? fail('malformed', 'there is no such challenge');
       const answer = (authorization: Authorization): AcmeAnswer => ({
@@ -79,18 +79,18 @@ export const ownChallenge = (validations: Validations) =>
       });
       if (!payload || of(found).status !== 'pending') return answer(found);
       const after = await authorizations.change(call.storage, found.id, (one, tx) => {
-        begun = false;
+        hasBegun = false;
         if (!one || statusOf(one, nowMs) !== 'pending') return fail('malformed', 'the authorization is not pending');
-        const mine = of(one);
-        if (mine.status !== 'pending') return one;
+        const challenge = of(one);
+        if (challenge.status !== 'pending') return one;
         if (one.challenges.some(({ status }) => status === 'processing'))
           fail('malformed', 'another challenge is being checked');
-        begun = true;
+        hasBegun = true;
         tx.put(dueKey(nowMs, one.id), 'true');
-        const started: Challenge = { ...mine, status: 'processing', dueAtMs: nowMs };
-        return { ...one, challenges: one.challenges.map((other) => (other === mine ? started : other)) };
+        const started: Challenge = { ...challenge, status: 'processing', dueAtMs: nowMs };
+        return { ...one, challenges: one.challenges.map((other) => (other === challenge ? started : other)) };
       });
-      if (begun) call.alongside((background) => validations.look(background, found.id));
+      if (hasBegun) call.alongside((background) => validations.look(background, found.id));
       return answer(after);
     },
   );

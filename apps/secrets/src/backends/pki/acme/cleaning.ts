@@ -8,24 +8,24 @@ import { forgetOrder, listByEnd, type OrderState, orders, ordersOf } from './ord
 const pageSize = 500;
 const pace = 'acme/pace/';
 
-/** Deletes orders that expired before `beforeMs`, or whose certificate expired before it. */
+/** Deletes orders that expired before `beforeMs`, or whose certificate expired before that time. */
 export async function forgetOrders(storage: Storage, state: OrderState, beforeMs: number): Promise<number> {
   let count = 0;
   let after: string | undefined;
   for (;;) {
     const page = await listByEnd(storage, state, { after, limit: pageSize });
-    const over = page.filter(({ endsAtMs }) => endsAtMs < beforeMs);
-    for (const { id, endsAtMs } of over) {
+    const expired = page.filter(({ endsAtMs }) => endsAtMs < beforeMs);
+    for (const { id, endsAtMs } of expired) {
       await orders.change(storage, id, (order, tx) => {
-        // Another request may have finalized it by now.
+        // Another request may have finalized the order in the meantime.
         if (!order || (order.certificate && state === 'open')) return order;
         forgetOrder(tx, order, endsAtMs);
         count++;
         return order;
       });
     }
-    after = over.at(-1)?.name;
-    if (over.length < pageSize) return count;
+    after = expired.at(-1)?.name;
+    if (expired.length < pageSize) return count;
   }
 }
 
@@ -34,7 +34,7 @@ interface AccountsTidied {
   readonly forgotten: number;
 }
 
-/** Deletes accounts older than this that have no orders. An account created again has a new id. */
+/** Deletes accounts from before `beforeMs` that have no orders. An account created again has a new id. */
 export async function forgetAccounts(storage: Storage, beforeMs: number): Promise<AccountsTidied> {
   let [seen, forgotten] = [0, 0];
   let after: string | undefined;

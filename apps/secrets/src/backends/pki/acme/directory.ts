@@ -78,7 +78,7 @@ export async function findDirectory({
     ...{ prefix, base, config, issuerRef },
     role: {
       ...role,
-      // Certificates are found and revoked through their orders, so each must be stored.
+      // Certificates are found and revoked through their orders, so each certificate must be stored.
       ...{ no_store: false, generate_lease: false, ttl },
       max_ttl: Math.min(role.max_ttl || mount.maxLeaseTtlSeconds, longestSeconds),
       ...(!config.allow_role_ext_key_usage && { ...forServers, ext_key_usage: [], ext_key_usage_oids: [] }),

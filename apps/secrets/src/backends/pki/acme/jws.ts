@@ -94,7 +94,7 @@ export const thumbprintOf = (jwk: Jwk): string =>
 
 /** Throws unless the message is signed with this key by an asymmetric algorithm. */
 export function verifyJws({ header, signed, signature }: Jws, key: KeyObject, what = 'the body'): void {
-  const algorithm = algorithms.find((known) => known === header.alg);
+  const algorithm = algorithms.find((supported) => supported === header.alg);
   if (!algorithm) fail('badSignatureAlgorithm', `the algorithm of ${what} must be one of ${algorithms.join(', ')}`);
   if (!keyFits(key, algorithm!) || !isSigned(algorithm!, key, signed, signature)) {
     fail('malformed', `the signature of ${what} was not made with its key`);

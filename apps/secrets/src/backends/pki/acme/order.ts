@@ -13,7 +13,7 @@ export interface Order {
   readonly expiresAtMs: number;
   readonly notBefore?: string;
   readonly notAfter?: string;
-  /** Id of the certificate it replaces (RFC 9773). */
+  /** Id of the certificate that the order replaces (RFC 9773). */
   readonly replaces?: string;
   /** The issued certificate. */
   readonly certificate?: { readonly serial: string; readonly issuer: string; readonly madeAtMs: number };
@@ -42,7 +42,7 @@ export async function listByEnd(
   return names.map((name) => ({ name, id: name.slice(13), endsAtMs: Number(name.slice(0, 12)) * 1000 }));
 }
 
-/** The order that issued each certificate, and the one that replaces it. */
+/** The order that issued each certificate, and the order that replaces it. */
 export const madeBy = records<{ readonly order: string; readonly account: string; readonly replacedBy?: string }>(
   'acme/certificate/',
 );
@@ -54,10 +54,10 @@ export async function authorizationsOf(storage: Storage, order: Order): Promise<
 }
 
 /** The current status: ready once all authorizations are valid, invalid once one has failed. */
-export function orderStatus(order: Order, proven: readonly Authorization[], nowMs: number) {
+export function orderStatus(order: Order, authorizations: readonly Authorization[], nowMs: number) {
   if (order.certificate) return 'valid';
-  if (order.expiresAtMs <= nowMs || proven.length < order.authorizations.length) return 'invalid';
-  const states = proven.map((one) => statusOf(one, nowMs));
+  if (order.expiresAtMs <= nowMs || authorizations.length < order.authorizations.length) return 'invalid';
+  const states = authorizations.map((one) => statusOf(one, nowMs));
   if (states.every((state) => state === 'valid')) return 'ready';
   return states.every((state) => state === 'valid' || state === 'pending') ? 'pending' : 'invalid';
 }

@@ -13,8 +13,8 @@ import { asProblem, fail } from './problem';
 const longestCommonName = 64;
 
 /**
- * Parses the CSR that finalizes an order. Throws `badCSR` if it contains other names than the order, requests a CA, or
- * has a key that the role does not allow.
+ * Parses the CSR that finalizes an order. Throws `badCSR` if it contains names other than those of the order, requests
+ * a CA, or has a key that the role does not allow.
  */
 export async function readOrdered(role: Role, identifiers: readonly Identifier[], der: Buffer): Promise<Leaf> {
   return asProblem('badCSR', () => {
@@ -27,20 +27,20 @@ export async function readOrdered(role: Role, identifiers: readonly Identifier[]
     if (emails.length + uris.length + others.length > 0)
       fail('badCSR', 'csr has names that are not host names or IP addresses');
     const commonName = ownNames(csr.subject).commonName.toLowerCase();
-    const asked = new Set(
+    const requested = new Set(
       [...dns, ...addresses, ...(commonName === '' ? [] : [commonName])].map((name) => name.toLowerCase()),
     );
     const ordered = new Set(identifiers.map(textOf));
-    if (asked.size !== ordered.size || ![...asked].every((name) => ordered.has(name))) {
+    if (requested.size !== ordered.size || ![...requested].every((name) => ordered.has(name))) {
       fail(
         'badCSR',
-        `csr has the names ${[...asked].join(', ').slice(0, 500)}; the order has ${[...ordered].join(', ').slice(0, 500)}`,
+        `csr has the names ${[...requested].join(', ').slice(0, 500)}; the order has ${[...ordered].join(', ').slice(0, 500)}`,
       );
     }
     const short = [...ordered].find((name) => name.length <= longestCommonName) ?? '';
     const common_name = commonName !== '' ? commonName : role.require_cn ? short : '';
-    const wanted = { common_name, ...namesOf(identifiers), exclude_cn_from_sans: true };
-    const { subject, names } = requestedNames({ ...role, require_cn: false }, wanted, undefined, () => {});
+    const request = { common_name, ...namesOf(identifiers), exclude_cn_from_sans: true };
+    const { subject, names } = requestedNames({ ...role, require_cn: false }, request, undefined, () => {});
     return { subject, names, publicKey: csr.publicKey };
   });
 }

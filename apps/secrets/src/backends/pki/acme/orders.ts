@@ -45,7 +45,7 @@ async function shown({ call, directory }: AccountRequest, order: Order): Promise
   };
 }
 
-/** The order in the path. One of another account is treated as missing. */
+/** The order in the path. An order of another account is treated as missing. */
 async function requireOrder({ call, account }: AccountRequest): Promise<Order> {
   const order = await orders.find(call.storage, call.params.id ?? '');
   return order?.account === account.id ? order : fail('unauthorized', 'this account has no such order');
@@ -57,20 +57,23 @@ function readMoment(sent: unknown, name: string): Promise<string> | undefined {
   return asProblem('malformed', () => new Date(requireTime(sent)).toISOString());
 }
 
-/** Records the order that replaces a certificate: only one order, of the account that owns the certificate. */
+/**
+ * Records the order that replaces a certificate. There can be only one such order, and it must be of the account that
+ * owns the certificate.
+ */
 async function noteReplaced(tx: Storage, sent: string, order: Pick<Order, 'id' | 'account' | 'identifiers'>) {
   const serial = await readCertificateId(tx, sent);
-  const made = await madeBy.find(tx, serial);
-  const before = made && (await orders.find(tx, made.order));
-  if (!made || made.account !== order.account || !before)
+  const issuance = await madeBy.find(tx, serial);
+  const before = issuance && (await orders.find(tx, issuance.order));
+  if (!issuance || issuance.account !== order.account || !before)
     return fail('unauthorized', 'replaces: not a certificate of this account');
   const names = new Set(before.identifiers.map(textOf));
   if (!order.identifiers.some((one) => names.has(textOf(one))))
     fail('malformed', 'replaces: a certificate for other names');
-  const other = made.replacedBy === undefined ? undefined : await orders.find(tx, made.replacedBy);
-  // A replacement order without a certificate is ignored.
+  const other = issuance.replacedBy === undefined ? undefined : await orders.find(tx, issuance.replacedBy);
+  // An earlier replacement order without a certificate is ignored.
   if (other?.certificate) fail('alreadyReplaced', 'replaces: another order has replaced it');
-  madeBy.put(tx, serial, { ...made, replacedBy: order.id });
+  madeBy.put(tx, serial, { ...issuance, replacedBy: order.id });
 }
 
 export const newOrder = byAccount('Order a certificate.', 'write-acme-new-order', async (request) => {
@@ -149,24 +152,24 @@ export const finalizeOrder = byAccount(
       const leaf = await readOrdered(directory.role, order.identifiers, der);
       if (leaf.publicKey.equals(publicDer(request.key))) fail('badCSR', 'csr has the key of the account');
       const { notAfter, notBefore } = order;
-      const made = await asProblem('malformed', async () => {
+      const certificate = await asProblem('malformed', async () => {
         const ready = await readyIssuer(tx, directory.issuerRef);
         const issuer = { ...ready.issuer, leaf_not_after_behavior: 'truncate' };
-        const asked = { not_after: notAfter, not_before: notBefore };
+        const validity = { not_after: notAfter, not_before: notBefore };
         return signLeaf(
           { storage: tx, mount, nowMs, warn: () => {} },
           { ...ready, issuer },
           directory.role,
-          asked,
+          validity,
           leaf,
         );
       });
       const { issuer_id: issuer } = (await readyIssuer(tx, directory.issuerRef)).issuer;
-      madeBy.put(tx, made.serial, { order: id, account: order.account });
+      madeBy.put(tx, certificate.serial, { order: id, account: order.account });
       for (const one of order.authorizations) tx.delete(unfinishedOf(order.account) + one);
       tx.delete(endKey('open', order.expiresAtMs, id));
-      tx.put(endKey('done', made.notAfterMs, id), 'true');
-      return { ...order, certificate: { serial: made.serial, issuer, madeAtMs: nowMs } };
+      tx.put(endKey('done', certificate.notAfterMs, id), 'true');
+      return { ...order, certificate: { serial: certificate.serial, issuer, madeAtMs: nowMs } };
     });
     return shown(request, after);
   },

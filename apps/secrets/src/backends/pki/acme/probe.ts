@@ -70,13 +70,13 @@ export class Probe {
     for (let hop = 0; hop <= mostRedirects; hop++) {
       if (!this.mayBeAsked(url))
         return problemText('connection', `${url.origin}: not a port that challenges may lead to`);
-      const left = Math.ceil(until - performance.now());
-      if (left <= 0) return problemText('connection', `${identifier.value}: no answer in time`);
+      const remainingMs = Math.ceil(until - performance.now());
+      if (remainingMs <= 0) return problemText('connection', `${identifier.value}: no answer in time`);
       let answer: Awaited<ReturnType<typeof outsideCall>>;
       try {
         const resolve = resolver === '' ? undefined : addressesBy(resolver);
         const request = { reach: this.reach, resolve, anyCertificate: true, mostBytes };
-        answer = await outsideCall(url.host, url.href, request, left);
+        answer = await outsideCall(url.host, url.href, request, remainingMs);
       } catch (error) {
         const { cause, message } = error as Error;
         const text = cause instanceof ClosedAddress ? `${url.host}: ${closed}` : message;
@@ -88,7 +88,7 @@ export class Probe {
         continue;
       }
       if (status !== 200) return problemText('unauthorized', `${url.host} answered ${status}`);
-      // Don't quote other content: it may belong to someone else.
+      // Other content is not quoted in the message, because it may belong to someone else.
       if (bytes.toString('latin1').trimEnd() === keyAuthorization) return undefined;
       return problemText('unauthorized', `${url.host} answered something else than the key authorization`);
     }
@@ -110,8 +110,8 @@ export class Probe {
     } catch (error) {
       return problemText('dns', `${name}: ${codeOf(error)}`);
     }
-    const wanted = digest.toString('base64url');
-    if (records.some((parts) => parts.join('') === wanted)) return undefined;
+    const expected = digest.toString('base64url');
+    if (records.some((parts) => parts.join('') === expected)) return undefined;
     return problemText('unauthorized', `${name}: none of its ${records.length} TXT records is that of the challenge`);
   }
 
@@ -189,9 +189,9 @@ function provesTls(raw: Buffer | undefined, { type, value }: Identifier, digest:
     const names = type === 'ip' ? addresses : dns;
     const rest = type === 'ip' ? dns : addresses;
     if (rest.length > 0 || names.length !== 1 || names[0]!.toLowerCase() !== value) return false;
-    const said = tbs.extensions?.find(({ extnID }) => extnID === acmeIdentifier);
-    if (!said?.critical) return false;
-    return Buffer.from(AsnConvert.parse(said.extnValue.buffer, OctetString).buffer).equals(digest);
+    const extension = tbs.extensions?.find(({ extnID }) => extnID === acmeIdentifier);
+    if (!extension?.critical) return false;
+    return Buffer.from(AsnConvert.parse(extension.extnValue.buffer, OctetString).buffer).equals(digest);
   } catch {
     return false;
   }

@@ -1,8 +1,9 @@
+import type { Soon } from '../../../sdk/soon';
 import type { Storage } from '../../../sdk/storage';
 
 /** The stored records of one kind. */
 export interface Records<T> {
-  find(storage: Storage, id: string): Promise<T | undefined>;
+  find(storage: Storage, id: string): Soon<T | undefined>;
   put(storage: Storage, id: string, value: T): void;
   delete(storage: Storage, id: string): void;
   /** Changes a record, one change at a time. If the change returns the same value or undefined, nothing is written. */

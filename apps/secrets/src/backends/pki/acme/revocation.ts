@@ -12,7 +12,10 @@ import { byEither } from './signed-request';
 /** Revocation reasons (RFC 5280) that clients may give. */
 const reasons = [0, 1, 3, 4, 5, 9];
 
-/** Revokes a certificate on request of its account, an account authorized for all its names, or the holder of its key. */
+/**
+ * Revokes a certificate on request of its account, an account authorized for all names in it, or the holder of its
+ * private key.
+ */
 export const revokeCertificate = byEither('Revoke a certificate.', 'write-acme-revoke-cert', async (request) => {
   const { call, payload, key, account } = request;
   const { storage, nowMs } = call;
@@ -20,16 +23,16 @@ export const revokeCertificate = byEither('Revoke a certificate.', 'write-acme-r
   if (typeof sent !== 'string' || !/^[\w-]+$/.test(sent)) return fail('malformed', 'certificate: not in base64url');
   if (!reasons.includes(reason as number)) fail('badRevocationReason', `reason: one of ${reasons.join(', ')}`);
   const read = await asProblem('malformed', () => readCertificate(Buffer.from(sent, 'base64url')));
-  const kept = await findCertificate(storage, read.serial);
-  if (kept?.der !== read.der.toString('base64'))
+  const stored = await findCertificate(storage, read.serial);
+  if (stored?.der !== read.der.toString('base64'))
     return fail('malformed', 'the certificate was not issued by this service');
-  const made = await madeBy.find(storage, read.serial);
+  const issuance = await madeBy.find(storage, read.serial);
   const isOwn = account
-    ? made !== undefined &&
-      (made.account === account.id || (await hasProvenAll(storage, account.id, made.order, nowMs)))
+    ? issuance !== undefined &&
+      (issuance.account === account.id || (await hasProvenAll(storage, account.id, issuance.order, nowMs)))
     : publicDer(read.publicKey).equals(publicDer(key));
   if (!isOwn) fail('unauthorized', 'the request must be signed by the account or the key of the certificate');
-  if (kept.revokedAtMs !== undefined) fail('alreadyRevoked', 'the certificate is revoked already');
+  if (stored.revokedAtMs !== undefined) fail('alreadyRevoked', 'the certificate is revoked already');
   const { revokedAtMs } = await revokeKept(storage, nowMs, read.serial);
   if (revokedAtMs === undefined) fail('malformed', 'the certificate has expired');
   return { body: '' };
@@ -44,8 +47,8 @@ async function hasProvenAll(storage: Storage, account: string, orderId: string, 
   const proofs = await Promise.all(
     own.flatMap((one) => one?.authorizations ?? []).map((id) => authorizations.find(storage, id)),
   );
-  const proven = new Set(
+  const provenNames = new Set(
     proofs.flatMap((one) => (one && statusOf(one, nowMs) === 'valid' ? [textOf(one.identifier)] : [])),
   );
-  return order.identifiers.every((identifier) => proven.has(textOf(identifier)));
+  return order.identifiers.every((identifier) => provenNames.has(textOf(identifier)));
 }

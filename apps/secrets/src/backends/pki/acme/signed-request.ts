@@ -76,8 +76,8 @@ async function open(call: AcmeCall, directory: Directory, by: 'account' | 'key' 
   if (header.url !== url) fail('unauthorized', `the body was signed for another URL than ${url}`);
   const nonce = await readNonce(storage, header.nonce, nowMs);
   if ((header.kid === undefined) === (header.jwk === undefined)) fail('malformed', 'the header needs kid or jwk');
-  const wanted = header.kid === undefined ? 'key' : 'account';
-  if (by !== 'either' && by !== wanted) fail('malformed', `the header needs ${by === 'key' ? 'jwk' : 'kid'}`);
+  const signedBy = header.kid === undefined ? 'key' : 'account';
+  if (by !== 'either' && by !== signedBy) fail('malformed', `the header needs ${by === 'key' ? 'jwk' : 'kid'}`);
   const account = header.kid === undefined ? undefined : await requireAccount(call, directory, header.kid);
   const { jwk, key } = account ? { jwk: account.jwk, key: keyOf(account.jwk) } : readJwk(header.jwk);
   verifyJws(jws, key);

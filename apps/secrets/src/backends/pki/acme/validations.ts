@@ -15,7 +15,7 @@ const due = 'acme/due/';
 /** Storage key of an authorization that is due for validation. */
 export const dueKey = (atMs: number, id: string): string => `${due}${String(Math.floor(atMs)).padStart(14, '0')} ${id}`;
 
-/** After this time without a result, the node is considered dead. */
+/** After this time without a result, the node that validates is considered dead. */
 const claimMs = 30_000;
 /** Delay before each retry. */
 const pausesMs = [5000, 10_000, 15_000, 20_000, 25_000];
@@ -97,7 +97,7 @@ export class Validations {
         : problemText('unauthorized', 'the account is no longer valid');
     await authorizations.change(storage, id, (one, tx) => {
       const challenge = one && processing(one);
-      // Another node has claimed it, or it was deactivated.
+      // Another node has claimed the authorization, or it was deactivated.
       if (!challenge || challenge.tries !== tries || challenge.type !== type) return one;
       const after = { ...challenge, dueAtMs: undefined };
       if (!problem)

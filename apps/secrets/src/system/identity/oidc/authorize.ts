@@ -74,7 +74,8 @@ async function answer(identity: Identity, publicUrl: PublicUrl, call: AuthorizeC
   if (!provider) return unsent('invalid_request', 'provider not found');
   const iss = issuerOf(provider, params.name, namespace.path, publicUrl);
   if (!iss) return unsent('server_error', 'no issuer: neither "issuer" nor SECRETS_PUBLIC_URL is set');
-  // From here on the application may see errors: if an error has an address, the page redirects there with it.
+  // From here on the application may see errors: if there is a redirect address, the page redirects there with the
+  // error.
   const no = (error: string, description: string) =>
     oauthError(error, description, { state, iss, redirect_uri: redirectUri });
   if (!serves(provider, clientId)) return no('unauthorized_client', 'client is not authorized to use the provider');

@@ -35,8 +35,8 @@ export function readTemplate(sent: string): string {
 }
 
 /**
- * The claims of a template for an entity. Values are filled in as JSON: a name cannot become a claim. Throws `invalid`
- * for text that is not a template, `too-large` for claims that no token could carry.
+ * The claims of a template for an entity. Values are filled in as JSON, so that a name cannot add a claim. Throws
+ * `invalid` for text that is not a template, `too-large` for claims that no token could carry.
  */
 export function fillClaims(template: string, subject: Subject, nowMs: number): Record<string, unknown> {
   if (template === '') return {};

@@ -44,7 +44,7 @@ export async function keepGrant(storage: Storage, grant: CodeGrant, nowMs: numbe
 }
 
 /**
- * Redeems a grant by its code, once across all nodes, and issues an access token if `judge` finds no fault. Otherwise
+ * Redeems a grant by its code, only once across all nodes. Issues an access token if `judge` finds no fault, otherwise
  * returns the fault; undefined for an invalid code. A wrong redemption uses up the code. A second redemption revokes
  * the first access token, because one of the two callers is a thief.
  */
@@ -85,7 +85,7 @@ export async function findAccess(storage: Storage, token: string, nowMs: number)
   return text === undefined ? undefined : (JSON.parse(text) as AccessGrant);
 }
 
-/** Names begin with the expiry time, so the oldest come first. */
+/** Deletes old grants. Their names begin with the expiry time, so the oldest come first. */
 async function sweep(storage: Storage, prefix: string, now: number): Promise<void> {
   for (const name of await storage.list(prefix, { limit: sweptPerNew })) {
     if (name < timeText(now)) storage.delete(prefix + name);
@@ -98,7 +98,7 @@ const timeText = (seconds: number): string => seconds.toString(36).padStart(8, '
 
 const endOf = (text: string): string => text.slice(0, text.indexOf('.')).slice(-8);
 
-// The database contains neither codes nor tokens.
+// The key is a hash, so that the database contains neither codes nor tokens.
 function keyOf(prefix: string, text: string): string {
   return `${prefix}${endOf(text)}-${createHash('sha256').update(text).digest('hex')}`;
 }

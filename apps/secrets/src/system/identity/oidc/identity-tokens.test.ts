@@ -54,7 +54,7 @@ const isActive = async (token: string, more: object = {}) =>
   (await secrets.root.write('identity/oidc/introspect', { token, ...more }).expect(200)).body;
 
 describe('the configuration', () => {
-  it('is the public address of the service, or another one', async () => {
+  it('names the public address of the service as issuer, or another address', async () => {
     expect((await secrets.root.read('identity/oidc/config').expect(200)).body.data).toEqual({ issuer: '' });
     const at = 'identity/oidc/.well-known/openid-configuration';
     const { body, headers } = await secrets.anonymous.read(at).expect(200);
@@ -117,7 +117,7 @@ describe('keys', () => {
     await secrets.root.write('identity/oidc/key/wrong', fields).expect(400, why);
   });
 
-  it.each(signingAlgorithms)('sign with %s what other libraries can verify', async (algorithm) => {
+  it.each(signingAlgorithms)('make signatures with %s that other libraries can verify', async (algorithm) => {
     const { as, entity } = await person();
     const name = await role({}, { algorithm });
     const token = await tokenOf(as, name);
@@ -161,7 +161,7 @@ describe('keys', () => {
     await secrets.root.write('identity/oidc/key/none/rotate').expect(400, /no named key found at \\"none\\"/);
   });
 
-  it('change their algorithm without losing what was signed', async () => {
+  it('change their algorithm, and earlier signatures stay valid', async () => {
     const { as } = await person();
     const name = await role({}, { algorithm: 'RS256' });
     const before = await tokenOf(as, name);
@@ -172,7 +172,7 @@ describe('keys', () => {
     await verified(after);
   });
 
-  it('stay while a role uses them, and live as long as what they sign', async () => {
+  it('stay while a role uses them, and remain published as long as their tokens are valid', async () => {
     const name = await role({ ttl: '10m' }, { verification_ttl: '10m' });
     await secrets.root
       .delete(`identity/oidc/key/${name}`)
@@ -186,7 +186,7 @@ describe('keys', () => {
 });
 
 describe('roles', () => {
-  it('have their own audience, a day and no template by default', async () => {
+  it('have their own audience, a lifetime of a day, and no template by default', async () => {
     const name = await role();
     const { data } = (await secrets.root.read(`identity/oidc/role/${name}`).expect(200)).body;
     expect(data).toEqual({ client_id: expect.stringMatching(/^\w{26}$/), key: name, template: '', ttl: 86_400 });
@@ -216,7 +216,7 @@ describe('roles', () => {
 });
 
 describe('a token', () => {
-  it('says who the caller is, by the template of the role', async () => {
+  it('identifies the caller, by the template of the role', async () => {
     const { as, entity, name } = await person();
     const hostile = 'x", "admin": "yes {{identity.entity.id}}';
     const metadata = { color: 'green', hostile };
@@ -268,7 +268,7 @@ describe('a token', () => {
     await other.as.read(`identity/oidc/token/${name}`).expect(403);
   });
 
-  it('is inactive once its entity is gone, disabled, or its time is over', async () => {
+  it('is inactive once its entity is deleted or disabled, or its time is over', async () => {
     const name = await role({ ttl: '10m' });
     const [gone, disabled, late] = [await person(), await person(), await person()];
     const tokens = await Promise.all([gone, disabled, late].map(({ as }) => tokenOf(as, name)));
@@ -302,7 +302,7 @@ describe('a token', () => {
 });
 
 describe('another namespace', () => {
-  it('has its own issuer and keys, and cannot speak for this one', async () => {
+  it('has its own issuer and keys, and cannot issue tokens for this one', async () => {
     await secrets.root.write('sys/namespaces/team').expect(200);
     const team = secrets.as(secrets.rootToken, { 'X-Service-Namespace': 'team' });
     const here = await role({ client_id: 'shared' });

@@ -36,9 +36,9 @@ export const introspectPath = (identity: Identity, publicUrl: PublicUrl) =>
 async function whatIsWrong(
   identity: Identity,
   storage: Storage,
-  asked: { token?: string; client_id?: string; issuer: string | undefined; nowMs: number },
+  request: { token?: string; client_id?: string; issuer: string | undefined; nowMs: number },
 ): Promise<string | undefined> {
-  const { token = '', client_id: clientId = '', issuer, nowMs } = asked;
+  const { token = '', client_id: clientId = '', issuer, nowMs } = request;
   try {
     const published = (await keysOfRoles(storage, nowMs)) as (JsonWebKey & { kid: string; alg: string })[];
     const claims = await verifySignature(token, {

@@ -31,13 +31,13 @@ export function belowAddress(address: string | undefined, namespacePath: string,
   return address ? `${address}/v1/${namespacePath}${at}` : undefined;
 }
 
-/** The issuer. Throws `invalid`, which says what to configure. */
+/** The issuer. If it is not known, throws `invalid` with a message that says what to configure. */
 export function requireKnown(issuer: string | undefined): string {
   if (issuer) return issuer;
   throw new Refusal('invalid', 'no issuer: set "issuer", or start the service with SECRETS_PUBLIC_URL');
 }
 
-/** Throws `invalid` for more than scheme, host and port; adds the warning for an explicit issuer. */
+/** Throws `invalid` unless the issuer consists of scheme, host and port. Adds the warning for an explicit issuer. */
 export function checkIssuer(issuer: string, { warn }: Pick<Call, 'warn'>): void {
   if (issuer === '') return;
   const url = URL.canParse(issuer) ? new URL(issuer) : undefined;

@@ -113,7 +113,10 @@ function changedKey(before: NamedKey, input: Input): NamedKey {
   return { algorithm, allowed_client_ids, rotation_period, verification_ttl };
 }
 
-/** Tokens must be verifiable for as long as they are valid. */
+/**
+ * Refuses a verification TTL below the token TTL of a role or client that uses the key, because tokens must be
+ * verifiable as long as they are valid.
+ */
 async function checkUsers(tx: Storage, name: string, { verification_ttl: ttl }: NamedKey): Promise<void> {
   const why = (who: string) =>
     `unable to update key ${JSON.stringify(name)} because it is currently referenced by one or more ${who} greater than ${ttl} seconds`;

@@ -166,7 +166,7 @@ describe('scopes, assignments, clients and providers', () => {
     await secrets.root.write(`identity/oidc/${at}`, fields).expect(400, why);
   });
 
-  it('keep key and type of a client', async () => {
+  it('include clients, whose key and type never change', async () => {
     const at = `identity/oidc/client/${client.name}`;
     await secrets.root.write('identity/oidc/key/other', {}).expect(204);
     await secrets.root.write(at, { key: 'other' }).expect(400, /key modification is not allowed/);
@@ -278,7 +278,7 @@ describe('a sign-in', () => {
     expect(body.redirect_uri).toBe(isUnsent ? undefined : redirect);
   });
 
-  it('requires a newer login if max_age says so', async () => {
+  it('requires a newer login if max_age demands it', async () => {
     const late = await person();
     clock.advance(61_000);
     expect((await authorize(client, { max_age: 60 }, late).expect(400)).body.error).toBe('max_age_violation');

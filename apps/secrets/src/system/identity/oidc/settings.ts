@@ -17,7 +17,7 @@ export async function allOf<T>(storage: Storage, kind: Collection<T>): Promise<[
   return names.flatMap((name, i): [string, T][] => (found[i] === undefined ? [] : [[name, found[i]]]));
 }
 
-/** Refuses to remove something that others refer to. */
+/** Refuses to remove an object to which other objects refer. */
 export function requireUnused(what: string, name: string, who: string, users: readonly string[]): void {
   if (users.length === 0) return;
   refuse(
@@ -25,7 +25,7 @@ export function requireUnused(what: string, name: string, who: string, users: re
   );
 }
 
-/** Without duplicates, in the order of first appearance. */
+/** The names without duplicates, in the order of their first appearance. */
 export const distinct = (list: readonly string[]): string[] => [...new Set(list)];
 
 /** The names including `name`, sorted as in listings. */

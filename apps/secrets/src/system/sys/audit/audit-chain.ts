@@ -57,8 +57,8 @@ export function auditChainPaths(chain: AuditChain, hash: (text: string) => strin
   ];
 }
 
-function parseHead(what: string, given: Record<string, unknown>): ChainHead {
-  const parsed = sentHead.safeParse(given);
+function parseHead(what: string, input: Record<string, unknown>): ChainHead {
+  const parsed = sentHead.safeParse(input);
   if (parsed.success) return parsed.data;
   throw new Refusal('invalid', `${what} with chain, sequence and digest, as returned by sys/audit-chain`);
 }

@@ -50,17 +50,17 @@ export function entriesPath(chain: AuditChain, hash: (text: string) => string) {
       operationId: 'auditing-search-chain',
       input,
       output,
-      async run({ input: asked }) {
+      async run({ input }) {
         const { lines, next } = await chain.search({
-          sinceMs: timeOf('since', asked.since),
-          untilMs: timeOf('until', asked.until),
-          path: asked.path || undefined,
-          accessor: asked.accessor ? accessorHash(asked.accessor, hash) : undefined,
-          entityId: asked.entity_id || undefined,
-          requestId: asked.request_id || undefined,
-          operation: asked.operation || undefined,
-          limit: readLimit(asked.limit ?? usualEntries, mostEntries),
-          after: asked.after ? placeOf(asked.after) : undefined,
+          sinceMs: timeOf('since', input.since),
+          untilMs: timeOf('until', input.until),
+          path: input.path || undefined,
+          accessor: input.accessor ? accessorHash(input.accessor, hash) : undefined,
+          entityId: input.entity_id || undefined,
+          requestId: input.request_id || undefined,
+          operation: input.operation || undefined,
+          limit: readLimit(input.limit ?? usualEntries, mostEntries),
+          after: input.after ? placeOf(input.after) : undefined,
         });
         return data({
           entries: lines.map(({ chain: id, sequence, line, entry }) => ({ chain: id, sequence, line, entry })),
@@ -71,8 +71,8 @@ export function entriesPath(chain: AuditChain, hash: (text: string) => string) {
   });
 }
 
-const accessorHash = (given: string, hash: (text: string) => string): string =>
-  /^hmac-sha256:[0-9a-f]{64}$/.test(given) ? given : hash(given);
+const accessorHash = (accessor: string, hash: (text: string) => string): string =>
+  /^hmac-sha256:[0-9a-f]{64}$/.test(accessor) ? accessor : hash(accessor);
 
 /** A time of a search, in epoch milliseconds. Throws `invalid`. */
 export function timeOf(field: string, text: string | undefined): number | undefined {

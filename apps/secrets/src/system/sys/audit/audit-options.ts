@@ -45,7 +45,7 @@ export interface DeviceInput {
   readonly options?: Options;
 }
 
-/** Converts it to the stored form. Throws `invalid`, naming the field or option. */
+/** Converts the input to the stored form. Throws `invalid`, naming the field or option. */
 export function readDevice(input: DeviceInput, node: NodeParts): StoredDevice {
   const { type = '', description = '', local = false, options = {} } = input;
   if (!isType(type)) {
@@ -220,7 +220,10 @@ function readFlag(name: string, text: string | undefined, fallback: boolean): bo
   throw new Refusal('invalid', `${name} must be true or false`);
 }
 
-/** Permissions to read and write only: the file must not become executable. */
+/**
+ * Parses the permissions of a file. Only permissions to read and write are allowed, because the file must not become
+ * executable.
+ */
 function readMode(text: string | undefined): number {
   if (text === undefined) return 0o600;
   const mode = Number.parseInt(text.replace('o', ''), 8);

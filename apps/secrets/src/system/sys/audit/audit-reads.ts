@@ -53,16 +53,16 @@ export function auditReadsPath(trail: ReadTrail) {
       operationId: 'auditing-search-reads',
       input,
       output,
-      async run({ input: asked }) {
-        const limit = readLimit(asked.limit ?? usualRows, mostRows);
+      async run({ input }) {
+        const limit = readLimit(input.limit ?? usualRows, mostRows);
         const found = await trail.search({
-          path: asked.path || undefined,
-          namespace: asked.namespace ? namespacePath(asked.namespace) : undefined,
-          entityId: asked.entity_id || undefined,
-          sinceMs: timeOf('since', asked.since),
-          untilMs: timeOf('until', asked.until),
+          path: input.path || undefined,
+          namespace: input.namespace ? namespacePath(input.namespace) : undefined,
+          entityId: input.entity_id || undefined,
+          sinceMs: timeOf('since', input.since),
+          untilMs: timeOf('until', input.until),
           limit,
-          after: asked.after ? placeOf(asked.after) : undefined,
+          after: input.after ? placeOf(input.after) : undefined,
         });
         const last = found.length === limit ? found.at(-1) : undefined;
         return data({
@@ -83,7 +83,7 @@ export function auditReadsPath(trail: ReadTrail) {
   });
 }
 
-/** A namespace as reads have it: with a final slash, empty for the root namespace. */
+/** A namespace path in the form of recorded reads: with a final slash, empty for the root namespace. */
 function namespacePath(text: string): string {
   const bare = withoutOuterSlashes(text);
   return bare === '' ? '' : `${bare}/`;

@@ -34,7 +34,7 @@ describe('the document of a caller with many rules', () => {
     };
     const parts = {
       tokens: { findByHash: async () => ({ namespaceId: 'root', policies: [] }) },
-      access: { peek: () => ({ grantsSome }) },
+      access: { of: () => ({ grantsSome }) },
       namespaces: { find: () => ({ path: '' }) },
     } as unknown as PreflightParts;
     const made = documentOf(parts, documents, '00', 'root', false);

@@ -47,8 +47,8 @@ export function openapiPath(parts: PreflightParts, documents: OpenApiDocuments) 
 }
 
 /**
- * The document of all mounts, limited to what the token with this hash (hex) may see. Without a token: only the paths
- * that require none.
+ * The document of all mounts, limited to what the token with this hash (hex) may see. Without a token, it contains only
+ * the paths that require no token.
  */
 export async function documentOf(
   parts: PreflightParts,
@@ -63,7 +63,7 @@ export async function documentOf(
   const options = {
     namespaceId,
     namespacePath: namespaces.find(namespaceId)?.path ?? '',
-    access: query && (access.peek(query) ?? (await access.of(query))),
+    access: query && (await access.of(query)),
     genericMountPaths,
   };
   return runInSlices(documents.document(options));

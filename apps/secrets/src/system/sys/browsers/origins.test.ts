@@ -23,7 +23,7 @@ function standIn() {
 }
 
 describe('the rules about web pages', () => {
-  it('are read when the database is back, if a notice of a change came while it was down', async () => {
+  it('are read once the database is back, if a notice of a change arrived while it was down', async () => {
     const { parts, storage, tell, tick } = standIn();
     const origins = new Origins(storage);
     await origins.refresh();

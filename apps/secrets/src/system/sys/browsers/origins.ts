@@ -17,7 +17,7 @@ const standardHeaders = [
   ),
 ] as const;
 
-/** What the HTTP edge needs for every request from a web page. */
+/** The functions that the HTTP edge calls for every request from a web page. */
 interface Rules extends Stored {
   readonly enabled: boolean;
   /** The `allowedHeaders` that an operator added, shown by reads. */
@@ -27,7 +27,7 @@ interface Rules extends Stored {
 const closed: Rules = { enabled: false, allowedOrigins: [], allowedHeaders: [], furtherHeaders: [] };
 const setting = 'cors';
 
-/** Which web pages may call the service: one row for all nodes, cached and refreshed like quotas. */
+/** Which web pages may call the service. This is one row for all nodes, cached and refreshed like quotas. */
 export class Origins {
   current = closed;
   private readonly table: WholeTable;

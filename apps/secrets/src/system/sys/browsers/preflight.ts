@@ -31,13 +31,13 @@ export async function reaches(parts: PreflightParts, hash: string, mount: LiveMo
 /** The rules of a token, found by accessor or by hash, as user interfaces show them; undefined if there is no such token. */
 export async function rulesOf(
   parts: PreflightParts,
-  asked: { hash: string } | { namespaceId: string; accessor: string },
+  tokenRef: { hash: string } | { namespaceId: string; accessor: string },
 ) {
   const access =
-    'hash' in asked
-      ? await accessOf(parts, asked.hash)
-      : await accessOfRecord(parts, await parts.tokens.findByAccessor(asked.namespaceId, asked.accessor));
-  if (!access && 'accessor' in asked) return undefined;
+    'hash' in tokenRef
+      ? await accessOf(parts, tokenRef.hash)
+      : await accessOfRecord(parts, await parts.tokens.findByAccessor(tokenRef.namespaceId, tokenRef.accessor));
+  if (!access && 'accessor' in tokenRef) return undefined;
   const exact: Record<string, readonly string[]> = {};
   const glob: Record<string, readonly string[]> = {};
   const pauses = new Pauses();

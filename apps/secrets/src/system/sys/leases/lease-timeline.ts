@@ -53,9 +53,9 @@ export function leaseTimelinePath(parts: LeaseParts) {
       operationId: 'leases-timeline',
       input,
       output: z.object({ leases: z.array(shown), next: z.string().nullable() }),
-      async run({ input: asked, namespace }) {
-        const prefix = prefixOf(asked.prefix);
-        const { accessor } = asked;
+      async run({ input, namespace }) {
+        const prefix = prefixOf(input.prefix);
+        const { accessor } = input;
         const owner = accessor ? await parts.tokens.findByAccessor(namespace.uuid, accessor) : undefined;
         // Leases end with their token, so without a token there are no leases.
         if (accessor && owner === undefined) return data({ leases: [], next: null });
@@ -66,9 +66,9 @@ export function leaseTimelinePath(parts: LeaseParts) {
           mountIds: among.map(({ uuid }) => uuid),
           prefix,
           tokenHash: owner && Buffer.from(owner.hash),
-          failing: asked.failing ?? false,
-          limit: readLimit(asked.limit ?? usualLeases, mostLeases),
-          after: asked.after ? placeOf(asked.after) : undefined,
+          failing: input.failing ?? false,
+          limit: readLimit(input.limit ?? usualLeases, mostLeases),
+          after: input.after ? placeOf(input.after) : undefined,
         });
         const accessors = await accessorsOf(parts, found.leases);
         return data({
@@ -112,7 +112,7 @@ async function accessorsOf({ tokens }: LeaseParts, leases: readonly DueLease[]):
   return found;
 }
 
-const prefixOf = (given = ''): string => (given === '' || given.endsWith('/') ? given : `${given}/`);
+const prefixOf = (prefix = ''): string => (prefix === '' || prefix.endsWith('/') ? prefix : `${prefix}/`);
 
 function placeOf(text: string): TimelinePlace {
   const [dueAtMs, hash] = readAfter(/^(\d{1,15})\.((?:[0-9a-f]{2}){1,64})$/, text);

@@ -1,6 +1,7 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import { subtreeOf } from '../../../kernel/namespaces/lineage';
+import { remainingSeconds } from '../../../kernel/tokens/ttl';
 import { bool, duration, string } from '../../../sdk/fields';
 import { PageInput, pageOf } from '../../../sdk/paging';
 import { operation, path } from '../../../sdk/path';
@@ -9,7 +10,7 @@ import { timeText } from '../../../sdk/time-text';
 import { findLease, type LeaseParts } from './find-lease';
 import { leaseTimelinePath } from './lease-timeline';
 
-/** How long callers wait for a bulk revocation; then it continues without them. */
+/** How long callers wait for a bulk revocation. After this time they get a response, and the revocation continues. */
 const WAIT_MS = 30_000;
 const DEFAULT_LIMIT = 10_000;
 const leaseId = () => string().optional().describe('ID of the lease.');
@@ -149,7 +150,7 @@ export function leasePaths(parts: LeaseParts) {
             last_renewal: timeText(lease.renewedAtMs),
             path: lease.path,
             renewable: lease.renewable,
-            ttl: expiresAtMs === undefined ? 0 : Math.max(0, Math.ceil((expiresAtMs - nowMs) / 1000)),
+            ttl: remainingSeconds(expiresAtMs, nowMs),
           });
         },
       },
@@ -273,5 +274,5 @@ function parseLimit(text: string | undefined): number {
   return limit;
 }
 
-/** Of two equivalent paths, the operation id of the older path ends with a number. */
+/** The ending of an operation id: of two equivalent paths, the id of the older path ends with a number. */
 const older = (base: string) => (base.startsWith('leases/') ? '' : '2');

@@ -1,7 +1,6 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
-import type { UserLockout } from '../../../kernel/mounts/lockout';
-import type { MountConfig } from '../../../kernel/mounts/mount';
+import type { MountConfig, UserLockout } from '../../../kernel/mounts/mount';
 import { Failure, toPairs, toText } from '../../../sdk/coerce';
 import { bool, commaList, duration, int, keyValues, namedDuration, nested, oneOf, string } from '../../../sdk/fields';
 
@@ -90,35 +89,35 @@ export const mountInput = z.object({
 type TuneInput = Partial<z.output<typeof tuneInput>>;
 
 /** Merges the given configuration into another; throws `invalid` for contradictory lifetimes. */
-export function tuned(before: MountConfig, given: TuneInput): MountConfig {
+export function tuned(before: MountConfig, input: TuneInput): MountConfig {
   const after: MountConfig = {
     ...before,
-    defaultLeaseTtlSeconds: given.default_lease_ttl ?? before.defaultLeaseTtlSeconds,
-    maxLeaseTtlSeconds: given.max_lease_ttl ?? before.maxLeaseTtlSeconds,
-    forceNoCache: given.force_no_cache ?? before.forceNoCache,
+    defaultLeaseTtlSeconds: input.default_lease_ttl ?? before.defaultLeaseTtlSeconds,
+    maxLeaseTtlSeconds: input.max_lease_ttl ?? before.maxLeaseTtlSeconds,
+    forceNoCache: input.force_no_cache ?? before.forceNoCache,
     listingVisibility:
-      given.listing_visibility === undefined ? before.listingVisibility : given.listing_visibility || undefined,
-    tokenType: given.token_type ?? before.tokenType,
-    passthroughRequestHeaders: given.passthrough_request_headers ?? before.passthroughRequestHeaders,
-    allowedResponseHeaders: given.allowed_response_headers ?? before.allowedResponseHeaders,
-    auditClearRequestKeys: given.audit_non_hmac_request_keys ?? before.auditClearRequestKeys,
-    auditClearResponseKeys: given.audit_non_hmac_response_keys ?? before.auditClearResponseKeys,
-    userLockout: given.user_lockout_config
-      ? lockedOut(before.userLockout, given.user_lockout_config)
+      input.listing_visibility === undefined ? before.listingVisibility : input.listing_visibility || undefined,
+    tokenType: input.token_type ?? before.tokenType,
+    passthroughRequestHeaders: input.passthrough_request_headers ?? before.passthroughRequestHeaders,
+    allowedResponseHeaders: input.allowed_response_headers ?? before.allowedResponseHeaders,
+    auditClearRequestKeys: input.audit_non_hmac_request_keys ?? before.auditClearRequestKeys,
+    auditClearResponseKeys: input.audit_non_hmac_response_keys ?? before.auditClearResponseKeys,
+    userLockout: input.user_lockout_config
+      ? lockedOut(before.userLockout, input.user_lockout_config)
       : before.userLockout,
   };
   return after;
 }
 
 /** Merges the given settings into the current ones; undefined and 0 mean the default. */
-function lockedOut(before: UserLockout | undefined, given: Lockout): UserLockout {
-  const { lockout_threshold: threshold, lockout_disable: disabled } = given;
+function lockedOut(before: UserLockout | undefined, input: Lockout): UserLockout {
+  const { lockout_threshold: threshold, lockout_disable: disabled } = input;
   if ((threshold ?? 0) < 0) throw new Refusal('invalid', 'user_lockout_config: lockout_threshold must not be negative');
   const number = (now: number | undefined, was: number | undefined) => (now === undefined ? was : now || undefined);
   return {
     threshold: number(threshold, before?.threshold),
-    durationSeconds: number(given.lockout_duration, before?.durationSeconds),
-    counterResetSeconds: number(given.lockout_counter_reset_duration, before?.counterResetSeconds),
+    durationSeconds: number(input.lockout_duration, before?.durationSeconds),
+    counterResetSeconds: number(input.lockout_counter_reset_duration, before?.counterResetSeconds),
     disabled: disabled ?? before?.disabled,
   };
 }

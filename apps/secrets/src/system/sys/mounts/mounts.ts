@@ -1,7 +1,6 @@
 import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
-import { passwordRule } from '../../../kernel/mounts/lockout';
-import type { LiveMount, Mount, MountConfig } from '../../../kernel/mounts/mount';
+import { type LiveMount, type Mount, type MountConfig, passwordRule } from '../../../kernel/mounts/mount';
 import type { SystemTtls } from '../../../kernel/mounts/mounts';
 import { operation, path } from '../../../sdk/path';
 import { withoutOuterSlashes } from '../../../sdk/path-text';
@@ -17,11 +16,11 @@ const noTuning: MountConfig = { defaultLeaseTtlSeconds: 0, maxLeaseTtlSeconds: 0
 export function mountPaths(parts: MountParts, kind: 'secret' | 'auth') {
   const { mounts, ttls, upgrade } = parts;
   const words = kind === 'auth' ? authWords : secretWords;
-  const full = (given: string) => `${kind === 'auth' ? 'auth/' : ''}${withoutOuterSlashes(given)}/`;
+  const full = (path: string) => `${kind === 'auth' ? 'auth/' : ''}${withoutOuterSlashes(path)}/`;
 
-  const find = async (namespaceId: string, given: string): Promise<LiveMount> => {
-    const mount = await mounts.seek(namespaceId, full(given));
-    if (!mount) throw new Refusal('invalid', `${words.none} at ${given.replace(/(?<!\/)\/+$/, '')}/`);
+  const find = async (namespaceId: string, path: string): Promise<LiveMount> => {
+    const mount = await mounts.seek(namespaceId, full(path));
+    if (!mount) throw new Refusal('invalid', `${words.none} at ${path.replace(/(?<!\/)\/+$/, '')}/`);
     return mount;
   };
 
@@ -178,18 +177,18 @@ export function mountPaths(parts: MountParts, kind: 'secret' | 'auth') {
   ];
 }
 
-/** Only methods with passwords lock users out. */
+/** Whether a mount locks users out. Only methods with passwords do. */
 const judgesPasswords = ({ backend }: LiveMount): boolean =>
   backend.paths.some(({ operations }) => Object.values(operations).some(({ judges }) => judges === 'password'));
 
-/** The version of each type is the version of the service. */
-function checkPluginVersion(type: string, given: string | undefined, version: string): void {
-  if (given && given !== `v${version}+builtin`) {
+/** Refuses a version other than that of the service, which is the version of every built-in type. */
+function checkPluginVersion(type: string, requestedVersion: string | undefined, version: string): void {
+  if (requestedVersion && requestedVersion !== `v${version}+builtin`) {
     throw new Refusal('invalid', `plugin_version: ${type} is built in and exists only in version v${version}+builtin`);
   }
 }
 
-/** Only auth methods issue tokens. */
+/** Refuses a token type for a secrets engine, because only auth methods issue tokens. */
 function refuseTokenType(target: string, { token_type: tokenType }: { token_type?: string }): void {
   if (tokenType !== undefined && !target.startsWith('auth/')) {
     throw new Refusal('invalid', "'token_type' can only be modified on auth mounts");
@@ -250,7 +249,7 @@ function showOptional(config: MountConfig): Record<string, unknown> {
   };
 }
 
-/** Its lockout settings, if they were tuned. */
+/** The lockout settings of a mount, if they were tuned. */
 function showLockout({ userLockout: own }: MountConfig): Record<string, unknown> | undefined {
   if (!own) return undefined;
   const rule = passwordRule({ ...own, disabled: false })!;

@@ -15,7 +15,10 @@ export interface ReloadDeps {
   readonly kinds: readonly { readonly type: string; readonly kind: 'secret' | 'auth' | 'system' }[];
 }
 
-/** The key prefix of the notice that tells nodes to clear their caches about outside systems; a mount type follows. */
+/**
+ * The key prefix of the notice that tells nodes to clear their caches about outside systems; the prefix is followed by
+ * a mount type.
+ */
 export const reloadMark = 'reload/';
 
 /**
@@ -30,13 +33,13 @@ export function pluginReloadPath({ mounts, storage, kinds }: ReloadDeps) {
     if (mounted.length === 0 || plugin === 'cubbyhole') {
       throw new Refusal('invalid', `plugin ${JSON.stringify(plugin)} cannot be reloaded`);
     }
-    // An engine and a method may have the same type.
+    // A secrets engine and an auth method may have the same type.
     return mounted.flatMap((kind) => mounts.list(namespaceId, kind)).filter(({ type }) => type === plugin);
   };
   const ofPaths = (namespaceId: string, paths: readonly string[]): Promise<LiveMount[]> =>
     Promise.all(
-      paths.map(async (given) => {
-        const at = `${given.replace(/^sys\/(?=auth\/)|\/$/g, '')}/`;
+      paths.map(async (path) => {
+        const at = `${path.replace(/^sys\/(?=auth\/)|\/$/g, '')}/`;
         const mount = await mounts.seek(namespaceId, at);
         if (!mount) throw new Refusal('invalid', `cannot fetch mount entry on ${JSON.stringify(at)}`);
         return mount;

@@ -32,16 +32,16 @@ export function remountPaths(parts: MountParts) {
           const to = tidy(input.to, 'to');
           const mount = await mounts.seek(namespace.uuid, from);
           if (fixed.includes(from)) throw new Refusal('invalid', `cannot remount "${from}"`);
-          if (fixed.some((taken) => to.startsWith(taken))) {
+          if (fixed.some((reserved) => to.startsWith(reserved))) {
             throw new Refusal('invalid', `cannot remount to destination ${to}`);
           }
           if (!mount) throw new Refusal('invalid', `no matching mount at "${from}"`);
           if (from.startsWith('auth/') !== to.startsWith('auth/')) {
             throw new Refusal('invalid', 'cannot move between secret engines and auth methods');
           }
-          const taken = mounts.conflict(namespace.uuid, to);
-          if (taken && taken.uuid !== mount.uuid)
-            throw new Refusal('invalid', `path is already in use at ${taken.path}`);
+          const conflict = mounts.conflict(namespace.uuid, to);
+          if (conflict && conflict.uuid !== mount.uuid)
+            throw new Refusal('invalid', `path is already in use at ${conflict.path}`);
           const id = await moves.begin(mount, to);
           warn(
             'Mount move has been queued. Progress will be reported in the server log, tagged with the returned migration_id',
@@ -71,8 +71,8 @@ export function remountPaths(parts: MountParts) {
   ];
 }
 
-function tidy(given: string | undefined, field: string): string {
-  const unslashed = withoutOuterSlashes(given ?? '');
+function tidy(path: string | undefined, field: string): string {
+  const unslashed = withoutOuterSlashes(path ?? '');
   if (unslashed === '') throw new Refusal('invalid', `'${field}' is required`);
   if (pathProblem(unslashed) !== undefined || unslashed.length > 1024) {
     const message = `'${field}' must be a path in its simplest form, of characters that can be seen`;

@@ -23,21 +23,21 @@ interface NamespaceDeps {
   readonly mfa: Mfa;
   readonly storage: StorageKernel;
   /** The mounts of every new namespace. */
-  readonly standing: readonly NewMount[];
+  readonly builtInMounts: readonly NewMount[];
 }
 
 const removal = 'namespace-removal';
 
 /**
- * Changes of the namespaces below one: each is created with its initial content, and removed by a job that any node can
- * continue.
+ * Changes the namespaces below a namespace. New namespaces get their initial content; removed namespaces are emptied by
+ * a job that any node can continue.
  */
 export function namespaceChanges(parts: NamespaceDeps) {
-  const { namespaces, mounts, storage, standing } = parts;
+  const { namespaces, mounts, storage, builtInMounts } = parts;
   const parentOf = (uuid: string) => namespaces.find(uuid)!;
   const lockable = (uuid: string, path: string) => {
     const found = namespaces.at(parentOf(uuid), path);
-    // `root` would be another spelling of the request's own namespace.
+    // `root` would be another name for the namespace of the request.
     if (!found || (path !== '' && found.uuid === uuid)) {
       throw new Refusal('invalid', 'requested namespace does not exist');
     }
@@ -59,7 +59,7 @@ export function namespaceChanges(parts: NamespaceDeps) {
     await mounts.refresh();
     const namespace = namespaces.find(state.uuid);
     if (namespace) {
-      // The deepest namespaces first: no namespace is ever without its parent.
+      // Start with the deepest namespaces, so that a namespace never exists without its parent.
       for (const one of [...namespaces.below(namespace).reverse(), namespace]) await empty(parts, one.uuid);
       for (const one of [...namespaces.below(namespace).reverse(), namespace]) await namespaces.remove(one);
     }
@@ -68,7 +68,7 @@ export function namespaceChanges(parts: NamespaceDeps) {
   return {
     /** Only the direct children. */
     children: (uuid: string) => namespaces.below(parentOf(uuid)).filter(({ parentUuid }) => parentUuid === uuid),
-    /** Everything below, nearest first. */
+    /** All namespaces below, nearest first. */
     below: (uuid: string) => namespaces.below(parentOf(uuid)),
     at: (uuid: string, path: string) => visible(namespaces.at(parentOf(uuid), path), uuid),
     /** Creates a namespace with its standard mounts, or replaces the metadata of an existing one. */
@@ -77,11 +77,11 @@ export function namespaceChanges(parts: NamespaceDeps) {
       if (there && !customMetadata) return there;
       const annotated = there && (await namespaces.annotate(there, () => customMetadata!));
       if (annotated) return annotated;
-      const created = await namespaces.create(parentOf(uuid), path, customMetadata ?? {}, async (tx, made) => {
+      const created = await namespaces.create(parentOf(uuid), path, customMetadata ?? {}, async (tx, namespaceId) => {
         await refuseOverMount(tx, uuid, path);
-        await mounts.createAll(tx, made, standing);
+        await mounts.createAll(tx, namespaceId, builtInMounts);
       });
-      // Another caller may have created it: then this call changes its metadata.
+      // If another caller has created it in the meantime, this call changes its metadata.
       return (customMetadata && (await namespaces.annotate(created, () => customMetadata))) || created;
     },
     async patch(uuid: string, path: string, change: Record<string, unknown> | null) {
@@ -89,13 +89,15 @@ export function namespaceChanges(parts: NamespaceDeps) {
       if (!there) return undefined;
       return namespaces.annotate(there, (now) => checkMetadata(change ? merged(now, change) : {}));
     },
-    /** Locks a namespace (this one if the path is empty) with everything below it. Returns the unlock key. */
+    /**
+     * Locks a namespace (the current namespace if the path is empty) with everything below it. Returns the unlock key.
+     */
     lock: async (uuid: string, path: string) => namespaces.lock(lockable(uuid, path)),
-    /** Unlocks it. Checks the key unless it is undefined. */
+    /** Unlocks a namespace. Checks the key unless it is undefined. */
     unlock: async (uuid: string, path: string, key: string | undefined) => namespaces.unlock(lockable(uuid, path), key),
     /**
-     * Refuses requests in it from now on and removes its content in the background. False if there is no such
-     * namespace.
+     * From now on refuses requests in the namespace, and removes its content in the background. Returns false if there
+     * is no such namespace.
      */
     async remove(uuid: string, path: string) {
       const there = visible(namespaces.at(parentOf(uuid), path), uuid);
@@ -111,13 +113,13 @@ export function namespaceChanges(parts: NamespaceDeps) {
 export type NamespaceChanges = ReturnType<typeof namespaceChanges>;
 
 /** Refuses metadata other than pairs of text. */
-export function checkMetadata(given: Record<string, unknown>): Record<string, string> {
-  for (const [name, value] of Object.entries(given)) {
+export function checkMetadata(metadata: Record<string, unknown>): Record<string, string> {
+  for (const [name, value] of Object.entries(metadata)) {
     if (typeof value !== 'string' || isObject(value)) {
       throw new Refusal('invalid', `custom_metadata: value of "${name}" must be a string`);
     }
   }
-  return given as Record<string, string>;
+  return metadata as Record<string, string>;
 }
 
 /** An empty path names the namespace of the request itself, which is not its own child. */

@@ -39,7 +39,7 @@ export async function accessQueryOf(
   return { namespaceId, policies, identity: entityId === undefined ? undefined : await identity.find(entityId) };
 }
 
-/** Looks up tokens; undefined for unknown, expired and revoked ones, and for those not visible in a namespace. */
+/** Looks up tokens; undefined for tokens that are unknown, expired, revoked, or not visible in a namespace. */
 export class Authority {
   constructor(private readonly parts: AuthorityParts) {}
 
@@ -61,13 +61,13 @@ export class Authority {
     return holderOf(this.parts, { accessor: '', namespaceId, policies, boundCidrs: [] });
   }
 
-  /** Whether the path needs sudo besides its capability. */
+  /** Whether the path needs sudo in addition to the capability. */
   needsSudo(namespaceId: string, path: string, operation: OperationName): boolean {
     const match = matchOf(this.parts, namespaceId, path, verbOf(operation));
     return match.operation?.sudo ?? match.declared?.sudo ?? false;
   }
 
-  /** The quota that would refuse the request now. */
+  /** The quota that would refuse the request now, if any. */
   quotaInTheWay(namespaceId: string, path: string, operation: OperationName, address: string): string | undefined {
     const { namespace, mount, path: at, folding } = matchOf(this.parts, namespaceId, path, verbOf(operation));
     const question = { namespaceId: namespace.uuid, mountUuid: mount?.uuid, path: at, folding, address };
@@ -102,16 +102,19 @@ async function holderOf(parts: AuthorityParts, record: Holding) {
     usesLeft: record.usesLeft ?? 0,
     boundCidrs: record.boundCidrs,
     namespacePath: parts.namespaces.find(record.namespaceId)?.path ?? '',
-    /** False for a token whose entity is disabled or deleted. */
+    /** Whether the entity of the token is active; false if it is disabled or deleted. */
     entityInForce: record.entityId === undefined || (view !== undefined && !view.disabled),
     /** Names of the login enforcements that a new login of its entity at its mount must meet. */
     loginEnforcements: () => loginEnforcements(parts, record, view),
-    /** For a path as a client would send it, parsed like a request. Throws `malformed`. */
+    /**
+     * The capabilities on a path as a client would send it. The path is parsed like that of a request. Throws
+     * `malformed`.
+     */
     capabilities(namespaceId: string, text: string): string[] {
       const { path, folding } = questionOf(matchOf(parts, namespaceId, text, text.endsWith('/') ? 'list' : 'read'));
       return access.capabilities(path, folding);
     },
-    /** The same for one request. */
+    /** Explains the decision about one request. */
     explain({ namespaceId, path, ...question }: AuthorityQuestion): Explanation {
       return access.explain({
         ...question,
@@ -138,7 +141,7 @@ function matchOf({ namespaces, mounts }: AuthorityParts, namespaceId: string, pa
   return SentPath.ofField(path, 'path').locate(namespaces, mounts, verb, namespaces.find(namespaceId)?.path ?? '');
 }
 
-/** The verb of such a request. */
+/** The verb of a request with an operation. */
 export function verbOf(operation: string): Verb {
   return operation === 'create' || operation === 'update' ? 'write' : (operation as Verb);
 }

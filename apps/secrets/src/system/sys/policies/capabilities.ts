@@ -82,12 +82,12 @@ function requirePaths({ paths = [], path: older = [] }: z.output<typeof Paths>):
   return requested;
 }
 
-function answer(holder: TokenAuthority | undefined, { uuid }: NamespaceView, asked: readonly string[]) {
+function answer(holder: TokenAuthority | undefined, { uuid }: NamespaceView, paths: readonly string[]) {
   if (!holder) throw listed('invalid', 'invalid token');
   const found = new Map<string, readonly string[]>();
-  for (const text of asked) {
+  for (const text of paths) {
     found.set(text, holder.entityInForce ? holder.capabilities(uuid, text) : ['deny']);
   }
-  if (asked.length === 1) found.set('capabilities', found.get(asked[0]!)!);
+  if (paths.length === 1) found.set('capabilities', found.get(paths[0]!)!);
   return data(Object.fromEntries(found));
 }

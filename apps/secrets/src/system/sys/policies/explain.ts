@@ -102,7 +102,7 @@ export function explainPath(authority: Authority): Path {
 
 async function holderOf(authority: Authority, call: Call<unknown, ExplainInput>): Promise<TokenAuthority> {
   const { input, caller, namespace, sentToken } = call;
-  if ([input.token, input.accessor, input.policies].filter((given) => given?.length).length > 1) {
+  if ([input.token, input.accessor, input.policies].filter((value) => value?.length).length > 1) {
     throw new Refusal('invalid', "only one of 'token', 'accessor' and 'policies' can be given");
   }
   if (input.policies?.length) {

@@ -2,7 +2,7 @@ import { Refusal } from '@keystead/refusal';
 import { z } from 'zod';
 import type { StepUp } from '../../../kernel/mfa/step-up';
 import type { PolicyStore, StoredPolicy } from '../../../kernel/policy/store';
-import type { Call } from '../../../sdk/call';
+import { type Call, callWith } from '../../../sdk/call';
 import { announced, bool, document, duration, int, notKept, olderName, string } from '../../../sdk/fields';
 import { type Path, path } from '../../../sdk/path';
 import { data, empty, keys, missing } from '../../../sdk/reply';
@@ -135,7 +135,8 @@ export function policyPaths(policies: PolicyStore, methods: StepUp): Path[] {
         operationId: 'policies-write-acl-policy2',
         summary: 'Create a policy, or replace its text.',
         input: PolicyInput.extend({ rules: olderName(document(string()), 'policy') }),
-        run: (call) => write({ ...call, input: { ...call.input, policy: call.input.policy ?? call.input.rules } }),
+        run: (call) =>
+          write(callWith(call, { input: { ...call.input, policy: call.input.policy ?? call.input.rules } })),
       },
       delete: {
         operationId: 'policies-delete-acl-policy2',

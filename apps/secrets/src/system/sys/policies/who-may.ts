@@ -16,7 +16,7 @@ interface WhoMayDeps extends AuthorityParts {
   readonly identity: Identity;
 }
 
-/** If there are more, the response says so. */
+/** The maximum numbers of items that are checked. If there are more, the response says that it is incomplete. */
 const most = { policies: 2000, groups: 500, entities: 2000 };
 const patienceMs = 5_000;
 
@@ -43,7 +43,7 @@ const output = z.object({
   complete: z.boolean().describe('false if there were too many entities or groups to check all of them.'),
 });
 
-/** `sys/policies/who-may`: the reverse question. */
+/** `sys/policies/who-may`: finds the callers who may make a given request. */
 export function whoMayPath(parts: WhoMayDeps): Path {
   return path('policies/who-may', {
     summary: 'Who may make a request.',
@@ -55,12 +55,12 @@ export function whoMayPath(parts: WhoMayDeps): Path {
       operationId: 'policies-who-may',
       input,
       output,
-      async run({ input: { path: asked, operation }, namespace }) {
-        if (asked.split('/', 1_001).length > 1_000) {
+      async run({ input: { path, operation }, namespace }) {
+        if (path.split('/', 1_001).length > 1_000) {
           throw new Refusal('invalid', 'path cannot have more than 1000 segments');
         }
         const { namespaces, mounts } = parts;
-        const match = SentPath.ofField(asked, 'path').locate(namespaces, mounts, verbOf(operation), namespace.path);
+        const match = SentPath.ofField(path, 'path').locate(namespaces, mounts, verbOf(operation), namespace.path);
         const question = { ...questionOf(match), operation };
         const look = new Look();
         const explain = async (query: AccessQuery) => (await parts.access.of(query)).explain(question);
@@ -85,7 +85,7 @@ export function whoMayPath(parts: WhoMayDeps): Path {
         });
         const tooMany = names.length > most.policies || groups.length > most.groups || entities.length > most.entities;
         return data({
-          path: asked,
+          path,
           operation,
           policies,
           groups: allowedGroups,

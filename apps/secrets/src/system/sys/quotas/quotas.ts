@@ -29,8 +29,8 @@ const shownPath = ({ writtenPath, path: below }: { readonly writtenPath: string;
   writtenPath !== '' && below === '' ? `${writtenPath}/` : writtenPath;
 
 /**
- * The given target of a quota, otherwise the previous target. A given path also sets whether the quota includes the
- * namespaces below.
+ * The requested target of a quota, or the previous target if none is requested. A given path also sets whether the
+ * quota includes the namespaces below.
  */
 const keeping = (
   input: { path?: string; role?: string; inheritable?: boolean },

@@ -49,7 +49,7 @@ function ceremonyPaths(base: string, rekey: Rekey, responseFormat: 'raw' | 'stan
         summary: 'Read the status of the rekey.',
         operationId: ofAttempt('read-progress'),
         output: statusOutput,
-        // Below sys/rotate the status is answered for any seal.
+        // Below sys/rotate, the status is returned for any kind of seal.
         run: async () => answer(statusBody(await (responseFormat === 'raw' ? rekey.status() : rekey.progress()))),
       },
       write: {

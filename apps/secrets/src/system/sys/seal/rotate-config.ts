@@ -7,7 +7,7 @@ import { data, empty } from '../../../sdk/reply';
 /** When the key is rotated automatically. */
 export interface RotationRuleFacts {
   readonly enabled: boolean;
-  /** 0 for no bound. */
+  /** 0 means no bound. */
   readonly intervalSeconds: number;
   readonly maxOperations: number;
 }
@@ -47,8 +47,8 @@ export function rotateConfigPaths(port: RotationPlanAccess) {
     summary: 'Change the settings of automatic rotation; omitted fields keep their values.',
     input,
     auditClear: 'all',
-    async run({ input: given }) {
-      const { enabled, interval, max_operations: operations } = given;
+    async run({ input }) {
+      const { enabled, interval, max_operations: operations } = input;
       if (interval && interval < leastIntervalSeconds) {
         throw new Refusal('invalid', `interval must be greater or equal to ${shown(leastIntervalSeconds)}`);
       }

@@ -51,7 +51,7 @@ const random = (operationId: string) =>
     output: z.object({ random_bytes: z.string() }),
     run({ input, params }: Call<object, z.output<typeof RandomInput>>) {
       const named = params as { source?: string; bytes?: string };
-      // A single segment may be a source or a number.
+      // A single segment may be a source or a number of bytes.
       const lone = named.bytes === undefined && /^\d+$/.test(named.source ?? '') ? named.source : named.bytes;
       const source = lone === named.source ? undefined : (named.source ?? input.source);
       if (source !== undefined && !['', 'platform', 'seal', 'all'].includes(source)) {

@@ -5,6 +5,21 @@ import { parseDuration } from '../../sdk/duration';
 import { PageInput, pageOf } from '../../sdk/paging';
 import { path } from '../../sdk/path';
 import { dataText, empty, keys, missing } from '../../sdk/reply';
+import { configPath } from './config';
+import { dataPath, versionPaths } from './data';
+import { detailedMetadataPath, metadataPath, subkeysPath } from './metadata';
+import { relocationPaths } from './relocation';
+
+/** Key/value storage that keeps the versions of a secret. */
+export const kvTwo = backend({
+  type: 'kv',
+  kind: 'secret',
+  expiring: 'secrets',
+  summary: 'key/value secret storage with versions',
+  elsewhere:
+    'Invalid path for a versioned K/V secrets engine: secrets are below data/, what is known of them below metadata/. On a command line, use kv get, put, list or delete.',
+  paths: [configPath, dataPath, ...versionPaths, metadataPath, detailedMetadataPath, subkeysPath, ...relocationPaths],
+});
 
 /** Key/value storage without versions: a write replaces the value. */
 export const kvOne = backend({
@@ -66,7 +81,7 @@ export const kvOne = backend({
   ],
 });
 
-/** A pair named `ttl` (or `lease`) tells readers how long they may keep the secret. */
+/** The time in the pair `ttl` (or `lease`) of a secret, which tells readers how long they may keep the secret. */
 function ttlOf(text: string): number | undefined {
   if (!text.includes('"ttl"') && !text.includes('"lease"')) return undefined;
   const { ttl, lease } = JSON.parse(text) as { ttl?: unknown; lease?: unknown };
