@@ -28,14 +28,14 @@ export interface AgentProcess {
 
 /**
  * Builds and starts an agent: a worker without a database, which knows only the service's address and the token of a
- * pool or of the installation. `over` is called when the token is no longer valid. Throws NoWorker if the service
+ * pool or of the installation. `onRevoked` is called when the token is no longer valid. Throws NoWorker if the service
  * refuses it.
  */
 export async function startAgent(
   config: AgentConfig,
   deps: WorkerDeps,
   log: Logger,
-  over: () => void,
+  onRevoked: () => void,
 ): Promise<AgentProcess> {
   const client = new AgentClient(config.address, config.token, config.proxy, config.trust);
   const about = {
@@ -56,7 +56,7 @@ export async function startAgent(
     log.warn({ agent: registered.id }, 'registered again');
     return registered;
   };
-  const source = new HttpSource(client, agent, config.leaseSeconds, again, over);
+  const source = new HttpSource(client, agent, config.leaseSeconds, again, onRevoked);
   const { installation } = agent;
   const { traces } = config;
   const tracing = startTracing(traces && { ...traces, service: 'keystead-agent', version }, log);

@@ -37,20 +37,20 @@ describe('configuration', () => {
       'WORKSPACES_TRUSTED_PROXIES:',
     ],
     [
-      'a short secret of proxies',
+      'a proxy secret that is too short',
       { WORKSPACES_TRUSTED_PROXIES: '10.0.0.0/8', WORKSPACES_TRUSTED_PROXY_SECRET: 'short' },
       'WORKSPACES_TRUSTED_PROXY_SECRET: must have',
     ],
-    ['a public address that is none', { WORKSPACES_PUBLIC_URL: 'nowhere' }, 'WORKSPACES_PUBLIC_URL:'],
+    ['an invalid public address', { WORKSPACES_PUBLIC_URL: 'nowhere' }, 'WORKSPACES_PUBLIC_URL:'],
     ['a certificate without its key', { WORKSPACES_TLS_CERT_FILE: __filename }, 'WORKSPACES_TLS_CERT_FILE and'],
     ['a blob store that is not an address', { WORKSPACES_BLOB_STORE: 'https://x' }, 'WORKSPACES_BLOB_STORE is not'],
     [
-      'an option no blob store has',
+      'an option that no blob store has',
       { WORKSPACES_BLOB_STORE: 's3://b?colour=red' },
       'WORKSPACES_BLOB_STORE has the unknown parameter',
     ],
     ['a blob store key without its secret', { WORKSPACES_BLOB_STORE_ACCESS_KEY_ID: 'x' }, 'WORKSPACES_BLOB_STORE_'],
-    ['a file that is not there', { WORKSPACES_DATABASE_URL_FILE: '/no/such/file' }, 'WORKSPACES_DATABASE_URL'],
+    ['a missing file', { WORKSPACES_DATABASE_URL_FILE: '/no/such/file' }, 'WORKSPACES_DATABASE_URL'],
   ])('refuses %s by name', (_what, environment, problem) => {
     const problems = problemsOf({ ...URL, ...environment });
     expect(problems.some((text) => text.startsWith(problem))).toBe(true);

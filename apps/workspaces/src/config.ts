@@ -201,7 +201,7 @@ function blobStore(settings: BlobStoreVariables, problems: string[]): S3Config |
 export function readConfig(environment: NodeJS.ProcessEnv) {
   const { settings, problems } = readSettings(Variables, environment, {
     own: /^WORKSPACES_/,
-    // A worker next to the service may share its environment.
+    // A worker on the same machine may share the environment of the service.
     others: /^WORKSPACES_WORKER_/,
     fromFile,
   });
@@ -224,7 +224,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
       previousFile: settings.WORKSPACES_PREVIOUS_SEAL_KEY_FILE,
     },
     publicUrl,
-    /** Undefined: runs get no credentials. */
+    /** Undefined if runs get no credentials. */
     secretsService:
       secretsAddress === undefined
         ? undefined
@@ -245,7 +245,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     aliases: settings.WORKSPACES_CLIENT_ALIASES,
     reasons: settings.WORKSPACES_REASONS,
     ipRanges: settings.WORKSPACES_IP_RANGES,
-    /** Undefined: no Git host is called. */
+    /** Undefined if no Git host is called. */
     vcs: settings.WORKSPACES_VCS
       ? { networks: settings.WORKSPACES_VCS_NETWORKS ?? [], pollSeconds: settings.WORKSPACES_VCS_POLL_SECONDS }
       : undefined,
@@ -265,7 +265,7 @@ export function readConfig(environment: NodeJS.ProcessEnv) {
     checksSamlCertificates: settings.WORKSPACES_CHECK_SAML_CERTIFICATES,
     rateLimit: settings.WORKSPACES_RATE_LIMIT,
     defaultFeatureSet: settings.WORKSPACES_DEFAULT_FEATURE_SET,
-    /** Undefined: blobs are stored in the database. */
+    /** Undefined if blobs are stored in the database. */
     objects,
     firstRunFile: settings.WORKSPACES_FIRST_RUN_FILE,
   };

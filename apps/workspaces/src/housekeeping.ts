@@ -26,7 +26,7 @@ import { sweep as sweepExports } from './resources/runs/plan-exports/service';
 import { settleEvaluations } from './resources/runs/policy-evaluations/perform';
 import { remindOfAutoDestroy, startAutoDestroy } from './resources/runs/runs/auto-destroy';
 import { endUnserved, forgetWorkers, settleAbandoned } from './resources/runs/runs/jobs/abandoned';
-import { revokeLeft } from './resources/runs/runs/jobs/credentials';
+import { revokeLeft } from './resources/runs/runs/jobs/inputs';
 import type { SecretsService } from './resources/runs/runs/jobs/job';
 import { sweepPhaseData } from './resources/runs/runs/phase-data';
 import { startTriggered } from './resources/runs/runs/run-triggers';
@@ -44,9 +44,9 @@ import { releaseExpired } from './resources/workspaces/workspaces/lock';
 interface Job {
   readonly name: string;
   readonly everySeconds: number;
-  /** It ends what has expired, so it is skipped while the clock cannot be trusted. */
+  /** Set for a job that removes expired objects. It is skipped while the clock cannot be trusted. */
   readonly byTime?: boolean;
-  /** It calls hosts of organizations without waiting for slow ones. */
+  /** Set for a job that calls hosts of organizations. The turns keep slow hosts from delaying others. */
   readonly turns?: Turns;
   run(): Promise<unknown>;
 }
@@ -91,20 +91,20 @@ interface Options extends Pick<Environment, 'notificationReach' | 'mailer'> {
   readonly now: () => number;
   readonly clockTrouble: () => string | undefined;
   readonly consoleIdleMinutes: number;
-  /** How often workspaces are assessed; 0: never. Default: 24. */
+  /** How often workspaces are assessed; 0 means never. Default: 24. */
   readonly assessmentHours?: number;
   /** How long a run waits for a worker with its version while there are others; default: 120. */
   readonly versionWaitSeconds?: number;
-  /** How long audit events are kept; 0: forever. Default: 400. */
+  /** How long audit events are kept; 0 means forever. Default: 400. */
   readonly auditDays?: number;
   /** The secrets service at which remaining tokens of agents are revoked; undefined if runs get no tokens. */
   readonly secrets?: SecretsService;
   readonly registry?: Registry;
-  /** Undefined: no Git host is called. */
+  /** Undefined if no Git host is called. */
   readonly vcs?: VcsWork;
 }
 
-/** What calls to Git hosts need. */
+/** The dependencies of calls to Git hosts. */
 export interface VcsWork {
   readonly reach: Reach;
   readonly publicUrl: string;
@@ -122,7 +122,7 @@ export interface Housekeeping {
 
 const DAY_MS = 86_400_000;
 
-/** A host that has not answered within this time delays only its own organization. */
+/** How long a job waits for a host. A slower host delays only its own organization. */
 const patienceMs = 1000;
 
 /** A job that calls the hosts of organizations. */
@@ -168,11 +168,11 @@ export function jobsOf(
     secrets,
     log,
     vcs,
-    ...given
+    ...options
   }: Options,
   metrics = new JobMetrics(undefined),
 ): readonly Job[] {
-  const sender = new Sender({ keyring, now, ...given });
+  const sender = new Sender({ keyring, now, ...options });
   return [
     ...(vcs ? vcsJobs(db, keyring, now, vcs) : []),
     { name: 'settle runs of lost workers', everySeconds: 10, run: () => settleAbandoned(db, keyring) },
@@ -192,13 +192,13 @@ export function jobsOf(
       name: 'send reminders of expiring tokens',
       everySeconds: 600,
       byTime: true,
-      run: () => remindOfTokens(db, { mailer: given.mailer, publicUrl, now }),
+      run: () => remindOfTokens(db, { mailer: options.mailer, publicUrl, now }),
     },
     { name: 'start assessments', everySeconds: 30, run: () => startAssessments(db, assessmentHours) },
     { name: 'delete old assessments', everySeconds: 3600, run: () => forgetAssessments(db) },
     { name: 'deliver notifications', everySeconds: 3, run: () => deliverDue(db, sender, publicUrl) },
     outside('perform run tasks', 1, (turns) =>
-      performTasks({ db, keyring, reach: given.notificationReach, publicUrl }, turns),
+      performTasks({ db, keyring, reach: options.notificationReach, publicUrl }, turns),
     ),
     {
       name: 'end policy evaluations that nothing judges',

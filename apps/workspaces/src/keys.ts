@@ -18,8 +18,8 @@ function sealKeys(source: SealKeySource, isFirstStart: boolean, warn: (line: str
 
 /**
  * The service's keyring, stored in the database under the seal key; created at the first start, by one of several
- * nodes. A keyring that only the previous seal key can open is rewrapped with the current one. `readsOnly`: nothing is
- * written.
+ * nodes. A keyring that only the previous seal key can open is rewrapped with the current one. With `readsOnly`,
+ * nothing is written.
  */
 export async function openKeyring(
   db: Database,

@@ -30,15 +30,15 @@ come from the environment: of a worker those of the service for database and key
 const unusable = 78;
 
 async function check(config: OwnConfig): Promise<void> {
-  const { binaries, said } = await findWorkerDeps(config);
+  const { binaries, protections } = await findWorkerDeps(config);
   const found = binaries.map(({ product, version, file }) => `${product} ${version} (${file})`);
-  process.stdout.write(`${[...found, ...said].join('\n')}\n`);
+  process.stdout.write(`${[...found, ...protections].join('\n')}\n`);
 }
 
 /** Describes what this machine offers. Missing features are logged as warnings. */
 async function depsOf(config: OwnConfig, log: Logger): Promise<WorkerDeps> {
   const deps = await findWorkerDeps(config);
-  for (const line of deps.said) {
+  for (const line of deps.protections) {
     if (/^[A-Z]{3}/.test(line) || line.startsWith('not possible')) log.warn(line);
     else log.info(line);
   }
@@ -49,7 +49,7 @@ async function run(config: WorkerConfig): Promise<void> {
   const log = createLogger({ name: 'worker', level: config.service.logLevel });
   surviveFailures(log);
   const deps = await depsOf(config, log);
-  // Loaded only when needed: a check is quick without it.
+  // The worker is loaded only when needed, because a check is quick without it.
   const { startWorker } = require('./worker') as typeof import('./worker');
   const worker = await startWorker(config, deps, log);
   const binaries = deps.binaries.map(({ product, version }) => `${product} ${version}`);

@@ -13,7 +13,7 @@ import { openKeyring } from './keys';
 import { addReleased, knownVersions } from './resources/administration/admin/infra-versions';
 import { Turns } from './resources/connections/git-hosts/turns';
 import { performEvaluations } from './resources/runs/policy-evaluations/perform';
-import { revokeLeft } from './resources/runs/runs/jobs/credentials';
+import { revokeLeft } from './resources/runs/runs/jobs/inputs';
 import { prepareSchema } from './schema';
 import type { WorkerConfig } from './worker/config';
 import type { WorkerDeps } from './worker/deps';
@@ -72,7 +72,7 @@ function startJudgingOf(
   return { close: async () => void (await loop.close(), await turns.settled()) };
 }
 
-/** Adds new releases of vendors to the catalogue. Returns the added and the untrusted ones. */
+/** Adds new releases of vendors to the catalogue. Returns the added and the untrusted releases. */
 export async function refreshCatalogue(
   { service, releases }: WorkerConfig,
   log: Logger,
@@ -152,7 +152,7 @@ export async function startWorker(config: WorkerConfig, deps: WorkerDeps, log: L
       log,
       tracing,
       installation: installationOf(config.service.databaseUrl),
-      // It waits up to a second for a job.
+      // The source waits up to a second for a job.
       pollMs: 50,
       tidy: () =>
         revokeLeft({ db, keyring, secrets }, (error) =>

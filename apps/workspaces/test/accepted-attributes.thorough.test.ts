@@ -20,7 +20,7 @@ function parts(name: readonly string[], schema: Json): Named[] {
 
 const attributesOf = ({ schema }: Taking): Json => schema.properties?.data?.properties?.attributes?.properties;
 
-/** Operations that do something and store nothing of their body: its attributes only say how. */
+/** Operations that perform an action and store nothing of their body: its attributes only say how to perform it. */
 const acts = new Set([
   'PATCH /account/password',
   'POST /session',
@@ -97,7 +97,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   'general-settings require-two-factor-for-admins': 'sessions',
 };
 
-/** Values that a shape does not show. */
+/** Values that cannot be derived from the declared type of an attribute. */
 const toldValue: Readonly<Record<string, (world: World) => Promise<unknown> | unknown>> = {
   'sign-in-providers issuer': () => 'https://another.provider.test',
   'sign-in-providers scopes': () => ['openid', 'email', 'phone'],
@@ -137,7 +137,7 @@ const connected = async (world: World): Promise<Json> => {
   );
   return { identifier: 'acme/boats', 'oauth-token-id': made.relationships['oauth-tokens'].data[0].id };
 };
-/** What else an attribute needs to be accepted. */
+/** The other attributes that an attribute requires. */
 const besides = async (type: string, name: string, world: World): Promise<Json> => {
   if (type === 'tasks' && name === 'url') return { 'hmac-key': 'sent again with it' };
   if (type === 'team-workspaces' && name !== 'access') return { access: 'custom' };
@@ -201,7 +201,7 @@ describe.each(editions)('the attributes of requests to the %s edition', (edition
     let example = await make(one);
     let n = 0;
     const named = Object.entries<Json>(attributesOf(one)).flatMap(([key, each]) => parts([key], each));
-    // Last, because the path may contain the name.
+    // The name is changed last, because the path may contain it.
     named.sort((a, b) => Number(a.steps[0] === 'name') - Number(b.steps[0] === 'name'));
     for (const { steps, schema } of named) {
       const name = steps.join('.');
@@ -238,13 +238,13 @@ describe.each(editions)('the attributes of requests to the %s edition', (edition
   });
 });
 
-it('is tested in another file if the list says so', () => {
+it('every attribute in the list occurs in the test file that the list names', () => {
   const unread = Object.entries(elsewhere).filter(([name, file]) => {
     const text = readFileSync(path.join(__dirname, `${file}.test.ts`), 'utf8');
     return !text.includes(name.split(/[ .]/).at(-1)!);
   });
   expect(unread).toEqual([]);
-  // Names that no longer exist.
+  // Names in the list that no longer exist.
   const names = editions.flatMap(takingOf).flatMap((one) =>
     Object.entries<Json>(attributesOf(one) ?? {})
       .flatMap(([key, each]) => parts([key], each))

@@ -49,7 +49,7 @@ const told: Readonly<Record<string, (world: World, example: Example) => Promise<
   'varsets parent': (world) => madeIn(world, 'projects'),
 };
 
-/** What else a relationship needs to be accepted. */
+/** The attributes that a relationship requires. */
 const besides: Readonly<Record<string, object>> = {
   'workspaces agent-pool': { 'execution-mode': 'agent' },
   'projects default-agent-pool': { 'default-execution-mode': 'agent' },
@@ -100,7 +100,7 @@ describe.each(['self-hosted', 'hosted'] as const)('the relationships of requests
   const naming = operations.filter(relationsOf);
   const listing = operations.filter(isList);
 
-  /** Where relationships are read that the resource itself does not show. */
+  /** Where to read relationships that the resource itself does not show. */
   const readElsewhere: Readonly<Record<string, (id: string, shown: Json) => Promise<Json[]>>> = {
     'workspaces tags': (id) => read(`workspaces/${id}/relationships/tags`),
     'workspaces tag-bindings': (id) => read(`workspaces/${id}/tag-bindings`),
@@ -116,7 +116,7 @@ describe.each(['self-hosted', 'hosted'] as const)('the relationships of requests
     const data = (again ?? shown).relationships?.[name]?.data;
     return data == null ? [] : [data].flat();
   };
-  /** Whether a thing that was named is shown. */
+  /** Whether the answer shows a named object. */
   const isAmong = (shown: readonly Json[], { id, attributes = {} }: Json): boolean =>
     shown.some(
       (one) =>
@@ -130,7 +130,7 @@ describe.each(['self-hosted', 'hosted'] as const)('the relationships of requests
     ({ endpoint }) => declarationOf(endpoint),
   );
   it.each(cases.filter(([, , one]) => own.includes(one)))(
-    '%s stores what it names as %s',
+    '%s stores the resource that it names as %s',
     async (operation, name, one) => {
       const { type } = one;
       if (`${operation} ${name}` in elsewhere) return;
@@ -154,14 +154,14 @@ describe.each(['self-hosted', 'hosted'] as const)('the relationships of requests
       const shown = await named(type, name, answer.body.data);
       expect([isAmong(shown, [thing].flat()[0]), shown]).toEqual([true, shown]);
       if (one.endpoint.method === 'POST' || usual || adding.includes(`${type} ${name}`)) return;
-      // Sending nothing in its place removes it, or is refused.
+      // An empty relationship removes the object, or is refused.
       const emptied = await send(shape.items ? [] : null);
       const left = await named(type, name, emptied.body?.data ?? {});
       expect([emptied.status >= 400 || !isAmong(left, [thing].flat()[0]), left]).toEqual([true, left]);
     },
   );
 
-  /** The current items of a list: at its own path, in its resource, or in the thing that was named. */
+  /** The current items of a list: at its own path, in its resource, or in the named object. */
   const listed = async ({ endpoint }: Taking, example: Example, sent: readonly Json[]): Promise<Json[]> => {
     const path = at(endpoint.path, example);
     const own = await send(workspaces.admin.token!, 'GET', `${path}?page[size]=100`);

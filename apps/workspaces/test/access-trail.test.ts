@@ -54,7 +54,7 @@ describe('the audit trail', () => {
     expect(byLink!.actor.name).toBe('admin');
   });
 
-  it('records refusals of existing things in their organization, up to a number in a minute', async () => {
+  it('records refused requests for existing objects in the trail of their organization, up to a number in a minute', async () => {
     const readers = await team(workspaces, 'acme', 'seers');
     await grant(workspaces, readers, workspaceId, 'read');
     const reader = await member(workspaces, 'acme', [readers]);
@@ -81,7 +81,7 @@ describe('the audit trail', () => {
     });
     for (let n = 0; n < 29; n++) await stranger.get(`workspaces/${workspaceId}`).expect(404);
     expect(await strangers(ofInstallation())).toHaveLength(20);
-    // Many events of one kind hide none of another.
+    // Many events of one kind do not hide events of another kind.
     await stranger.delete(`workspaces/${workspaceId}`).expect(404);
     expect(await strangers(ofInstallation())).toHaveLength(21);
     nowMs += 61_000;
@@ -121,7 +121,7 @@ describe('the audit trail', () => {
     await admin.get('admin/audit-events?filter[outcome]=unknown').expect(400);
   });
 
-  it('is written by every endpoint that hands out contents', () => {
+  it('is written by every endpoint that returns contents', () => {
     const given = resources
       .flatMap(({ endpoints }) => endpoints)
       .filter(

@@ -107,7 +107,7 @@ describe('the credentials of an account', () => {
 
   interface End {
     readonly happens: (person: Person) => Promise<unknown>;
-    /** What survives, and why. */
+    /** The credentials that survive, each with the reason. */
     readonly keeps: Record<string, string>;
   }
   const othersStay = 'only what was signed out ends';

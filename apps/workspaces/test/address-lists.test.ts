@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import { rangeOf } from '../src/kernel/access/address-ranges';
 import { type Client, ref, resource, startWorkspaces } from './start-workspaces';
 
-// Otherwise a stolen token could be used from anywhere, or owners could lock themselves out.
+// If this failed, a stolen token could be used from anywhere, or owners could lock themselves out.
 
 const here = '127.0.0.1';
 const elsewhere = '203.0.113.7';
@@ -79,7 +79,7 @@ describe('lists of addresses', () => {
     await from('198.51.100.1').expect(200);
   });
 
-  it('end at once when they are changed, turned off or deleted', async () => {
+  it('stop limiting callers at once when they are changed, turned off or deleted', async () => {
     await organization();
     const { id } = await list();
     await range(id, here).expect(201);
@@ -110,7 +110,7 @@ describe('lists of addresses', () => {
     await owner.patch(`cidr-ranges/${mine.id}`, resource('cidr-ranges', { enabled: false })).expect(422);
     const agents = (await list({ name: 'agents', 'enforcement-scope': 'all_agent_pools' })).id;
     await range(agents, elsewhere).expect(201);
-    // Even an organization that they belong to.
+    // Site administrators are not locked out even of an organization that they belong to.
     await workspaces.organization(`site-${counter}`);
     name = `site-${counter}`;
     const { body } = await workspaces.admin

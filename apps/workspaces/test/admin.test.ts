@@ -192,7 +192,7 @@ describe('site administration', () => {
       const { body: refused } = await set(`${kind}-second`).expect(422);
       expect(refused.errors[0].source.pointer).toBe('/data/attributes/policy-tool-version');
       const change = (given: object) => admin.patch(`policy-sets/${made}`, resource('policy-sets', given));
-      // Workspaces that use it keep it; it cannot be chosen again.
+      // Policy sets that use the disabled version keep it; it cannot be chosen again.
       await change({ ...chosen, description: 'x' }).expect(200);
       await change({ 'policy-tool-version': 'latest' }).expect(200);
       await change(chosen).expect(422);
@@ -201,7 +201,7 @@ describe('site administration', () => {
     },
   );
 
-  it('shows that no text messages are sent, and accepts nothing else', async () => {
+  it('shows that no text messages are sent, and accepts no other setting', async () => {
     const path = 'admin/twilio-settings';
     const off = { enabled: false, 'account-sid': '', 'from-number': '' };
     expect((await admin.get(path).expect(200)).body.data).toMatchObject({ id: 'twilio', attributes: off });
@@ -250,7 +250,7 @@ describe('site administration', () => {
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
   });
 
-  it('limits requests to the configured number while that is on', async () => {
+  it('limits requests to the configured number while the limit is on', async () => {
     const change = (attributes: object) =>
       admin.patch('admin/general-settings', resource('general-settings', attributes)).expect(200);
     const limit = async () => (await user.get('account/details').expect(200)).headers['x-ratelimit-limit'];
@@ -268,7 +268,7 @@ describe('site administration', () => {
   });
 
   it.each([
-    ['a text for a switch', { 'limit-user-organization-creation': 'yes' }],
+    ['a string for a switch', { 'limit-user-organization-creation': 'yes' }],
     ['a negative rate', { 'api-rate-limit': -1 }],
     ['a broken number', { 'default-workspaces-per-organization-ceiling': 1.5 }],
   ])('refuses %s in the settings', async (_what, attributes) => {

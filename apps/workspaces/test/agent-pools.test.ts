@@ -112,7 +112,7 @@ describe('access to an agent pool', () => {
     await change(pool.id, {}, { 'allowed-projects': many('projects', first) }).expect(200);
     await onProject().expect(200);
     await change(pool.id, {}, { 'allowed-projects': { data: [] } }).expect(422);
-    // A workspace that only inherits it may be excluded: then it has no runs.
+    // A workspace that only inherits the pool may be excluded: then the workspace has no runs.
     const one = await inFirst();
     await configured(workspaces, one.id);
     await startRun(admin, one.id).expect(201);

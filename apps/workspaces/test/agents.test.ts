@@ -210,7 +210,7 @@ describe('agents', () => {
     await actor(agent, { ...job, lease: '' })
       .get('/inputs')
       .expect(403);
-    // Of another pool: the existence of the agent is not revealed.
+    // A token of another pool: the answer does not reveal that the agent exists.
     await actor(agent, job, elsewhere.secret).get('/inputs').expect(404);
     await actor(stranger, job, elsewhere.secret).get('/inputs').expect(403);
     await claim(agent, {}, token);
@@ -240,7 +240,7 @@ describe('agents', () => {
     expect(agent).not.toBe(second);
   });
 
-  it('get a lost answer again, and each job once', async () => {
+  it('get a lost answer again, and each job only once', async () => {
     const ids = [];
     for (let n = 0; n < 20; n++) ids.push(await queued(await makeWorkspace(pool)));
     const two = [await register(), await register()];
@@ -301,7 +301,7 @@ describe('agents', () => {
     expect(job['run-id']).toBe(id);
     const shown = async () => (await admin.get(`agents/${agent}`).expect(200)).body.data.attributes.status;
     expect(await shown()).toBe('busy');
-    // Of the same pool, but not the token it registered with.
+    // A token of the same pool, but not the one that the agent registered with.
     await send('post', `/${agent}/jobs`).send(asked).expect(409);
     await admin.delete(`authentication-tokens/${first.id}`).expect(204);
     await actor(agent, job, first.secret).get('/inputs').expect(401);
@@ -316,7 +316,7 @@ describe('agents', () => {
     await admin.patch(`agent-pools/${pool}`, resource('agent-pools', attributes, relationships)).expect(200);
   };
   const exclude = () => closePool({}, { 'excluded-workspaces': { data: [{ type: 'workspaces', id: workspace }] } });
-  // What happens to the pool of an agent with a job, and what the agent is answered then.
+  // Changes of the pool while an agent has a job, each with the answer that the agent then gets.
   const closings: readonly (readonly [string, number, () => Promise<unknown>])[] = [
     ['is limited to named workspaces', 409, () => closePool({ 'organization-scoped': false })],
     ['excludes the workspace', 409, exclude],
@@ -339,7 +339,7 @@ describe('agents', () => {
       const before = await run(id);
       const taken: string[] = [];
       for (const { method, path } of agentResource.endpoints.filter((one) => one.path.includes(':job_id'))) {
-        // Returning other work does no harm.
+        // The endpoints that return other work have no effect here.
         if (path.endsWith('/release') || path.endsWith(':credential_id')) continue;
         const at = path.replace(prefix, '').replace(':agent_id', agent).replace(':job_id', job.id);
         const query = method === 'PUT' ? queryOf(path) : '';
@@ -394,7 +394,7 @@ describe('agents', () => {
     expect(await workspaces.service.db.prisma.auditEvent.count({ where })).toBeGreaterThan(0);
   });
 
-  it('cannot begin jobs from before their pool was closed to the workspace', async () => {
+  it('cannot begin claimed jobs after their pool is closed to the workspace', async () => {
     const id = await queued();
     const agent = await register();
     const job = (await claim(agent)) ?? (await claim(agent));
@@ -403,7 +403,7 @@ describe('agents', () => {
     expect((await run(id)).status).toBe('plan_queued');
   });
 
-  it('whose pool was closed during an apply get their state quarantined, not made the current one', async () => {
+  it('whose pool was closed during an apply have their state put in quarantine instead of made the current one', async () => {
     const { run: id, agent, doing } = await begun();
     await doing.post('/finish', { outcome: 'planned', 'has-changes': true }).expect(204);
     await admin.post(`runs/${id}/actions/apply`, {}).expect(202);
@@ -423,7 +423,7 @@ describe('agents', () => {
     expect(rows).toEqual([{ serial }]);
   });
 
-  it('are shown with their pool, and sign off', async () => {
+  it('are shown with their pool, and can sign off', async () => {
     const agent = await register();
     const listed = async (query = '') =>
       (await admin.get(`agent-pools/${pool}/agents${query}`).expect(200)).body.data.map(

@@ -16,7 +16,10 @@ interface Seen {
 type Schema = { properties?: Record<string, Schema>; additionalProperties?: unknown; not?: object };
 
 const most = 3000;
-/** Not documented for any operation: faults, which tests provoke, and headers that are too large. */
+/**
+ * Statuses that are not documented for any operation: those of faults, which tests provoke, and of headers that are too
+ * large.
+ */
 const unannounced = [405, 431, 500];
 
 /**
@@ -83,7 +86,7 @@ function announcedBy({ edition, aliases }: Service['env']): Announced {
   const key = `${edition} ${aliases}`;
   let announced = compiled.get(key);
   if (announced === undefined) {
-    // Its own address in a document does not concern answers.
+    // The public URL in a document does not affect answers.
     const options = { edition, aliases, publicUrl: 'https://workspaces.test', prefix: '/api/v2' };
     const document = openapiDocument(resources, options) as unknown as ApiDocument;
     closeAnswers(document);
@@ -102,7 +105,7 @@ function closeAnswers(document: ApiDocument): void {
     const { attributes, relationships } = schema.properties!;
     attributes!.additionalProperties = false;
     if (relationships) relationships.additionalProperties = false;
-    // Not even relationships, if none are declared.
+    // Without declared relationships, not even the key is allowed.
     else schema.properties!.relationships = { not: {} };
   }
   for (const { properties = {} } of answersOf(document)) {

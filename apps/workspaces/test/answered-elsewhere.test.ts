@@ -35,7 +35,7 @@ interface Flow {
    * finally sent.
    */
   answer(begun: Begun): Promise<URLSearchParams>;
-  /** Completes it with a cookie jar and the answer's parameters; returns the status. */
+  /** Completes the flow with a cookie jar and the answer's parameters; returns the status. */
   finish(by: Jar & { cookie: string }, begun: Begun, brought: URLSearchParams): Promise<number>;
   readonly good: number;
 }
@@ -101,7 +101,7 @@ describe('an answer that arrives in one browser', () => {
     const sent = { state, ...Object.fromEntries(brought) };
     return (await request(workspaces.server).get('/ui/sign-in/callback').query(sent).set('Cookie', cookie)).status;
   };
-  /** By the path at which the answer arrives. */
+  /** The flows, by the path at which the answer arrives. */
   const flows: Readonly<Record<string, Flow>> = {
     '/users/saml/auth': {
       begin: signIn(() => 'saml'),
@@ -202,13 +202,13 @@ describe('an answer that arrives in one browser', () => {
       if (path === '/users/saml/auth')
         for (const guess of guesses) expect(await flow.finish(knows, begun, new URLSearchParams(guess))).toBe(403);
       expect(await sessions()).toBe(before);
-      // None of this used anything up.
+      // None of these attempts has used up the answer.
       expect(await flow.finish(knows, begun, brought)).toBe(flow.good);
       expect(await flow.finish(knows, begun, brought)).not.toBe(flow.good);
     },
   );
 
-  it('is stored up to a limit; the newest ones stay', async () => {
+  it('is expected only for a limited number of sign-ins, of which the newest stay', async () => {
     await workspaces.service.pool.query(
       `INSERT INTO pending_sign_in (state_hash, browser_hash, provider_id, client, return_to, created_at, expires_at)
        SELECT decode(md5(n::text), 'hex'), '\\x00', $1, '', '', now(), now() + n * interval '1 ms'
@@ -222,7 +222,7 @@ describe('an answer that arrives in one browser', () => {
     expect(await callback({ cookie: begun.cookie, api: admin }, begun, brought)).toBe(303);
   });
 
-  it('is not displaced by a network that starts very many', async () => {
+  it('is not displaced by a network that starts very many sign-ins', async () => {
     const { pool } = workspaces.service;
     await pool.query('DELETE FROM pending_sign_in');
     const flow = flows['/ui/sign-in/callback']!;

@@ -93,13 +93,13 @@ describe('a GitHub App that the host creates from a manifest', () => {
     const { headers, text } = host.delivery('installation', { action: 'created' });
     const hook = new URL(manifest.hook_attributes.url).pathname;
     await request(workspaces.server).post(hook).set(headers).send(text).expect(202);
-    // All of it is valid once.
+    // State, page and code are each valid once.
     await request(workspaces.server).get(`/github-app/${id}`).expect(404);
     await request(workspaces.server).get(`/github-app/${id}/callback`).query({ code, state }).expect(404);
     await end(id, agree(), state).expect(404);
   });
 
-  it('accepts only its own state, from the person who began it, once and within the hour', async () => {
+  it('accepts only its own state, from the person who began its creation, once and within the hour', async () => {
     const person = await workspaces.person('eve');
     const [one, other] = [await begun(), await begun()];
     const before = conversions();
@@ -108,7 +108,7 @@ describe('a GitHub App that the host creates from a manifest', () => {
       expect((await end(one.id, code, state).expect(422)).body.errors[0].source.pointer).toBe('/data/attributes/state');
     await end('gham-1234567812345678', code, one.state).expect(404);
     await end(one.id, code, one.state, person).expect(404);
-    // Another token of the same person did not begin it.
+    // Another token of the same person did not begin the creation.
     const token = await admin.post(
       'account/authentication-tokens',
       resource('authentication-tokens', { description: 'b' }),
@@ -131,7 +131,7 @@ describe('a GitHub App that the host creates from a manifest', () => {
     await request(workspaces.server).get(`/github-app/${late}`).expect(404);
   });
 
-  it('is shown for two minutes, and can be shown several times', async () => {
+  it('begins on a page that is shown for two minutes, and can be shown several times', async () => {
     const { id } = (await begin().expect(201)).body.data;
     const page = () => request(workspaces.server).get(`/github-app/${id}`);
     await request(workspaces.server).head(`/github-app/${id}`).expect(200);
@@ -144,10 +144,10 @@ describe('a GitHub App that the host creates from a manifest', () => {
   });
 
   it.each([
-    ['an account that is none', { account: 'team/../x' }, '/data/attributes/account'],
-    ['an account with a mark', { account: 'team"><script>' }, '/data/attributes/account'],
-    ['a host that is none', { 'http-url': 'javascript:alert(1)' }, '/data/attributes/http-url'],
-    ['an interface that is none', { 'api-url': 'ftp://127.0.0.1' }, '/data/attributes/api-url'],
+    ['an invalid account', { account: 'team/../x' }, '/data/attributes/account'],
+    ['an account with a special character', { account: 'team"><script>' }, '/data/attributes/account'],
+    ['an invalid host', { 'http-url': 'javascript:alert(1)' }, '/data/attributes/http-url'],
+    ['an invalid API URL', { 'api-url': 'ftp://127.0.0.1' }, '/data/attributes/api-url'],
   ])('is not started with %s', async (_, more, pointer) => {
     const { body } = await begin(more).expect(422);
     expect(body.errors[0].source.pointer).toBe(pointer);

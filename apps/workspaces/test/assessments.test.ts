@@ -9,7 +9,7 @@ import { grant, team, teamToken } from './members';
 import { stateOf } from './run-fixture';
 import { type Client, resource, startWorkspaces } from './start-workspaces';
 
-// Otherwise drift would go unreported, runs would wait for assessments, and readers would see secrets in plans.
+// If this failed, drift would go unreported, runs would wait for assessments, and readers would see secrets in plans.
 
 const fine = {
   resourcesDrifted: 0,
@@ -124,7 +124,7 @@ describe('assessments', () => {
     const data = await shown();
     expect(data.attributes['last-assessment-result-at']).toBe(result.attributes['created-at']);
     expect(data.relationships['current-assessment-result'].data).toEqual({ type: 'assessment-results', id: result.id });
-    // It does not appear in any list of runs.
+    // The assessment does not appear in any list of runs.
     const [{ id }] = await hidden();
     expect([data.relationships['current-run'].data, data.relationships['latest-run'].data]).toEqual([null, null]);
     expect(data.attributes['workspace-kpis-runs-count']).toBeNull();
@@ -176,7 +176,7 @@ describe('assessments', () => {
     expect(rows.some(({ sealed }) => sealed.includes('hush'))).toBe(false);
   });
 
-  it('give way to runs, take no lock, and do not begin during one', async () => {
+  it('give way to runs, take no lock, and do not begin during a run', async () => {
     await make();
     await due();
     expect(await start()).toBe(1);
@@ -196,7 +196,7 @@ describe('assessments', () => {
     expect(await start()).toBe(0);
     await admin.post(`runs/${run}/actions/discard`, {}).expect(202);
     expect(await start()).toBe(1);
-    // A plan without changes does not stop it.
+    // A plan-only run does not cancel the assessment.
     await startRun(admin, workspace, { 'plan-only': true }).expect(201);
     expect(await hidden()).toMatchObject([{ status: 'canceled' }, { status: 'plan_queued' }]);
   });
@@ -244,7 +244,7 @@ describe('assessments', () => {
     ['switched off', 'UPDATE workspace SET assessments_enabled = false', ''],
     ['in local mode', "UPDATE workspace SET execution_mode = 'local'", ''],
     [
-      'in an organization whose plan has none',
+      'in an organization whose plan has no assessments',
       "UPDATE subscription SET feature_set = 'standard'",
       "UPDATE subscription SET feature_set = 'business'",
     ],
@@ -263,7 +263,7 @@ describe('assessments', () => {
     if (restore) await sql(restore);
   });
 
-  it('run one at a time, on two nodes and after a worker was lost', async () => {
+  it('run one at a time, also on two nodes and after a worker was lost', async () => {
     await make();
     await due();
     const both = await Promise.all([start(), start(), start()]);
@@ -350,7 +350,7 @@ describe('assessments', () => {
     expect(rows[1].details.prior_assessment_result).toMatchObject({ resources_drifted: 2 });
   });
 
-  it('are deleted after a month, except the newest; those that never became a result after a day', async () => {
+  it('are deleted after a month, except the newest; those without a result are deleted after a day', async () => {
     await make();
     const old = (await again()).id;
     const newest = (await again()).id;

@@ -14,14 +14,14 @@ export interface Person {
   readonly username: string;
 }
 
-/** What an example creates its objects with. */
+/** The clients and helpers that examples use to create their objects. */
 export interface World {
   /**
    * Returns `data` from the answer to a request of the site administrator, who owns every organization; throws if it is
    * refused.
    */
   root(method: string, path: string, body?: object): Promise<Body>;
-  /** The same as another person. */
+  /** The same request, sent by another person. */
   as(
     token: string,
     method: string,
@@ -34,7 +34,7 @@ export interface World {
   person(): Promise<Person>;
   /** The organization that most examples share. */
   readonly organization: string;
-  /** A key as people use it for cloning. */
+  /** An SSH key for cloning. */
   readonly sshKey: string;
   readonly password: string;
   /** The current code of an authenticator. */
@@ -65,7 +65,7 @@ export interface Example {
    * accepted, since the object exists throughout.
    */
   readonly also?: readonly number[];
-  /** Done between the calls of the others, for example to recreate what they remove. */
+  /** Runs between the calls, for example to recreate objects that the calls remove. */
   readonly between?: () => Promise<unknown>;
 }
 
@@ -205,7 +205,7 @@ const parameterIn = async (world: World) => {
   const made = await world.root('POST', `policy-sets/${id}/parameters`, parameter('k'));
   return { at: { policy_set_id: id, parameter_id: made.id } };
 };
-/** A list of a set, and the member that a request names. */
+/** Adds a member to a list of a policy set, and removes it. */
 const memberOf = (list: string, type: string, make: (world: World) => Promise<Body>) =>
   Object.fromEntries(
     (['POST', 'DELETE'] as const).map((method) => [
@@ -300,11 +300,11 @@ const onWorkspace =
   async (world) => ({ at: await ofWorkspace(world), body, ...more });
 /** The value of one key-value tag, different each time. */
 const sameKey = (n: number) => ({ data: [{ type: 'tag-bindings', attributes: { key: 'same', value: `v${n}` } }] });
-/** A thing of the shared organization, by the id it is created with. */
+/** An object of the shared organization, by the id it is created with. */
 const onThing =
   (param: string, make: (world: World) => Promise<Body>, body?: Example['body'], more: Partial<Example> = {}): Making =>
   async (world) => ({ at: { [param]: (await make(world)).id }, body, ...more });
-/** Adds things to a collection of the shared organization, each with a new name. */
+/** Adds objects to a collection of the shared organization, each with a new name. */
 const adding =
   (type: string, attributes: (world: World) => object = () => ({})): Making =>
   (world) => ({
@@ -314,7 +314,7 @@ const adding =
 const description = (type: string) => (n: number) => resource(type, { description: `d${n}` });
 const named = (type: string) => (n: number) => resource(type, { name: `n${n}-${Math.random().toString(36).slice(2)}` });
 
-/** Locked by the administrator, as uploads of states require. */
+/** A workspace locked by the administrator, as uploads of states require. */
 const lockedWorkspace = async (world: World): Promise<string> => {
   const { id } = await workspace(world);
   await world.root('POST', `workspaces/${id}/actions/lock`, {});
@@ -609,7 +609,7 @@ export const examples: Readonly<Record<string, Making>> = {
     return { token: made.attributes.token, also: [401, 404] };
   },
   'POST /account/two-factor': asPerson(({ password }) => resource('two-factor', { password })),
-  // A code is accepted once, and only some may be wrong.
+  // A code is accepted once, and only a few wrong codes are allowed.
   'POST /account/two-factor/actions/verify': async (world) => {
     const { person, secret } = await enrolled(world);
     return {
@@ -1234,9 +1234,9 @@ export const examples: Readonly<Record<string, Making>> = {
   'POST /organizations/:organization_name/github-app-manifests': 'leads a person to a Git host, as its own test shows',
   'POST /github-app-manifests/:manifest_id/oauth-clients': 'takes what a Git host gave once, as its own test shows',
   'POST /webhooks/vcs/:vcs_repository_id':
-    'takes what a Git host has signed, each delivery once, as its own test shows',
+    'accepts only deliveries that a Git host has signed, each once; has a separate test',
   'POST /webhooks/github-app/:oauth_client_id':
-    'takes what a Git host has signed, each delivery once, as its own test shows',
+    'accepts only deliveries that a Git host has signed, each once; has a separate test',
   'POST /users/saml/auth': 'takes what a provider has signed for one sign-in: once, as its own test shows',
   'PATCH /admin/scim-settings': () => ({ body: () => resource('scim-settings', { enabled: true }) }),
   'DELETE /admin/scim-settings': () => ({}),

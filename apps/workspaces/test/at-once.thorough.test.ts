@@ -55,7 +55,7 @@ describe('every writing operation, called by many at once about one object', () 
           answer += chunk;
         });
         response.on('end', () => {
-          // A stalled or very slow machine gives these answers; this test does not look for that.
+          // A stalled or very slow machine causes these answers, which this test does not look for.
           const isSlow = answer.includes('storage is unavailable') || performance.now() - sentMs > slowMs;
           const stoodStill = response.statusCode === 503 && isSlow;
           if (stoodStill) send(node, method, path, token, body, more).then(resolve, reject);
@@ -98,7 +98,7 @@ describe('every writing operation, called by many at once about one object', () 
     return Object.keys(operation[method.toLowerCase()]!.responses);
   };
 
-  /** Calls it from all nodes, and returns how often each answer came. */
+  /** Calls the operation from all nodes, and returns how often each answer came. */
   const callAtOnce = async (endpoint: Endpoint, example: Example, on: readonly string[]) => {
     const seen = new Map<string, number>();
     const path = endpoint.path.replace(/:(\w+)/g, (_all, param: string) => {
@@ -118,7 +118,7 @@ describe('every writing operation, called by many at once about one object', () 
         for (let i = 0; long ? performance.now() < until : i < 1; i++) {
           const n = calls++;
           if (example.between !== undefined && caller % 4 === 3) {
-            // Another caller may have done so already.
+            // Another caller may already have made this call.
             await example.between().catch(() => undefined);
             continue;
           }
@@ -148,7 +148,7 @@ describe('every writing operation, called by many at once about one object', () 
   });
 
   it.each(long ? [1, 2] : [2])(
-    'answers as documented, and refuses no one without a reason, on %i nodes',
+    'gives documented answers, and refuses no one without a reason, on %i nodes',
     async (count) => {
       const failures: string[] = [];
       for (const endpoint of slice(operations, declarationOf)) {

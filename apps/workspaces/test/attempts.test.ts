@@ -39,7 +39,7 @@ describe('attempts to prove an identity', () => {
     expect(judged).toHaveLength(allowed);
   });
 
-  it('do not lift a lock that started while a correct one was being checked', async () => {
+  it('do not lift a lock that started while a correct password was being checked', async () => {
     const { db, env } = workspaces.service;
     const take = () => takeAttempt(db, env.keyring, { userId: 'user-cleo' }, nowMs);
     const taken = [];
@@ -51,7 +51,7 @@ describe('attempts to prove an identity', () => {
     await take();
   });
 
-  it('cost nothing if the password is right and the code is still missing', async () => {
+  it('are not counted if the password is right and the code is still missing', async () => {
     const dee = await workspaces.person('dee');
     const begun = await dee.post('account/two-factor', resource('two-factor', { password: PASSWORD })).expect(201);
     const { 'recovery-codes': codes } = begun.body.data.attributes;
@@ -82,7 +82,7 @@ describe('attempts to prove an identity', () => {
     'POST /account/two-factor/actions/verify': (client) =>
       client.post('account/two-factor/actions/verify', resource('two-factor', { code: '000000' })),
   };
-  /** They set a password and check none. */
+  /** Operations that set a password and check none. */
   const sets = ['POST /one-time-links/:secret', 'POST /admin/users'];
 
   it('are counted together by every operation that checks a password or a code', async () => {
@@ -123,7 +123,7 @@ describe('attempts to prove an identity', () => {
     }
   });
 
-  it('that guess simultaneously get no more tries than one after the other', async () => {
+  it('get no more tries simultaneously than one after the other', async () => {
     for (const [name, ask] of Object.entries(asked)) {
       const person = await workspaces.person(`fay-${Object.keys(asked).indexOf(name)}`);
       const answers = await Promise.all(Array.from({ length: 15 }, () => ask(person)));

@@ -4,7 +4,7 @@ import { configured } from './configurations';
 import { managing, pushState, startRuns } from './run-fixture';
 import { ref, resource } from './start-workspaces';
 
-// Otherwise resources would be destroyed without a request, twice, or too early.
+// If this failed, resources would be destroyed without a request, twice, or too early.
 
 describe('automatic destruction', () => {
   const runs = startRuns();
@@ -20,7 +20,7 @@ describe('automatic destruction', () => {
   const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString();
   const hoursUntil = (at: string | null) =>
     Math.round((new Date(at ?? Number.NaN).getTime() - Date.now()) / 36_000) / 100;
-  /** As if this much time had passed. */
+  /** Sets all times back, as if these hours had passed. */
   const pass = (hours: number) =>
     sql(`ALTER TABLE workspace DISABLE TRIGGER workspace_auto_destroy;
          UPDATE workspace SET auto_destroy_at = auto_destroy_at - interval '${hours} hours',
@@ -86,7 +86,7 @@ describe('automatic destruction', () => {
     expect(await runs.statusOf(run.id)).toBe('applied');
   });
 
-  it('queues one run if two nodes try, and if the first is killed before it commits', async () => {
+  it('queues one run even if two nodes try, or the first is killed before it commits', async () => {
     await configured(workspaces, runs.workspace);
     await manage(1);
     await set({ 'auto-destroy-at': inHours(1) }).expect(200);
@@ -113,7 +113,7 @@ describe('automatic destruction', () => {
     expect(hoursUntil(await shown())).toBe(1);
     await manage(2);
     expect(hoursUntil(await shown())).toBe(4);
-    // A new duration counts from now, and the answer says so.
+    // A new duration counts from now, and the answer shows the new time.
     const longer = await set({ 'auto-destroy-activity-duration': '2d' }).expect(200);
     expect(hoursUntil(longer.body.data.attributes['auto-destroy-at'])).toBe(48);
     expect(longer.body.data.attributes['auto-destroy-activity-duration']).toBe('2d');
@@ -126,7 +126,7 @@ describe('automatic destruction', () => {
     await pass(44);
     expect([await start(), await start()]).toEqual([1, 0]);
     expect(await shown()).toBeNull();
-    // The setting stays, and waits for the next change; after this one there is nothing left to destroy.
+    // The setting stays until the next change; after this run there is nothing left to destroy.
     await runs.worker.plan();
     const job = await runs.worker.take('apply');
     await runs.worker.start(job);
@@ -142,7 +142,7 @@ describe('automatic destruction', () => {
     });
   });
 
-  it('follows the project if the workspace sets nothing, through changes and moves', async () => {
+  it('follows the project if the workspace sets nothing, also after changes and moves', async () => {
     const project = async (name: string, duration: string | null) =>
       (
         await admin
@@ -229,7 +229,7 @@ describe('automatic destruction', () => {
     expect(await counts()).toEqual([0, 0]);
     await pass(9);
     expect(await counts()).toEqual([1, 0]);
-    // After a move it is another time.
+    // A move to another project changes the time.
     await set({ 'auto-destroy-at': inHours(40) }).expect(200);
     expect(await counts()).toEqual([0, 0]);
     await pass(17);
@@ -247,7 +247,7 @@ describe('automatic destruction', () => {
     expect((await told()).slice(3)).toEqual([
       expect.objectContaining({ trigger: 'workspace:auto_destroy_run_results', run_id: run.id, run_status: 'errored' }),
     ]);
-    // It ignores other runs.
+    // Other runs send no reminders and reports.
     await runs.made({ 'plan-only': true });
     await runs.worker.plan();
     expect(await told()).toHaveLength(4);
@@ -266,8 +266,8 @@ describe('automatic destruction', () => {
       )
       .expect(201);
     expect(await shown(made.body.data.id)).toBe(at);
-    // A request that repeats the value, as clients do, changes nothing; and a state that changes when the time comes
-    // does not undo it.
+    // A request that repeats the value, as clients do, changes nothing. A state that changes when the time comes does
+    // not clear it.
     const soon = inHours(1);
     await set({ 'auto-destroy-at': soon }).expect(200);
     await set({ 'auto-destroy-at': soon, description: 'again' }).expect(200);
@@ -276,7 +276,7 @@ describe('automatic destruction', () => {
     expect([await start(), await start(), await shown()]).toEqual([1, 0, null]);
   });
 
-  it('skips workspaces that are just being deleted, and organizations that are gone', async () => {
+  it('skips workspaces that are being deleted, and deleted organizations', async () => {
     const { id } = await workspaces.workspace('acme', `gone-${runs.counter}`);
     await configured(workspaces, id);
     await manage(1, id);

@@ -126,7 +126,7 @@ describe('references', () => {
       (id) => admin.post(`tags/${own.tag}/relationships/workspaces`, list('workspaces', id)),
     ],
     [
-      'the workspace a team reaches',
+      'the workspace that a team has access to',
       'workspace',
       'ws-1234567812345678',
       (id) =>
@@ -140,7 +140,7 @@ describe('references', () => {
         ),
     ],
     [
-      'the project a team reaches',
+      'the project that a team has access to',
       'project',
       'prj-1234567812345678',
       (id) =>
@@ -154,7 +154,7 @@ describe('references', () => {
         ),
     ],
     [
-      'the team that reaches a workspace',
+      'the team with access to a workspace',
       'team',
       'team-1234567812345678',
       (id) =>

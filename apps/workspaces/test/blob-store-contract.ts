@@ -41,7 +41,7 @@ export function keepsBlobs(workspaces: Workspaces, stored: () => Promise<number>
     expect((await readWholeBlob(db(), keyring(), blob.id))?.equals(bytes)).toBe(true);
   });
 
-  it('compresses what can be compressed', async () => {
+  it('compresses bytes that can be compressed', async () => {
     const before = await stored();
     const bytes = Buffer.from('a line that comes again and again\n'.repeat(100_000));
     const blob = await write(bytes);
@@ -62,7 +62,7 @@ export function keepsBlobs(workspaces: Workspaces, stored: () => Promise<number>
     expect(await stored()).toBe(before);
   });
 
-  it('keeps nothing of what ended early', async () => {
+  it('keeps nothing of a write that ended early', async () => {
     const before = await stored();
     const source = async function* () {
       yield randomBytes(3_000_000);

@@ -66,7 +66,7 @@ describe('blobs in an object store', () => {
     await expect(removeObjects(db())).rejects.toThrow();
     expect(mine()).toBe(5);
     store.fail = () => undefined;
-    // Not at once: the store gets some time.
+    // The objects are not removed at once: the store gets some time.
     await removeObjects(db());
     expect(mine()).toBe(5);
     await db().prisma.objectRemoval.updateMany({ data: { notBefore: new Date(0) } });
@@ -75,7 +75,7 @@ describe('blobs in an object store', () => {
     expect(await db().prisma.objectRemoval.count()).toBe(0);
   });
 
-  it('stay if the store belongs to another database, until that releases it', async () => {
+  it('stay if the store belongs to another database, until that database releases the store', async () => {
     const { id } = await write(randomBytes(100));
     const there = () => store.objects.has(`one/two/${id}/0`);
     await removeObjects(db());
@@ -117,7 +117,7 @@ describe('blobs in an object store', () => {
     expect((await request(workspaces.server).get(download).expect(200)).text).toBe(state.toString());
   });
 
-  it('from before stay readable in the database', async () => {
+  it('that were stored earlier stay readable in the database', async () => {
     const bytes = randomBytes(1000);
     const { objects: _, ...plain } = db() as ReturnType<typeof db> & { objects: unknown };
     const blob = await writeBlob(

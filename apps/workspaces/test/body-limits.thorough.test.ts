@@ -48,7 +48,7 @@ describe('the body of a request', () => {
       sending.end();
     });
 
-  it('is large only for states', () => {
+  it('may be large only for states', () => {
     const large = resources.flatMap(({ endpoints }) => endpoints.filter((endpoint) => endpoint.largeBody));
     expect(large.map(({ method, path }) => `${method} ${path}`)).toEqual([
       'POST /workspaces/:workspace_id/state-versions',
@@ -88,7 +88,7 @@ describe('the body of a request', () => {
     expect(body.data.attributes.value).toBe(value);
   });
 
-  it('may hold a state of 16 MiB, and gives it back byte for byte', async () => {
+  it('may contain a state of 16 MiB, which is returned byte for byte', async () => {
     const id = await locked();
     const state = stateOf(1, 16 * mib);
     const json = Buffer.from(JSON.stringify({ values: 'x'.repeat(100_000) }));
@@ -129,7 +129,7 @@ describe('the body of a request', () => {
   });
 
   it.each([
-    ['no base64', (text: string) => `${text.slice(0, -8)}!AAAAAAA`, '/data/attributes/state'],
+    ['invalid base64', (text: string) => `${text.slice(0, -8)}!AAAAAAA`, '/data/attributes/state'],
     ['another state', (text: string) => `AAAA${text.slice(4)}`, '/data/attributes/md5'],
   ])('that is large and holds %s is refused like a small one', async (_what, change, pointer) => {
     const id = await locked();
@@ -139,7 +139,7 @@ describe('the body of a request', () => {
     expect(body.errors.map(({ source }: { source: { pointer: string } }) => source.pointer)).toEqual([pointer]);
   });
 
-  it('is queued with large uploads if it is large, announced or not, and does not delay small ones', async () => {
+  it('is queued with large uploads if it is large, whether its length is announced or not, and does not delay small ones', async () => {
     const { largeUploads } = workspaces.service.env;
     const ids = [await locked(), await locked(), await locked()];
     const large = stateOf(1, 3 * mib);

@@ -109,7 +109,7 @@ describe('the catalogue of versions', () => {
     expect((await found('98.0.0'))[0].attributes).toMatchObject({ enabled: false, url: 'https://example.com/own.zip' });
   });
 
-  it('knows OpenTofu from its vendor’s list; a version that both have is Terraform’s', async () => {
+  it('knows OpenTofu from its vendor’s list; a version that both vendors list is Terraform’s', async () => {
     for (const version of ['96.0.0', '96.1.0']) await releaseTofu(version);
     await release('96.0.0');
     index('96.0.0');
@@ -122,7 +122,7 @@ describe('the catalogue of versions', () => {
     expect(await shaOf('96.0.0')).toMatchObject({ sha: 'ab'.repeat(32) });
     const url = `${base}/tofu/v96.1.0/tofu_96.1.0_linux_amd64.zip`;
     expect(await shaOf('96.1.0')).toMatchObject({ sha: 'cd'.repeat(32), url });
-    // A bad list of one vendor does not affect those of the other.
+    // A bad list of one vendor does not affect the versions of the other vendor.
     files.set('/tofu.json', Buffer.from('{"versions":{}}'));
     await release('96.9.0');
     index('96.9.0');

@@ -76,7 +76,7 @@ describe('the status of a commit', () => {
     }
   });
 
-  it('is combined for all workspaces of an organization, until none of them waits', async () => {
+  it('is one status for all workspaces of an organization, and pending until each of them is done', async () => {
     await follow('one', 'east');
     await follow('one', 'west');
     const sha = await push();
@@ -91,7 +91,7 @@ describe('the status of a commit', () => {
     expect(await told(sha, 'one')).toEqual(all);
   });
 
-  it('shows how many policies judged the plan, and how many failed', async () => {
+  it('shows how many policies were evaluated for the plan, and how many failed', async () => {
     await follow('one', 'judged');
     const sha = await push();
     await fetchAll();
@@ -142,7 +142,7 @@ describe('the status of a commit', () => {
     expect(host.statuses.length - before).toBe(1);
   });
 
-  it('is reported for all workspaces even if the first one was given up', async () => {
+  it('is reported for all workspaces even if the report for the first one was given up', async () => {
     await follow('one', 'east');
     await follow('one', 'west');
     const sha = await push();
@@ -167,7 +167,7 @@ describe('the status of a commit', () => {
     );
   });
 
-  it('passes once if it concerns no workspace, but not if it concerns another one', async () => {
+  it('is reported once as passed if the commit concerns no workspace, but not if it concerns another workspace', async () => {
     await admin
       .patch(
         'admin/general-settings',

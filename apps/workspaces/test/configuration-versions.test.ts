@@ -82,7 +82,7 @@ describe('configuration versions', () => {
     await admin.get(`configuration-versions/${id}/ingress-attributes`).expect(404);
   });
 
-  it('are replaced by another archive until a run uses them', async () => {
+  it('can be replaced by another archive until a run uses them', async () => {
     const { id, attributes } = await announced(admin, workspace);
     const put = (body: Buffer) => putUrl(workspaces, attributes['upload-url'], body);
     const first = await archiveOf();
@@ -136,17 +136,17 @@ describe('configuration versions', () => {
   const many = Array.from({ length: 3 }, (_, index) => [`f${index}`, 'x'] as const);
   it.each([
     ['text', async () => Buffer.from('no archive at all'), 'not a gzip archive'],
-    ['a gzip of something else', async () => gzipSync(randomBytes(5000)), 'not a gzip archive'],
+    ['a gzip of other content', async () => gzipSync(randomBytes(5000)), 'not a gzip archive'],
     [
       'an archive that ends early',
       async () => (await archiveOf([...many, ['big', randomBytes(50_000).toString('hex')]])).subarray(0, -20_000),
       'not a gzip archive',
     ],
-    ['a way out', async () => archiveOf([['../../etc/passwd', 'x']]), 'outside its folder'],
-    ['a hidden way out', async () => archiveOf([['a/../../b', 'x']]), 'outside its folder'],
+    ['a path that leads outside', async () => archiveOf([['../../etc/passwd', 'x']]), 'outside its folder'],
+    ['a hidden path that leads outside', async () => archiveOf([['a/../../b', 'x']]), 'outside its folder'],
     ['an absolute path', async () => archiveOf([['/etc/passwd', 'x']]), 'outside its folder'],
     [
-      'a link that leaves',
+      'a link that leads outside',
       async () => archiveOf([[{ name: 'l', type: 'symlink', linkname: '../secret' }, '']]),
       'a link to a path outside it',
     ],
@@ -200,7 +200,7 @@ describe('configuration versions', () => {
       expect(await readme()).toEqual([null, []]);
     });
 
-    it('show it when they are applied, if they are provisional', async () => {
+    it('show the README when they are applied, if they are provisional', async () => {
       const id = await upload([['README.md', 'later']], { provisional: true });
       expect(await readme()).toEqual([null, []]);
       const worker = fakeWorker(workspaces);
@@ -212,12 +212,12 @@ describe('configuration versions', () => {
       expect(await readme()).toEqual(shown(id, 'later'));
     });
 
-    it('leave a longer one in the archive', async () => {
+    it('leave a README that is too long in the archive', async () => {
       await upload([['README.md', 'x'.repeat(256 * 1024 + 1)]]);
       expect(await readme()).toEqual([null, []]);
     });
 
-    it('remove it when they are deleted', async () => {
+    it('remove the README when they are deleted', async () => {
       const before = await blobs();
       const id = await upload([['README.md', 'soon gone']]);
       await announced(admin, workspace);

@@ -263,7 +263,7 @@ describe('console sessions', () => {
     await asks('/api/v2/admin/users', cookie).expect(404);
   });
 
-  it('have pages to which browsers are redirected and runs link', async () => {
+  it('have pages that browsers are redirected to and runs link to', async () => {
     const home = await request(there()).get('/').set('Accept', 'text/html').expect(302);
     expect(home.headers.location).toBe('/ui/');
     await request(there()).get('/').set('Accept', 'application/json').expect(404);

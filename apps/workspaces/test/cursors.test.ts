@@ -10,7 +10,7 @@ interface Page {
   meta?: object;
 }
 
-describe('lists whose pages may begin after an item', () => {
+describe('a list whose pages may begin after an item', () => {
   const workspaces = startWorkspaces();
   const { admin } = workspaces;
   const count = 7;
@@ -74,7 +74,7 @@ describe('lists whose pages may begin after an item', () => {
     endpoints.flatMap(({ method, path, cursorKey }) => (cursorKey === undefined ? [] : [`${method} ${path}`])),
   );
 
-  it('are those of workspaces, runs and states', () => {
+  it('is one of workspaces, runs or states', () => {
     expect([...lists.keys()].sort()).toEqual([...declared].sort());
   });
 
@@ -103,7 +103,7 @@ describe('lists whose pages may begin after an item', () => {
     }
   });
 
-  it('shows a member what they see, and accepts no cursor of something else', async () => {
+  it('shows a member only visible items, and accepts no cursor of another kind', async () => {
     const { path, all } = lists.get('GET /organizations/:organization_name/workspaces')!;
     const readers = await team(workspaces, 'acme', 'readers');
     for (const id of [all[1]!, all[4]!, all[6]!]) await grant(workspaces, readers, id, 'read');

@@ -83,7 +83,7 @@ describe('data retention policies', () => {
   it.each([
     ['a negative number', resource('data-retention-policy-delete-olders', { 'delete-older-than-n-days': -1 })],
     ['zero', older(0)],
-    ['a text', resource('data-retention-policy-delete-olders', { 'delete-older-than-n-days': '7' })],
+    ['a string', resource('data-retention-policy-delete-olders', { 'delete-older-than-n-days': '7' })],
     ['no number', resource('data-retention-policy-delete-olders', {})],
     ['an unknown type', resource('data-retention-policy-sometimes', {})],
   ])('refuse %s', async (_what, body) => {
@@ -121,7 +121,7 @@ describe('data retention policies', () => {
     expect(await statusOf('sv-ancient')).toBe('backing_data_permanently_deleted');
   });
 
-  it('keep everything if the policy is to keep, even if that of the organization is not', async () => {
+  it('keep everything if their policy is to keep, even if the policy of the organization is not', async () => {
     await workspaces.organization('mixed');
     const { id } = await workspaces.workspace('mixed', 'keeper');
     await stateAt(id, 'sv-kept', 400);

@@ -3,7 +3,7 @@ import { withClient } from '@keystead/postgres';
 /** Columns that reads change, such as the last use of a token. */
 const moved: Readonly<Record<string, readonly string[]>> = { token: ['last_used_at', 'longest_rest_ms'] };
 
-/** Every row of a database, as text, by table: two of them are equal if nothing was changed in between. */
+/** Every row of a database, as text, by table: two results are equal if nothing was changed in between. */
 export function allRows(databaseUrl: string): Promise<Record<string, string[]>> {
   return withClient(databaseUrl, async (client) => {
     const { rows: tables } = await client.query<{ name: string }>(
@@ -22,7 +22,7 @@ export function allRows(databaseUrl: string): Promise<Record<string, string[]>> 
   });
 }
 
-/** The same without the events of refusals and of reads, which a request that changes nothing leaves. */
+/** The rows without the events of refusals and of reads, which even a request that changes nothing leaves. */
 export async function rowsButRefusals(databaseUrl: string): Promise<Record<string, string[]>> {
   const rows = await allRows(databaseUrl);
   const kept = rows.audit_event?.filter((text) => !/"action": "(request\.refuse|[\w-]+\.download)"/.test(text)) ?? [];

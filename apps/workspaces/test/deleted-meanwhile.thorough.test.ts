@@ -39,13 +39,14 @@ describe('objects deleted while others use them', () => {
     for (let i = 0; i < rounds; i++) tenants.push(await tenant(workspaces, worker, `tenant${i}`));
   });
 
-  it('exist or do not: no caller gets a fault', async () => {
+  it('exist or do not exist for a caller, but cause no fault', async () => {
     const faults: string[] = [];
     const statuses = new Set<number>();
     for (const mine of tenants) {
       const calls = callsAbout(mine);
       expect(calls.length).toBeGreaterThan(150);
-      // In another order in each round, with the deletion in the middle: half of them come before it and half after.
+      // The operations come in another order in each round, with the deletion in the middle: half of them before it and
+      // half after it.
       const order = [...calls.keys()].sort((a, b) => ((a * 7919 + 13) % 101) - ((b * 7919 + 13) % 101));
       let next = 0;
       let deleted: Promise<unknown> | undefined;

@@ -26,12 +26,14 @@ const numbers = [
 ];
 const list = `[${numbers.join(',')}]`;
 const ofWorkspace = 'state-versions?filter[organization][name]=acme&filter[workspace][name]=exact';
-/** Next to them, an object that looks like the format in which a number is stored. */
+/** The numbers, and an object that looks like the stored form of a number. */
 const value = `{"numbers":${list},"kept":{"digits":"1"}}`;
 
-/** Where the service reads its own JSON, or fields that are not numbers. Data of users is read by `parseExact`. */
+/**
+ * Files that read only the service's own JSON, or fields that are not numbers. Data of users is read by `parseExact`.
+ */
 const parsesPlainly = [
-  'http/body.ts',
+  'http/messages.ts',
   'kernel/database/keyed-reads.ts',
   'kernel/installation/identity-keys.ts',
   // Durations of tests, from the log of the tool.
@@ -95,7 +97,7 @@ describe('numbers keep every digit', () => {
     expect((await admin.get(url()).expect(200)).text).toContain(value);
   });
 
-  it('in outputs that come with a state', async () => {
+  it('in outputs that are sent with a state', async () => {
     const sent = `{"given":{"value":${value},"type":"dynamic"},"no-output":1e400}`;
     const [id] = await save('given', { 'json-state-outputs': Buffer.from(sent).toString('base64') });
     const { text: shown, body } = await admin.get(`workspaces/${id}/current-state-version-outputs`).expect(200);
@@ -163,7 +165,7 @@ describe('numbers keep every digit', () => {
     expect(again.text).toContain('"serial":9007199254740994');
   });
 
-  it('because all code that reads JSON of others reads it exactly', () => {
+  it('because all code that reads JSON from outside reads it exactly', () => {
     const root = path.join(__dirname, '../src');
     const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
       .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts') && !file.startsWith('generated'))

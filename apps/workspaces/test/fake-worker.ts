@@ -4,6 +4,7 @@ import { jobInputs } from '../src/resources/runs/runs/jobs/inputs';
 import type { ApplyResult, PlanResult, RunJob, ToolRunResult } from '../src/resources/runs/runs/jobs/job';
 import { append } from '../src/resources/runs/runs/jobs/logs';
 import * as results from '../src/resources/runs/runs/jobs/results';
+import { finishToolJob } from '../src/resources/runs/runs/jobs/tool-jobs';
 import type { Workspaces } from './start-workspaces';
 
 let counter = 0;
@@ -32,7 +33,7 @@ export function fakeWorker(
     inputs: (job: RunJob, publicUrl = 'https://workspaces.test') => jobInputs(db(), keyring(), job, publicUrl),
     endPlan: (job: RunJob, result: PlanResult) => results.finishPlan(db(), keyring(), job, workerId, result),
     endApply: (job: RunJob, result: ApplyResult) => results.finishApply(db(), keyring(), job, workerId, result),
-    endToolRun: (job: RunJob, result: ToolRunResult) => results.finishToolRun(db(), keyring(), job, workerId, result),
+    endToolRun: (job: RunJob, result: ToolRunResult) => finishToolJob(db(), keyring(), job, workerId, result),
     saveState: (job: RunJob, state: Uint8Array) => results.saveState(db(), keyring(), job, state),
     release: (job: RunJob) => claims.releaseJob(db(), job, workerId),
     retire: () => claims.retireWorker(db(), workerId),

@@ -19,7 +19,7 @@ describe('a workspace', () => {
     ['a pool and local execution', { 'agent-pool-id': 'apool-1234567812345678', 'execution-mode': 'local' }],
     ['a pool and no operations', { 'agent-pool-id': 'apool-1234567812345678', operations: false }],
     ['agent execution and no pool', { 'execution-mode': 'agent' }],
-    ['an own mode that is not named', { 'setting-overwrites': { 'execution-mode': true } }],
+    ['its own mode without a value', { 'setting-overwrites': { 'execution-mode': true } }],
     [
       'tags and prefixes',
       { 'trigger-prefixes': ['a'], 'vcs-repo': { ...repository, 'tags-regex': 'v.*' }, 'file-triggers-enabled': false },
@@ -30,7 +30,7 @@ describe('a workspace', () => {
     ],
     ['tags and file triggers', { 'file-triggers-enabled': true, 'vcs-repo': { ...repository, 'tags-regex': 'v.*' } }],
     ['a token and an installation', { 'vcs-repo': { ...repository, 'vcshost-app-installation-id': 'ghain-1' } }],
-    ['two versions by two names', { 'infra-version': '1.1.0', 'terraform-version': '1.2.0' }],
+    ['two versions under two names', { 'infra-version': '1.1.0', 'terraform-version': '1.2.0' }],
   ])('never has %s: neither when created nor after a change', async (_what, attributes) => {
     const before = await admin.get(`workspaces/${id}`).expect(200);
     const made = await admin
@@ -84,7 +84,7 @@ describe('a workspace', () => {
     expect(body.errors[0].source.pointer).toBe('/data/attributes/auto-destroy-activity-duration');
   });
 
-  it('takes a thousand tags at once, and refuses ten thousand without keeping one', async () => {
+  it('accepts a thousand tags at once, and refuses ten thousand without storing any', async () => {
     const tags = (count: number, prefix: string) => ({
       data: Array.from({ length: count }, (_, i) => ({ type: 'tags', attributes: { name: `${prefix}${i}` } })),
     });

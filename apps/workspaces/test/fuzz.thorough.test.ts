@@ -61,7 +61,7 @@ const subject: FuzzSubject = {
             '/scim/': 'token of a directory',
           },
           weights,
-          // While a state is still being uploaded, which ends by itself.
+          // Unlocking answers 503 while a state is still being uploaded, which ends by itself.
           faults: {
             'POST /api/v2/workspaces/{workspace_id}/actions/unlock': [503],
             'POST /api/v2/organizations/{organization_name}/workspaces/{name}/actions/unlock': [503],
@@ -82,7 +82,7 @@ const subject: FuzzSubject = {
 };
 withstandsMadeUpRequests(subject);
 
-/** Rare because they take long (a password is hashed), or delete what most others need. */
+/** Requests that are rare because they take long (a password is hashed), or delete what most others need. */
 const weights: Readonly<Record<string, number>> = {
   'GET /api/v2/admin/terraform-versions': 0.1,
   'GET /api/v2/admin/infra-versions': 0.1,

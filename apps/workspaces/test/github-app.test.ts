@@ -73,13 +73,13 @@ describe('a GitHub App', () => {
 
   it.each([
     ['no id', { key: '' }, 'key'],
-    ['an id that is none', { key: '12/34' }, 'key'],
+    ['a malformed id', { key: '12/34' }, 'key'],
     ['no key', { 'private-key': null }, 'private-key'],
-    ['a key that is none', { 'private-key': 'secret' }, 'private-key'],
-    ['a word for a key', { 'private-key': 'kept' }, 'private-key'],
+    ['an invalid key', { 'private-key': 'secret' }, 'private-key'],
+    ['a word instead of a key', { 'private-key': 'kept' }, 'private-key'],
     ['the key of another app', { key: '1' }, 'private-key'],
-    ['the token of a person', { 'oauth-token-string': 'text' }, 'oauth-token-string'],
-    ['a host that is none', { 'api-url': 'http://127.0.0.1:1' }, 'api-url'],
+    ['a personal token', { 'oauth-token-string': 'text' }, 'oauth-token-string'],
+    ['an invalid host', { 'api-url': 'http://127.0.0.1:1' }, 'api-url'],
   ])('is not connected with %s', async (_, more, field) => {
     const { body } = await connect(more, 'other').expect(422);
     expect(body.errors[0].source.pointer).toBe(`/data/attributes/${field}`);
@@ -132,7 +132,7 @@ describe('a GitHub App', () => {
     await stranger.get(`github-app/installation/${installation}`).expect(404);
   });
 
-  it('connects a workspace, under either name of the attribute, and neither accepts ids meant for the other (W6.23, WV.20)', async () => {
+  it('connects a workspace, under either name of the attribute, and neither name accepts ids meant for the other (W6.23, WV.20)', async () => {
     const made = await follow('net', { identifier: 'team/net', 'github-app-installation-id': installation }).expect(
       201,
     );
@@ -160,7 +160,7 @@ describe('a GitHub App', () => {
     expect(again).toMatchObject({ 'vcshost-app-installation-id': installation });
   });
 
-  it('belongs to one organization, and if it has project scopes only to those projects', async () => {
+  it('belongs to one organization, or only to its projects in the project scopes', async () => {
     const repo = { identifier: 'team/net', 'vcshost-app-installation-id': installation };
     const attributes = { name: 'net', 'vcs-repo': repo };
     const { body } = await admin.post('organizations/other/workspaces', resource('workspaces', attributes)).expect(422);
@@ -197,7 +197,7 @@ describe('a GitHub App', () => {
     expect([user, host.tokens.get(token)]).toEqual(['x-access-token', 7001]);
   });
 
-  it('has what its merge queue tries planned, with a status and never applied', async () => {
+  it('has commits of its merge queue planned with a status, and never applied', async () => {
     const { db, keyring } = means();
     const { sha, body } = host.queue(12, 'Merge on trial');
     await deliver(host.delivery('push', body)).expect(202);
@@ -299,7 +299,7 @@ describe('a GitHub App', () => {
     await admin.delete(`oauth-clients/${body.data.id}`).expect(204);
   });
 
-  it('requests tokens for some accounts at a time', async () => {
+  it('requests tokens for only a few accounts at a time', async () => {
     for (let id = 8000; id < 8030; id++) host.installations.push({ id, login: `many-${id}` });
     const before = host.minted;
     host.seconds = 1;

@@ -5,7 +5,7 @@ import { ref, resource, startWorkspaces } from './start-workspaces';
 
 jest.setTimeout(120_000);
 
-describe('a caller who gives rights to others', () => {
+describe('a caller who grants rights to others', () => {
   const workspaces = startWorkspaces();
   const { admin } = workspaces;
   let [workspaceId, projectId] = ['', ''];
@@ -16,7 +16,7 @@ describe('a caller who gives rights to others', () => {
     projectId = await project(workspaces, 'acme', 'core');
   });
 
-  /** A right of a team beyond those of every giver. */
+  /** A right of a team that none of the givers has. */
   const powers: Readonly<Record<string, (teamId: string) => Promise<unknown>>> = {
     'a right in the organization': (id) =>
       admin
@@ -65,7 +65,7 @@ describe('a caller who gives rights to others', () => {
         ),
     },
     {
-      // It would receive notifications about what the team may read.
+      // The address would receive notifications about what the team may read.
       endpoint: 'POST /teams/:team_id/notification-configurations',
       give: (by, id) =>
         by.post(
@@ -119,7 +119,7 @@ describe('a caller who gives rights to others', () => {
     expect([200, 201, 204]).toContain((await give(giver, strong, target)).status);
   });
 
-  it('gives no more rights on a project than the caller has there', async () => {
+  it('grants no more rights on a project than the caller has there', async () => {
     const managers = await team(workspaces, 'acme', 'team managers', [], { visibility: 'organization' });
     await grantProject(workspaces, managers, projectId, 'custom', {
       'project-access': { settings: 'read', teams: 'manage', 'variable-sets': 'none' },

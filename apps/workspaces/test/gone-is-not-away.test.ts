@@ -41,7 +41,7 @@ const away = {
   maintenance: [503, {}],
 } as const;
 
-describe('a run started by hand, of a workspace whose host answers', () => {
+describe('a run that a person starts in a workspace whose host answers', () => {
   const host = new OneAnswer();
   const workspaces = startWorkspaces({
     keyed: true,
@@ -78,7 +78,7 @@ describe('a run started by hand, of a workspace whose host answers', () => {
       Object.keys(kinds).map((kind) => [name, kind, answer] as const),
     );
 
-  it.each(cases(gone))('%s (%s): is refused by name, and starts nothing', async (_name, kind, answer) => {
+  it.each(cases(gone))('with %s (%s) is refused by name, and nothing starts', async (_name, kind, answer) => {
     host.answer = answer;
     const id = ids.get(kind)!;
     const before = await workspaces.service.db.prisma.run.count();
@@ -92,12 +92,12 @@ describe('a run started by hand, of a workspace whose host answers', () => {
     expect(await workspaces.service.db.prisma.run.count()).toBe(before);
   });
 
-  it.each(cases(away))('%s (%s): uses the last commit that was fetched', async (_name, kind, answer) => {
+  it.each(cases(away))('with %s (%s) uses the last commit that was fetched', async (_name, kind, answer) => {
     host.answer = answer;
     await startRun(ids.get(kind)!, { 'plan-only': true }).expect(201);
   });
 
-  it('an unusable response, but the run names a configuration: uses that', async () => {
+  it('with an unusable response uses the configuration that it names', async () => {
     host.answer = gone['no such thing'];
     const id = ids.get('gitea')!;
     const { body } = await admin.get(`workspaces/${id}/configuration-versions`).expect(200);

@@ -54,7 +54,7 @@ describe('the keys that sign identity tokens of runs', () => {
     ]);
   });
 
-  it('continue from those of an installation that published no key ahead', async () => {
+  it('continue from the keys of an installation that published no key in advance', async () => {
     const { prisma } = workspaces.service.db;
     const where = { name: 'run-identity-keys' };
     const { current } = (await prisma.setting.findUniqueOrThrow({ where })).value as { current: { kid: string } };

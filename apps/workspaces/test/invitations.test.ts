@@ -126,7 +126,7 @@ describe('an address that anyone may enter', () => {
     ['deleted', ({ id }) => sql('DELETE FROM user_account WHERE id = $1', id)],
   ];
 
-  it.each(losses)('does not make a person a member whose inviter has been %s', async (how, lose) => {
+  it.each(losses)('does not make a person a member if the inviter has been %s', async (how, lose) => {
     const owners = (
       await sql(
         'SELECT t.id FROM team t JOIN organization o ON o.id = t.organization_id WHERE is_owners AND o.name = $1',
@@ -234,7 +234,7 @@ describe('an address that anyone may enter', () => {
     await admin.post(confirm, naming('chief@corp.example')).expect(422);
   });
 
-  it('moves from an account that only entered it to the one that a provider creates for the person who proves it', async () => {
+  it('moves from an account that has not verified it to the account that a provider creates for its owner', async () => {
     const { prisma } = workspaces.service.db;
     const squatter = await workspaces.person('squatter-of-new');
     await prisma.user.update({ where: { id: squatter.id }, data: { email: 'Zoe@corp.example', siteAdmin: true } });

@@ -30,7 +30,7 @@ describe('the job of a worker that was killed', () => {
       writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), start: 'before' }));
     }
   };
-  /** Starts its successor. */
+  /** Starts the worker that follows the killed one. */
   const restart = async () => {
     const { db, env } = workspaces.service;
     const source = databaseSource({
@@ -53,8 +53,8 @@ describe('the job of a worker that was killed', () => {
   });
 
   it.each([
-    ['that had not begun', {}],
-    ['that left no newer state', { applies: true }],
+    ['that had not started', {}],
+    ['that stored no newer state', { applies: true }],
   ])('ends at once if it was an apply %s, and its workspace is free', async (_name, more) => {
     const id = await runs.started({ 'auto-apply': true });
     await runs.worker.plan();

@@ -80,7 +80,7 @@ describe('an operation that creates credentials which outlive a session', () => 
     expect(silent.map(nameOf)).toEqual([]);
   });
 
-  it('is exempt only if there is something to be exempt from', () => {
+  it('is exempt only if the rule would apply to it', () => {
     const needed = new Set(making.filter(({ stepUp }) => stepUp?.({}) !== true).map(nameOf));
     expect([...exempt.keys()].filter((name) => !needed.has(name))).toEqual([]);
   });

@@ -7,7 +7,7 @@ import { type Client, PASSWORD, ref, resource } from './start-workspaces';
 
 type Held = Member & { readonly grantId: string; readonly teamId: string };
 
-// Otherwise a revoked right would still work through earlier requests.
+// If this failed, a revoked right would still work through earlier requests.
 
 describe('a request from before the loss of a right', () => {
   const runs = startRuns();
@@ -180,7 +180,7 @@ describe('a request from before the loss of a right', () => {
     },
   );
 
-  it('takes effect for those who still may, and the next run follows a refused one', async () => {
+  it('takes effect for people who still have the right, and the next run follows a refused one', async () => {
     await configured(workspaces, runs.workspace);
     await runs.worker.claim();
     const [lost, still] = [await someone(), await someone()];
@@ -244,7 +244,7 @@ describe('a request from before the loss of a right', () => {
     ],
   };
 
-  it('has a known owner in every background job', () => {
+  it('runs with the rights of a known owner in every background job', () => {
     const { db, env } = workspaces.service;
     const vcs = {
       reach: undefined as never,

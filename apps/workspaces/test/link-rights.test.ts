@@ -12,7 +12,7 @@ import { type Client, ref, resource, startWorkspaces } from './start-workspaces'
 
 interface Link {
   readonly endpoint: Endpoint;
-  /** Below the host. */
+  /** The URL of the link, below the host. */
   readonly url: URL;
   readonly body: Buffer;
 }
@@ -150,7 +150,7 @@ describe('links that hold their own secret', () => {
     const zip = providerZip('crane', '2.0.0');
     const sums = sumsOf([['crane.zip', zip]]);
     const signature = await signatureOf(sums, key);
-    // After the second of the two, neither can change.
+    // Once both files are uploaded, neither can change.
     const [two, three] = [await announcedProvider('2.0.0'), await announcedProvider('3.0.0')];
     await ask('PUT', new URL(two['shasums-sig-upload']), signature).expect(200);
     add('PUT', two['shasums-upload'], Buffer.from(sums));
@@ -272,18 +272,18 @@ describe('links that hold their own secret', () => {
       "UPDATE membership SET status = 'active' WHERE user_id = $1",
     ],
     [
-      'is no longer in a team that may',
+      'is no longer in a team with the right',
       `CREATE TABLE left_teams AS SELECT t.* FROM team_member t JOIN membership m ON m.id = t.membership_id WHERE m.user_id = $1;
        DELETE FROM team_member t USING left_teams l WHERE l.membership_id = t.membership_id`,
       'INSERT INTO team_member SELECT * FROM left_teams WHERE $1 IS NOT NULL',
     ],
     [
-      'is in an organization that was switched off',
+      'is in a suspended organization',
       "UPDATE organization SET is_disabled = true WHERE name = 'acme' AND $1 IS NOT NULL",
       "UPDATE organization SET is_disabled = false WHERE name = 'acme' AND $1 IS NOT NULL",
     ],
     [
-      'lacks the second factor that the organization asks for now',
+      'lacks the second factor that the organization now requires',
       "UPDATE organization SET collaborator_auth_policy = 'two_factor_mandatory' WHERE name = 'acme' AND $1 IS NOT NULL",
       "UPDATE organization SET collaborator_auth_policy = 'password' WHERE name = 'acme' AND $1 IS NOT NULL",
     ],
@@ -315,10 +315,10 @@ describe('links that hold their own secret', () => {
     },
   );
 
-  it('work, and those for writing only once', async () => {
+  it('are valid, and those for writing only once', async () => {
     for (const { endpoint, url, body } of links) {
       await ask(endpoint.method, url, body).expect(200);
-      // Nothing has used them, so another archive could replace them: this is not an archive.
+      // Nothing has used these uploads, so another archive could replace them; but this body is not an archive.
       const refused = /^\/(configuration|registry-module|policy-set)-versions|^\/registry-provider-platforms/.test(
         endpoint.path,
       )

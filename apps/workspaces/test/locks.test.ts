@@ -82,7 +82,7 @@ describe('the lock of a workspace', () => {
     const { id, holders } = await fresh();
     await act(holders[0]!, id, 'lock', { 'heartbeat-seconds': 10 }).expect(200);
     const { pool, db } = workspaces.service;
-    // Only marked: the worker would delete it.
+    // The organization is only marked as deleted: the worker would delete it.
     await pool.query(`UPDATE organization SET removed_at = now() WHERE name = 'gone'`);
     await stopBeating(left);
     await stopBeating(id);
@@ -109,7 +109,7 @@ describe('the lock of a workspace', () => {
     expect(body.errors[0].source.pointer).toBe('/data/attributes/heartbeat-seconds');
   });
 
-  it('goes to one of many simultaneous callers, and back once', async () => {
+  it('is granted once and released once if many callers ask at the same time', async () => {
     const { id } = await workspaces.workspace('acme', `w${++counter}`);
     const clients = await lockClients(origin(), admin.token!, 'acme', id, 5);
     const holders = clients.map(({ token }) => workspaces.as(token));
@@ -126,7 +126,7 @@ describe('the lock of a workspace', () => {
     expect(rows.map(({ action }) => action)).toEqual(['workspace.lock', 'workspace.unlock']);
   });
 
-  it('has the same state for the next reader during any other change', async () => {
+  it('shows its new state to the next reader, also during any other change', async () => {
     const { id, holders } = await fresh();
     const [one] = holders as [Client];
     for (const name of ['lock', 'unlock', 'lock', 'unlock', 'lock', 'unlock']) {
@@ -183,12 +183,12 @@ describe('the lock of a workspace on two nodes', () => {
     await second?.close();
   });
 
-  it('is never held by two, and no upload of another holder is accepted', async () => {
+  it('is never held by two callers, and no upload of another holder is accepted', async () => {
     const nodes = [workspaces.server, server].map((one) => `http://127.0.0.1:${(one.address() as AddressInfo).port}`);
     const rounds = long ? 60 : 2;
     let calls = 0;
     let accepted = 0;
-    // Calls are random. A history without an accepted upload proves little, so then another one follows.
+    // Calls are random. A history without an accepted upload proves little, so then another history follows.
     for (let round = 0; round < rounds || (accepted === 0 && round < 20); round++) {
       const { id } = await workspaces.workspace('acme', `fought-${round}`);
       const clients = await lockClients(nodes[0]!, workspaces.admin.token!, 'acme', id, 4);

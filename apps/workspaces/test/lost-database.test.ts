@@ -12,7 +12,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const addresses: [string, () => Promise<string>][] = [
   ['a port that nothing listens on', async () => `postgresql://user@127.0.0.1:${await freePort()}/none`],
   ['a name that is not found', async () => 'postgresql://user@database.invalid:5432/none'],
-  ['a socket that is not there', async () => `postgresql://user@/none?host=${encodeURIComponent(folder)}`],
+  ['a missing socket', async () => `postgresql://user@/none?host=${encodeURIComponent(folder)}`],
 ];
 type Db = ReturnType<typeof openDatabase>;
 const clients: [string, (db: Db, pool: ReturnType<typeof createPool>) => Promise<unknown>][] = [

@@ -12,7 +12,7 @@ describe('memberships', () => {
   const linkOf = (body: { meta: Record<string, string> }) =>
     new URL(body.meta['invite-url']!).pathname.replace('/app/', '/api/v2/');
 
-  it('invites a new person, who chooses name and password by a link that works once', async () => {
+  it('begin with an invitation of a new person, who chooses name and password by a link that is valid once', async () => {
     await workspaces.organization('acme');
     const { body } = await invite('new@example.com').expect(201);
     expect(body.data).toMatchObject({
@@ -62,7 +62,7 @@ describe('memberships', () => {
     expect(own.body.data).toEqual([expect.objectContaining({ id: body.data.id })]);
   });
 
-  it('adds the account of the signed-in holder of the link, and shows it to no one else until then', async () => {
+  it('get the account of the signed-in holder of the link, which no one else sees until then', async () => {
     const [ann, eve] = [await workspaces.person('ann'), await workspaces.person('eve')];
     const { body } = await invite('ANN@example.com').expect(201);
     const link = linkOf(body);
@@ -87,21 +87,21 @@ describe('memberships', () => {
     ['no address', undefined, "Email can't be blank"],
     ['no e-mail address', 'text', 'Email is invalid'],
     ['a number', 7, 'Email must be a string'],
-  ])('refuses an invitation with %s', async (_what, email, detail) => {
+  ])('refuse an invitation with %s', async (_what, email, detail) => {
     const { body } = await invite(email).expect(422);
     expect(body.errors).toEqual([
       { status: '422', title: 'invalid attribute', detail, source: { pointer: '/data/attributes/email' } },
     ]);
   });
 
-  it('refuses a second invitation, even if twenty come at once', async () => {
+  it('refuse a second invitation, even if twenty arrive at once', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => invite('twice@example.com')));
     expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(19).fill(422)]);
     const again = await invite('twice@example.com').expect(422);
     expect(again.body.errors[0].detail).toBe('User has already been invited');
   });
 
-  it('invites into teams that the inviter may fill, and into no others', async () => {
+  it('include only teams that the inviter may fill', async () => {
     const open = { visibility: 'organization' };
     const [one, strong] = [
       await team(workspaces, 'acme', 'one', [], open),
@@ -121,7 +121,7 @@ describe('memberships', () => {
     await (await member(workspaces, 'acme')).post(path, wanted).expect(404);
   });
 
-  it('counts, filters and searches members', async () => {
+  it('are counted, filtered and searched', async () => {
     await workspaces.organization('counted');
     const counted = 'organizations/counted/organization-memberships';
     const ben = await member(workspaces, 'counted');
@@ -143,7 +143,7 @@ describe('memberships', () => {
     await workspaces.admin.get(`${counted}?include=users`).expect(400);
   });
 
-  it('ends a membership with all its rights, deletes people in no other organization, and keeps owners', async () => {
+  it('end with all their rights; people in no other organization are deleted, and owners are kept', async () => {
     await workspaces.organization('left');
     const leaver = await member(workspaces, 'left');
     await leaver.get('organizations/left').expect(200);
@@ -164,7 +164,7 @@ describe('memberships', () => {
     await clerk.delete(`organization-memberships/${own.body.data[0].id}`).expect(404);
   });
 
-  it('respects the number of people that a plan allows', async () => {
+  it('are limited to the number of people that a plan allows', async () => {
     const { prisma } = workspaces.service.db;
     await workspaces.organization('small');
     const { env, db } = workspaces.service;

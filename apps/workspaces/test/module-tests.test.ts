@@ -213,7 +213,7 @@ describe('tests of modules', () => {
     await admin.post(`${under('mine')}/test-runs/${id}/cancel`).expect(204);
   });
 
-  it('run only on agents of a pool if the module says so', async () => {
+  it('run only on agents of a pool if the module requires it', async () => {
     let pools = 0;
     const pool = async (attributes: object) => {
       const body = resource('agent-pools', { name: `pool-${++pools}`, ...attributes });

@@ -78,7 +78,7 @@ describe('modules that follow a repository', () => {
     const { headers } = await admin.get(`${protocol}/${name}/crane/${version}/download`).expect(204);
     return headers['x-terraform-get']!;
   };
-  /** What the signed statement about a version says of its origin. */
+  /** The origin of a version in its signed statement. */
   const originOf = async (name: string, version: string) => {
     const { body } = await admin.get(`${protocol}/${name}/crane/${version}/provenance`).buffer(true).expect(200);
     const { payload } = Buffer.isBuffer(body) ? JSON.parse(body.toString()) : body;
@@ -89,7 +89,7 @@ describe('modules that follow a repository', () => {
   };
   const gone = (name: string) => admin.delete(named(name)).expect(204);
 
-  it('publish the tags that are versions, and keep what was published when a tag moves', async () => {
+  it('publish the tags that are versions, and keep published versions if a tag moves', async () => {
     for (const tag of ['v1.0.0', '1.1.0', 'v2.0.0-rc1', 'net/v3.0.0', 'latest', 'v1']) {
       host.tags.set(tag, host.commit(tag));
     }
@@ -261,7 +261,7 @@ describe('modules that follow a repository', () => {
     await gone('once');
   });
 
-  it('accept no upload, and the repository is removed with the last of them', async () => {
+  it('accept no upload, and their repository is removed with the last such module', async () => {
     host.tags.set('v1.0.0', host.commit('One'));
     await create('last').expect(201);
     await work();
@@ -274,7 +274,7 @@ describe('modules that follow a repository', () => {
     await expect(deps().db.prisma.vcsRepository.count()).resolves.toBe(0);
   });
 
-  it('end their waiting versions when the connection is removed, and accept uploads then', async () => {
+  it('end their waiting versions when the connection is removed, and then accept uploads', async () => {
     const { id, token: brief } = await connection('acme');
     host.tags.set('v1.0.0', host.commit('One'));
     await create('cut', { 'oauth-token-id': brief }).expect(201);

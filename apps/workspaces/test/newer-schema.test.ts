@@ -9,7 +9,7 @@ import { readWorkerConfig } from '../src/worker/config';
 import type { WorkerDeps } from '../src/worker/deps';
 import { resource, startWorkspaces } from './start-workspaces';
 
-// Otherwise an older version would silently write to newer tables.
+// If this failed, an older version would silently write to newer tables.
 
 describe('on a database that a newer version has migrated', () => {
   const workspaces = startWorkspaces();
@@ -33,7 +33,7 @@ describe('on a database that a newer version has migrated', () => {
     /was migrated by a newer version: 29991231000000_unheard_of is unknown to this one; start the newer version$/;
 
   it.each(['on', 'off'])(
-    'an older service does not start, and names what it does not know (WORKSPACES_MIGRATE=%s)',
+    'an older service does not start, and names the unknown migration (WORKSPACES_MIGRATE=%s)',
     async (on) => {
       await expect(start({ WORKSPACES_MIGRATE: on })).rejects.toThrow(newer);
     },

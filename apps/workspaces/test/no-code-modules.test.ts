@@ -91,7 +91,7 @@ describe('no-code modules', () => {
       `no-code-modules/${id}/workspaces`,
       resource('no-code-module-workspace', { name: `of-${++counter}`, ...attributes }, { vars: { data: vars } }),
     );
-  /** The configuration that a workspace works on. */
+  /** The configuration that a workspace uses. */
   const configurationOf = async (workspace: string) => {
     const [newest] = (await admin.get(`workspaces/${workspace}/configuration-versions`).expect(200)).body.data;
     const { headers } = await admin.get(`configuration-versions/${newest.id}/download`).expect(302);

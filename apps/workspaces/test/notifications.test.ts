@@ -156,7 +156,7 @@ describe('notifications', () => {
     expect(trail).not.toMatch(/hush|\/hook/);
   });
 
-  it('are tested before they are enabled, and refused if no destination answers well', async () => {
+  it('are tested before they are enabled, and refused if no destination accepts the test', async () => {
     const { attributes } = await make({ token: 'hush' });
     expect(attributes['delivery-responses']).toMatchObject([{ code: '200', body: '{"ok":true}', successful: 'true' }]);
     const [{ body, text, headers }] = receiver.got as [Got];
@@ -267,7 +267,7 @@ describe('notifications', () => {
     ).toHaveLength(2);
   });
 
-  it('of automatic destruction describe the workspace, in the second shape, with a reminder and the result (WV.13)', async () => {
+  it('of automatic destruction describe the workspace in the format of version 2: reminders and the result (WV.13)', async () => {
     const triggers = ['workspace:auto_destroy_reminder', 'workspace:auto_destroy_run_results'];
     const { id } = await make({ triggers });
     await make({ name: 'chat', 'destination-type': 'slack', triggers });
@@ -382,7 +382,7 @@ describe('notifications', () => {
     expect(await deliver()).toBe(0);
   });
 
-  it('that another node has since claimed are left to it, unless they have already arrived', async () => {
+  it('that another node has since claimed are left to that node, unless they have already arrived', async () => {
     const { id } = await make({ triggers: ['run:created'] });
     receiver.got.length = 0;
     await startRun(admin, workspace).expect(201);
@@ -412,7 +412,7 @@ describe('notifications', () => {
     expect(receiver.got).toHaveLength(1);
   });
 
-  it('use the format of their chat, and escape all texts', async () => {
+  it('use the format of their chat, and escape all strings', async () => {
     await make({ 'destination-type': 'slack', triggers: ['run:created'] });
     await make({ 'destination-type': 'microsoft-teams', url: `${receiver.address}/teams`, triggers: ['run:created'] });
     receiver.got.length = 0;
@@ -513,7 +513,7 @@ describe('notifications', () => {
     mails.length = 0;
   });
 
-  it('are listed whole unless a page is asked for', async () => {
+  it('are listed completely unless a page is requested', async () => {
     const { id } = await make({ enabled: false });
     const whole = await admin.get(`workspaces/${workspace}/${type}`).expect(200);
     expect(whole.body.data.map((one: { id: string }) => one.id)).toEqual([id]);
@@ -611,7 +611,7 @@ describe('notifications', () => {
       });
     });
 
-    it('do not report what waits for a team that may no longer read the workspace', async () => {
+    it('do not send waiting messages to a team that may no longer read the workspace', async () => {
       const id = await team(workspaces, 'acme', `former-${counter}`);
       await grant(workspaces, id, workspace, 'read');
       await ofTeam(id, { url: `${receiver.address}/${id}` }).expect(201);
@@ -688,7 +688,7 @@ describe('notifications', () => {
       expect(await requests(client)).toHaveLength(1);
     });
 
-    it('report change requests, which are archived once, and at most a hundred of which may be open per workspace', async () => {
+    it('report change requests, which can be archived only once; a workspace has at most a hundred open ones', async () => {
       await bulk([workspace]).expect(201);
       const [{ id }] = await requests();
       const path = `workspaces/change-requests/${id}`;

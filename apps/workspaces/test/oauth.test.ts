@@ -17,7 +17,7 @@ describe('VCS connections', () => {
   const create = (given: object, relationships?: object) =>
     workspaces.admin.post(collection, resource('oauth-clients', given, relationships));
 
-  it('creates a connection with a token, and shows neither token nor secret', async () => {
+  it('are created with a token, and show neither token nor secret', async () => {
     await workspaces.organization('acme');
     const { body } = await create({ ...attributes, key: 'k', secret: 'canary-secret' }).expect(201);
     expect(body.data).toMatchObject({
@@ -55,7 +55,7 @@ describe('VCS connections', () => {
     }
   });
 
-  it('sets an SSH key with a token, and refuses text that is not a key (WP.23)', async () => {
+  it('get an SSH key with a token, and refuse text that is not a key (WP.23)', async () => {
     const listed = await workspaces.admin.get('organizations/acme/oauth-tokens').expect(200);
     const path = `oauth-tokens/${listed.body.data[0].id}`;
     const value = String(generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }));
@@ -71,15 +71,15 @@ describe('VCS connections', () => {
     ['no provider', { 'service-provider': undefined }, '/data/attributes/service-provider'],
     ['an unknown provider', { 'service-provider': 'sourceforge' }, '/data/attributes/service-provider'],
     ['no token', { 'oauth-token-string': undefined }, '/data/attributes/oauth-token-string'],
-    ['an address that is none', { 'http-url': 'code' }, '/data/attributes/http-url'],
-    ['an address to a file', { 'api-url': 'file:///etc/passwd' }, '/data/attributes/api-url'],
+    ['an invalid URL', { 'http-url': 'code' }, '/data/attributes/http-url'],
+    ['a file URL', { 'api-url': 'file:///etc/passwd' }, '/data/attributes/api-url'],
     ['a private key for another provider', { 'private-key': 'x' }, '/data/attributes/private-key'],
-  ])('refuses a connection with %s', async (_what, change, pointer) => {
+  ])('are refused with %s', async (_what, change, pointer) => {
     const { body } = await create({ ...attributes, ...change }).expect(422);
     expect(body.errors[0].source.pointer).toBe(pointer);
   });
 
-  it('keeps a connection to some projects of the organization (WV.5)', async () => {
+  it('can be limited to some projects of the organization (WV.5)', async () => {
     const id = await project(workspaces, 'acme', 'the project');
     await workspaces.organization('elsewhere');
     const foreign = await project(workspaces, 'elsewhere', 'foreign');
@@ -98,7 +98,7 @@ describe('VCS connections', () => {
     await create(limited, { projects: { data: [ref('projects', foreign).data] } }).expect(422);
   });
 
-  it('closes a connection of some projects to workspaces of other projects, whether new, changed or moved (WV.5)', async () => {
+  it('of some projects are closed to workspaces of other projects, whether new, changed or moved (WV.5)', async () => {
     const id = await project(workspaces, 'acme', 'of the connection');
     const limited = { ...attributes, 'organization-scoped': false };
     const { body } = await create(limited, { projects: { data: [{ type: 'projects', id }] } }).expect(201);
@@ -127,7 +127,7 @@ describe('VCS connections', () => {
     await workspaces.admin.patch(at, resource('workspaces', { 'vcs-repo': null }, toOther)).expect(200);
   });
 
-  it('removes its tokens and the links of workspaces when it is removed', async () => {
+  it('lose their tokens and the links of workspaces when they are removed', async () => {
     const { body } = await create(attributes).expect(201);
     const [token] = body.data.relationships['oauth-tokens'].data;
     const linked = resource('workspaces', {

@@ -86,7 +86,7 @@ describe('an administrator of one workspace', () => {
     .flatMap(({ endpoints }) => endpoints)
     .filter(({ siteAdmin, edition, auth }) => !siteAdmin && edition !== 'hosted' && auth === 'token');
 
-  it('learns nothing about the others by any request or include', async () => {
+  it('learns nothing about the other workspaces by any request or include', async () => {
     const wrong: string[] = [];
     let answered = 0;
     for (const endpoint of operations.filter(({ method }) => method === 'GET')) {
@@ -108,7 +108,7 @@ describe('an administrator of one workspace', () => {
     expect(answered).toBeGreaterThan(50);
   });
 
-  it('cannot use objects of the others: invisible ones count as absent', async () => {
+  it('cannot use objects of other workspaces: invisible objects are treated as absent', async () => {
     const kinds: Readonly<Record<string, string | undefined>> = {
       workspaces: hidden.source,
       projects: hidden.project,

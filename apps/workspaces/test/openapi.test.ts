@@ -96,7 +96,7 @@ describe.each(['self-hosted', 'hosted'] as const)('the API description of the %s
     expect(generatorFaults(await read())).toEqual([]);
   });
 
-  it('is generated once', async () => {
+  it('is generated only once', async () => {
     const first = await workspaces.anyone.get('openapi.json').expect(200);
     expect(first.headers.etag).toMatch(/^"[\w-]{27}"$/);
     const again = await workspaces.anyone.get('openapi.json').set('If-None-Match', first.headers.etag!).expect(304);
@@ -124,7 +124,7 @@ describe.each(['self-hosted', 'hosted'] as const)('the API description of the %s
     expect(types('/oauth2/token', exchanged.status)).toContain(exchanged.type);
   });
 
-  it('checks answers against it: status, type, every attribute, and no undeclared ones', async () => {
+  it('checks answers against the description: status, type, every attribute, and no undeclared ones', async () => {
     await workspaces.organization(`held-${edition}`);
     const path = `/api/v2/organizations/held-${edition}`;
     const { text, headers } = await workspaces.admin.get(path).expect(200);

@@ -110,9 +110,9 @@ describe('passkeys', () => {
   it.each([
     ['of another origin', { origin: 'https://keystead.example.evil.example' }],
     ['for another host', { rpId: 'evil.example' }],
-    ['to another question', { challenge: Buffer.alloc(56).toString('base64url') }],
-    ['of another kind', { type: 'webauthn.create' }],
-    ['without the person', { unverified: true as const }],
+    ['to another challenge', { challenge: Buffer.alloc(56).toString('base64url') }],
+    ['of another type', { type: 'webauthn.create' }],
+    ['without user verification', { unverified: true as const }],
     ['of another key', { signedBy: generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey }],
   ])('refuse an answer %s', async (_what, lie) => {
     const { key } = await withPasskey();
@@ -205,7 +205,7 @@ describe('passkeys', () => {
   it.each([
     [{ for: 'something' }, 422],
     [{}, 422],
-  ])('are requested for no other purpose: %j', async (body, status) => {
+  ])('cannot be requested for another purpose: %j', async (body, status) => {
     expect((await browser().ask('post', '/ui/passkeys/ask', body)).status).toBe(status);
   });
 
@@ -215,7 +215,7 @@ describe('passkeys', () => {
     { id: '!', rawId: '!', type: 'public-key', clientExtensionResults: {}, response: {} },
     'text',
     null,
-  ])('refuse anything but an answer: %j', async (passkey) => {
+  ])('refuse everything except an answer: %j', async (passkey) => {
     const at = browser();
     await at.question('sign-in');
     expect((await at.ask('post', '/ui/session', { method: 'passkey', passkey })).status).toBe(422);

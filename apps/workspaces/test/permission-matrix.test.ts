@@ -204,7 +204,7 @@ describe('permissions', () => {
     ['list the runs', get('workspaces/:workspace/runs'), 200, seers],
     ['see the run', get('runs/:run'), 200, seers],
     ['see the plan', get('runs/:run/plan'), 200, seers],
-    ['see what happened to the run', get('runs/:run/run-events'), 200, seers],
+    ['see the events of the run', get('runs/:run/run-events'), 200, seers],
     ['read the plan in full', get('runs/:run/plan/json-output'), 204, [...admins, ...organization]],
     [
       'export the plan',
@@ -221,7 +221,7 @@ describe('permissions', () => {
     ['download the configuration of the run', get('runs/:run/configuration-version/download'), 302, seers],
     ['read the plan redacted', get('runs/:run/plan/json-output-redacted'), 204, seers],
     [
-      'announce a configuration',
+      'create a configuration',
       post('workspaces/:workspace/configuration-versions', {
         data: { type: 'configuration-versions', attributes: { speculative: 7 } },
       }),
@@ -235,14 +235,14 @@ describe('permissions', () => {
       planners,
     ],
     [
-      'start a run that destroys',
+      'start a destroy run',
       (client) => startRun(client, known.workspace!, { 'is-destroy': true, 'refresh-only': true }),
       422,
       writers,
     ],
     ['comment on the run', post('runs/:run/comments', wrong('comments')), 422, planners],
     ['apply the run', post('runs/:run/actions/apply', {}), 409, writers],
-    ['cancel the run by force', post('runs/:run/actions/force-cancel', {}), 409, admins],
+    ['force-cancel the run', post('runs/:run/actions/force-cancel', {}), 409, admins],
     [
       'read variables',
       get('workspaces/:workspace/vars'),
@@ -289,19 +289,19 @@ describe('permissions', () => {
       [...admins, ...organization, ...may('manage-vcs-settings')],
     ],
     [
-      'make a VCS connection',
+      'create a VCS connection',
       post('organizations/acme/oauth-clients', wrong('oauth-clients')),
       422,
       [...owners, ...organization, ...may('manage-vcs-settings')],
     ],
     [
-      'make an agent pool',
+      'create an agent pool',
       post('organizations/acme/agent-pools', wrong('agent-pools')),
       422,
       [...owners, ...organization, ...may('manage-agent-pools')],
     ],
     [
-      'make a variable set',
+      'create a variable set',
       post('organizations/acme/varsets', { data: { type: 'varsets', attributes: { name: '' } } }),
       422,
       [...administrators, ...organization, ...prj('admin')],
@@ -320,7 +320,7 @@ describe('permissions', () => {
     expect(answers).toEqual(expected);
   });
 
-  it('let callers with the right lock and unlock, and only administrators force it', async () => {
+  it('allow locking and unlocking with the right for it, and forced unlocking only to administrators', async () => {
     for (const [name, client] of callers) {
       const locks = [...writers, ...organization, ...custom.lock].includes(name);
       const status = (await client.post(at('workspaces/:workspace/actions/lock'))).status;
@@ -384,7 +384,7 @@ describe('permissions', () => {
     }
   });
 
-  it('are named if missing and the caller may see the target', async () => {
+  it('are named if they are missing and the caller may see the target', async () => {
     const { body } = await callers
       .get('workspace read')!
       .patch(at('workspaces/:workspace'), wrong('workspaces'))

@@ -24,7 +24,7 @@ describe('policies', () => {
   const pointers = (body: { errors: { source?: { pointer: string } }[] }) =>
     body.errors.map(({ source }) => source?.pointer);
 
-  it('have a unique name, a level, and a text that is uploaded and downloaded (WV.18)', async () => {
+  it('have a unique name, a level, and code that is uploaded and downloaded (WV.18)', async () => {
     const given = { name: 'tags', kind: 'opa', query: 'terraform.tags["x y"]', 'enforcement-level': 'advisory' };
     const { body } = await post('policies', resource('policies', { ...given, description: 'Of all' })).expect(201);
     const { id } = body.data;
@@ -53,19 +53,19 @@ describe('policies', () => {
 
   it.each([
     ['no query', { query: undefined }, 'query'],
-    ['a query that is more than a reference', { query: 'data.x]; y' }, 'query'],
+    ['a query that is not just a reference', { query: 'data.x]; y' }, 'query'],
     ['a query with a function', { query: 'http.send({})' }, 'query'],
-    ['a level of the other kind', { 'enforcement-level': 'hard-mandatory' }, 'enforcement-level'],
+    ['a level of the other policy kind', { 'enforcement-level': 'hard-mandatory' }, 'enforcement-level'],
     ['no level', { 'enforcement-level': undefined }, 'enforcement-level'],
     ['two levels', { enforce: [{ mode: 'advisory' }] }, 'enforce'],
-    ['a name with a blank', { name: 'a b' }, 'name'],
+    ['a name with a space', { name: 'a b' }, 'name'],
   ])('are refused with %s', async (_what, attributes, at) => {
     const given = { name: 'bad', kind: 'opa', query: 'data.x', 'enforcement-level': 'advisory', ...attributes };
     const { body } = await post('policies', resource('policies', given)).expect(422);
     expect(pointers(body)).toEqual([`/data/attributes/${at}`]);
   });
 
-  it('accept only texts that are small and UTF-8', async () => {
+  it('accept only code that is small and UTF-8', async () => {
     const id = await policy('small');
     await upload(id, Buffer.from([0xff, 0xfe]) as unknown as string).expect(422);
     await upload(id, 'x'.repeat(300 * 1024)).expect(413);
@@ -182,7 +182,7 @@ describe('policies', () => {
     await admin.get(`policies/${ids[1]}`).expect(200);
   });
 
-  it('in sets are refused with members of others', async () => {
+  it('come in sets that refuse workspaces of other organizations and policies of another kind', async () => {
     const foreign = await workspaces.workspace('other', 'elsewhere');
     const sentinel = await policy('sentinel', { kind: 'sentinel', 'enforcement-level': 'soft-mandatory' });
     const made = await set('strict');
@@ -264,7 +264,7 @@ describe('policies', () => {
     ['no archive', async () => Buffer.from('plain')],
     ['no declarations', () => archiveOf([['a.rego', rego]])],
     [
-      'a file outside of itself',
+      'a file outside its folder',
       () =>
         archiveOf([
           ['policies.hcl', declared()],
@@ -320,7 +320,7 @@ describe('policies', () => {
           ['a.rego', rego],
         ]),
     ],
-    ['a bomb', async () => gzipSync(Buffer.alloc(60 * 1024 * 1024))],
+    ['a decompression bomb', async () => gzipSync(Buffer.alloc(60 * 1024 * 1024))],
   ])('of a version are refused with %s', async (_what, archive) => {
     const { id } = await set(`refused-${++count}`);
     const made = await version(id, await archive(), 422);

@@ -69,7 +69,7 @@ describe('dry runs of policies', () => {
     await workspaces.service.pool.query('DELETE FROM policy_dry_run; DELETE FROM policy_set; DELETE FROM policy');
   });
 
-  it('show which earlier runs policies would have stopped, and change no run', async () => {
+  it('show the earlier runs that policies would have stopped, and change no run', async () => {
     const [good, owner, both] = [await planned('fine'), await planned('owner'), await planned('owner and size')];
     const advisory = await policy('size', { 'enforcement-level': 'advisory' });
     const dry = (await ask({ policies: [await policy('owner'), advisory] }).expect(201)).body.data;
@@ -101,7 +101,7 @@ describe('dry runs of policies', () => {
     expect(rows).toHaveLength(0);
   });
 
-  it('judge by a set in its workspaces, by a single workspace, and by the requested number of runs', async () => {
+  it('select runs by a set in its workspaces, by a single workspace, and up to the requested number', async () => {
     await planned('owner');
     const first = runs.workspace;
     ({ id: runs.workspace } = await workspaces.workspace('acme', `other-${runs.counter}`));
@@ -144,7 +144,7 @@ describe('dry runs of policies', () => {
     expect(asked).toHaveLength(3);
   });
 
-  it('are judged by an agent without a long wait between two plans', async () => {
+  it('are evaluated by an agent without a long wait between two plans', async () => {
     for (let n = 0; n < 4; n++) await planned('owner');
     const client = new AgentClient(new URL(urlOf(workspaces.server)), WORKER_TOKEN, undefined);
     const about = { name: 'judge', version: '0.2.0', 'tool-versions': ['1.11.4'], isolation: 'own-user' };
@@ -160,7 +160,7 @@ describe('dry runs of policies', () => {
     expect(await show(dry.id)).toMatchObject({ status: 'finished', 'would-stop': 4 });
   }, 30_000);
 
-  it('drop the verdict on a run that is deleted while it is judged, and judge the next run separately', async () => {
+  it('drop the verdict on a run that is deleted during its evaluation, and evaluate the next run separately', async () => {
     const left = await planned('fine');
     const deleted = await planned('owner');
     const dry = (await ask({ policies: [await policy('owner')] }).expect(201)).body.data;
@@ -198,7 +198,7 @@ describe('dry runs of policies', () => {
     await admin.post(`policy-dry-runs/${dry.id}/actions/cancel`).expect(409);
   });
 
-  it('skip plans that are gone, and end if their creator may no longer manage policies', async () => {
+  it('skip deleted plans, and end if their creator may no longer manage policies', async () => {
     const left = await planned('owner');
     const gone = await planned('owner');
     const writers = await team(workspaces, 'acme', `writers-${runs.counter}`, ['manage-policies']);
@@ -247,7 +247,7 @@ describe('dry runs of policies', () => {
     await ask({ policies: [own] }).expect(409);
   });
 
-  it('end in error if no worker judges for a long time', async () => {
+  it('end in error if no worker evaluates them for a long time', async () => {
     await planned('owner');
     const dry = (await ask({ policies: [await policy('owner')] }).expect(201)).body.data;
     await workspaces.service.pool.query("UPDATE policy_evaluation SET ends_at = now() - interval '1 second'");

@@ -69,7 +69,7 @@ describe('policies in the life of a run', () => {
   });
   afterEach(() => workspaces.service.pool.query('DELETE FROM policy_set; DELETE FROM policy'));
 
-  it('judge a plan with all data of the run, and let the run continue if all pass', async () => {
+  it('are evaluated with all data of the run, and let the run continue if all pass', async () => {
     const { id: setId } = await set(
       'good',
       {},
@@ -256,7 +256,7 @@ describe('policies in the life of a run', () => {
     });
   });
 
-  it('judge in the version from when the plan was ready, even if they change in the meantime', async () => {
+  it('are evaluated in their version from the time when the plan was ready, even if they change later', async () => {
     const id = await policy('cost', {}, 'first');
     await set('strict', {}, { policies: [id], workspaces: [runs.workspace] });
     const run = await runs.started();
@@ -279,7 +279,7 @@ describe('policies in the life of a run', () => {
     ]);
   });
 
-  it('that were added after a run was created judge it, too, and removed ones do not', async () => {
+  it('that were added after a run was created are evaluated, too, and removed ones are not', async () => {
     const first = await runs.started();
     const { id } = await set('late', {}, { policies: [await policy('cost')], workspaces: [runs.workspace] });
     says = { cost: ['no'] };
@@ -366,7 +366,7 @@ describe('policies in the life of a run', () => {
     ['advisory', 'post_plan_completed'],
     ['soft-mandatory', 'post_plan_awaiting_decision'],
     ['hard-mandatory', 'errored'],
-  ])('of Sentinel are not run, with a message, and %s ones leave a run as %s', async (level, status) => {
+  ])('of Sentinel are not run, with a message, and at level %s they leave a run as %s', async (level, status) => {
     await set(
       'sentinel',
       { kind: 'sentinel' },
@@ -385,7 +385,7 @@ describe('policies in the life of a run', () => {
     expect(outcome.attributes.error).toMatch(/Sentinel policies are stored but cannot be evaluated/);
   });
 
-  it('that no worker judges end in an error, and later verdicts of a slow one are refused', async () => {
+  it('that no worker evaluates end in an error, and late verdicts of a slow worker are refused', async () => {
     await set('lost', {}, { policies: [await policy('cost')], workspaces: [runs.workspace] });
     const id = await planned();
     await settle();
@@ -485,7 +485,7 @@ describe('policies in the life of a run', () => {
     for (const agent of [one, other]) agent.client.close();
   });
 
-  it('are not assigned to agents of a pool, which belong to the people whose plans are judged', async () => {
+  it('are not assigned to agents of a pool, which belong to the people whose plans are checked', async () => {
     const made = await admin
       .post('organizations/acme/agent-pools', resource('agent-pools', { name: 'dmz' }))
       .expect(201);
@@ -500,7 +500,7 @@ describe('policies in the life of a run', () => {
     client.close();
   });
 
-  it('end with a run that is canceled while they judge', async () => {
+  it('end with a run that is canceled during their evaluation', async () => {
     await set('canceled', {}, { policies: [await policy('cost')], workspaces: [runs.workspace] });
     const id = await planned();
     meanwhile = () => runs.act(id, 'cancel').expect(202);

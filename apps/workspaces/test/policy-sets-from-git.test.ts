@@ -109,7 +109,7 @@ describe('policy sets that follow a repository', () => {
     };
   };
 
-  it('judge by the current commit of the branch, and show it', async () => {
+  it('use the current commit of the branch, and show it', async () => {
     const { id, attributes } = await follow('first');
     expect(attributes).toMatchObject({
       versioned: true,
@@ -255,7 +255,7 @@ describe('policy sets that follow a repository', () => {
     expect(await current(id)).toBe(third);
   });
 
-  it('show that their branch is gone, and keep their current version', async () => {
+  it('show that their branch was deleted, and keep their current version', async () => {
     host.branches.set('short', host.commit('Short'));
     const { id } = await follow('gone', {}, { branch: 'short' });
     await work({ files: files('one') });
@@ -278,7 +278,7 @@ describe('policy sets that follow a repository', () => {
     expect(changed.body.data.attributes['vcs-error']).toBeNull();
   });
 
-  it('ignore a repository that they have left', async () => {
+  it('ignore a repository that they no longer follow', async () => {
     const { id } = await follow('left');
     await look();
     await fetchAll(workspaces.service, { files: files('one') });
@@ -297,7 +297,7 @@ describe('policy sets that follow a repository', () => {
     await expect(judged()).resolves.toMatchObject({ names: [], status: 'errored' });
   });
 
-  it('have each commit once, even if several nodes read at the same time, and keep the newest hundred', async () => {
+  it('store each commit once, even if several nodes read at the same time, and keep the newest hundred', async () => {
     const { id } = await follow('once');
     await deps().db.prisma.vcsRepository.updateMany({ data: { nextAt: new Date(0) } });
     await Promise.all([1, 2, 3].map(() => syncRepositories(deps(), settings, 3600, undefined, followArtifacts)));

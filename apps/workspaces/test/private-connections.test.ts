@@ -167,7 +167,8 @@ describe('a connection that names an agent pool', () => {
     expect(host.statuses.map(({ context }) => context)).toContain('keystead/acme');
     await writeComments(means());
     expect(host.comments).toHaveLength(1);
-    // The node that wrote it died before that was recorded: the comment is found, and no other is written.
+    // The node died after it wrote the comment, before this was recorded: the comment is found, and no second one is
+    // written.
     host.comments.push(host.comments[0]!);
     const forgotten = { commentId: null, digest: null, nextAt: new Date(0), attempts: 1 };
     await means().db.prisma.vcsComment.updateMany({ data: forgotten });
@@ -178,7 +179,7 @@ describe('a connection that names an agent pool', () => {
     expect(await waiting()).toEqual([]);
   });
 
-  it('has its commits fetched by an agent of its pool, and by no one else', async () => {
+  it('has its commits fetched only by agents of its pool', async () => {
     const { db, keyring } = means();
     await means().db.prisma.ingressAttributes.updateMany({ data: { fetchAt: new Date(0) } });
     expect(await claimFetch(db, keyring, 'worker')).toBeUndefined();
@@ -339,10 +340,10 @@ describe('a connection that names an agent pool', () => {
     expect(await asking).toContain('unreachable for the agent: forged');
   });
 
-  it('is tried again if its agent dies halfway, and changes nothing twice', async () => {
+  it('repeats a request if its agent dies halfway, and changes nothing twice', async () => {
     await workspaces.service.pool.query('UPDATE vcs_repository SET hook_id = NULL');
     host.hooks.clear();
-    // It sends the request, and dies before it reports.
+    // This agent sends the request, and dies before it reports.
     const dying = await register();
     const tending = tend();
     for (let made = false; !made; ) {
@@ -377,7 +378,7 @@ describe('a connection that names an agent pool', () => {
     expect((await means().db.prisma.vcsRepository.findFirstOrThrow()).hookId).toBe('1');
   });
 
-  it('waits no longer than its limit, and ignores later answers', async () => {
+  it('waits for an answer no longer than its limit, and ignores later answers', async () => {
     const late = await register();
     const asking = call(`${host.origin}/api/v1/version`).catch((error: Error) => error.message);
     const { body: given } = await take(late).expect(200);
@@ -391,7 +392,7 @@ describe('a connection that names an agent pool', () => {
     while ((await waiting()).length === 0) await sleep(10);
     await expire();
     expect(await ignored).toContain('took the request in time');
-    // Nothing is left of a node that died, either.
+    // Requests of a node that died are removed, too.
     await workspaces.service.pool.query(
       `INSERT INTO forwarded_request (id, agent_pool_id, request, ends_at) VALUES ('freq-left', $1, '', now() - interval '1 hour')`,
       [pool],
@@ -433,7 +434,7 @@ describe('a connection that names an agent pool', () => {
     expect(new Set(seen).size).toBe(40);
   });
 
-  it('ends with the token of its agent, even while that waits', async () => {
+  it('ends with the token of its agent, even while the agent waits', async () => {
     const second = await makePool();
     await admin.patch(
       `oauth-clients/${connection}`,

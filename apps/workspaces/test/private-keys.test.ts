@@ -52,7 +52,7 @@ const refused: [what: string, value: unknown][] = [
     `half of a key of kind ${kind}`,
     inFormat(kind, 'openssh').slice(0, inFormat(kind, 'openssh').length / 2),
   ]),
-  ['a key whose middle is changed', inFormat('rsa', 'pkcs1').replace(/\n.{64}\n/, `\n${'A'.repeat(64)}\n`)],
+  ['a key that was changed in the middle', inFormat('rsa', 'pkcs1').replace(/\n.{64}\n/, `\n${'A'.repeat(64)}\n`)],
   ['two lines without a key', '-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n'],
   ['white space', ' \n\t'],
   ['a null', null],

@@ -164,7 +164,7 @@ describe('projects', () => {
     await one.get(`projects/${other}`).expect(200);
   });
 
-  it('moves workspaces all or none, with rights in both projects', async () => {
+  it('moves all of the workspaces or none, with rights in both projects', async () => {
     const [from, to] = [await project(workspaces, 'acme', 'source'), await project(workspaces, 'acme', 'destination')];
     const made = await Promise.all(
       ['m-1', 'm-2'].map((name) =>
@@ -196,7 +196,7 @@ describe('projects', () => {
     await mover.post(`projects/${from}/relationships/workspaces`, { data: [{ type: 'teams', id: one }] }).expect(422);
   });
 
-  it('says whether its workspaces may be deleted with what they manage, and only owners change that', async () => {
+  it('shows whether its workspaces may be deleted while they manage resources, which only owners change', async () => {
     const { admin } = workspaces;
     const id = await project(workspaces, 'acme', 'deletable');
     const administrators = await team(workspaces, 'acme', 'administrators');
@@ -222,6 +222,10 @@ describe('projects', () => {
     await set(admin, false).expect(200);
     await set(one, null).expect(403);
     expect(await may(one)).toBe(false);
+    // With the right to override policies, administrators have all capabilities of owners.
+    const overriding = await team(workspaces, 'acme', 'overriding', ['manage-policy-overrides', 'manage-workspaces']);
+    const almostOwner = await member(workspaces, 'acme', [overriding]);
+    expect([await may(admin), await may(almostOwner), await may(admin)]).toEqual([true, false, true]);
     await admin
       .patch('organizations/acme', resource('organizations', { 'allow-force-delete-workspaces': false }))
       .expect(200);
@@ -229,7 +233,7 @@ describe('projects', () => {
     await one.delete(`workspaces/${workspace}`).expect(204);
   });
 
-  it('filters by what the caller may do in a project', async () => {
+  it('filters by the caller’s rights in a project', async () => {
     await workspaces.organization('filtered');
     const levels = ['read', 'write', 'maintain', 'admin'] as const;
     const members = await team(workspaces, 'filtered', 'members');

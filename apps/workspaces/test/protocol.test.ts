@@ -56,16 +56,21 @@ describe('the protocol', () => {
 
   it.each([
     ['malformed JSON', '{"data":', 400, 'bad request'],
-    ['a truncated text', '"', 400, 'bad request'],
+    ['truncated JSON', '"', 400, 'bad request'],
     ['bytes that are not UTF-8', Buffer.from([0x22, 0xff, 0x22]).toString('latin1'), 400, 'bad request'],
     ['a null character', '{"data":{"type":"organizations","attributes":{"name":"a\\u0000b"}}}', 400, 'bad request'],
     ['a null character in a name', '{"data":{"a\\u0000b":1}}', 400, 'bad request'],
-    ['half of a character', '{"data":{"type":"organizations","attributes":{"name":"a\\ud800b"}}}', 400, 'bad request'],
-    ['half of a character in a name', '{"data":{"\\udfff":1}}', 400, 'bad request'],
+    [
+      'half of a surrogate pair',
+      '{"data":{"type":"organizations","attributes":{"name":"a\\ud800b"}}}',
+      400,
+      'bad request',
+    ],
+    ['half of a surrogate pair in a name', '{"data":{"\\udfff":1}}', 400, 'bad request'],
     ['a number', '7', 422, 'unprocessable entity'],
     ['a list', '[]', 422, 'unprocessable entity'],
     ['no data', '{}', 422, 'unprocessable entity'],
-    ['data that is a text', '{"data":"x"}', 422, 'unprocessable entity'],
+    ['data that is a string', '{"data":"x"}', 422, 'unprocessable entity'],
     ['the wrong type', '{"data":{"type":"teams","attributes":{}}}', 422, 'unprocessable entity'],
     ['no type', '{"data":{"attributes":{}}}', 422, 'unprocessable entity'],
     ['attributes that are a list', '{"data":{"type":"organizations","attributes":[]}}', 422, 'unprocessable entity'],
@@ -233,7 +238,7 @@ describe('the protocol', () => {
     expect(keys.map((key) => body.data.attributes[key])).toEqual([true, true, true, true]);
   });
 
-  it('creates once for an idempotency key, however often that is sent', async () => {
+  it('creates once for an idempotency key, however often the key is sent', async () => {
     const create = (name: string) =>
       raw('post', 'organizations/pointers/workspaces')
         .set('Content-Type', JSON_API)

@@ -320,7 +320,7 @@ describe.each(['database', 'object store'])('a node killed during publishing, wi
   ];
 
   it.each(flowsOf(flows))(
-    'loses nothing of $name, and publishes nothing by half or twice',
+    'loses nothing of $name, and publishes nothing partly or twice',
     (flow) => kills.withstands(flow, { wrong: [], twice: [], kept: 0, lost: 0, orphans: 0 }, look),
     3_600_000,
   );

@@ -46,7 +46,7 @@ afterAll(async () => {
   await servers?.close();
 });
 
-it('A standby of PostgreSQL serves writes a moment later, and is not too late if there are no writers', async () => {
+it('A standby of PostgreSQL shows writes a moment later, and does not lag behind if there are no writers', async () => {
   await untilAnswered('first', 200);
   await make(writes!, 'second').expect(201);
   await untilAnswered('second', 200);
@@ -55,7 +55,7 @@ it('A standby of PostgreSQL serves writes a moment later, and is not too late if
   await read('second').expect(200);
 });
 
-it('One that lags behind is not used until it has caught up', async () => {
+it('A standby that lags behind is not used until it has caught up', async () => {
   await servers.pause(true);
   await make(writes!, 'later').expect(201);
   await untilAnswered('later', 503);
@@ -66,7 +66,7 @@ it('One that lags behind is not used until it has caught up', async () => {
   await untilAnswered('later', 200);
 });
 
-it('Without its primary it serves for as long as answers may be old, and continues once it is a primary itself', async () => {
+it('Without its primary, a standby answers for as long as its data may be old, and again once it is a primary itself', async () => {
   await read('first').expect(200);
   await writes!.close();
   writes = undefined;

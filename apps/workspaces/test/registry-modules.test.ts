@@ -105,7 +105,7 @@ describe('modules of the registry', () => {
     expect(await workspaces.service.db.prisma.tagBinding.count({ where: { moduleId: id } })).toBe(0);
   });
 
-  it('of the public registry can be offered and tagged, and are neither tested nor followed', async () => {
+  it('that come from the public registry can be offered and tagged, but neither tested nor published from a repository', async () => {
     const names = { name: 'vault', provider: 'aws', 'registry-name': 'public', namespace: 'hashicorp' };
     await admin.post(under, resource('registry-modules', names)).expect(201);
     const change = (attributes: object) =>
@@ -181,7 +181,7 @@ describe('modules of the registry', () => {
     });
   });
 
-  it('keep a version as it is once it was downloaded', async () => {
+  it('never change a version once it was downloaded', async () => {
     await create('once');
     const first = await archiveOf();
     const { body } = await announce('once', '1.0.0').expect(201);
@@ -202,15 +202,15 @@ describe('modules of the registry', () => {
 
   it.each([
     ['no archive', Buffer.from('no archive')],
-    ['a bomb', gzipSync(Buffer.alloc(8 * 1024 * 1024))],
-    ['a path outside', archiveOf([['../main.tf', 'x = 1']])],
+    ['a decompression bomb', gzipSync(Buffer.alloc(8 * 1024 * 1024))],
+    ['a path that leads outside', archiveOf([['../main.tf', 'x = 1']])],
     ['an absolute path', archiveOf([['/etc/main.tf', 'x = 1']])],
-    ['a link outside', archiveOf([[{ name: 'l', type: 'symlink', linkname: '../../etc/passwd' }, '']])],
+    ['a link that leads outside', archiveOf([[{ name: 'l', type: 'symlink', linkname: '../../etc/passwd' }, '']])],
     ['a device', archiveOf([[{ name: 'd', type: 'character-device' }, '']])],
-    ['a text that is not a configuration', archiveOf([['main.tf', 'resource "x" {{']])],
-    ['JSON that is none', archiveOf([['main.tf.json', '{']])],
-    ['a text that is nested without end', archiveOf([['main.tf', `x = ${'['.repeat(100_000)}`]])],
-    ['nothing in the root', archiveOf([['modules/a/main.tf', 'variable "x" {}']])],
+    ['a string that is not a configuration', archiveOf([['main.tf', 'resource "x" {{']])],
+    ['invalid JSON', archiveOf([['main.tf.json', '{']])],
+    ['an expression that is nested too deeply', archiveOf([['main.tf', `x = ${'['.repeat(100_000)}`]])],
+    ['no configuration in the root', archiveOf([['modules/a/main.tf', 'variable "x" {}']])],
   ])('refuse %s with the reason, and can be uploaded again', async (what, archive) => {
     const name = what.replace(/\W+/g, '-');
     await create(name);
@@ -481,7 +481,7 @@ describe('modules of the registry', () => {
     await expect(used('filter[breaks-with]=2.0.0-rc1')).resolves.toEqual(inOrder);
     await used('filter[breaks-with]=newest', 400);
     await (await member(workspaces, 'acme')).get(`registry-modules/${moduleId}/usages`).expect(404);
-    // The next plan installs another version; one that is only a plan, or fails, changes nothing.
+    // The next plan installs another version; a run that only plans, or fails, changes nothing.
     const requirements = [{ kind: 'module', source, version: '1.1.0', constraint: '' }] as const;
     for (const [attributes, result, versions] of [
       [{ 'plan-only': true }, { requirements }, ['1.0.0']],

@@ -117,8 +117,8 @@ describe('providers of the registry', () => {
 
   it.each<[string, RegExp, (files: { sums: string; archive: Buffer }) => Promise<[string, Buffer]>]>([
     ['made by another key', /not a valid signature/, async ({ sums }) => [sums, await signatureOf(sums, foreign)]],
-    ['of other sums', /not a valid signature/, async ({ sums }) => [sums, await signatureOf(`${sums}\n`, key)]],
-    ['that is none', /not a valid signature/, async ({ sums }) => [sums, Buffer.from('none')]],
+    ['of other checksums', /not a valid signature/, async ({ sums }) => [sums, await signatureOf(`${sums}\n`, key)]],
+    ['that is invalid', /not a valid signature/, async ({ sums }) => [sums, Buffer.from('none')]],
     [
       'that is armored',
       /must not be armored/,
@@ -150,7 +150,7 @@ describe('providers of the registry', () => {
     await create('borrowed').expect(201);
     const { links } = await version('borrowed', '1.0.0', foreign.keyId);
     const sums = sumsOf([['crane.zip', Buffer.from('x')]]);
-    // In any order: the second of the two is checked.
+    // The order does not matter: the second of the two is checked.
     await putUrl(workspaces, links['shasums-sig-upload'], await signatureOf(sums, foreign)).expect(200);
     const refused = await putUrl(workspaces, links['shasums-upload'], Buffer.from(sums)).expect(422);
     expect(refused.body.errors[0].detail).toContain(`key-id of this version, ${foreign.keyId}`);
@@ -328,8 +328,8 @@ describe('providers of the registry', () => {
     ['no archive', 'PK\x03\x04 and no more', /cannot be read/],
     ['an archive without files', Buffer.concat([Buffer.from('PK\x05\x06'), Buffer.alloc(18)]), /no files/],
     ['an archive that leads outside', zipOf([['../crane', 'x']]), /cannot be read/],
-    ['half an archive', zipOf([['crane', 'x'.repeat(100)]]).subarray(60), /cannot be read/],
-  ])('are refused as %s, even if that is signed', async (what, bytes, reason) => {
+    ['an incomplete archive', zipOf([['crane', 'x'.repeat(100)]]).subarray(60), /cannot be read/],
+  ])('are refused as %s, even if the archive is signed', async (what, bytes, reason) => {
     const name = what.replaceAll(' ', '-');
     const archive = Buffer.from(bytes);
     await create(name).expect(201);

@@ -2,12 +2,12 @@ import { describe, expect, it } from '@jest/globals';
 import { member } from './members';
 import { type Client, PASSWORD, resource, startWorkspaces } from './start-workspaces';
 
-describe('a name that was given up', () => {
+describe('a released name', () => {
   const workspaces = startWorkspaces();
   const { admin } = workspaces;
   const create = (by: Client, name: string) =>
     by.post('organizations', resource('organizations', { name, email: 'a@example.com' }));
-  /** With a workspace, so that others could refer to its name. */
+  /** Creates an organization with a workspace, so that others could refer to its name. */
   const inUse = async (by: Client, name: string) => {
     await create(by, name).expect(201);
     await by.post(`organizations/${name}/workspaces`, resource('workspaces', { name: 'web' })).expect(201);
@@ -36,14 +36,14 @@ describe('a name that was given up', () => {
     expect(watched).toHaveLength(2);
   });
 
-  it('is not given to another organization after a rename, in any spelling, and is taken back by its own', async () => {
+  it('is not given to another organization after a rename, in any spelling, and can be taken back by its own', async () => {
     const [owner, stranger] = [await workspaces.person('owner'), await workspaces.person('stranger')];
     await inUse(owner, 'mill');
     await rename(owner, 'mill', 'bakery').expect(200);
     reserved((await create(stranger, 'Mill').expect(422)).body, 'name');
     await create(stranger, 'tower').expect(201);
     reserved((await rename(stranger, 'tower', 'mill').expect(422)).body, 'name');
-    // A member of it is not an owner.
+    // A member of the organization is not an owner.
     await rename(owner, 'bakery', 'mill').expect(200);
     await rename(owner, 'mill', 'Mill').expect(200);
     reserved((await create(stranger, 'bakery').expect(422)).body, 'name');
@@ -65,7 +65,7 @@ describe('a name that was given up', () => {
     await create(admin, 'quarry').expect(201);
   });
 
-  it('of a person stays theirs, however another account is created', async () => {
+  it('of a person stays theirs, regardless of how another account is created', async () => {
     const [alice, eve] = [await workspaces.person('alice'), await workspaces.person('eve')];
     await call(alice, 'alice-two').expect(200);
     reserved((await call(eve, 'ALICE').expect(422)).body, 'username');
@@ -90,7 +90,7 @@ describe('a name that was given up', () => {
   it('stays reserved, up to ten per holder; older ones are free again', async () => {
     const [burner, bob] = [await workspaces.person('burner'), await workspaces.person('bob')];
     for (let n = 0; n < 14; n++) await call(burner, `wanted-${n}`).expect(200);
-    // Given up: burner and thirteen more.
+    // Names that were given up: burner and thirteen more.
     reserved((await call(bob, 'wanted-3').expect(422)).body, 'username');
     for (const name of ['burner', 'wanted-0', 'wanted-2']) await call(bob, name).expect(200);
     await inUse(burner, 'site-0');

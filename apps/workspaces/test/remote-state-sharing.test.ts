@@ -32,7 +32,7 @@ describe('access to the state of a workspace', () => {
     expect(await turn({ 'project-remote-state': true })).toEqual([false, true]);
     expect(await readers()).toEqual([sibling]);
     await choose(sibling).expect(422);
-    // One kind replaces the other.
+    // Sharing with the organization and sharing with the project replace each other.
     expect(await turn({ 'global-remote-state': true })).toEqual([true, false]);
     expect(await readers()).toEqual([sibling, elsewhere].sort());
     expect(await turn({ 'project-remote-state': true })).toEqual([false, true]);

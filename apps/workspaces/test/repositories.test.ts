@@ -65,19 +65,41 @@ describe('the repositories of a connection', () => {
     await admin.patch(`workspaces/${id}`, both).expect(200);
   });
 
+  it('are shown by workspaces with the name that their host gives them', async () => {
+    const repository = { 'vcs-repo': { identifier: 'team/net', 'oauth-token-id': token } };
+    const { id } = await workspaces.workspace('acme', 'follower', repository);
+    const shown = async () => (await admin.get(`workspaces/${id}`).expect(200)).body.data.attributes['vcs-repo'];
+    const listed = async () => {
+      const { body } = await admin.get('organizations/acme/workspaces?search[name]=follower').expect(200);
+      return body.data[0].attributes['vcs-repo'];
+    };
+    for (let again = 0; again < 3; again++) expect(await listed()).toEqual(await shown());
+    expect(await shown()).toMatchObject({ 'display-identifier': 'team/net' });
+    await workspaces.service.db.prisma.vcsRepository.updateMany({
+      where: { oauthTokenId: token, identifier: 'team/net' },
+      data: { displayIdentifier: 'team/renamed', httpUrl: `${host.origin}/team/renamed` },
+    });
+    const renamed = {
+      'display-identifier': 'team/renamed',
+      'repository-http-url': `${host.origin}/team/renamed`,
+    };
+    expect(await shown()).toMatchObject(renamed);
+    expect(await listed()).toMatchObject(renamed);
+  });
+
   const repo = (identifier: string, by = admin, of = token) =>
     by.get(`organizations/acme/vcs/repo?oauth_token_id=${of}&identifier=${identifier}`);
   const tree = (more = '', identifier = 'team/net') =>
     admin.get(`organizations/acme/vcs/tree?oauth_token_id=${token}&identifier=${identifier}${more}`);
 
-  it('are there or not', async () => {
+  it('are reported as existing or missing', async () => {
     const { body } = await repo('team/net').expect(200);
     expect(body.data).toMatchObject({ type: 'vcs-repo-check', attributes: { exists: true, identifier: 'team/net' } });
     expect((await repo('team/none').expect(200)).body.data.attributes.exists).toBe(false);
     await admin.get('organizations/acme/vcs/repo').expect(400);
   });
 
-  it('have folders, on the default branch and elsewhere', async () => {
+  it('have folders, on the default branch and on other branches', async () => {
     host.entries.push({ type: 'dir', path: 'modules' }, { type: 'file', path: 'main.tf' });
     for (const more of ['', '&branch=main', '&branch=v1', `&branch=${host.commit('Begin')}`]) {
       const { body } = await tree(more).expect(200);
@@ -125,7 +147,7 @@ describe('the repositories of a connection', () => {
     await repo('team/net', there!.person).expect(200);
   });
 
-  it('are not found by a host that is down or only stored', async () => {
+  it('are not listed if the host is down, or its address is stored but may not be called', async () => {
     host.away = true;
     await admin.get(`oauth-tokens/${token}/authorized-repos`).expect(422);
     host.away = false;

@@ -248,7 +248,7 @@ describe('run tasks', () => {
   it.each([
     ['forged', async (one: Asked) => callBack(one, answerOf({ status: 'passed' }), 'forged'), 401],
     ['without a token', async (one: Asked) => callBack(one, answerOf({ status: 'passed' }), ''), 401],
-    ['with a status that tasks have not', async (one: Asked) => callBack(one, answerOf({ status: 'errored' })), 422],
+    ['with an unknown status', async (one: Asked) => callBack(one, answerOf({ status: 'errored' })), 422],
     [
       'with a link to a script',
       async (one: Asked) => callBack(one, answerOf({ status: 'passed', url: 'javascript:x' })),
@@ -266,7 +266,7 @@ describe('run tasks', () => {
     expect((await answer(asked[0]!)).status).toBe(expected);
     expect(await statusesOf(id)).toEqual({ pre_plan: 'running' });
     await callBack(asked[0]!, answerOf({ status: 'passed' })).expect(200);
-    // Again, and late.
+    // A second answer, which is too late.
     await callBack(asked[0]!, answerOf({ status: 'failed' })).expect(409);
     expect(await statusesOf(id)).toEqual({ pre_plan: 'passed' });
   });
@@ -274,11 +274,11 @@ describe('run tasks', () => {
   it.each([
     ['deleted', (id: string) => admin.delete(`tasks/${id}`).expect(204)],
     [
-      'given another address',
+      'given another URL',
       (id: string) =>
         workspaces.service.pool.query('UPDATE run_task SET url = $2 WHERE id = $1', [id, `${url}/elsewhere`]),
     ],
-  ] as const)('that are %s since read nothing, answer nothing and get no request', async (_how, change) => {
+  ] as const)('that were %s in the meantime read nothing, answer nothing and get no request', async (_how, change) => {
     const { id } = await task();
     await attach(id, ['pre_plan']);
     const first = await runs.started();
@@ -367,7 +367,7 @@ describe('run tasks', () => {
     await attach((await task()).id, ['pre_plan']);
     const id = await runs.started();
     await perform();
-    // As if the node had died before it recorded that.
+    // As if the node had died before it recorded that the request was sent.
     await workspaces.service.pool.query(
       `UPDATE task_result SET sent_at = NULL, status = 'pending', next_at = now() - interval '1 second'`,
     );
@@ -393,7 +393,7 @@ describe('run tasks', () => {
     await callBack(asked[0]!, answerOf({ status: 'passed' })).expect(409);
   });
 
-  it('hold a saved plan like any other', async () => {
+  it('hold a saved plan like any other plan', async () => {
     await attach((await task()).id, ['pre_apply']);
     const id = await runs.started({ 'save-plan': true });
     await runs.worker.plan();

@@ -71,7 +71,7 @@ describe('a run of a version', () => {
     expect(await statusOf(id)).toBe('applied');
   });
 
-  it('that was not chosen is one that workers have', async () => {
+  it('that was not chosen uses one that workers have', async () => {
     await fakeWorker(workspaces, 'two', ['1.4.6', '1.4.2']).claim();
     const versionOf = async (name: string, attributes: object = {}) => {
       const { id } = await workspaces.workspace('acme', `${name}-${runs.counter}`, attributes);
@@ -123,7 +123,7 @@ describe('a run of a version', () => {
       expect((await lockOf()).attributes.locked).toBe(false);
     });
 
-    it('keeps waiting if a worker has come back, and for the full time again if one has left', async () => {
+    it('keeps waiting if a worker with the version has come back, and for the full time again if that worker has left', async () => {
       await configured(workspaces, runs.workspace);
       await pin('1.5.7');
       await runs.worker.claim();
@@ -160,7 +160,7 @@ describe('a run of a version', () => {
     });
 
     it.each(Object.keys(asking) as (keyof typeof asking)[])(
-      '%s unless it is listed and enabled, or carried',
+      '%s unless it is listed and enabled, or a worker has it',
       async (way) => {
         await configured(workspaces, runs.workspace);
         const pool = async (organization: string, version: string) => {
@@ -194,7 +194,7 @@ describe('a run of a version', () => {
       },
     );
 
-    it('but not by a change that keeps it, although its worker is gone', async () => {
+    it('but not in a change that keeps the version, although no worker has it any longer', async () => {
       await fakeWorker(workspaces, 'gone', ['95.5.0']).claim();
       await pin('95.5.0');
       await fakeWorker(workspaces, 'gone').retire();

@@ -173,7 +173,7 @@ describe('runs', () => {
     expect(await statusOf(id)).toBe('canceled');
   });
 
-  it('end as canceled when their worker says so, and keep what was applied', async () => {
+  it('end as canceled when their worker reports it, and keep applied changes', async () => {
     const id = await started({ 'auto-apply': true });
     await runs.worker.plan();
     const job = await runs.worker.take('apply');
@@ -188,7 +188,7 @@ describe('runs', () => {
     ).toBe(3);
   });
 
-  it('can be overtaken: a forced run discards the one that waits for confirmation', async () => {
+  it('can be overtaken: a forced run discards the run that waits for confirmation', async () => {
     const first = await started();
     const second = await made();
     const third = await made();
@@ -256,7 +256,7 @@ describe('runs', () => {
     expect(ended.status).toBe('errored');
     expect(ended['status-reason']).toContain('The worker was lost during the apply');
     expect((await lockOf()).attributes.locked).toBe(false);
-    // Its later reports are stored, and change nothing.
+    // Later reports of the lost worker are stored, and change nothing.
     expect(await other.endApply(job, { outcome: 'applied', state: stateOf(9) })).toBe(false);
     await admin.get(`workspaces/${runs.workspace}/current-state-version`).expect(404);
     expect((await admin.get(`workspaces/${runs.workspace}/quarantined-states`).expect(200)).body.data).toHaveLength(1);

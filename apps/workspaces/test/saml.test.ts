@@ -323,7 +323,7 @@ describe('people who sign in by SAML', () => {
         /does not name a user/,
       ],
       [
-        'for no person',
+        'without a person',
         (sent) => samlProvider.answer(sent, { nameIdXml: '' }),
         /does not name a user|name exactly one user/,
       ],
@@ -338,8 +338,8 @@ describe('people who sign in by SAML', () => {
         (sent) => `<?xml version="1.0"?><!DOCTYPE r SYSTEM "file:///etc/passwd">${samlProvider.answer(sent)}`,
         /document type/,
       ],
-      ['nested without end', (sent) => around(sent, '<a>'.repeat(20_000) + '</a>'.repeat(20_000)), /not valid/],
-      ['no XML', () => 'nonsense', /not valid/],
+      ['nested too deeply', (sent) => around(sent, '<a>'.repeat(20_000) + '</a>'.repeat(20_000)), /not valid/],
+      ['not XML', () => 'nonsense', /not valid/],
       ['nothing', () => '', /not valid/],
       [
         'encrypted',
@@ -354,16 +354,20 @@ describe('people who sign in by SAML', () => {
       ],
       ['for another recipient', (sent) => samlProvider.answer(sent, { recipient: 'https://x.test' }), /recipient/],
       ['too old', (sent) => samlProvider.answer(sent, { notOnOrAfterMs: Date.now() - 61_000 }), /too old/],
-      ['not good yet', (sent) => samlProvider.answer(sent, { notBeforeMs: Date.now() + 90_000 }), /not valid yet/],
+      ['not valid yet', (sent) => samlProvider.answer(sent, { notBeforeMs: Date.now() + 90_000 }), /not valid yet/],
       ['for another request', (sent) => samlProvider.answer(sent, { inResponseTo: '_other' }), /another request/],
-      ['confirmed for another', (sent) => samlProvider.answer(sent, { confirmedFor: '_other' }), /another request/],
       [
-        'a no of the provider',
+        'confirmed for another recipient',
+        (sent) => samlProvider.answer(sent, { confirmedFor: '_other' }),
+        /another request/,
+      ],
+      [
+        'a refusal of the provider',
         (sent) => samlProvider.answer(sent, { status: 'urn:oasis:names:tc:SAML:2.0:status:Requester' }),
         /the provider says Requester/,
       ],
       [
-        'by a name that is another each time',
+        'with a transient name',
         (sent) => samlProvider.answer(sent, { format: 'urn:oasis:names:tc:SAML:2.0:nameid-format:transient' }),
         /persistent/,
       ],
@@ -371,7 +375,7 @@ describe('people who sign in by SAML', () => {
       await refused(make, why);
     });
 
-    it('when they did not start here, or use the same answer again, on any node', async () => {
+    it('if they did not start here, or use the same answer again, on any node', async () => {
       const { sent, cookie } = await leave();
       const xml = samlProvider.answer(sent);
       for (const state of ['', 'x', 'a'.repeat(43)]) expect((await post(xml, state)).status).toBe(403);
@@ -486,7 +490,7 @@ describe('people who sign in by SAML', () => {
     expect([back.status, back.text]).toEqual([303, '']);
   });
 
-  it('lose access when it is switched off', async () => {
+  it('lose access when SAML is switched off', async () => {
     const cookie = await enter();
     expect((await session(cookie))['user-id']).toBeDefined();
     await settings({ enabled: false }).expect(200);

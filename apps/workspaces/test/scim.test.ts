@@ -149,7 +149,7 @@ describe('a directory that speaks SCIM', () => {
   });
 
   describe('adds people', () => {
-    it('with an account each, and shows what it sent', async () => {
+    it('with an account each, and shows the data that it sent', async () => {
       const said = {
         schemas: [user, enterprise],
         userName: 'ada@example.com',
@@ -178,7 +178,7 @@ describe('a directory that speaks SCIM', () => {
       expect(without).toHaveProperty('displayName');
     });
 
-    it('once each: names ignore case, and two at once are one', async () => {
+    it('once each: names ignore case, and simultaneous requests create one person', async () => {
       await person('twice', { externalId: 'e-2' });
       for (const again of [{ userName: 'TWICE' }, { userName: 'other', externalId: 'e-2' }]) {
         const { body } = await ask('post', 'Users', again).expect(409);
@@ -214,13 +214,17 @@ describe('a directory that speaks SCIM', () => {
       ['a password', { userName: 'p', password: 'secret' }, '"password" is not a supported attribute'],
       ['a name that is a list', { userName: [] }, 'userName must be a string'],
       ['a name that is too long', { userName: 'x'.repeat(1025) }, 'longer than 1024'],
-      ['a switch that is a number', { userName: 'p', active: 1 }, 'active must be true or false'],
-      ['emails that are texts', { userName: 'p', emails: ['a@b.co'] }, 'emails must be an object'],
+      ['a number for a switch', { userName: 'p', active: 1 }, 'active must be true or false'],
+      ['emails that are strings', { userName: 'p', emails: ['a@b.co'] }, 'emails must be an object'],
       ['unknown parts', { userName: 'p', name: { first: 'x' } }, 'has no part "first"'],
-      ['parts of no object', { userName: 'p', name: { constructor: 'x' } }, 'has no part "constructor"'],
+      [
+        'a part that every JavaScript object has',
+        { userName: 'p', name: { constructor: 'x' } },
+        'has no part "constructor"',
+      ],
       ['too many values', { userName: 'p', emails: Array(101).fill({ value: 'x' }) }, 'more than 100'],
       [
-        'more than belongs to one person',
+        'too much data for one person',
         { userName: 'p', addresses: Array(99).fill({ formatted: 'x'.repeat(1024) }) },
         'larger',
       ],
@@ -263,15 +267,15 @@ describe('a directory that speaks SCIM', () => {
 
     it.each([
       ['of two comparisons', `userName eq "x" or userName pr`],
-      ['with a text that does not end', `userName eq "x' OR '1'='1`],
-      ['with a quote that is none', `userName eq "x\\"`],
+      ['with an unterminated string', `userName eq "x' OR '1'='1`],
+      ['with a wrong quote character', `userName eq "x\\"`],
       ['for a part', `userName co "a"`],
       ['without quotes', `userName eq x`],
-      ['that denies', `not (userName eq "x")`],
-      ['for what may not be searched', `password eq "x"`],
-      ['of filters', `emails[type eq "work"].value eq "x"`],
-      ['that is long', `userName eq "${'x'.repeat(3000)}"`],
-      ['that is deep', `${'('.repeat(2000)}userName eq "x"${')'.repeat(2000)}`],
+      ['with a negation', `not (userName eq "x")`],
+      ['on an attribute that is not searchable', `password eq "x"`],
+      ['with nested filters', `emails[type eq "work"].value eq "x"`],
+      ['that is too long', `userName eq "${'x'.repeat(3000)}"`],
+      ['that is nested too deeply', `${'('.repeat(2000)}userName eq "x"${')'.repeat(2000)}`],
       ['with a null character', `userName eq "a\\u0000b"`],
     ])('and refuses a filter %s', async (_how, filter) => {
       const { body } = await ask('get', `Users?filter=${encodeURIComponent(filter)}`).expect(400);
@@ -377,8 +381,8 @@ describe('a directory that speaks SCIM', () => {
 
   describe('removes people', () => {
     it.each([
-      ['by a switch', { op: 'replace', path: 'active', value: false }],
-      ['by a word', { op: 'Replace', path: 'active', value: 'False' }],
+      ['by a boolean', { op: 'replace', path: 'active', value: false }],
+      ['by a string', { op: 'Replace', path: 'active', value: 'False' }],
       ['without a path', { op: 'replace', value: { active: false } }],
     ])('at once, %s: sessions and tokens end, and the person cannot sign in', async (how, operation) => {
       const name = `gone-${how.replace(/ /g, '-')}`;
@@ -407,7 +411,7 @@ describe('a directory that speaks SCIM', () => {
       expect((await accountOf(id)).suspended).toBe(true);
     });
 
-    it('nor one that follows its own', async () => {
+    it('and does not end a suspension by an administrator that follows its own', async () => {
       const { id } = await person('suspended-twice');
       const account = await accountOf(id);
       await patch(`Users/${id}`, { op: 'replace', path: 'active', value: false }).expect(200);
@@ -623,7 +627,7 @@ describe('a directory that speaks SCIM', () => {
     });
   });
 
-  it('makes the members of one group site administrators, and removes that from all except the last', async () => {
+  it('makes the members of one group site administrators, and removes that right from all except the last one', async () => {
     const gus = await person('gus');
     const { id } = await group('roots', gus.id);
     await set({ 'site-admin-group-scim-id': 'scg-nothing' }).expect(422);

@@ -85,7 +85,7 @@ describe('a stored secret', () => {
   const sentToOf = (schema: Schema): readonly string[] | undefined =>
     schema['x-sent-to'] ?? schema.anyOf?.map(sentToOf).find((one) => one !== undefined);
 
-  it('declares where it is sent, and is tested with each address that an update may change', async () => {
+  it('declares its addresses, and is tested with each address that an update may change', async () => {
     const { paths } = (await admin.get('openapi.json').expect(200)).body as { paths: Document };
     const secrets: string[] = [];
     const tried: string[] = [];
@@ -108,7 +108,7 @@ describe('a stored secret', () => {
     expect([...new Set(tried)].sort()).toEqual(Object.keys(moves).sort());
   });
 
-  it.each(Object.keys(moves))('is not sent elsewhere by an update without it (%s)', async (pattern) => {
+  it.each(Object.keys(moves))('is not sent elsewhere by an update that does not contain it (%s)', async (pattern) => {
     const { path, type, moved, secret } = await moves[pattern]!();
     const before = (await admin.get(path).expect(200)).body;
     const refused = await admin.patch(path, resource(type, moved)).expect(422);
@@ -116,7 +116,7 @@ describe('a stored secret', () => {
     expect(refused.body.errors[0].source.pointer).toBe(`/data/attributes/${attribute}`);
     expect((await admin.get(path).expect(200)).body).toEqual(before);
     await admin.patch(path, resource(type, { ...moved, ...secret })).expect(200);
-    // A value that it already had is not a change.
+    // A value that the attribute already had is not a change.
     await admin.patch(path, resource(type, moved)).expect(200);
   });
 

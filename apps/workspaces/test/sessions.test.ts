@@ -154,13 +154,14 @@ describe('signing in', () => {
     await session.get('account/details').expect(401);
     const idle = await open();
     nowMs += 11 * MINUTE;
-    // However often it is requested, and during other requests of the session.
+    // The session sees only the organization itself, however often it is requested, and during other requests of the
+    // session.
     for (let second = 0; second < 60; second += 10) {
       await idle.get('organizations/timed/organization-memberships').expect(404);
       await idle.get('account/details').expect(200);
       nowMs += 10_000;
     }
-    // It also gets no credential that would outlive it.
+    // The session also gets no credential that would outlive it.
     const mint = (session: typeof idle) => session.post(`users/${kim.id}/authentication-tokens`);
     const code = resource('login-codes', {
       'client-id': 'keystead-cli',

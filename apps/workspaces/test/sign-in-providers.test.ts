@@ -186,7 +186,7 @@ describe('people who sign in at a provider', () => {
     await asks('admin/users', given).expect(404);
   });
 
-  describe('and an existing account', () => {
+  describe('who may have an account already', () => {
     const verified = (sub: string, email: string) => ({ sub, email, email_verified: true, preferred_username: sub });
 
     it('do not get access to it with only an address', async () => {
@@ -260,8 +260,8 @@ describe('people who sign in at a provider', () => {
       ['of another issuer', { iss: 'https://elsewhere.example' }],
       ['for another client', { aud: 'another' }],
       ['for several clients', { aud: ['keystead', 'another'] }],
-      ['that is over', { exp: 1 }],
-      ['without an end', { exp: undefined }],
+      ['that has expired', { exp: 1 }],
+      ['without an expiry', { exp: undefined }],
       ['without a subject', { sub: '' }],
     ])('with an ID token %s', async (_what, claims) => {
       idp.idClaims = claims;
@@ -363,7 +363,7 @@ describe('people who sign in at a provider', () => {
     expect((await session(longKnown))['step-up-until']).toBeNull();
     expect((await answers({ sub: 's-8', auth_time: seconds() })).headers.location).toBe('/ui/');
     expect(Date.parse((await session(cookie))['step-up-until'])).toBe(nowMs + 5 * 60_000);
-    // The provider has started a new session on its side, and ends that one.
+    // The provider has started a new session on its side, and ends that session.
     await answers({ sub: 's-8', auth_time: seconds(), sid: 'second' });
     const events = { 'http://schemas.openid.net/event/backchannel-logout': {} };
     const logout_token = idp.sign({ aud: 'keystead', sub: undefined, sid: 'second', events });
@@ -371,7 +371,7 @@ describe('people who sign in at a provider', () => {
     await asks('account/details', cookie).expect(401);
   });
 
-  it('are signed out when the provider says so', async () => {
+  it('are signed out when the provider requests it', async () => {
     const logout = (token: string) =>
       request(workspaces.server).post(`/ui/sign-in/${id}/logout`).type('form').send({ logout_token: token });
     const events = { 'http://schemas.openid.net/event/backchannel-logout': {} };

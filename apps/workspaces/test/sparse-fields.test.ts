@@ -22,10 +22,10 @@ describe('fields that a read selects', () => {
   ];
 
   it.each(['fields[workspaces]=name,project,resource-count', 'fields[workspace]=name,project,resource_count'])(
-    'are the only ones shown of a type: %s',
+    'are the only fields shown of their type: %s',
     async (fields) => {
       const wanted = ['name', 'project', 'resource-count'];
-      // Cached before and after: neither uses the text of the other.
+      // The whole resource is cached before and after: neither answer uses the text of the other.
       const whole = (await admin.get(`workspaces/${id}`).expect(200)).body.data;
       const { body, headers } = await admin.get(`workspaces/${id}?${fields}`).expect(200);
       expect(namesOf(body.data).sort()).toEqual(wanted);
@@ -43,7 +43,7 @@ describe('fields that a read selects', () => {
     },
   );
 
-  it('may be one parameter each, and are left out if the name is unknown', async () => {
+  it('may be selected by a parameter each, and are left out if the name is unknown', async () => {
     const url = 'organizations/acme/workspaces?sort=name&fields[workspace][]=name';
     const { body } = await admin.get(`${url}&fields[workspace][]=locked&fields[workspace][]=nothing`).expect(200);
     expect(body.data.map(namesOf).map((names: string[]) => names.sort())).toEqual([

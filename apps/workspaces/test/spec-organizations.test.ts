@@ -71,7 +71,7 @@ describe.each(['self-hosted', 'hosted'] as const)('organizations as specified, %
   const attributesOf = async (name: string) =>
     (await admin.get(`organizations/${name}`).expect(200)).body.data.attributes;
 
-  it('creates one with every default (W3.3, W8.2, W9.4, WV.8, WP.4)', async () => {
+  it('creates an organization with every default (W3.3, W8.2, W9.4, WV.8, WP.4)', async () => {
     const { body } = await named('whole').expect(201);
     const { data } = body;
     expect(data).toMatchObject({ id: 'whole', type: 'organizations', links: { self: '/api/v2/organizations/whole' } });
@@ -107,7 +107,7 @@ describe.each(['self-hosted', 'hosted'] as const)('organizations as specified, %
     ]);
   });
 
-  it('relates it to its resources', async () => {
+  it('relates an organization to its resources', async () => {
     const { body } = await admin.get('organizations/whole').expect(200);
     const { relationships, attributes } = body.data;
     expect(relationships['default-agent-pool']).toMatchObject({ data: null });
@@ -145,7 +145,7 @@ describe.each(['self-hosted', 'hosted'] as const)('organizations as specified, %
     expect(dead).toEqual([]);
   });
 
-  it('shows it, with the entitlement set if requested (W3.2, W8.1)', async () => {
+  it('shows an organization, with the entitlement set if requested (W3.2, W8.1)', async () => {
     const { body } = await admin.get('organizations/whole?include=entitlement_set').expect(200);
     expect(body.included[0]).toMatchObject({ type: 'entitlement-sets' });
     const bad = await admin.get('organizations/whole?include=nonsense').expect(400);
@@ -173,7 +173,7 @@ describe.each(['self-hosted', 'hosted'] as const)('organizations as specified, %
     expect(body.data.attributes).toMatchObject({ 'session-timeout': null, 'session-remember': null });
   });
 
-  it('renames it; the old name is then unknown', async () => {
+  it('renames an organization; the old name is then unknown', async () => {
     await named('before').expect(201);
     const { body } = await update('before', { name: 'after' }).expect(200);
     expect(body.data).toMatchObject({ id: 'after', links: { self: '/api/v2/organizations/after' } });
@@ -252,7 +252,7 @@ describe.each(['self-hosted', 'hosted'] as const)('organizations as specified, %
     expect((body.errors as Errors)[0]?.detail).toContain(detail);
   });
 
-  it('runs on agents by default once it has a pool', async () => {
+  it('uses agents by default once the organization has a pool', async () => {
     const pool = await admin
       .post('organizations/whole/agent-pools', resource('agent-pools', { name: 'p' }))
       .expect(201);
@@ -281,7 +281,7 @@ describe.each(['self-hosted', 'hosted'] as const)('organizations as specified, %
     });
   });
 
-  it('accepts a name once in twenty simultaneous requests', async () => {
+  it('accepts a name only once in twenty simultaneous requests', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => named('race')));
     expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(19).fill(422)]);
   });
@@ -401,7 +401,7 @@ describe.each(['self-hosted', 'hosted'] as const)('organizations as specified, %
     expect((await admin.get(path).expect(200)).body.data).toBeNull();
   });
 
-  it('deletes it, and those who had it may use its name again (W3.5, W8.3)', async () => {
+  it('deletes an organization, and its owners may use the name again (W3.5, W8.3)', async () => {
     await named('short-lived').expect(201);
     const { body, headers } = await admin.delete('organizations/short-lived').expect(204);
     expect(body).toEqual({});
@@ -410,7 +410,7 @@ describe.each(['self-hosted', 'hosted'] as const)('organizations as specified, %
     await named('short-lived').expect(201);
   });
 
-  it('is 404 both for what is absent and for what is not the caller’s (W8.4)', async () => {
+  it('answers 404 both for absent organizations and for those of others (W8.4)', async () => {
     await named('unseen').expect(201);
     const stranger = await workspaces.person('outsider');
     const absent = await stranger.get('organizations/absent').expect(404);

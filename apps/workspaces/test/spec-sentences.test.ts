@@ -91,7 +91,7 @@ describe.each(['self-hosted', 'hosted'] as const)('the sentences of the specific
     }
   });
 
-  it('requires a name, and the type of what is created and changed (WP.31, WP.33, WP.34)', async () => {
+  it('requires a name, and the type of created and changed resources (WP.31, WP.33, WP.34)', async () => {
     const pointerOf = async (path: string, body: object, verb: 'post' | 'patch' = 'post') =>
       (await admin[verb](path, body).expect(422)).body.errors[0].source?.pointer;
     const attributes = { name: 'right', email: 'a@example.com' };
@@ -151,7 +151,7 @@ describe('the specified workspaces', () => {
   const of = (name: string, projectId?: string) =>
     resource('workspaces', { name }, projectId === undefined ? undefined : { project: ref('projects', projectId) });
 
-  it('name all their resources (WP.18, WP.19)', async () => {
+  it('refer to all their resources (WP.18, WP.19)', async () => {
     const made = await admin.post('organizations/acme/agent-pools', resource('agent-pools', { name: 'p' })).expect(201);
     const pool = { 'execution-mode': 'agent', 'agent-pool-id': made.body.data.id };
     const { id } = await workspaces.workspace('acme', 'hung', pool);

@@ -58,7 +58,7 @@ describe.each(['self-hosted', 'hosted'] as const)('workspaces as specified, %s',
     oauthTokenId = client.body.data.relationships['oauth-tokens'].data[0].id;
   });
 
-  it('creates one with every default (W5.1, WP.10)', async () => {
+  it('creates a workspace with every default (W5.1, WP.10)', async () => {
     const { body } = await create({ name: 'plain' }).expect(201);
     const { data } = body;
     expect(data.id).toMatch(/^ws-[1-9A-HJ-NP-Za-km-z]{16}$/);
@@ -123,7 +123,7 @@ describe.each(['self-hosted', 'hosted'] as const)('workspaces as specified, %s',
     });
   });
 
-  it('shows the same by id, by name, in the list and after an empty update (W5.2, W5.3)', async () => {
+  it('shows the same workspace by id, by name, in the list and after an empty update (W5.2, W5.3)', async () => {
     const byName = await show('plain');
     const byId = (await admin.get(`workspaces/${byName.id}`).expect(200)).body.data;
     expect(byId).toEqual(byName);
@@ -161,7 +161,7 @@ describe.each(['self-hosted', 'hosted'] as const)('workspaces as specified, %s',
     expect(after).toEqual({ ...expected, description: null });
   });
 
-  it('renames it, which changes its address', async () => {
+  it('renames a workspace, which changes its address', async () => {
     await create({ name: 'old-name' }).expect(201);
     const { body } = await update('old-name', { name: 'new-name' }).expect(200);
     expect(body.data.links.self).toBe('/api/v2/organizations/acme/workspaces/new-name');
@@ -482,7 +482,7 @@ describe.each(['self-hosted', 'hosted'] as const)('workspaces as specified, %s',
       await act(id, 'force-unlock').expect(409);
     });
 
-    it('one of twenty simultaneous requests', async () => {
+    it('for only one of twenty simultaneous requests', async () => {
       const { id } = await show('plain');
       const answers = await Promise.all(Array.from({ length: 20 }, () => act(id, 'lock')));
       expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(19).fill(409)]);

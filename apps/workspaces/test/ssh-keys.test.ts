@@ -76,7 +76,7 @@ describe('SSH keys', () => {
     ['no name', undefined, pem('pkcs8', rsa.privateKey), "Name can't be blank", 'name'],
     ['an empty name', '', pem('pkcs8', rsa.privateKey), "Name can't be blank", 'name'],
     ['no value', 'a', undefined, "Value can't be blank", 'value'],
-    ['a number as value', 'a', 7, 'Value must be a string', 'value'],
+    ['a number as its value', 'a', 7, 'Value must be a string', 'value'],
     ['text that is not a key', 'a', 'not a key', 'Value is not a private key', 'value'],
     [
       'a public key',
@@ -85,7 +85,7 @@ describe('SSH keys', () => {
       'Value is not a private key',
       'value',
     ],
-    ['half a key', 'a', pem('pkcs1', rsa.privateKey).slice(0, 400), 'Value is not a private key', 'value'],
+    ['an incomplete key', 'a', pem('pkcs1', rsa.privateKey).slice(0, 400), 'Value is not a private key', 'value'],
     ['a key with a passphrase', 'a', withPassphrase, 'Value must not be protected by a passphrase', 'value'],
   ])('refuses %s (W8.5)', async (_what, name, value, detail, attribute) => {
     const { body } = await workspaces.admin.post(collection, keyBody(name, value)).expect(422);

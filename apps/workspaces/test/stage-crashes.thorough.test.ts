@@ -178,7 +178,7 @@ describe('a process killed while a run waits for policies and tasks', () => {
 
   const byNodes: readonly Flow<Victim>[] = [
     {
-      name: 'a worker judges',
+      name: 'a worker evaluates policies',
       async prepare() {
         await refused();
         return order({ judge: true });
@@ -186,7 +186,7 @@ describe('a process killed while a run waits for policies and tasks', () => {
       sample: 'judged',
     },
     {
-      name: 'it takes the verdict of an agent',
+      name: 'it accepts the verdict of an agent',
       async prepare() {
         const run = await refused();
         let isTaken = false;
@@ -221,7 +221,7 @@ describe('a process killed while a run waits for policies and tasks', () => {
             body.resume();
             isTaken = true;
           } catch {
-            // It died.
+            // The process has died.
           } finally {
             client.close();
           }
@@ -229,7 +229,7 @@ describe('a process killed while a run waits for policies and tasks', () => {
       },
     },
     {
-      name: 'a plan ends that policies judge',
+      name: 'a plan with policies ends',
       async prepare() {
         await fresh();
         await judgedBy('fine');
@@ -252,7 +252,7 @@ describe('a process killed while a run waits for policies and tasks', () => {
       },
     },
     {
-      name: 'nothing judges',
+      name: 'no worker evaluates policies',
       async prepare() {
         await fresh();
         await judgedBy('old', 'sentinel');
@@ -289,7 +289,7 @@ describe('a process killed while a run waits for policies and tasks', () => {
       },
     },
     {
-      name: 'policies are tried on earlier runs',
+      name: 'a dry run evaluates policies on earlier runs',
       async prepare() {
         await fresh();
         for (let n = 0; n < 3; n++) {
@@ -369,7 +369,7 @@ describe('a process killed while a run waits for policies and tasks', () => {
 
   const byAgents: readonly Flow<Victim>[] = [
     {
-      name: 'an agent judges',
+      name: 'an agent evaluates policies',
       async prepare() {
         const run = await refused();
         return async (agent) => {
@@ -392,12 +392,12 @@ describe('a process killed while a run waits for policies and tasks', () => {
   }
 
   it.each(flowsOf(byNodes))(
-    'ends no run otherwise, and counts all once, where $name',
+    'changes the end of no run, and repeats no effect, where $name',
     (flow) => nodes.withstands(flow, [], look),
     3_600_000,
   );
   it.each(flowsOf(byAgents))(
-    'ends no run otherwise, and counts all once, where $name',
+    'changes the end of no run, and repeats no effect, where $name',
     (flow) => agents.withstands(flow, [], look),
     3_600_000,
   );

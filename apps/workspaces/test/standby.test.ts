@@ -65,7 +65,7 @@ describe('A node that reads from a standby', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('records no use of a token, whose answers stay the same', async () => {
+  it('records no use of a token, and gives its holder the same answers', async () => {
     const person = await workspaces.person('idle');
     await ask(node.server, 'GET', '/api/v2/account/details', person.token).expect(200);
     const { rows } = await workspaces.service.pool.query(
@@ -75,7 +75,7 @@ describe('A node that reads from a standby', () => {
     expect(rows).toEqual([{ last_used_at: null }]);
   });
 
-  it('is ready, and shows changes by others at once', async () => {
+  it('is ready, and shows changes of other nodes at once', async () => {
     expect(await node.service.ready()).toEqual({ ready: true, reasons: [] });
     const body = resource('organizations', { name: 'newest', email: 'a@example.com' });
     await workspaces.admin.post('organizations', body).expect(201);

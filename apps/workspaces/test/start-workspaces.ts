@@ -78,7 +78,7 @@ export interface StartOptions {
   readonly through?: (databaseUrl: string) => Promise<string>;
 }
 
-/** What tests of a service anywhere need, only through the API; `server` may be its address. */
+/** The helpers for tests that use a service only through its API, wherever it runs; `server` may be its address. */
 export type Spoken = Pick<Workspaces, 'admin' | 'as' | 'person' | 'organization'> & {
   readonly server: Server | string;
 };
@@ -127,13 +127,24 @@ const kept = (() => {
 })();
 
 /** Creates a person with a token, bypassing the API. */
-export async function personIn({ db, env }: Service, username: string, given: { siteAdmin?: boolean } = {}) {
-  const email = `${username}@example.com`;
-  const { id } = await users.create(db, { username, email, siteAdmin: given.siteAdmin });
+export async function personIn(
+  { db, env }: Service,
+  username: string,
+  given: { siteAdmin?: boolean; email?: string; token?: Parameters<typeof tokens.create>[4] } = {},
+) {
+  const { siteAdmin, email = `${username}@example.com`, token = {} } = given;
+  const { id } = await users.create(db, { username, email, siteAdmin });
   await db.prisma.user.update({ where: { id }, data: { passwordHash: kept, confirmed: true } });
-  const { secret } = await tokens.create(db, env.keyring, system, { kind: 'user', userId: id }, {}, env.now());
+  const { secret } = await tokens.create(db, env.keyring, system, { kind: 'user', userId: id }, token, env.now());
   return { id, secret };
 }
+
+/** What `firstRun` creates, whose password takes long to hash. */
+const firstAdministrator = {
+  siteAdmin: true,
+  email: 'admin@localhost.localdomain',
+  token: { description: 'first start', expiredAt: null },
+} as const;
 
 /** Creates an organization as its owner; returns the resource. */
 export async function organizationOf(owner: Client, name: string, attributes: object = {}) {
@@ -141,7 +152,7 @@ export async function organizationOf(owner: Client, name: string, attributes: ob
   return (await owner.post('organizations', body).expect(201)).body.data;
 }
 
-/** Starts a service for the tests of a `describe`; everything is ready in `beforeAll` and gone after `afterAll`. */
+/** Starts a service for the tests of a `describe`; everything is created in `beforeAll` and removed in `afterAll`. */
 export function startWorkspaces(options: StartOptions = {}): Workspaces {
   let service: Service;
   let server: Server;
@@ -172,7 +183,7 @@ export function startWorkspaces(options: StartOptions = {}): Workspaces {
     const log = createLogger({ name: 'workspaces', level, destination });
     service = await createService(config, { log, now: options.now });
     calls.begin(service.db);
-    token = (await service.firstRun())!.token;
+    token = (await personIn(service, 'admin', firstAdministrator)).secret!;
     server = createServer(service.app).listen(0, '127.0.0.1');
     await once(server, 'listening');
   });

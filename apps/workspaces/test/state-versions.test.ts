@@ -127,7 +127,7 @@ describe('state versions', () => {
     );
   });
 
-  it('are uploaded in both formats in any order, each once (WV.24)', async () => {
+  it('are uploaded once in each of both formats, in any order (WV.24)', async () => {
     const id = await locked();
     const state = stateOf(2);
     const outputs = Buffer.from(JSON.stringify({ given: { value: 1, type: 'number', sensitive: false } }));
@@ -513,7 +513,7 @@ describe('state versions', () => {
     await admin.get('state-versions?filter[workspace][name]=x').expect(404);
   });
 
-  it('need a complete, unexpired signature in links', async () => {
+  it('need links with a complete, unexpired signature', async () => {
     const id = await locked();
     const { body } = await create(id, stateOf(1)).expect(201);
     const url: string = body.data.attributes['hosted-state-download-url'];
@@ -541,7 +541,7 @@ describe('state versions', () => {
     expect(chunks.rows[0].longest).toBeLessThan(1024 * 1024 + 100);
   });
 
-  it('leave nothing behind of incomplete uploads and expired quarantined ones', async () => {
+  it('leave nothing behind of incomplete uploads and expired quarantined states', async () => {
     const { db, env } = workspaces.service;
     const id = await locked();
     await create(id, stateOf(5)).expect(201);

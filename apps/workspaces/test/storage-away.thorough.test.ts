@@ -36,7 +36,7 @@ describe('a service whose database is down', () => {
   };
 
   it.each<Away>(['gone', 'starting'])(
-    'answers 503 to every operation while it is %s, and says so once',
+    'answers 503 to every operation while it is %s, and logs it once',
     async (away) => {
       lines.length = 0;
       proxy.leave(away);
@@ -110,7 +110,7 @@ describe('a service whose database is down', () => {
     await workspaces.admin.get('organizations/acme').expect(200);
   });
 
-  it('is not caused by a caller who disconnects before the body is complete', async () => {
+  it('is not assumed because a caller disconnects before the body is complete', async () => {
     lines.length = 0;
     const { port } = workspaces.server.address() as AddressInfo;
     const closed = once(workspaces.server, 'request').then(([, res]) => once(res, 'close'));
@@ -127,7 +127,7 @@ describe('a service whose database is down', () => {
     expect(lines).toEqual([]);
   });
 
-  it('is not caused by a caller who disconnects before the answer is complete, nor is that a fault', async () => {
+  it('is not assumed because a caller disconnects before the answer is complete, and that is no fault', async () => {
     const made = resource('workspaces', { name: 'large' });
     const { id } = (await workspaces.admin.post('organizations/acme/workspaces', made).expect(201)).body.data;
     await workspaces.admin.post(`workspaces/${id}/actions/lock`, {}).expect(200);

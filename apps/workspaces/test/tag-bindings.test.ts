@@ -35,7 +35,7 @@ describe('key-value tags of projects', () => {
     expect(await list(`projects/${id}/tag-bindings`)).toEqual(['team=quarry']);
     const added = { data: [binding('team', 'mine'), binding('cost', '7')] };
     const { body } = await admin.patch(`projects/${id}/tag-bindings`, added).expect(200);
-    // Those in the request, in their order, before the others.
+    // The tags in the request come first, in their order, then the others.
     expect(asPairs(body.data)).toEqual(['team=mine', 'cost=7']);
     const more = (await admin.patch(`projects/${id}/tag-bindings`, { data: [binding('team', 'mine')] })).body;
     expect(asPairs(more.data)).toEqual(['team=mine', 'cost=7']);

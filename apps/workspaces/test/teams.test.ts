@@ -136,7 +136,7 @@ describe('teams', () => {
     await workspaces.admin.get(`teams/${id}?include=owner`).expect(400);
   });
 
-  it('never takes the id of a person who is not a member for the user name of one who is', async () => {
+  it('never treats the id of a non-member as the user name of a member', async () => {
     const id = await team(workspaces, 'acme', 'trusted');
     const [sly, gone] = [await member(workspaces, 'acme'), await workspaces.person('gone')];
     const rename = (username: string) => sly.patch('account/update', resource('users', { username }));
@@ -144,7 +144,7 @@ describe('teams', () => {
       const { body } = await rename(username).expect(422);
       expect(body.errors[0].detail).toBe('Username must not look like the id of a user');
     }
-    // Someone may have taken such a name before it was refused.
+    // A team may have got such a name before such names were refused.
     const { prisma } = workspaces.service.db;
     await prisma.user.update({ where: { id: sly.id }, data: { username: gone.id } });
     const data = [{ type: 'users', id: gone.id }];
@@ -210,7 +210,7 @@ describe('teams', () => {
     }
   });
 
-  it('accepts tokens of the organization, and of a team for what it may do', async () => {
+  it('accepts tokens of the organization, and of a team within its rights', async () => {
     const id = await team(workspaces, 'acme', 'bots', ['manage-teams'], { visibility: 'organization' });
     const bots = await teamToken(workspaces, id);
     await bots.post('organizations/acme/teams', teamBody({ name: 'by-bots' })).expect(201);
@@ -225,7 +225,7 @@ describe('teams', () => {
     ['teams', { name: 'etag team' }, 'organizations/acme/teams'],
     ['projects', { name: 'etag project' }, 'organizations/acme/projects'],
     ['varsets', { name: 'etag set' }, 'organizations/acme/varsets'],
-  ])('changes %s only at the revision the caller read, one of many at once', async (type, attributes, collection) => {
+  ])('changes %s at the revision that was read, for only one of many callers', async (type, attributes, collection) => {
     const made = await workspaces.admin.post(collection, resource(type, attributes)).expect(201);
     const path = `${type}/${made.body.data.id}`;
     const { etag } = (await workspaces.admin.get(path).expect(200)).headers;

@@ -227,7 +227,7 @@ export async function tenant(
   const level = { 'enforcement-level': 'advisory', stages: ['post_plan'] };
   const workspaceTask = await make(`${at}/tasks`, resource('workspace-tasks', level, { task: ref('tasks', task.id) }));
 
-  // After the runs, because it would apply to them.
+  // Created after the runs, because the policy would apply to them.
   const rule = { name: `${name}-policy`, kind: 'opa', query: 'data.x.deny', 'enforcement-level': 'advisory' };
   const policy = await makeIn('policies', 'policies', rule);
   await owner

@@ -344,7 +344,7 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
     expect(seen[200]).toBeGreaterThan(isHosted ? 2 : 100);
   });
 
-  onceOnly('keep what is named in bodies apart: an id of the other one is like one that does not exist', async () => {
+  onceOnly('are separate in bodies: a foreign id gets the same answer as one that does not exist', async () => {
     const rowsOfTheirs = async () =>
       Object.values(await rowsButRefusals(workspaces.databaseUrl))
         .flat()
@@ -383,7 +383,7 @@ describe.each(['self-hosted', 'hosted'] as const)('two organizations, %s', (edit
     expect(await rowsOfTheirs()).toEqual(before);
   });
 
-  onceOnly('keep what is named in queries apart: no filter finds anything of the other one', async () => {
+  onceOnly('are separate in queries: no filter finds anything of the other tenant', async () => {
     const wrong: string[] = [];
     let asked = 0;
     const lists = slice(

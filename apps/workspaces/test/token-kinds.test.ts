@@ -17,7 +17,7 @@ describe('kinds of token', () => {
 
   beforeAll(() => workspaces.organization('acme'));
 
-  it('of an organization are two, and a change of one keeps the other', async () => {
+  it('include two of an organization, and a change of one token keeps the other', async () => {
     const whole = await organizationToken(workspaces, 'acme');
     await admin.get(ofTrails).expect(404);
     await admin.delete(ofTrails).expect(404);
@@ -86,7 +86,7 @@ describe('kinds of token', () => {
     await admin.get('organization/audit-trail').expect(404);
   });
 
-  it('of a team are many, distinguished by description, and one without', async () => {
+  it('of a team can be many with different descriptions, and one without a description', async () => {
     const id = await team(workspaces, 'acme', 'ops');
     const many = `teams/${id}/authentication-tokens`;
     const plain = await made(`teams/${id}/authentication-token`);

@@ -35,7 +35,7 @@ describe('lifetimes of tokens', () => {
   // The administrator's own token satisfies every limit here.
   beforeAll(() => workspaces.service.pool.query("UPDATE token SET expires_at = created_at + interval '30 minutes'"));
 
-  it('are two years of every kind until an owner changes some, which leaves the others', async () => {
+  it('are two years for every kind until an owner changes some of them; the others stay', async () => {
     await workspaces.organization('acme');
     const all = { organization: YEARS, team: YEARS, user: YEARS, audit_trails: YEARS };
     expect(await maxima('acme')).toEqual(all);
@@ -47,11 +47,11 @@ describe('lifetimes of tokens', () => {
 
   it.each([
     ['nothing', []],
-    ['a kind twice', [policy('team', DAY), policy('team', HOUR)]],
+    ['a repeated kind', [policy('team', DAY), policy('team', HOUR)]],
     ['an unknown kind', [policy('agent', DAY)]],
     ['less than an hour', [policy('team', HOUR - 1)]],
     ['more than two years', [policy('team', YEARS + 1)]],
-    ['parts of a millisecond', [policy('team', DAY + 0.5)]],
+    ['fractions of a millisecond', [policy('team', DAY + 0.5)]],
   ])('refuse %s', async (_, policies) => {
     const before = await maxima('acme');
     await change('acme', ...policies).expect(422);

@@ -15,10 +15,10 @@ describe('reminders of tokens that expire soon', () => {
     async send(to: readonly string[], mail: { subject: string; text: string }) {
       // Other reminders are sent while a mail is being sent.
       await new Promise((resolve) => setTimeout(resolve, 20));
-      if (away) return { taken: [], said: '', problem: 'away' };
-      const taken = to.filter((address) => address !== refused);
-      if (taken.length > 0) sent.push({ to: taken, ...mail });
-      return { taken, said: '', problem: taken.length < to.length ? 'no such mailbox' : undefined };
+      if (away) return { accepted: [], reply: '', problem: 'away' };
+      const accepted = to.filter((address) => address !== refused);
+      if (accepted.length > 0) sent.push({ to: accepted, ...mail });
+      return { accepted, reply: '', problem: accepted.length < to.length ? 'no such mailbox' : undefined };
     },
   } as unknown as Mailer;
   const env = () => ({ ...workspaces.service.env, mailer });
@@ -56,7 +56,7 @@ describe('reminders of tokens that expire soon', () => {
   it.each([
     ['more than a week away', 30, 8],
     ['over', 30, -1],
-    ['of a token that was made for few days', 1, 6],
+    ['of a token with a TTL of a few days', 1, 6],
   ])('are not sent for an expiry that is %s', async (what, madeAgo, left) => {
     const { id } = await tokenOf(`bo-${what.length}`);
     await aged(id, madeAgo, left);
@@ -83,7 +83,7 @@ describe('reminders of tokens that expire soon', () => {
     expect(sent).toEqual([]);
   });
 
-  it('are not sent again to owners who got them if the address of another one is refused', async () => {
+  it('are not sent again to owners who got them if the address of another owner is refused', async () => {
     const { admin } = workspaces;
     const { person: eve } = await tokenOf('eve');
     const { data: teams } = (await admin.get('organizations/acme/teams?filter[names]=owners').expect(200)).body;

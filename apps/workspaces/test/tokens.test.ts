@@ -150,7 +150,7 @@ describe('tokens', () => {
     expect(listed.body.data).toEqual([]);
   });
 
-  it('does not let callers who manage teams take the token of a team with more rights', async () => {
+  it('does not let callers who manage teams get the token of a team with more rights', async () => {
     const open = { visibility: 'organization' };
     const strong = await team(workspaces, 'acme', 'strong', ['manage-workspaces'], open);
     const weak = await team(workspaces, 'acme', 'weak', [], open);
@@ -166,7 +166,7 @@ describe('tokens', () => {
     expect(ids).toEqual([weak]);
   });
 
-  it('ends several tokens of teams at once, or none if one is not of a team that the caller manages', async () => {
+  it('ends several tokens of teams at once, or none if the caller does not manage all of these teams', async () => {
     const path = 'organizations/acme/team-tokens';
     const [one, other] = [await team(workspaces, 'acme', 'one'), await team(workspaces, 'acme', 'other')];
     const made = async (id: string) => (await workspaces.admin.post(`teams/${id}/authentication-token`)).body.data;

@@ -108,7 +108,7 @@ describe('the login of the tool', () => {
 
   it.each([
     ['another verifier', { code_verifier: 'x'.repeat(43) }],
-    ['another address', { redirect_uri: 'http://localhost:10004/login' }],
+    ['another redirect URI', { redirect_uri: 'http://localhost:10004/login' }],
     ['another client', { client_id: 'other' }],
     ['no verifier', { code_verifier: '' }],
   ])('uses up the code on %s, and returns nothing', async (_what, more) => {

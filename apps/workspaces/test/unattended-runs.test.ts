@@ -141,7 +141,7 @@ describe('runs without confirmation by a person', () => {
     value === undefined ? [] : [{ name, value, vouches }],
   );
   it.each(confirmable)(
-    'accept a confirmed run with $name, of a configuration of someone who may plan: $vouches',
+    'use a configuration of someone who may only plan, after a run of it with $name was confirmed: $vouches',
     async (one) => {
       const planner = await withGrant('plan');
       const configuration = await configured(workspaces, runs.workspace, {}, planner);

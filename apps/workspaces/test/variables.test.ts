@@ -87,7 +87,7 @@ describe('variables of a workspace', () => {
     ['a megabyte as value', { ...plain, value: 'x'.repeat(1_000_000) }, 'Value is too long', 'value'],
     ['a long description', { ...plain, description: 'x'.repeat(513) }, 'Description is too long', 'description'],
     ['text for a flag', { ...plain, hcl: 'yes' }, 'Hcl must be a boolean', 'hcl'],
-    ['a key that is there', plain, 'Key has already been taken', 'key'],
+    ['an existing key', plain, 'Key has already been taken', 'key'],
   ])('refuses a variable with %s', async (_what, attributes, detail, name) => {
     const { body } = await workspaces.admin.post(path, varBody(attributes)).expect(422);
     expect(body.errors).toEqual([
@@ -168,7 +168,7 @@ describe('variable sets', () => {
   const setBody = (attributes: object, relationships?: object) => resource('varsets', attributes, relationships);
   const made: Record<string, string> = {};
 
-  it('creates a set with variables and assignments, and shows what they are', async () => {
+  it('creates a set with variables and assignments, and shows them', async () => {
     await workspaces.organization('acme');
     made.web = (await workspaces.workspace('acme', 'web')).id;
     made.project = await project(workspaces, 'acme', 'the project');
@@ -203,7 +203,7 @@ describe('variable sets', () => {
     ]);
   });
 
-  it('reaches workspaces by themselves, by their project, and all when global', async () => {
+  it('reaches single workspaces, those of a project, or all if the set is global', async () => {
     const names = async (path: string) => {
       const { body } = await workspaces.admin.get(path).expect(200);
       return body.data.map((set: { attributes: { name: string } }) => set.attributes.name);
@@ -217,7 +217,7 @@ describe('variable sets', () => {
     expect(await names(`${collection}?q=SHAR`)).toEqual(['shared']);
   });
 
-  it('assigns and removes, and refuses resources of other organizations', async () => {
+  it('is assigned and removed, and not assigned to resources of other organizations', async () => {
     await workspaces.organization('elsewhere');
     const foreign = await workspaces.workspace('elsewhere', 'foreign');
     const path = `varsets/${made.set}/relationships/workspaces`;
@@ -276,7 +276,7 @@ describe('variable sets', () => {
     await reader.get(`varsets/${body.data.id}`).expect(404);
   });
 
-  it('shows all effective variables of a workspace, each once: the nearer one overrides the wider', async () => {
+  it('shows all effective variables of a workspace without duplicates: a narrower scope overrides a wider one', async () => {
     const { id } = await workspaces.workspace('acme', 'all');
     const to = { workspaces: { data: [{ type: 'workspaces', id }] } };
     const variable = (key: string, value: string, more: object = {}) => ({
@@ -435,7 +435,7 @@ describe('a search for variables', () => {
     expect([keys(beyond), beyond.body.meta.pagination['total-count']]).toEqual([[], 3]);
   });
 
-  it('finds only what the caller may read', async () => {
+  it('finds only variables that the caller may read', async () => {
     const { id } = await workspaces.workspace('reef', 'coral-two');
     await workspaces.admin.post(`workspaces/${id}/vars`, varBody({ ...plain, key: 'sea_two' })).expect(201);
     const readers = await team(workspaces, 'reef', 'readers');

@@ -110,7 +110,7 @@ describe('workspaces that follow a repository', () => {
     for (const id of [first, second]) await admin.delete(`workspaces/${id}`).expect(204);
   });
 
-  it('a host that was down for long is read again within minutes', async () => {
+  it('a host that was down for a long time is read again within minutes', async () => {
     const id = await followed('looked-at');
     const { vcsRepository } = means().db.prisma;
     await vcsRepository.updateMany({ data: { attempts: 9 } });
@@ -233,7 +233,7 @@ describe('workspaces that follow a repository', () => {
     await send('post', `${at}/failure`, foreign, fetch.lease).send(failure).expect(404);
     await send('post', `${at}/failure`, WORKER_TOKEN, fetch.lease).send({ reason: '', again: false }).expect(422);
 
-    // It is tried again, and the worker that had it before no longer has it.
+    // The commit is tried again, and the worker that had it before no longer has it.
     await send('post', `${at}/failure`, WORKER_TOKEN, fetch.lease).send({ reason: 'away', again: true }).expect(204);
     const waits = await means().db.prisma.ingressAttributes.findMany({ where: { fetchFailures: 1 } });
     expect(waits.map(({ fetchWorkerId }) => fetchWorkerId)).toEqual([null]);
@@ -383,7 +383,7 @@ describe('workspaces that follow a repository', () => {
   };
 
   it.each(Object.keys(tagRetirements))(
-    'a tag is not applied without confirmation after %s, which no webhook reported',
+    'a tag that no webhook reported is not applied without confirmation after %s',
     async (how) => {
       await workspaces.service.pool.query('DELETE FROM run');
       host.tags.clear();
@@ -463,7 +463,7 @@ describe('workspaces that follow a repository', () => {
     expect(await commitsOf(id)).not.toContain('Of a fork');
     const { db } = means();
     const allowed = { allowSpeculativePlansOnPullRequestsFromForks: true };
-    // Older ones are not waited for.
+    // The commit from before the permission is not planned.
     await look(allowed);
     host.pulls.at(-1)!.head = host.commit('Of a fork, again');
     await look(allowed);

@@ -56,9 +56,9 @@ interface WorkOfJob {
   readonly due?: string;
   readonly claim?: string;
   readonly where?: string;
-  /** Creates one row if there is none. */
+  /** Creates a row if the table has none. */
   readonly make?: string;
-  /** Its result counts, even if another worker has claimed the row since. */
+  /** The result of the job is stored, even if another worker has claimed the row since. */
   readonly isFact?: boolean;
 }
 
@@ -98,7 +98,7 @@ const works: Readonly<Record<string, WorkOfJob>> = {
   },
 };
 
-/** The effect of the last call of `each`: which row was claimed, and which claim was extended. */
+/** The effect of the last call of `each`: the row that was claimed, and the claim that was extended. */
 interface Done {
   readonly due: OwnedWork;
   readonly keep: ((due: OwnedWork) => Promise<unknown>) | undefined;
@@ -203,8 +203,8 @@ describe('claimed work at Git hosts', () => {
     expect(
       jobs()
         .map(({ name }) => name)
-        // Not at a Git host; run-tasks.test.ts, modules-from-git.test.ts and policy-evaluations.test.ts try several
-        // nodes.
+        // Jobs that call no Git host; run-tasks.test.ts, modules-from-git.test.ts and policy-evaluations.test.ts test
+        // them with several nodes.
         .filter(
           (name) =>
             ![

@@ -8,8 +8,7 @@ import { findProgram } from '@keystead/testing';
 import { type Header, pack } from 'tar-stream';
 import type { JobInputs, JobVariable, RunJob } from '../src/resources/runs/runs/jobs/job';
 import { collect } from '../src/worker/files/archive';
-import { cleanPath } from '../src/worker/files/clean-path';
-import { runCommand, Stopping } from '../src/worker/isolation/command';
+import { cleanPath, runCommand, Stopping } from '../src/worker/isolation/command';
 import {
   type Isolation,
   type IsolationKind,

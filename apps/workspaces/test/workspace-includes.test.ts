@@ -35,7 +35,7 @@ const includes: [include: string, type: string | undefined][] = [
   ['latest_run', undefined],
 ];
 
-describe('with a workspace', () => {
+describe('an answer about a workspace', () => {
   const workspaces = startWorkspaces();
   const { admin } = workspaces;
   let id = '';
@@ -65,7 +65,7 @@ describe('with a workspace', () => {
       .expect(201);
   });
 
-  it.each(includes)('comes %s if requested: shown, and in the list', async (include, type) => {
+  it.each(includes)('includes %s if requested: shown, and in the list', async (include, type) => {
     const shown = await admin.get(`workspaces/${id}?include=${include}`).expect(200);
     const listed = await admin.get(`organizations/acme/workspaces?include=${include}`).expect(200);
     const types = (body: { included: { type: string }[] }) => [...new Set(body.included.map((one) => one.type))];
@@ -78,7 +78,7 @@ describe('with a workspace', () => {
     expect(listed.body.data).toHaveLength(2);
   });
 
-  it('comes a name for each included key-value tag, and only then', async () => {
+  it('names each key-value tag if it is included, and only then', async () => {
     const link = { related: `/api/v2/workspaces/${id}/effective-tag-bindings` };
     const plain = await admin.get(`workspaces/${id}`).expect(200);
     expect(plain.body.data.relationships['effective-tag-bindings']).toEqual({ links: link });
@@ -88,7 +88,7 @@ describe('with a workspace', () => {
     expect(body.data.relationships['effective-tag-bindings']).toEqual({ links: link, data: [{ id: bindingId, type }] });
   });
 
-  it('come all includes at once, each resource once', async () => {
+  it('includes everything at once, each resource once', async () => {
     const all = includes.map(([include]) => include).join(',');
     const { body } = await admin.get(`organizations/acme/workspaces?include=${all}`).expect(200);
     const names = body.included.map((one: { type: string; id: string }) => `${one.type} ${one.id}`);
@@ -102,13 +102,13 @@ describe('with a workspace', () => {
     ['-latest-change-at', ['app', 'bare']],
     ['current-run.created-at,-name', ['bare', 'app']],
     ['-current-run.created-at,name', ['app', 'bare']],
-  ])('only the order changes with sort %s', async (sort, expected) => {
+  ])('changes only its order with sort %s', async (sort, expected) => {
     const { body } = await admin.get(`organizations/acme/workspaces?sort=${sort}`).expect(200);
     expect(body.data.map((one: { attributes: { name: string } }) => one.attributes.name)).toEqual(expected);
   });
 
   it.each(['include=owner', 'include=vars,nothing', 'sort=colour', 'sort=name,name,name,name'])(
-    'nothing comes of %s but a refusal that names the parameter',
+    'is a refusal that names the parameter for %s',
     async (query) => {
       const { body } = await admin.get(`organizations/acme/workspaces?${query}`).expect(400);
       expect(body.errors[0].source).toEqual({ parameter: query.split('=')[0] });

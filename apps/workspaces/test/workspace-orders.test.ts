@@ -101,7 +101,7 @@ describe('lists of workspaces', () => {
     ...orders.filter(({ key }) => key !== 'latest-change-at').map((order) => ({ ...order, of: 'the installation' })),
   ])('read pages of $of by $key, descending: $descending, from an index in that order', async ({ of, ...order }) => {
     const where = of === 'an organization' ? Prisma.sql`w.organization_id = 'org-1'` : Prisma.sql`TRUE`;
-    // The first page of all, and the last of a thousand.
+    // The first page of all workspaces, and the last page of a thousand.
     for (const offset of [0, 980]) {
       const plan = await workspaces.service.db.transaction(async ({ prisma }) => {
         for (const way of ['seqscan', 'bitmapscan', 'sort']) {

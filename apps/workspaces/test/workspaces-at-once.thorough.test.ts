@@ -11,15 +11,21 @@ describe('workspaces answered from cached text', () => {
   const workspaces = startWorkspaces();
   const { admin } = workspaces;
   const show = async (id: string, as: Client = admin) => (await as.get(`workspaces/${id}`).expect(200)).body.data;
-  const first = async (organization: string) =>
-    (await admin.get(`organizations/${organization}/workspaces`).expect(200)).body.data[0];
+  /** The first workspace of a list, which is requested until its page is cached as a whole, too. */
+  const first = async (organization: string, as: Client = admin) => {
+    const list = async () => (await as.get(`organizations/${organization}/workspaces`).expect(200)).body;
+    const answer = await list();
+    for (let again = 0; again < 3; again++) expect(await list()).toEqual(answer);
+    return answer.data[0];
+  };
 
   beforeAll(async () => {
     await workspaces.organization('cached');
   });
 
-  it('follow every change of what they show', async () => {
+  it('follow every change of the shown data', async () => {
     const { id } = await workspaces.workspace('cached', 'mirror');
+    const sorted: object[] = [];
     const steps: [what: string, change: () => PromiseLike<unknown>, seen: object][] = [
       [
         'a setting',
@@ -41,7 +47,7 @@ describe('workspaces answered from cached text', () => {
         { attributes: { 'tag-names': ['blue'] } },
       ],
       [
-        'a tag deleted everywhere',
+        'a tag that is deleted from all workspaces',
         async () => {
           const { body } = await admin.get('organizations/cached/tags').expect(200);
           await admin.delete('organizations/cached/tags', { data: [ref('tags', body.data[0].id).data] }).expect(204);
@@ -53,6 +59,19 @@ describe('workspaces answered from cached text', () => {
         () =>
           admin.post(`workspaces/${id}/vars`, resource('vars', { key: 'a', category: 'env', value: '1' })).expect(201),
         { relationships: { vars: { data: [{ type: 'vars', id: expect.stringMatching(/^var-/) }] } } },
+      ],
+      [
+        'the order of its variables, which are sorted by key',
+        async () => {
+          const { body: other } = await admin
+            .post(`workspaces/${id}/vars`, resource('vars', { key: 'b', category: 'env', value: '2' }))
+            .expect(201);
+          const [first, second] = (await show(id)).relationships.vars.data;
+          expect(second.id).toBe(other.data.id);
+          await admin.patch(`workspaces/${id}/vars/${first.id}`, resource('vars', { key: 'c' })).expect(200);
+          sorted.push(second, first);
+        },
+        { relationships: { vars: { data: sorted } } },
       ],
       [
         'the organization’s mode',
@@ -87,14 +106,15 @@ describe('workspaces answered from cached text', () => {
   });
 
   it('show every caller their own permissions', async () => {
-    const { id } = await workspaces.workspace('cached', 'shared');
+    await workspaces.organization('single');
+    const { id } = await workspaces.workspace('single', 'shared');
     const reader = await workspaces.person('reader');
     const { db } = workspaces.service;
-    const organization = await db.prisma.organization.findFirstOrThrow({ where: { name: 'cached' } });
+    const organization = await db.prisma.organization.findFirstOrThrow({ where: { name: 'single' } });
     const mine = { organizationId: organization.id, userId: reader.id };
     await db.prisma.membership.create({ data: { id: 'ou-reader', ...mine, status: 'active' } });
     const { body: team } = await admin
-      .post('organizations/cached/teams', resource('teams', { name: 'readers' }))
+      .post('organizations/single/teams', resource('teams', { name: 'readers' }))
       .expect(201);
     await admin
       .post(`teams/${team.data.id}/relationships/organization-memberships`, {
@@ -113,14 +133,17 @@ describe('workspaces answered from cached text', () => {
       'can-lock': false,
     });
     expect(await permissions(admin)).toMatchObject({ 'can-update': true, 'can-force-delete': true });
-    const listed = await reader.get('organizations/cached/workspaces').expect(200);
+    for (const as of [admin, reader, admin, reader]) {
+      expect((await first('single', as)).attributes.permissions).toEqual(await permissions(as));
+    }
+    const listed = await reader.get('organizations/single/workspaces').expect(200);
     expect(listed.body.data.map((one: { id: string }) => one.id)).toEqual([id]);
     expect(listed.body.meta.pagination['total-count']).toBe(1);
     await admin.patch(`team-workspaces/${grant.data.id}`, resource('team-workspaces', { access: 'write' })).expect(200);
     expect(await permissions(reader)).toMatchObject({ 'can-update': false, 'can-lock': true });
     await admin.delete(`team-workspaces/${grant.data.id}`).expect(204);
     await reader.get(`workspaces/${id}`).expect(404);
-    expect((await reader.get('organizations/cached/workspaces').expect(200)).body.data).toEqual([]);
+    expect((await reader.get('organizations/single/workspaces').expect(200)).body.data).toEqual([]);
   });
 });
 
@@ -194,7 +217,7 @@ describe('many simultaneous requests', () => {
     expect((last.after as { description: string }).description).toBe(body.data.attributes.description);
   });
 
-  it('page through a changing list without skipping or repeating what stays', async () => {
+  it('page through a changing list without skipping or repeating workspaces that stay', async () => {
     await workspaces.organization('pages');
     const stays = await Promise.all(Array.from({ length: 25 }, (_, i) => workspaces.workspace('pages', `m-${i}`)));
     const seen: string[] = [];
@@ -238,7 +261,7 @@ describe('two nodes on one database', () => {
     await second?.close();
   });
 
-  it('show at once what the other acknowledged', async () => {
+  it('show acknowledged changes of the other at once', async () => {
     const { admin } = workspaces;
     await workspaces.organization('pair');
     const { id } = await workspaces.workspace('pair', 'twin');
@@ -277,7 +300,7 @@ describe('two nodes on one database', () => {
     expect(keys.map((key) => body.data.attributes[key])).toEqual([true, true, true, true]);
   });
 
-  it('let every caller change a workspace that the other node changes continuously', async () => {
+  it('let every caller change a workspace although the other node changes it continuously', async () => {
     const { id } = await workspaces.workspace('pair', 'busy');
     let ended = false;
     const elsewhere = async () => {

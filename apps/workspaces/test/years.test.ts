@@ -3,7 +3,7 @@ import { resource, startWorkspaces } from './start-workspaces';
 
 const workspaces = startWorkspaces();
 
-it('refuses instants that the database cannot store', async () => {
+it('the service refuses instants that the database cannot store', async () => {
   const { admin } = workspaces;
   await workspaces.organization('acme');
   const { id } = await workspaces.workspace('acme', 'network');

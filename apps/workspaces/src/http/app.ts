@@ -3,7 +3,7 @@ import type { ApiPage } from '@keystead/api-page';
 import { networkOf, readBearer } from '@keystead/auth';
 import type { ConsoleHost } from '@keystead/console-host';
 import { Query } from '@keystead/jsonapi';
-import { isConnectionLoss, isReadOnlyServer, type ReplayLag, type Silence } from '@keystead/postgres';
+import { isConnectionLoss, isReadOnlyServer, type ReplayLag, type Silence, type Wait } from '@keystead/postgres';
 import { PrimaryNeeded, Refusal } from '@keystead/refusal';
 import { clientAddress, createApp, discardBody, type Logger, labelRoute, requestId } from '@keystead/server';
 import type { TrustedProxies } from '@keystead/settings';
@@ -16,13 +16,22 @@ import type { AuthenticatedCaller, SiteSettings } from '../kernel/endpoints/envi
 import { RateLimit, type RateVerdict } from '../kernel/endpoints/rate-limit';
 import type { Match, Routes } from '../kernel/endpoints/routes';
 import { type Kernel, loadEarly, openLink, type Request, runEndpoint } from '../kernel/endpoints/run-endpoint';
-import { asRefusal, commonHeaders, fixedHeaders, sendAnswer, sendLimited, sendRefusal, sendToPrimary } from './answer';
-import { readJson, readStream } from './body';
+import {
+  asRefusal,
+  commonHeaders,
+  fixedHeaders,
+  readJson,
+  readStream,
+  sendAnswer,
+  sendLimited,
+  sendRefusal,
+  sendToPrimary,
+} from './messages';
 
-/** Where every endpoint lives, unless it says `outside`. */
+/** The path prefix of every endpoint that is not declared as `outside`. */
 const PREFIX = '/api/v2';
 
-/** What the application is built from. */
+/** The dependencies of the application. */
 export interface AppParts {
   readonly kernel: Kernel;
   readonly inside: Routes;
@@ -31,11 +40,11 @@ export interface AppParts {
   readonly trustedProxies: TrustedProxies;
   readonly log: Logger;
   readonly outage: Outage;
-  /** If the database does not answer, requests fail immediately, including waiting requests. */
-  readonly silence: Pick<Silence, 'lasts' | 'whenItLasts'>;
-  /** This node only reads, from a standby; `primaryUrl` is where others write. */
+  /** Detects that the database does not answer. In this case requests fail immediately, including waiting requests. */
+  readonly silence: Pick<Silence, 'lasts' | 'begin' | 'end'>;
+  /** Set if this node only reads, from a standby. `primaryUrl` is the address of the writing nodes. */
   readonly standby: { readonly lag: Pick<ReplayLag, 'trouble'>; readonly primaryUrl: string | undefined } | undefined;
-  /** Undefined: no page shows the interface. */
+  /** Undefined if no page shows the API. */
   readonly apiPage: ApiPage | undefined;
   /** If undefined, there is no console, and console sessions are not accepted. */
   readonly console: ConsoleHost | undefined;
@@ -78,15 +87,16 @@ export function buildApp(parts: AppParts): express.Express {
     let request: Request | undefined;
     let leave: (() => void) | undefined;
     const dialect = parts.dialectAt(req.url ?? '/');
+    const wait = waitFor(req, res);
     try {
       if (parts.silence.lasts) throw silent();
       requireReading(parts, req);
       const url = req.url ?? '/';
-      const cut = url.indexOf('?');
-      const path = cut < 0 ? url : url.slice(0, cut);
+      const queryAt = url.indexOf('?');
+      const path = queryAt < 0 ? url : url.slice(0, queryAt);
       const match = find(req.method ?? 'GET', path);
       if (match !== undefined) labelRoute(req, match.endpoint.path);
-      const query = Query.parse(cut < 0 ? '' : url.slice(cut + 1));
+      const query = Query.parse(queryAt < 0 ? '' : url.slice(queryAt + 1));
       const link = match && openLink(parts.kernel, match.endpoint, match.params, query);
       const early =
         match === undefined || (req.headers.authorization === undefined && link === undefined)
@@ -107,6 +117,12 @@ export function buildApp(parts: AppParts): express.Express {
       const turn = async (): Promise<void> => {
         leave = await env.largeUploads.enter(principal?.id);
       };
+      // If an endpoint accepts no body, the body is not read, and Node discards it with the response.
+      const takesBody = match.endpoint.body !== undefined;
+      const isWaiting = takesBody && !req.complete;
+      const body = takesBody ? await readJson(req, match.endpoint, principal !== undefined, turn) : undefined;
+      // The sender decides how long a body takes, and may lose the token or the right in the meantime.
+      const sender = isWaiting ? await authenticate(parts, match.endpoint, req, true) : caller;
       request = {
         id,
         method: match.endpoint.method,
@@ -116,22 +132,19 @@ export function buildApp(parts: AppParts): express.Express {
         headers: req.headers,
         isGone: () => res.destroyed,
         address,
-        principal,
-        settings,
-        early,
-        link,
+        principal: sender?.principal,
+        settings: sender?.settings ?? settings,
+        early: isWaiting ? undefined : early,
+        link: isWaiting ? openLink(parts.kernel, match.endpoint, match.params, query) : link,
         again: async () => (await authenticate(parts, match.endpoint, req, true))?.principal,
-        // If an endpoint accepts no body, the body is not read, and Node discards it with the response.
-        body:
-          match.endpoint.body === undefined
-            ? undefined
-            : await readJson(req, match.endpoint, principal !== undefined, turn),
+        body,
         stream: match.endpoint.streams ? readStream(req) : undefined,
       };
       const answer = await runEndpoint(parts.kernel, match.endpoint, request);
       if (principal !== undefined) parts.outage.answered();
       if (res.headersSent) return;
-      await sendAnswer(res, answer, commonHeaders(fixed, id, rate));
+      const sending = sendAnswer(res, answer, commonHeaders(fixed, id, rate));
+      if (sending) await sending;
     } catch (error) {
       if (res.writableEnded) return;
       const refusal = parts.standby && isReadOnlyServer(error) ? new PrimaryNeeded() : asRefusal(error);
@@ -152,15 +165,19 @@ export function buildApp(parts: AppParts): express.Express {
       const options = { pointers: request?.pointers, reasons: env.reasons, dialect };
       sendRefusal(res, refusal, commonHeaders(fixed, id, rate), options);
     } finally {
+      parts.silence.end(wait);
       leave?.();
       if (!req.complete) discardBody(req);
     }
   };
 
   // The work of a request that timed out continues. Only its response is dropped.
-  const giveUp = (req: IncomingMessage, res: ServerResponse): void => {
-    if (!res.headersSent) sendRefusal(res, silent(), commonHeaders(fixed, requestId(req), UNLIMITED));
-  };
+  const waitFor = (req: IncomingMessage, res: ServerResponse): Wait =>
+    parts.silence.begin({
+      giveUp() {
+        if (!res.headersSent) sendRefusal(res, silent(), commonHeaders(fixed, requestId(req), UNLIMITED));
+      },
+    });
 
   const showPage = async (page: ApiPage, req: IncomingMessage, res: ServerResponse): Promise<void> => {
     labelRoute(req, '/docs');
@@ -173,6 +190,7 @@ export function buildApp(parts: AppParts): express.Express {
   };
 
   const showConsole = async (host: ConsoleHost, req: IncomingMessage, res: ServerResponse): Promise<void> => {
+    const wait = waitFor(req, res);
     try {
       if (req.method === 'POST' || req.url?.startsWith('/ui/sign-in/')) {
         const rate = limitFor(networkOf(clientAddress(req, parts.trustedProxies)), await env.settings());
@@ -182,6 +200,7 @@ export function buildApp(parts: AppParts): express.Express {
     } catch (error) {
       if (!res.headersSent) sendRefusal(res, asRefusal(error), commonHeaders(fixed, requestId(req), UNLIMITED));
     } finally {
+      parts.silence.end(wait);
       if (!req.complete) discardBody(req);
     }
   };
@@ -196,16 +215,14 @@ export function buildApp(parts: AppParts): express.Express {
       return;
     }
     if (parts.console?.owns(req)) {
-      const over = parts.silence.whenItLasts(() => giveUp(req, res));
-      void showConsole(parts.console, req, res).finally(over);
+      void showConsole(parts.console, req, res);
       return;
     }
     if (parts.apiPage?.owns(req.url)) {
       void showPage(parts.apiPage, req, res);
       return;
     }
-    const over = parts.silence.whenItLasts(() => giveUp(req, res));
-    void handle(req, res).finally(over);
+    void handle(req, res);
   });
   return app;
 }
@@ -221,11 +238,11 @@ function requireReading({ standby }: AppParts, { method, url }: IncomingMessage)
   if (trouble !== undefined) throw new Refusal('unavailable', trouble);
 }
 
-/** Set by our own pages for requests that their user did not cause. */
+/** The header that our own pages set in requests that their user did not cause. */
 const BACKGROUND = 'x-keystead-background';
 
 /**
- * The caller: from the token in the header, or for our own pages from the session cookie. `again`: the check is
+ * The caller: from the token in the header, or for our own pages from the session cookie. With `again`, the check is
  * repeated for a response that is still being sent, and does not extend the session.
  */
 async function authenticate(

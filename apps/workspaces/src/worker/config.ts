@@ -131,7 +131,7 @@ const Variables = z.object({
 
 const secretFile = /^(WORKSPACES_(?!WORKER_|TLS_CERT_).*|AGENT_TOKEN)_FILE$/;
 
-/** User ids for runs. */
+/** The number of user ids for runs. */
 export const slots = 64;
 
 /** The settings of a worker process of the service. */
@@ -147,7 +147,7 @@ export function readWorkerConfig(environment: NodeJS.ProcessEnv) {
   const own = readOwnConfig(environment);
   const { listen, metrics, publicUrl, trustedProxies } = service;
   const trustsAddresses = trustedProxies.networks.length > 0 && trustedProxies.secrets.length === 0;
-  // The service may be on this machine.
+  // The service may be on this machine, so runs must not reach its listeners.
   const listeners = closedToRuns({ ...listen, metrics, publicUrls: [publicUrl], trustsAddresses });
   return { ...own, closed: [...listeners, ...own.closed], databaseUrl: service.databaseUrl, service };
 }
@@ -159,13 +159,13 @@ export function readOwnConfig(environment: NodeJS.ProcessEnv) {
     const problem = cannotBeShown(shown);
     if (problem) problems.push(`WORKSPACES_WORKER_SHOW: ${shown} ${problem}`);
   }
-  const wanted = settings.WORKSPACES_WORKER_VERSIONS.map(wantedTool);
-  if (wanted.includes(undefined)) {
+  const tools = settings.WORKSPACES_WORKER_VERSIONS.map(wantedTool);
+  if (tools.includes(undefined)) {
     problems.push('WORKSPACES_WORKER_VERSIONS: must be exact versions such as 1.11.4 or tofu 1.10.0');
   }
   const keysFile = settings.WORKSPACES_WORKER_RELEASE_KEYS_FILE;
   const keys = keysFile && readSettingFile('WORKSPACES_WORKER_RELEASE_KEYS_FILE', keysFile, problems);
-  if (wanted.length > 0 && keysFile === undefined) {
+  if (tools.length > 0 && keysFile === undefined) {
     problems.push('WORKSPACES_WORKER_VERSIONS needs WORKSPACES_WORKER_RELEASE_KEYS_FILE');
   }
   const toolFile = settings.WORKSPACES_WORKER_TOOL_CONFIG_FILE;
@@ -174,15 +174,15 @@ export function readOwnConfig(environment: NodeJS.ProcessEnv) {
   return {
     /** The database that runs must not reach; undefined for an agent, which does not know it. */
     databaseUrl: undefined as string | undefined,
-    /** Other places they must not reach: host:port or the path of a socket. */
+    /** Other places that runs must not reach: host:port or the path of a socket. */
     closed: settings.WORKSPACES_WORKER_CLOSED,
     /** Files that no run may read. */
     secrets: Object.entries(environment).flatMap(([name, file]) => (secretFile.test(name) && file ? [file] : [])),
     binaries: settings.WORKSPACES_WORKER_BINARY,
-    /** Programs of OPA. */
+    /** Paths of OPA binaries. */
     opa: settings.WORKSPACES_WORKER_OPA,
-    /** Downloaded if they are not there yet. */
-    versions: wanted.filter((one): one is WantedTool => one !== undefined),
+    /** Versions of tools that are downloaded if they are missing. */
+    versions: tools.filter((one): one is WantedTool => one !== undefined),
     releases: {
       places: {
         Terraform: settings.WORKSPACES_WORKER_TERRAFORM_RELEASES,

@@ -16,14 +16,14 @@ export class NoWorker extends Error {
   override readonly name = 'NoWorker';
 }
 
-/** What a machine offers a worker. */
+/** The dependencies of a worker that were found on its machine. */
 export interface WorkerDeps {
   readonly binaries: readonly Binary[];
   /** The OPA binaries, newest first. If empty, other workers evaluate policies. */
   readonly opa: readonly OpaProgram[];
   readonly isolation: Isolation;
   /** The enforced and missing protections, one sentence each. */
-  readonly said: readonly string[];
+  readonly protections: readonly string[];
   /** Blocks runs again from the database and other closed places, in case an address has changed. Never throws. */
   closeAgain(): Promise<void>;
 }
@@ -48,7 +48,7 @@ export async function fetchTools({ versions, releases }: OwnConfig): Promise<str
   return files;
 }
 
-/** Finds out what this machine offers. Throws NoWorker if it is not enough. */
+/** Finds out what this machine offers. Throws NoWorker if this is not sufficient. */
 export async function findWorkerDeps(config: OwnConfig): Promise<WorkerDeps> {
   const fetched = await fetchTools(config);
   const candidates = [...config.binaries, ...fetched];
@@ -77,10 +77,10 @@ export async function findWorkerDeps(config: OwnConfig): Promise<WorkerDeps> {
     secrets: config.secrets,
     trustSameUser: config.trustSameUser,
   };
-  const { isolation, lacking } = await findIsolation(trial);
+  const { isolation, missing } = await findIsolation(trial);
   if (!isolation) {
     throw new NoWorker(
-      `runs cannot be isolated here (${lacking.join('; ')}). WORKSPACES_WORKER_TRUST=same-user runs them anyway, with everything this worker can reach`,
+      `runs cannot be isolated here (${missing.join('; ')}). WORKSPACES_WORKER_TRUST=same-user runs them anyway, with everything this worker can reach`,
     );
   }
   const unread = await tryReading(isolation, trial, config.isolation.show);
@@ -89,7 +89,7 @@ export async function findWorkerDeps(config: OwnConfig): Promise<WorkerDeps> {
       `WORKSPACES_WORKER_SHOW: runs cannot read ${unread.join(', ')}: all users must be able to, and the target of a link has to be shown as well`,
     );
   }
-  const lines = [protectedBy[isolation.kind], ...lacking.map((reason) => `not possible here: ${reason}`)];
+  const lines = [protectedBy[isolation.kind], ...missing.map((reason) => `not possible here: ${reason}`)];
   lines.push(...kernelTexts(confinement), await namespaceText(isolation, trial));
   if (config.isolation.network === 'none') lines.push('runs have no network');
   else {
@@ -111,7 +111,7 @@ export async function findWorkerDeps(config: OwnConfig): Promise<WorkerDeps> {
       ? `policies can be judged by OPA ${opa.map(({ version }) => version).join(', ')}`
       : 'no OPA binary: policies are evaluated by other workers',
   );
-  return { binaries, opa, isolation, said: lines, closeAgain: () => closePlaces(config, isolation) };
+  return { binaries, opa, isolation, protections: lines, closeAgain: () => closePlaces(config, isolation) };
 }
 
 function kernelTexts(confinement: Confinement | string): string[] {
@@ -142,7 +142,10 @@ const uidsOf = ({ scratch }: OwnConfig) => ({
 
 const noUid = 'runs have no separate user id';
 
-/** A test, because only what a run can do is important, not which rules exist. */
+/**
+ * Describes whether metadata addresses are blocked. This is tested, because the abilities of a run are important, not
+ * the existence of rules.
+ */
 async function endpointsText(config: OwnConfig, isolation: Isolation, trial: Trial): Promise<string> {
   const problem = isolation.ownUid ? await blockCloudEndpoints(uidsOf(config)) : noUid;
   const open = problem === undefined ? await tryCloudEndpoints(isolation, trial) : [];
@@ -153,7 +156,7 @@ async function endpointsText(config: OwnConfig, isolation: Isolation, trial: Tri
   return `THE METADATA ADDRESS OF A CLOUD IS OPEN TO RUNS, if there is one: ${problem ?? open?.join(', ')}`;
 }
 
-/** Something that runs must not reach. */
+/** A place that runs must not reach. */
 interface ClosedPlace {
   readonly name: string;
   find(): Promise<DatabaseAddress>;
@@ -171,7 +174,9 @@ async function closePlaces(config: OwnConfig, isolation: Isolation): Promise<voi
   for (const place of placesOf(config)) await closePlace(place, config, isolation);
 }
 
-/** Blocks a place to runs if their isolation does not block it already. Returns why that failed. Never throws. */
+/**
+ * Blocks a place to runs if their isolation does not block it already. Returns the reason if this failed. Never throws.
+ */
 async function closePlace(place: ClosedPlace, config: OwnConfig, isolation: Isolation): Promise<string | undefined> {
   try {
     const found = await place.find();
@@ -182,7 +187,10 @@ async function closePlace(place: ClosedPlace, config: OwnConfig, isolation: Isol
   }
 }
 
-/** A test, because only what a run can do is important, not which rules exist. */
+/**
+ * Describes whether a closed place is blocked. This is tested, because the abilities of a run are important, not the
+ * existence of rules.
+ */
 async function placeText(place: ClosedPlace, config: OwnConfig, isolation: Isolation, trial: Trial): Promise<string> {
   const { name } = place;
   const problem = await closePlace(place, config, isolation);

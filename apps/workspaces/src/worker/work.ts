@@ -1,16 +1,17 @@
 import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '@keystead/server';
 import type { Tracing } from '@keystead/tracing';
 import type { OwnConfig } from './config';
 import type { WorkerDeps } from './deps';
 import { readInside } from './files/read-inside';
 import { type Leftover, sweepScratch } from './isolation/scratch';
-import type { WorkerParts } from './job/carry-out';
-import { startClaiming } from './job/claim-loop';
+import { type Carrying, carryOut, type WorkerParts } from './job/carry-out';
 import { credentialsFor } from './job/credentials';
 import type { JobSource } from './job/job-source';
+import { Failing } from './job/retry';
 import type { Note } from './tool/execute';
 import { stateFile } from './tool/job-files';
 import { SchemaCache } from './tool/provider-schemas';
@@ -30,9 +31,9 @@ export async function startWork(options: {
   tracing?: Tracing;
   /** Distinguishes the installations whose workers share a machine. */
   installation: string;
-  /** How long to wait after there was no job. */
+  /** How long to wait before another claim if there was no job. */
   pollMs: number;
-  /** Done about once a minute. */
+  /** Called about once a minute. */
   tidy?(): Promise<unknown>;
 }): Promise<Work> {
   const { source, config, deps, log, tracing, installation, pollMs, tidy } = options;
@@ -79,6 +80,93 @@ export async function startWork(options: {
   };
 }
 
+/** The jobs that a worker takes and carries out. */
+interface Claiming {
+  /** Takes no more jobs, waits a while for the current ones to end, then stops them. */
+  close(drainSeconds: number): Promise<void>;
+  /** The number of jobs in progress. */
+  count(): number;
+}
+
+const longestPauseMs = 10_000;
+
+/** Takes jobs, up to `parallel` at a time, until it is closed. */
+export function startClaiming(parts: WorkerParts, options: { parallel: number; pollMs: number }): Claiming {
+  const { source, log } = parts;
+  const stopped = new AbortController();
+  const carrying = new Set<Carrying>();
+  const executing = new Set<Carrying>();
+  const failing = new Failing(log, 'no job could be taken');
+  let closing = false;
+  let wake = () => {};
+  const rest = (ms: number) =>
+    new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  const claim = async (): Promise<boolean> => {
+    const job = await source.claim(stopped.signal);
+    parts.heard?.();
+    if (!job) return false;
+    if (closing) {
+      await source.release(job);
+      return false;
+    }
+    const one = carryOut(parts, job);
+    carrying.add(one);
+    executing.add(one);
+    // The next job need not wait until this one's result is handed in.
+    void one.executed.then(() => {
+      executing.delete(one);
+      wake();
+    });
+    void one.done.finally(() => {
+      carrying.delete(one);
+      wake();
+    });
+    return true;
+  };
+  const looping = (async () => {
+    let pauseMs = options.pollMs;
+    while (!closing) {
+      try {
+        const hasRoom = executing.size < options.parallel && carrying.size < options.parallel * 2;
+        const more = hasRoom && (await claim());
+        pauseMs = options.pollMs;
+        failing.worked();
+        if (more) continue;
+      } catch (error) {
+        if (closing) break;
+        failing.failed(error);
+        pauseMs = Math.min(pauseMs * 2, longestPauseMs);
+      }
+      if (!closing) await rest(pauseMs);
+    }
+  })();
+  return {
+    count: () => carrying.size,
+    async close(drainSeconds) {
+      closing = true;
+      stopped.abort();
+      wake();
+      await looping;
+      const ended = Promise.all([...carrying].map(({ done }) => done));
+      const drain = new AbortController();
+      await Promise.race([
+        ended,
+        sleep(drainSeconds * 1000, undefined, { signal: drain.signal }).catch(() => undefined),
+      ]);
+      drain.abort();
+      for (const one of carrying) one.stop();
+      await ended;
+      await source.retire().catch((error) => log.warn({ err: error }, 'not deregistered'));
+    },
+  };
+}
+
 /**
  * Cleans up after workers of this machine that died: their processes, their folders, and their jobs, so that no one
  * waits for them. The state of an unfinished apply is uploaded first: as the run's state if the job was not given to
@@ -97,14 +185,14 @@ async function handIn(parts: WorkerParts, { jobFolder, note }: Leftover): Promis
   const isOurs = installation === executor.installation;
   if (!applies) return isOurs ? source.abandon(job, workerId) : undefined;
   const limit = executor.limits.stateBytes;
-  const left = await readInside(jobFolder.folder, stateFile(job), { limit, uid: jobFolder.owner?.uid });
-  const isNew = left !== undefined && createHash('md5').update(left).digest('hex') !== stateMd5;
+  const state = await readInside(jobFolder.folder, stateFile(job), { limit, uid: jobFolder.owner?.uid });
+  const isNew = state !== undefined && createHash('md5').update(state).digest('hex') !== stateMd5;
   if (!isOurs && isNew) throw new Error('the state of another installation, which its workers will upload');
   if (!isOurs) return;
   const found = isNew ? 'its state was found' : 'it saved no newer state, so compare the infrastructure with the state';
   const result = {
     outcome: 'errored',
-    ...(isNew ? { state: left } : {}),
+    ...(isNew ? { state } : {}),
     errorMessage: `The worker was killed while applying; ${found}`,
   } as const;
   try {

@@ -10,7 +10,7 @@ const it = noPython() ? test.skip : test;
 describe.each(['self-hosted', 'hosted'] as const)('the document of the %s edition, in Python', (edition) => {
   const workspaces = startWorkspaces({ env: { WORKSPACES_EDITION: edition } });
 
-  it('is accepted by the validator of that language', async () => {
+  it('is accepted by Python’s validator', async () => {
     const python = await pythonWith(['openapi-spec-validator==0.9.0']);
     try {
       const described = path.join(python.folder, 'openapi.json');

@@ -6,7 +6,10 @@ import { promisify } from 'node:util';
 import { findProgram, freePort } from '@keystead/testing';
 
 const usualSeconds = 180;
-/** Longer than all waits of a test on a busy machine: each has its own limit, and reports what it waited for. */
+/**
+ * Longer than all waits of a test on a busy machine: each wait has its own limit, and names the condition that it
+ * waited for.
+ */
 export const longestTestMs = 20 * 60_000;
 const execute = (program: string, args: string[], options: { cwd?: string; env?: NodeJS.ProcessEnv } = {}) =>
   promisify(execFile)(program, args, { ...options, timeout: usualSeconds * 1000 });
@@ -14,7 +17,7 @@ const execute = (program: string, args: string[], options: { cwd?: string; env?:
 /** The Gitea binary, if there is one here. */
 export const giteaProgram = process.env.KEYSTEAD_GITEA || findProgram('gitea');
 
-/** Waits for a condition; prints every half minute what it waits for. */
+/** Waits for a condition; prints its name every half minute. */
 export async function eventually<T>(
   what: string,
   find: () => Promise<T | undefined | false>,
@@ -116,7 +119,7 @@ DISABLE_REGISTRATION = true
     await gone;
   }
 
-  /** Its interface. */
+  /** Calls Gitea's API. */
   // biome-ignore lint/suspicious/noExplicitAny: an answer of another system
   async call(method: string, at: string, body?: object): Promise<any> {
     const basic = `Basic ${Buffer.from(`${this.user}:${this.password}`).toString('base64')}`;

@@ -123,7 +123,7 @@ describe('runs that follow a repository', () => {
   const statusOf = async (clone: Clone, commit: string) =>
     (await gitea.call('GET', `repos/${clone.identifier}/commits/${commit}/status`)).state;
 
-  it('a push plans, a pull request is planned with status and comment, its merge applies', async () => {
+  it('a push starts a run; a pull request is planned with status and comment, and its merge is applied', async () => {
     const clone = await gitea.repository('net');
     clone.write({ 'main.tf': main('one') });
     const first = await clone.push('Say one');
@@ -230,7 +230,7 @@ describe('runs that follow a repository', () => {
     await admin.delete(`workspaces/${id}`).expect(204);
   });
 
-  it('a link out of the tree and a host that does not answer end the configuration, and the commit gets a status', async () => {
+  it('a link that leads out of the tree, and a host that does not answer, end the configuration, and the commit gets a status', async () => {
     const clone = await gitea.repository('bad');
     clone.write({ 'main.tf': main('one') });
     symlinkSync('/etc/passwd', path.join(clone.folder, 'passwd.tf'));
@@ -387,50 +387,58 @@ describe('runs that follow a repository', () => {
     await eventually('no webhook', async () => (await hooksOf(clone)).length === 0);
   });
 
-  (opaProgram ? it : test.skip)('policies of a repository judge a pull request, which shows the outcome', async () => {
-    const rules = await gitea.repository('rules');
-    rules.write({
-      'policies.hcl': 'policy "said" {\n  query = "data.said.deny"\n  enforcement_level = "mandatory"\n}\n',
-      'said.rego': 'package said\n\ndeny contains "says no" if {\n  input.plan.output_changes.said.after == "no"\n}\n',
-    });
-    await rules.push('Forbid no');
-    const clone = await gitea.repository('judged');
-    clone.write({ 'main.tf': main('yes') });
-    await clone.push('Say yes');
-    const { id } = await connected('judged', clone);
-    await runWith(id, 'Say yes', ['policy_checked', 'post_plan_completed', 'planned', 'cost_estimated']);
-    await connectedHook(clone);
-    const body = resource(
-      'policy-sets',
-      { name: 'rules', kind: 'opa', 'vcs-repo': { identifier: rules.identifier, 'oauth-token-id': token } },
-      { workspaces: { data: [{ type: 'workspaces', id }] } },
-    );
-    const set = (await admin.post('organizations/acme/policy-sets', body).expect(201)).body.data.id;
-    const current = async () =>
-      (await admin.get(`policy-sets/${set}`).expect(200)).body.data.relationships['current-version']?.data?.id;
-    await eventually('a version of the set', current);
-    await clone.git('checkout', '--quiet', '-b', 'no');
-    clone.write({ 'main.tf': main('no') });
-    const proposed = await clone.push('Say no', 'no');
-    const pull = await gitea.call('POST', `repos/${clone.identifier}/pulls`, { title: 'No', head: 'no', base: 'main' });
-    await runWith(id, 'Say no', ['planned_and_finished', 'errored', 'policy_soft_failed']);
-    await eventually('a failed status', async () => (await statusOf(clone, proposed)) === 'failure');
-    await eventually('the policy in the comment', async () =>
-      (await gitea.call('GET', `repos/${clone.identifier}/issues/${pull.number}/comments`))[0]?.body.includes('said'),
-    );
+  (opaProgram ? it : test.skip)(
+    'policies of a repository are evaluated for a pull request, which shows the outcome',
+    async () => {
+      const rules = await gitea.repository('rules');
+      rules.write({
+        'policies.hcl': 'policy "said" {\n  query = "data.said.deny"\n  enforcement_level = "mandatory"\n}\n',
+        'said.rego':
+          'package said\n\ndeny contains "says no" if {\n  input.plan.output_changes.said.after == "no"\n}\n',
+      });
+      await rules.push('Forbid no');
+      const clone = await gitea.repository('judged');
+      clone.write({ 'main.tf': main('yes') });
+      await clone.push('Say yes');
+      const { id } = await connected('judged', clone);
+      await runWith(id, 'Say yes', ['policy_checked', 'post_plan_completed', 'planned', 'cost_estimated']);
+      await connectedHook(clone);
+      const body = resource(
+        'policy-sets',
+        { name: 'rules', kind: 'opa', 'vcs-repo': { identifier: rules.identifier, 'oauth-token-id': token } },
+        { workspaces: { data: [{ type: 'workspaces', id }] } },
+      );
+      const set = (await admin.post('organizations/acme/policy-sets', body).expect(201)).body.data.id;
+      const current = async () =>
+        (await admin.get(`policy-sets/${set}`).expect(200)).body.data.relationships['current-version']?.data?.id;
+      await eventually('a version of the set', current);
+      await clone.git('checkout', '--quiet', '-b', 'no');
+      clone.write({ 'main.tf': main('no') });
+      const proposed = await clone.push('Say no', 'no');
+      const pull = await gitea.call('POST', `repos/${clone.identifier}/pulls`, {
+        title: 'No',
+        head: 'no',
+        base: 'main',
+      });
+      await runWith(id, 'Say no', ['planned_and_finished', 'errored', 'policy_soft_failed']);
+      await eventually('a failed status', async () => (await statusOf(clone, proposed)) === 'failure');
+      await eventually('the policy in the comment', async () =>
+        (await gitea.call('GET', `repos/${clone.identifier}/issues/${pull.number}/comments`))[0]?.body.includes('said'),
+      );
 
-    const before = await current();
-    rules.write({ 'said.rego': 'package said\n\ndeny contains "never" if {\n  false\n}\n' });
-    await rules.push('Allow all');
-    await eventually('the next version of the set', async () => (await current()) !== before);
-    clone.write({ 'main.tf': main('no') });
-    const again = await clone.push('Say no again', 'no');
-    await runWith(id, 'Say no again', ['planned_and_finished']);
-    await eventually('a status', async () => (await statusOf(clone, again)) === 'success');
-    await admin.delete(`policy-sets/${set}`).expect(204);
-  });
+      const before = await current();
+      rules.write({ 'said.rego': 'package said\n\ndeny contains "never" if {\n  false\n}\n' });
+      await rules.push('Allow all');
+      await eventually('the next version of the set', async () => (await current()) !== before);
+      clone.write({ 'main.tf': main('no') });
+      const again = await clone.push('Say no again', 'no');
+      await runWith(id, 'Say no again', ['planned_and_finished']);
+      await eventually('a status', async () => (await statusOf(clone, again)) === 'success');
+      await admin.delete(`policy-sets/${set}`).expect(204);
+    },
+  );
 
-  it('refuses a missing repository, and one in a closed network', async () => {
+  it('a missing repository, and one in a closed network, are refused', async () => {
     const create = (name: string, repo: object) =>
       admin.post('organizations/acme/workspaces', resource('workspaces', { name, 'vcs-repo': repo })).expect(422);
     const gone = await create('gone', { identifier: 'grace/nothing', 'oauth-token-id': token });

@@ -74,7 +74,7 @@ credentials "workspaces.test" { token = "${workspaces.admin.token}" }`,
       return stdout + stderr;
     };
   }
-  it('goes through the life of a workspace', async () => {
+  it('creates, uses and deletes a workspace', async () => {
     const tool = folder('life', configuration('workspaces { name = "life" }'));
     await tool('init', '-no-color');
     expect(await tool('apply', '-auto-approve', '-no-color')).toContain('1 added');
@@ -151,7 +151,7 @@ host "workspaces.test" {
     await workspaces.person('dora');
     const running = spawn(binary, ['login', 'workspaces.test'], {
       cwd: home,
-      // Without a browser it shows the address to open.
+      // Without a browser, the tool shows the address to open.
       env: { PATH: '/nonexistent', HOME: home, TF_CLI_CONFIG_FILE: cli },
       argv0: binary,
     });

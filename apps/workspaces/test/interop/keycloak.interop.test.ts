@@ -49,7 +49,7 @@ withKeycloak('people who come to the workspaces console from Keycloak', () => {
     await new Promise((resolve) => (listening ? listening.close(resolve) : resolve(undefined)));
   });
 
-  it('sign in by OpenID Connect, join the teams of their groups, and are signed out when Keycloak says so', async () => {
+  it('sign in by OpenID Connect, join the teams of their groups, and are signed out when Keycloak requests it', async () => {
     const attributes = {
       name: 'Keycloak',
       issuer: keycloak.issuer,
@@ -77,7 +77,7 @@ withKeycloak('people who come to the workspaces console from Keycloak', () => {
     await keycloak.leaveGroup();
     const second = await enter();
     expect(await teams()).not.toContain('operators');
-    // The older session loses the right as well.
+    // The older session of the person loses the right as well.
     expect((await asks('organizations/works', first)).status).toBe(404);
     expect((await asks('account/details', second)).status).toBe(200);
     await keycloak.signOut();

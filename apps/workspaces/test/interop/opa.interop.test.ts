@@ -94,7 +94,7 @@ const kinds = given ? kindsHere() : [];
     });
   });
 
-  it('reads texts in the language before version 1, and names the line of an invalid text', async () => {
+  it('accepts policies in the language before version 1, and names the line of an invalid policy', async () => {
     expect(
       await judge(setOf({ 'x.rego': 'package example rule["not allowed"] { true }' }, { x: 'data.example.rule' })),
     ).toEqual({
@@ -130,9 +130,9 @@ const kinds = given ? kindsHere() : [];
 
   it.each([
     ['the network', 'deny contains http.send({"method": "get", "url": "http://127.0.0.1:1"}).status'],
-    ['names of hosts', 'deny contains net.lookup_ip_addr("localhost")'],
+    ['host names', 'deny contains net.lookup_ip_addr("localhost")'],
     ['the environment', 'deny contains opa.runtime().env.PATH'],
-    ['other texts', 'deny contains rego.parse_module("x", "package x")'],
+    ['other policies', 'deny contains rego.parse_module("x", "package x")'],
   ])('gives policies no way to %s', async (_what, body) => {
     const { error, said } = await judge(setOf(rego(body), { x: 'data.a.deny' }));
     expect(error).toMatch(/undefined function/);
@@ -152,7 +152,7 @@ const kinds = given ? kindsHere() : [];
     expect(filled[0]![1]).toBe('errored');
   });
 
-  it('judges a plan of ten megabytes, and limits the printed output', async () => {
+  it('evaluates a plan of ten megabytes, and limits the printed output', async () => {
     const changes = Array.from({ length: 40_000 }, (_, at) => ({ address: `a.b[${at}]`, pad: 'x'.repeat(220) }));
     const plan = JSON.stringify({ resource_changes: changes });
     expect(plan.length).toBeGreaterThan(10_000_000);
@@ -170,7 +170,7 @@ const kinds = given ? kindsHere() : [];
     expect(String(said[1]![2]).length).toBeLessThanOrEqual(1000);
   });
 
-  it('judges with exactly the version that a set requests', async () => {
+  it('evaluates with exactly the version that a set requests', async () => {
     const files = rego('deny contains "x" if false');
     expect((await judge(setOf(files, { x: 'data.a.deny' }, { toolVersion: program.version }))).said).toEqual([
       ['x', 'passed', []],

@@ -20,7 +20,7 @@ const provider = process.env.KEYSTEAD_TFE_PROVIDER || findProgram('terraform-pro
 const it = terraform && provider ? test : test.skip;
 const source = path.join(__dirname, 'provider-tfe');
 
-/** What no self-hosted installation has here, as the page about the provider says. */
+/** Resources that no self-hosted installation supports, as the page about the provider says. */
 const absent = [
   'tfe_admin_smtp_settings',
   'tfe_aws_oidc_configuration',
@@ -33,7 +33,7 @@ const absent = [
   'tfe_vault_oidc_configuration',
 ];
 
-/** What the provider does not read: secrets, and two that it forgets. */
+/** Attributes that the provider does not read: secrets, and two that it forgets. */
 const unread = [
   'tfe_organization_run_task.check: update of hmac_key',
   'tfe_policy.small: update of query',
@@ -42,7 +42,7 @@ const unread = [
 ];
 
 type Values = Readonly<Record<string, string>>;
-/** The ids that resources are imported by, if not their own; those that the provider does not import. */
+/** The import ids of resources, if they differ from the id; and resources that the provider cannot import. */
 const imports: Readonly<Record<string, ((values: Values) => string) | null>> = {
   tfe_admin_organization_settings: null,
   tfe_agent_token: null,
@@ -119,7 +119,7 @@ class OneRepository extends FakeHost {
   }
 }
 
-// The unchanged provider, with one of each of its resources.
+// The unmodified provider, with one of each of its resources.
 describe('the provider tfe, in the self-hosted edition', () => {
   const box = mkdtempSync(path.join(tmpdir(), 'provider-'));
   const git = new OneRepository();
@@ -142,7 +142,7 @@ describe('the provider tfe, in the self-hosted edition', () => {
     await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
     const grace = await workspaces.person('grace');
     const { body: me } = await admin.get('account/details').expect(200);
-    // One that ends: an organization whose tokens must end would lock out any other.
+    // A token with an expiry: an organization that requires expiries would refuse a token without one.
     const ends = { 'expired-at': new Date(Date.now() + 86_400_000).toISOString() };
     const { body: token } = await admin
       .post(`users/${me.data.id}/authentication-tokens`, resource('authentication-tokens', ends))
@@ -225,7 +225,7 @@ provider_installation {
     expect(known.filter((type) => !tried.has(type)).sort()).toEqual(absent);
   });
 
-  it('imports them without changes, as far as the provider imports them', async () => {
+  it('imports its resources without changes, as far as the provider can import them', async () => {
     const all = await resources();
     const wanted = all.filter(({ type }) => imports[type] !== null);
     const blocks = wanted.map(({ address, type, values }) => {
@@ -250,7 +250,7 @@ provider_installation {
     expect((changes as Change[]).filter(({ change }) => change.importing)).toHaveLength(wanted.length);
   });
 
-  it('destroys them', async () => {
+  it('destroys its resources', async () => {
     const said = await run('main', 'destroy', '-auto-approve', '-input=false', '-no-color');
     expect(said).toContain('Destroy complete!');
     await owner.get('organizations/quay').expect(404);

@@ -65,7 +65,7 @@ describe('the registry, used by the tools', () => {
     for (const version of ['1.0.0', '1.1.0']) {
       await publishProvider(workspaces, 'acme', 'crane', version, key, [['linux', arch]]);
     }
-    // Not own ones: the tools refuse to ask a mirror for a host with a port.
+    // The organization's own providers are not tested: the tools do not use a mirror for a host with a port.
     for (const [registry, name] of [
       ['public', 'sand'],
       ['registry.opentofu.org', 'sand'],
@@ -149,7 +149,7 @@ output "said" { value = "\${module.quay.said} \${module.deep.deep}" }`;
       ]);
     });
 
-    it('plans with another version of a module than its configuration accepts', async () => {
+    it('plans with a version of a module that the configuration does not accept', async () => {
       const source = `${host}/acme/quay/crane`;
       const called = `module "quay" {\n  source  = "${source}"\n  version = "~> 1.0"\n}\n`;
       const main = `${called}module "app" {\n  source = "./app"\n}\noutput "said" {\n  value = "${'$'}{module.quay.said} ${'$'}{module.app.said}"\n}\n`;
@@ -166,7 +166,7 @@ output "said" { value = "\${module.quay.said} \${module.deep.deep}" }`;
       expect(await run('plan', '-no-color')).toContain('"next next"');
     });
 
-    it('installs them with the token of a run', async () => {
+    it('installs modules with the token of a run', async () => {
       const { id } = await workspaces.workspace('acme', `of-${product}`);
       await configured(workspaces, id);
       await startRun(admin, id).expect(201);
@@ -203,7 +203,7 @@ output "said" { value = "\${module.quay.said} \${module.deep.deep}" }`;
       expect(await run('init', '-no-color')).toMatch(/Installed hashicorp\/sand v2\.0\.0/);
       const locked = readFileSync(path.join(cwd, '.terraform.lock.hcl'), 'utf8');
       expect(locked.match(/h1:/g)).toHaveLength(2);
-      // What the mirror says before the download is what the tool computes after it.
+      // The hash in the mirror's answer is equal to the hash that the tool computes after the download.
       const { body } = await admin.get('/api/registry/mirror/acme/registry.example.com/hashicorp/rope/2.0.0.json');
       expect(locked).toContain(body.archives[`linux_${arch}`].hashes[0]);
       rmSync(path.join(cwd, '.terraform'), { recursive: true });
@@ -213,7 +213,7 @@ output "said" { value = "\${module.quay.said} \${module.deep.deep}" }`;
       await expect(foreign.run('init', '-no-color')).rejects.toThrow(/hashicorp\/sand/);
     });
 
-    it('is refused if it may not read', async () => {
+    it('installs nothing with a token that may not read', async () => {
       const { token } = await organizationToken(workspaces, 'other');
       const { run } = folder(`${product}-other`, uses('1.0.0'), token!, program!);
       await expect(run('init', '-no-color')).rejects.toThrow(/not found/i);

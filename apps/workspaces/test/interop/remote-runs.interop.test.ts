@@ -21,7 +21,7 @@ const it = noTool ? test.skip : test;
 const opaProgram = process.env.KEYSTEAD_OPA ?? findProgram('opa');
 const box = mkdtempSync(path.join(tmpdir(), 'remote-runs-'));
 const root = path.resolve(__dirname, '../../../..');
-// A separate range, so that what is closed to these runs can be opened again.
+// A separate range, so that the addresses closed to these runs can be opened again.
 const firstUid = 80_000 + (process.pid % 400) * 100;
 let tool: Binary;
 
@@ -152,7 +152,7 @@ credentials "workspaces.test" { token = "${workspaces.admin.token}" }`,
     async (name, block) => {
       const worker = await startWorker();
       // Which of the two limits applies depends on the machine; the executor's tests check that the run is stopped.
-      expect(worker.said()).toMatch(/the database is closed to runs|RUNS REACH the database|RUNS ARE NOT ISOLATED/);
+      expect(worker.said()).toMatch(/runs cannot reach the database|RUNS (MAY )?REACH|RUNS ARE NOT ISOLATED/);
       const run = folder(
         name,
         `variable "size" { type = number }
@@ -216,7 +216,7 @@ credentials "workspaces.test" { token = "${workspaces.admin.token}" }`,
   }, 600_000);
 
   (opaProgram ? it : test.skip)(
-    'prints what run tasks answered and what policies said',
+    'prints the results of run tasks and policies',
     async () => {
       const { admin, service } = workspaces;
       await startWorker({ WORKSPACES_WORKER_OPA: opaProgram! });
@@ -412,7 +412,7 @@ credentials "workspaces.test" { token = "${workspaces.admin.token}" }`,
     expect(shown.body.data.attributes.locked).toBe(false);
   }, 600_000);
 
-  it('two workers share the jobs, each job once', async () => {
+  it('two workers share the jobs, and each job is done once', async () => {
     const both = [
       await startWorker({ WORKSPACES_WORKER_JOBS: '1' }),
       await startWorker({ WORKSPACES_WORKER_JOBS: '1' }),
@@ -436,7 +436,7 @@ credentials "workspaces.test" { token = "${workspaces.admin.token}" }`,
   // A tool that is newer than those of the workers, as on a machine that was upgraded first.
   const other = process.env.KEYSTEAD_TOFU && findProgram('terraform');
   (other ? it : test.skip)(
-    'uses a version that workers have where they lack its own',
+    'uses a version that workers have if they lack the tool’s own version',
     async () => {
       await startWorker({ WORKSPACES_WORKER_BINARY: other! });
       const { version } = await askVersion(other!);

@@ -58,7 +58,7 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
     return { under, result: await executeApply(executor, under) };
   };
 
-  it('tests a module: failed tests count as finished, and tests that cannot run as errors', async () => {
+  it('tests a module: failed tests are finished, and tests that cannot run are errors', async () => {
     const files = {
       'main.tf': `${cloud}
         variable "size" { type = number }
@@ -88,7 +88,7 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
     expect(broken.result.outcome).toBe('errored');
   });
 
-  it('refuses queries for a tool without them, with a message in the log', async () => {
+  it('refuses queries for a tool that does not support them, with a message in the log', async () => {
     const under = await doing({ files: { 'main.tf': '' }, job: { kind: 'query', runId: 'qry-1' } });
     const tool = executor.binaries[0]!;
     const old = { ...tool, version: '1.11.4' };
@@ -157,7 +157,7 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
     }
   }, 600_000);
 
-  it('takes files of variables from its folder and from the root; those of the workspace win', async () => {
+  it('reads files of variables from its folder and from the root; those of the workspace take precedence', async () => {
     const files = {
       'net/main.tf':
         'variable "x" {}\nvariable "y" {}\nvariable "z" {}\nresource "terraform_data" "all" {\n input = "${var.x}${var.y}${var.z}"\n}',
@@ -375,7 +375,7 @@ describe.each(isolationKinds)('the executor with %s', (kind) => {
 
   // The core of the isolation: a configuration that looks for everything it must not find.
   itApart(
-    'gives the tool no way to keys, to other jobs or to the worker',
+    'gives the tool no access to keys, to other jobs or to the worker',
     async () => {
       const outside = mkdtempSync(path.join(tmpdir(), 'outside-'));
       const secret = path.join(outside, 'first-run.json');

@@ -1,8 +1,7 @@
 import { withFreshPlan } from '@keystead/postgres';
 import { LRUCache } from 'lru-cache';
 import type { Pool, QueryResultRow } from 'pg';
-import type { Database } from '../database/database';
-import type { KeyedRead } from '../database/keyed-reads';
+import type { Database, KeyedRead } from '../database/database';
 import { maxLifeOf } from '../installation/token-lives';
 import { Access, type OrganizationMembership, type TeamGrants } from './access';
 import { enabledRanges, foundRanges } from './address-ranges';
@@ -86,7 +85,7 @@ SELECT t.id AS team_id, t.grants_revision AS revision,
 };
 
 /**
- * Loads access snapshots and caches them; the cache is never stale on any node.
+ * Loads access snapshots and caches them. A cached snapshot is never outdated, on any node.
  *
  * Each organization has an epoch in the database, which triggers increase with every change of members, teams, grants
  * and the settings that rules depend on. A request reads the epoch by key (simultaneous requests share the query), and
@@ -107,19 +106,19 @@ export class AccessStore {
   ) {}
 
   /** The access to one organization, at an epoch that was read during this request. */
-  async loadAt(principal: Principal, organizationId: string, epoch: string): Promise<Access> {
+  loadAt(principal: Principal, organizationId: string, epoch: string): Access | Promise<Access> {
     const cached = this.memberships.get(key(principal, organizationId));
-    const found = cached?.epoch === epoch ? [cached.membership] : await this.read(principal, [organizationId]);
-    return new Access(principal, found, this.now());
+    const access = (found: readonly OrganizationMembership[]) => new Access(principal, found, this.now());
+    return cached?.epoch === epoch ? access([cached.membership]) : this.read(principal, [organizationId]).then(access);
   }
 
   /** The caller's access to the named organizations (`org-…` ids); unknown and removed organizations give no access. */
   async load(principal: Principal, organizationIds: readonly string[]): Promise<Access> {
-    const wanted = [...new Set(organizationIds)];
-    const epochs = await Promise.all(wanted.map((id) => this.epochOf(id)));
+    const ids = [...new Set(organizationIds)];
+    const epochs = await Promise.all(ids.map((id) => this.epochOf(id)));
     const found: OrganizationMembership[] = [];
     const stale: string[] = [];
-    wanted.forEach((id, index) => {
+    ids.forEach((id, index) => {
       const cached = this.memberships.get(key(principal, id));
       if (epochs[index] === undefined) return;
       if (cached?.epoch === epochs[index]) found.push(cached.membership);
@@ -145,8 +144,8 @@ export class AccessStore {
     });
   }
 
-  // Grants that are newer than the membership's epoch do no harm: the epoch has changed by then, so the next request
-  // reads again.
+  // Grants may be newer than the membership's epoch. This does no harm: the epoch has changed by then, so the next
+  // request reads again.
   private async readTeams(teams: readonly { id: string; revision: string }[]): Promise<Map<string, TeamGrants>> {
     const result = new Map<string, TeamGrants>();
     const stale: string[] = [];

@@ -45,28 +45,31 @@ export interface GivenGrants {
 /** The caller's access to one organization. Built by the access store; `teamIds` are the caller's own teams. */
 export interface OrganizationMembership {
   readonly organizationId: string;
-  /** An active member, or a team or the organization itself. */
+  /** Whether the caller is an active member, one of the organization's teams, or the organization itself. */
   readonly member: boolean;
   readonly owner: boolean;
   readonly rights: Rights;
   readonly teamIds: readonly string[];
   readonly grants: readonly TeamGrants[];
   readonly requiresTwoFactor: boolean;
-  /** Suspended by a site administrator: no request may use it. */
+  /** Whether a site administrator has suspended the organization, so that no request may use it. */
   readonly disabled: boolean;
   readonly allowsForceDelete: boolean;
-  /** People may use it only after signing in, not with API tokens. */
+  /** Whether people may use the organization only after signing in, not with API tokens. */
   readonly refusesUserTokens: boolean;
-  /** User API tokens with a longer lifetime are refused; null: no limit. */
+  /** User API tokens with a longer lifetime are refused; null means no limit. */
   readonly userTokenMaxMs: number | null;
-  /** The organization's limits on sessions, in minutes; null: the limits of the installation. */
+  /** The organization's limits on sessions, in minutes; null means the limits of the installation. */
   readonly sessionTimeoutMinutes: number | null;
   readonly sessionRememberMinutes: number | null;
-  /** The addresses from which it may be used, except by site administrators. */
+  /** The addresses from which the organization may be used. Site administrators are not limited. */
   readonly onlyFrom?: AddressRanges;
 }
 
-/** An organization's own token administers, but never plans, applies, cancels or uploads state. */
+/**
+ * The permissions of an organization's own token: those of administrators, without planning, applying, cancelling, and
+ * uploading state.
+ */
 const organizationTokenMask = workspaceAdmin & ~maskOf('runs:plan', 'runs:apply', 'state:write');
 
 const organizationTokenRights = rightsOf(
@@ -120,11 +123,11 @@ export class Access {
   }
 
   private barred(membership: OrganizationMembership): boolean {
-    const { kind, twoFactor, session, asked } = this.principal;
+    const { kind, twoFactor, session, requested } = this.principal;
     if (membership.disabled || this.isElsewhere(membership)) return true;
     if (kind !== 'user') return false;
     if (membership.requiresTwoFactor && !twoFactor) return true;
-    if (asked === 'earlier') return false;
+    if (requested === 'earlier') return false;
     if (!session) return this.whyRefused(membership) !== undefined;
     const { sessionRememberMinutes: remember, sessionTimeoutMinutes: timeout } = membership;
     const tooOld = remember !== null && this.nowMs - session.startedAtMs > remember * 60_000;
@@ -133,7 +136,8 @@ export class Access {
   }
 
   /**
-   * Not for agents, because their pools limit them, or for runs, because they come from the addresses of their workers.
+   * Whether the caller's address is outside the allowed ranges. False for agents, because their pools limit them, and
+   * for runs, because they come from the addresses of their workers.
    */
   private isElsewhere({ onlyFrom }: OrganizationMembership): boolean {
     const { kind, address, siteAdmin } = this.principal;
@@ -148,13 +152,13 @@ export class Access {
   }
 
   /**
-   * The reason why the organization refuses a member with this API token: it accepts no user API tokens, or none with
-   * such a long lifetime.
+   * The reason why the organization refuses a member with this API token: it accepts no user API tokens, or no tokens
+   * with such a long lifetime.
    */
   refusedToken(organizationId: string): 'kind' | 'life' | undefined {
-    const { kind, session, asked } = this.principal;
+    const { kind, session, requested } = this.principal;
     const membership =
-      kind === 'user' && !session && asked === undefined ? this.memberships.get(organizationId) : undefined;
+      kind === 'user' && !session && requested === undefined ? this.memberships.get(organizationId) : undefined;
     return membership?.member === true ? this.whyRefused(membership) : undefined;
   }
 
@@ -190,12 +194,12 @@ export class Access {
     return this.principal.siteAdmin || this.memberships.get(organizationId)?.member === true;
   }
 
-  /** An active member who meets the organization's sign-in rules. */
+  /** Whether the caller is an active member who meets the organization's sign-in rules. */
   isMember(organizationId: string): boolean {
     return this.effective(organizationId)?.member === true;
   }
 
-  /** In the owners team, or its token. */
+  /** Whether the caller is in the owners team, or has its token. */
   isOwner(organizationId: string): boolean {
     return this.effective(organizationId)?.owner === true;
   }
@@ -206,19 +210,22 @@ export class Access {
   }
 
   /**
-   * Whether the caller has the permission in the organization, directly or through one that implies it. Owners have all
-   * permissions.
+   * Whether the caller has the permission in the organization, directly or through a permission that implies it. Owners
+   * have all permissions.
    */
   can(organizationId: string, right: OrganizationRight): boolean {
     return hasRight(this.rights(organizationId), right);
   }
 
-  /** May use the capability on the workspace: the union of organization, project and workspace grants. */
+  /**
+   * Whether the caller may use the capability on the workspace, by the union of organization, project and workspace
+   * grants.
+   */
   has(workspace: WorkspaceTarget, capability: WorkspaceCapability): boolean {
     return holds(this.workspaceMask(workspace), capability);
   }
 
-  /** May use the capability on the project itself. */
+  /** Whether the caller may use the capability on the project itself. */
   hasProject(project: ProjectTarget, capability: ProjectCapability): boolean {
     return holds(this.projectMask(project), capability);
   }
@@ -249,7 +256,7 @@ export class Access {
     return (this.effective(project.organizationId)?.grants ?? []).some(({ around }) => around.has(project.id));
   }
 
-  /** May read the variables of a workspace of the project through a grant on that workspace. */
+  /** Whether the caller may read the variables of a workspace of the project through a grant on that workspace. */
   readsVariablesInProject(project: ProjectTarget): boolean {
     const grants = this.effective(project.organizationId)?.grants ?? [];
     return grants.some(({ around }) => holds(around.get(project.id) ?? 0, 'variables:read'));
@@ -276,7 +283,7 @@ export class Access {
     return this.isOwner(organizationId) ? projectAdmin : projectFloor(this.rights(organizationId));
   }
 
-  /** Has everything that a project grant would give, on the project and on its workspaces. */
+  /** Whether the caller has everything that a project grant would give, on the project and on its workspaces. */
   holdsInProject(project: ProjectTarget, mask: Mask): boolean {
     return (mask & ~(this.projectMask(project) | this.workspaceFloor(project.organizationId))) === 0;
   }
@@ -301,13 +308,13 @@ export class Access {
     return this.isOwner(organizationId) || this.effective(organizationId)?.allowsForceDelete === true;
   }
 
-  /** Administers at least one workspace of the organization. */
+  /** Whether the caller administers at least one workspace of the organization. */
   administersSome(organizationId: string): boolean {
     if (holds(this.workspaceFloor(organizationId), 'settings:write')) return true;
     return this.someGrant(organizationId, 'settings:write');
   }
 
-  /** Administers the project, or at least one of its workspaces. */
+  /** Whether the caller administers the project, or at least one of its workspaces. */
   administersIn({ id, organizationId }: ProjectTarget): boolean {
     if (holds(this.workspaceFloor(organizationId), 'settings:write')) return true;
     const grants = this.effective(organizationId)?.grants ?? [];
@@ -316,13 +323,13 @@ export class Access {
     );
   }
 
-  /** May create workspaces in at least one project of the organization. */
+  /** Whether the caller may create workspaces in at least one project of the organization. */
   createsInSome(organizationId: string): boolean {
     if (holds(this.projectFloor(organizationId), 'workspaces:create')) return true;
     return this.someGrant(organizationId, 'workspaces:create');
   }
 
-  /** May write the variable sets that belong to at least one project. */
+  /** Whether the caller may write the variable sets of at least one project. */
   writesSetsOfSomeProject(organizationId: string): boolean {
     if (holds(this.projectFloor(organizationId), 'varsets:write')) return true;
     return this.someGrant(organizationId, 'varsets:write');

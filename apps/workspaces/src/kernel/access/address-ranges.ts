@@ -14,7 +14,7 @@ export function rangeOf(text: string): string | undefined {
   return length > most ? undefined : `${address.toLowerCase()}/${length}`;
 }
 
-/** SQL: the enabled ranges of the lists `l` of an organization; null if there are none. */
+/** SQL: the enabled ranges of the lists `l` of an organization; null if there are no enabled ranges. */
 export const enabledRanges = (lists: string): string => `(SELECT json_agg(r.range ORDER BY r.id) FROM cidr_range_list l
           JOIN cidr_range r ON r.list_id = l.id AND r.enabled WHERE ${lists})`;
 

@@ -33,7 +33,7 @@ export const projectCapabilities = [
 
 /**
  * Capabilities that only an explicit setting grants: no access level includes them, and administrators do not have
- * them. Their bits come after all stored ones.
+ * them. Their bits come after all stored capabilities.
  */
 const namedCapabilities = ['policies:override'] as const;
 
@@ -94,7 +94,9 @@ export const workspaceDials = {
 export const projectDials = {
   settings: ladder(['read', 'update', 'delete'], ['project:read'], ['project:update'], ['project:delete']),
   teams: ladder(['none', 'read', 'manage'], [], ['teams:read'], ['teams:manage']),
-  /** The sets that the project owns; sets assigned to the project can be seen by all who see the project. */
+  /**
+   * The variable sets that the project owns. Sets assigned to the project are visible to everyone who sees the project.
+   */
   variableSets: ladder(['none', 'read', 'write'], [], ['varsets:read'], ['varsets:write']),
 } as const satisfies Record<string, Dial>;
 
@@ -119,7 +121,7 @@ export function dialMask(dial: Dial, value: string | boolean): Mask {
   return dial.adds.slice(0, index + 1).reduce((mask, names) => mask | maskOf(...names), 0);
 }
 
-/** The value of a setting in a mask: the highest one whose capabilities the mask contains. */
+/** The value of a setting in a mask: the highest value whose capabilities the mask contains. */
 export function dialValue(dial: Dial, mask: Mask): string | boolean {
   for (let index = dial.values.length - 1; index > 0; index--) {
     const names = dial.adds[index] ?? [];

@@ -1,11 +1,10 @@
-import type { Database } from '../database/database';
-import type { KeyedRead } from '../database/keyed-reads';
+import type { Database, KeyedRead } from '../database/database';
 import type { Access, WorkspaceTarget } from './access';
 import { readAccess } from './access-store';
 import type { WorkspaceCapability } from './capabilities';
 import type { Principal, PrincipalKind } from './principal';
 
-/** The caller who requested something that takes effect later. */
+/** The caller of a request that takes effect later. */
 export interface LinkHolder {
   readonly kind: PrincipalKind;
   readonly id: string;
@@ -70,17 +69,20 @@ export async function findHolder(db: Database, { kind, id }: LinkHolder): Promis
     organizationId: row.organization_id ?? undefined,
     siteAdmin: row.site_admin,
     twoFactor: row.two_factor,
-    asked: 'earlier',
+    requested: 'earlier',
   };
 }
 
-/** An earlier caller, as rows store them. */
+/** An earlier caller, as stored in rows. */
 interface EarlierAsker {
   readonly type: string | null;
   readonly id: string | null;
 }
 
-/** Their current permissions in an organization; undefined if they are suspended or no longer exist. */
+/**
+ * The current permissions of an earlier caller in an organization; undefined if the caller is suspended or no longer
+ * exists.
+ */
 export async function accessNow(db: Database, by: EarlierAsker, organizationId: string): Promise<Access | undefined> {
   const kind = kindOf.get(by.type ?? '');
   const holder = kind && by.id ? await findHolder(db, { kind, id: by.id }) : undefined;

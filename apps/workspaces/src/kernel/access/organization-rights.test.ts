@@ -36,7 +36,7 @@ const inProjects: Partial<Record<OrganizationRight, number>> = {
 const named = (rights: number) => organizationRights.filter((right) => hasRight(rights, right));
 
 describe('rights in an organization', () => {
-  it.each(organizationRights)('%s includes what it implies, and grants the right capabilities', (right) => {
+  it.each(organizationRights)('%s includes its implied rights, and grants the right capabilities', (right) => {
     const rights = rightsOf(right);
     expect(named(rights)).toEqual([right]);
     expect(named(withImplied(rights)).sort()).toEqual([right, ...(implies[right] ?? [])].sort());

@@ -8,9 +8,9 @@ import type { AddressRanges } from '@keystead/outside';
 export type PrincipalKind = 'user' | 'team' | 'organization' | 'audit-trails' | 'scim' | 'agent' | 'run';
 
 /**
- * The caller, according to the token; read from the database for each request, never cached.
+ * The caller, to whom the token belongs. It is read from the database for each request and never cached.
  *
- * `id` names the user, team, agent pool or organization (its `org-…` id). All tokens except those of users and
+ * `id` is that of the user, team, agent pool or organization (`org-…`). All tokens except those of users and
  * directories belong to `organizationId`. `siteAdmin` and `twoFactor` are only ever true for users.
  */
 export interface Principal {
@@ -27,16 +27,16 @@ export interface Principal {
    * Set if an earlier request takes effect now, without a token. The sign-in was checked at that time; permissions are
    * checked again.
    */
-  readonly asked?: 'earlier';
+  readonly requested?: 'earlier';
   /** The address of the request; undefined for an effect of an earlier request. */
   readonly address?: string;
-  /** Of an agent: the addresses from which it may connect. */
+  /** For an agent: the addresses from which it may connect. */
   readonly onlyFrom?: AddressRanges;
-  /** An agent of the installation itself. It does not belong to a pool. */
+  /** Set for an agent of the installation itself, which does not belong to a pool. */
   readonly isOwnWorker?: true;
   /**
-   * Set if the token came from signing in: when that was, when it was last used before this request, and its longest
-   * idle time until then.
+   * Set if the token came from signing in: the time of the sign-in, the last use before this request, and the longest
+   * idle time before that.
    */
   readonly session?: { readonly startedAtMs: number; readonly idleSinceMs: number; readonly longestRestMs: number };
   /** Set if the console sends the request for a user: the time until which their last proof of identity is valid. */

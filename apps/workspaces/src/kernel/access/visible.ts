@@ -3,8 +3,8 @@ import type { Access } from './access';
 import { holds, maskOf } from './capabilities';
 
 /**
- * SQL for "the caller sees this workspace" over rows named `w`, or may read its variables: mirrors the capability of the
- * access snapshot. Every grant gives `runs:read`.
+ * SQL for "the caller sees this workspace" over rows named `w`, or may read its variables. It mirrors the rules of the
+ * access snapshot. Every grant includes `runs:read`.
  */
 export function visibleWorkspaces(
   access: Access,
@@ -21,7 +21,7 @@ export function visibleWorkspaces(
       WHERE g.project_id = w.project_id AND g.team_id = ANY(${teams}) ${gives}))`;
 }
 
-/** SQL for "the caller sees this project" over rows named `p`: mirrors `Access.seesProject`. */
+/** SQL for "the caller sees this project" over rows named `p`. It mirrors `Access.seesProject`. */
 export function visibleProjects(access: Access, organizationId: string): Prisma.Sql {
   if (holds(access.projectFloor(organizationId), 'project:read')) return Prisma.sql`TRUE`;
   const teams = access.teamIds(organizationId);
@@ -31,7 +31,7 @@ export function visibleProjects(access: Access, organizationId: string): Prisma.
                 WHERE v.project_id = p.id AND g.team_id = ANY(${teams})))`;
 }
 
-/** The same as `visibleWorkspaces`, for rows that are reached through other tables. */
+/** Like `visibleWorkspaces`, for rows that are reached through other tables. */
 export function seenWorkspaces(access: Access, organizationId: string): Prisma.WorkspaceWhereInput {
   if (holds(access.workspaceFloor(organizationId), 'runs:read')) return {};
   const granted = { some: { teamId: { in: [...access.teamIds(organizationId)] } } };

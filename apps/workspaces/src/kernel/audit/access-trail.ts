@@ -1,20 +1,18 @@
 import { isReadOnlyServer } from '@keystead/postgres';
 import type { Logger } from '@keystead/server';
 import { LRUCache } from 'lru-cache';
-import type { Batched } from '../database/batched-writes';
-import type { Database } from '../database/database';
-import { type Actor, auditRow, type Change, recordChange } from './audit';
-import { auditColumns, auditJson } from './audit-columns';
+import type { Batched, Database } from '../database/database';
+import { type Actor, auditColumns, auditJson, auditRow, type Change, recordChange } from './audit';
 
-/** Disclosures at the same time are recorded in one statement. */
-const given: Batched<Record<string, unknown>, void> = {
+/** Records disclosures. Simultaneous disclosures share a statement. */
+const disclosures: Batched<Record<string, unknown>, void> = {
   name: 'audit_given',
   text: `INSERT INTO audit_event (${auditColumns})
     SELECT ${auditColumns} FROM jsonb_populate_recordset(NULL::audit_event, $1::jsonb)`,
   batch: (items) => ({ values: [JSON.stringify(items)], settle: () => items.map(() => undefined) }),
 };
 
-/** Refusals of one kind to one caller that are recorded per minute on each node. */
+/** The maximum number of refusals of one kind to one caller that each node records per minute. */
 const mostInMinute = 20;
 const minuteMs = 60_000;
 
@@ -22,7 +20,7 @@ const minuteMs = 60_000;
 interface Window {
   readonly sinceMs: number;
   count: number;
-  /** Records how many were left out. */
+  /** Records how many refusals were left out. */
   readonly end: (leftOut: number) => void;
   timer?: NodeJS.Timeout;
 }
@@ -46,7 +44,7 @@ export class AccessTrail {
   /** Records that something will be disclosed. On a standby, which cannot write, the event is in the log instead. */
   async gave(actor: Actor, change: Change): Promise<void> {
     try {
-      await this.db.write(given, auditJson(actor, change));
+      await this.db.write(disclosures, auditJson(actor, change));
     } catch (error) {
       if (!isReadOnlyServer(error)) throw error;
       this.log.warn({ audit: auditRow(actor, change) }, 'disclosed on a standby');

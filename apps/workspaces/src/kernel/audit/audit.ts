@@ -6,7 +6,7 @@ import type { Database } from '../database/database';
 /** Kinds of caller that can make a change. */
 export const actorTypes = ['users', 'teams', 'organizations', 'system', 'runs'] as const;
 
-/** Who makes a change, as audit events name them. */
+/** The caller who makes a change, as audit events name them. */
 export interface Actor {
   readonly type: (typeof actorTypes)[number];
   readonly id: string;
@@ -16,9 +16,9 @@ export interface Actor {
 }
 
 /**
- * One change. `action` is a noun and a verb: `team.update`. `before` and `after` are settings, never contents: no
- * secret, and nothing that can become one. An update records only the differences. A creation has no `before`, and a
- * deletion has no `after`.
+ * One change. `action` is a noun and a verb: `team.update`. `before` and `after` contain only settings: never a secret,
+ * and never data that could be turned into a secret. An update records only the differences. A creation has no
+ * `before`, and a deletion has no `after`.
  */
 export interface Change {
   readonly organizationId: string | null;
@@ -96,12 +96,13 @@ function difference(before: Values, after: Values): { before: Values; after: Val
   if (!before || !after) return { before, after };
   const was: Record<string, unknown> = {};
   const is: Record<string, unknown> = {};
-  const removed = Object.keys(before).filter((key) => !(key in after));
-  for (const key of [...Object.keys(after), ...removed]) {
-    if (isSame(before[key], after[key])) continue;
+  const compare = (key: string): void => {
+    if (isSame(before[key], after[key])) return;
     was[key] = before[key];
     is[key] = after[key];
-  }
+  };
+  for (const key in after) compare(key);
+  for (const key in before) if (!(key in after)) compare(key);
   return { before: was, after: is };
 }
 
@@ -141,3 +142,26 @@ export async function forgetEvents({ prisma }: Database, days: number): Promise<
          WHERE at < now() - make_interval(days => ${days}))`;
   } while (forgotten === forgottenAtOnce);
 }
+
+/** A change as a row of the audit table, for statements that write it together with the change itself. */
+export function auditJson(actor: Actor, change: Change) {
+  const row = auditRow(actor, change);
+  return {
+    organization_id: row.organizationId,
+    actor_type: row.actorType,
+    actor_id: row.actorId,
+    actor_name: row.actorName,
+    token_id: row.tokenId,
+    request_id: row.requestId,
+    action: row.action,
+    target_type: row.targetType,
+    target_id: row.targetId,
+    target_name: row.targetName,
+    before: row.before,
+    after: row.after,
+  };
+}
+
+const example = auditJson(system, { organizationId: null, action: '', target: { type: '', id: '' } });
+/** The columns of an audit event that a change fills. */
+export const auditColumns = Object.keys(example).join(', ');

@@ -5,9 +5,11 @@ import { removeBlob } from './blobs';
 
 /** The statuses of objects whose content was removed temporarily, and permanently. */
 export const hidden = 'backing_data_soft_deleted';
-export const gone = 'backing_data_permanently_deleted';
+export const deletedStatus = 'backing_data_permanently_deleted';
 
-/** Content hidden before this is removed permanently; it can be restored for seven days. */
+/**
+ * Content can be restored for seven days after it was hidden. Content hidden before this time is removed permanently.
+ */
 export const restorableSince = (nowMs: number): Date => new Date(nowMs - 7 * 86_400_000);
 
 /** What can be done to stored content, if its status allows it. */
@@ -39,7 +41,7 @@ export interface Backed {
 
 /**
  * Hides, restores or removes content. Throws `malformed` with the text `transition not allowed` for content that is
- * needed, and for a wrong status.
+ * still needed, and for a wrong status.
  */
 export async function changeBackingData(
   tx: Database,
@@ -51,14 +53,14 @@ export async function changeBackingData(
   const moves = {
     soft_delete_backing_data: { from: readable, status: hidden, deletedAt: new Date() },
     restore_backing_data: { from: hidden, status: readable, deletedAt: null },
-    permanently_delete_backing_data: { from: hidden, status: gone },
+    permanently_delete_backing_data: { from: hidden, status: deletedStatus },
   };
   const { from, ...change } = moves[action];
   const why = from === readable ? await item.needed() : undefined;
   if (why !== undefined) throw notAllowed(why);
   const { count } = await item.move(from, change);
   if (count === 0) throw notAllowed(`it is ${item.status}, not ${from}`);
-  if (change.status === gone) for (const id of item.blobIds) if (id !== null) await removeBlob(tx, id);
+  if (change.status === deletedStatus) for (const id of item.blobIds) if (id !== null) await removeBlob(tx, id);
   await recordChange(tx, actor, {
     organizationId: item.organizationId,
     action: `${item.type.replace(/ies$/, 'y').replace(/s$/, '')}.${action.replace(/_/g, '-')}`,

@@ -15,7 +15,7 @@ import { newId } from '../database/ids';
 import { type Chunks, chunksFor, chunksIn } from './chunks';
 
 const chunkBytes = 1024 * 1024;
-/** Chunks being stored at once. */
+/** The number of chunks that are stored at the same time. */
 const inFlight = 2;
 /** If a blob has no heartbeat from its writer for this long, its writer has died. */
 const abandonedMs = 60 * 60_000;
@@ -30,7 +30,7 @@ export interface WrittenBlob {
   readonly id: string;
   /** Bytes before compression. */
   readonly size: number;
-  /** All chunks are stored; a blob with a chunk that must still be stored is not finished. */
+  /** Undefined, because all chunks are stored. A blob with a chunk that must still be stored is not finished. */
   readonly sealed?: undefined;
 }
 
@@ -43,10 +43,10 @@ export interface GatheredBlob extends Omit<WrittenBlob, 'sealed'> {
 export interface WriteOptions {
   readonly limit: number;
   /**
-   * Receives every piece as it arrives. The next piece follows when the returned promise resolves. An error thrown here
-   * stops the write.
+   * Receives every piece as it arrives. The next piece is passed when the returned promise resolves. An error thrown
+   * here stops the write.
    */
-  readonly seen?: (piece: Uint8Array) => Promise<void> | undefined;
+  readonly onPiece?: (piece: Uint8Array) => Promise<void> | undefined;
   /** The blob is removed after an hour unless `keepBlob` says that something refers to it. */
   readonly provisional?: boolean;
   /** The compression; Brotli by default. */
@@ -74,7 +74,7 @@ export async function writeBlob(
   return storeBlob(db, gathered, options);
 }
 
-/** Stores the chunk of a gathered blob if that is not stored yet; returns the finished blob. */
+/** Stores the chunk of a gathered blob if it is not stored yet; returns the finished blob. */
 export async function storeBlob(
   db: Database,
   { id, size, sealed }: GatheredBlob,
@@ -105,7 +105,7 @@ export async function gatherBlob(
   const feeding = feed(pressed, source, (piece) => {
     size += piece.length;
     if (size > options.limit) throw new BlobTooLarge(`more than ${options.limit} bytes`);
-    return options.seen?.(piece);
+    return options.onPiece?.(piece);
   });
   feeding.catch((error: Error) => pressed.destroy(error));
   try {
@@ -124,10 +124,10 @@ export async function gatherBlob(
 async function feed(
   into: Transform,
   source: AsyncIterable<Uint8Array>,
-  seen: (piece: Uint8Array) => Promise<void> | undefined,
+  onPiece: (piece: Uint8Array) => Promise<void> | undefined,
 ): Promise<void> {
-  // Two buffers in turn: one is filled while the other is compressed. A new buffer each time would produce as much
-  // garbage as there is data.
+  // Two buffers are used in turn: one is filled while the other is compressed. New buffers each time would produce as
+  // much garbage as there is data.
   const runs = [Buffer.allocUnsafe(runBytes), Buffer.allocUnsafe(runBytes)];
   let pressing = Promise.resolve();
   let turn = 0;
@@ -141,7 +141,7 @@ async function feed(
     pressing.catch(() => undefined);
   };
   for await (const piece of source) {
-    await seen(piece);
+    await onPiece(piece);
     for (let from = 0; from < piece.length; ) {
       const part = piece.subarray(from, from + runBytes - filled);
       runs[turn]!.set(part, filled);
@@ -157,9 +157,9 @@ async function feed(
 
 /** Cuts the stream into chunks, seals and stores them; a few are stored at the same time. */
 class ChunkWriter {
-  /** Grows to the size of a chunk if the state is that large. */
+  /** Grows up to the size of a chunk if there is that much data. */
   private chunk = Buffer.allocUnsafe(64 * 1024);
-  private held = 0;
+  private chunkLength = 0;
   private position = 0;
   private readonly underWay = new Set<Promise<void>>();
   private failed: { error: unknown } | undefined;
@@ -172,20 +172,21 @@ class ChunkWriter {
 
   async write(piece: Buffer): Promise<void> {
     for (let from = 0; from < piece.length; ) {
-      // A full chunk is stored only when more bytes arrive, because the last chunk is sealed as the last.
-      if (this.held === chunkBytes) await this.store();
-      const part = piece.subarray(from, from + chunkBytes - this.held);
+      // A full chunk is stored only when more bytes arrive, because the last chunk is marked as the last when it is
+      // sealed.
+      if (this.chunkLength === chunkBytes) await this.store();
+      const part = piece.subarray(from, from + chunkBytes - this.chunkLength);
       this.makeRoom(part.length);
-      part.copy(this.chunk, this.held);
-      this.held += part.length;
+      part.copy(this.chunk, this.chunkLength);
+      this.chunkLength += part.length;
       from += part.length;
     }
   }
 
   private makeRoom(more: number): void {
-    if (this.held + more <= this.chunk.length) return;
-    const larger = Buffer.allocUnsafe(Math.min(chunkBytes, Math.max(this.held + more, 2 * this.chunk.length)));
-    this.chunk.copy(larger, 0, 0, this.held);
+    if (this.chunkLength + more <= this.chunk.length) return;
+    const larger = Buffer.allocUnsafe(Math.min(chunkBytes, Math.max(this.chunkLength + more, 2 * this.chunk.length)));
+    this.chunk.copy(larger, 0, 0, this.chunkLength);
     this.chunk = larger;
   }
 
@@ -205,7 +206,7 @@ class ChunkWriter {
   }
 
   private seal(last: boolean): Buffer {
-    return this.keyring.seal(this.chunk.subarray(0, this.held), cell(this.id, this.position, last));
+    return this.keyring.seal(this.chunk.subarray(0, this.chunkLength), cell(this.id, this.position, last));
   }
 
   private async store(): Promise<void> {
@@ -215,7 +216,7 @@ class ChunkWriter {
       this.failed = { error };
     });
     this.position++;
-    this.held = 0;
+    this.chunkLength = 0;
     this.underWay.add(storing);
     void storing.then(() => this.underWay.delete(storing));
   }
@@ -261,7 +262,7 @@ async function* opened(keyring: Keyring, id: string, { count, first, get }: Stor
 /** Up to this size, bytes are decompressed in one turn, because streams cost more than the decompression. */
 const atOnceBytes = 256 * 1024;
 
-/** The same, but at most `most` bytes, all at the same time. */
+/** All bytes of a blob in one buffer, up to `most` bytes. */
 export async function readBlobAtOnce(
   db: Database,
   keyring: Keyring,
@@ -285,13 +286,16 @@ async function allOf(stream: Readable): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-/** All bytes of a blob at the same time; for blobs that are known to be small. */
+/** All bytes of a blob in one buffer, for blobs that are known to be small. */
 export async function readWholeBlob(db: Database, keyring: Keyring, id: string): Promise<Buffer | undefined> {
   const stream = await readBlob(db, keyring, id);
   return stream && allOf(stream);
 }
 
-/** Records that something refers to provisional blobs; call it in the transaction that adds the reference. */
+/**
+ * Records that something refers to provisional blobs; call it in the transaction that adds the reference. Throws
+ * `unavailable` if one of the blobs was already removed.
+ */
 export async function keepBlob(tx: Database, ...ids: string[]): Promise<void> {
   const { count } = await tx.prisma.blob.updateMany({ where: { id: { in: ids } }, data: { provisional: false } });
   if (count !== ids.length) throw new Refusal('unavailable', 'the upload took too long; try again');

@@ -43,7 +43,7 @@ const find = {
 const keyOf = (id: string, position: number): string => `${id}/${position}`;
 
 /** Calls the object store; a failure becomes a refusal that allows a retry. */
-async function asked<T>(doing: Promise<T>): Promise<T> {
+async function orUnavailable<T>(doing: Promise<T>): Promise<T> {
   try {
     return await doing;
   } catch (cause) {
@@ -55,14 +55,14 @@ async function asked<T>(doing: Promise<T>): Promise<T> {
 export function chunksFor(db: Database, id: string, provisional: boolean): Chunks {
   const objects = objectsOf(db);
   let aliveAt = performance.now();
-  let begun: Promise<unknown> | undefined;
+  let insertion: Promise<unknown> | undefined;
   const started = () => {
-    begun ??= db.rows({ ...begin, values: [id, objects ? 'objects' : 'database', provisional] });
-    return begun;
+    insertion ??= db.rows({ ...begin, values: [id, objects ? 'objects' : 'database', provisional] });
+    return insertion;
   };
   const store = async (position: number, sealed: Buffer): Promise<void> => {
     await started();
-    if (objects) await asked(objects.put(keyOf(id, position), sealed));
+    if (objects) await orUnavailable(objects.put(keyOf(id, position), sealed));
     else await db.rows({ ...putChunk, values: [id, position, sealed] });
   };
   return {
@@ -80,8 +80,8 @@ export function chunksFor(db: Database, id: string, provisional: boolean): Chunk
         return;
       }
       await store(position, sealed);
-      const done = await db.rows({ ...complete, values: [id, size, position + 1] });
-      if (done.length > 0) return;
+      const completed = await db.rows({ ...complete, values: [id, size, position + 1] });
+      if (completed.length > 0) return;
       // The blob was swept while it was being written, so the chunks stored since then must also be removed.
       if (objects) await forget(db, objects, id);
       throw new Refusal('unavailable', 'the upload took too long; try again');
@@ -105,7 +105,8 @@ export async function chunksIn(db: Database, id: string) {
     blob.store === 'database'
       ? (position: number): Promise<Uint8Array | undefined> =>
           db.large({ table: 'blob_chunk', column: 'sealed', where: { blob_id: id, position } })
-      : (position: number): Promise<Uint8Array | undefined> => asked(requireObjects(db).get(keyOf(id, position)));
+      : (position: number): Promise<Uint8Array | undefined> =>
+          orUnavailable(requireObjects(db).get(keyOf(id, position)));
   const first = blob.sealed ?? (await get(0));
   return { count: blob.chunks, size: blob.size, first, get };
 }

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import type { Database } from '../database/database';
 import { readBlobAtOnce } from './blobs';
 
-/** The maximum number of bytes of all kept blobs, and of one. */
+/** The maximum number of bytes of all kept blobs together, and of a single kept blob. */
 const mostBytes = 32 * 1024 * 1024;
 const largestBytes = 2 * 1024 * 1024;
 /** How long a blob is kept after its last read. */
@@ -15,7 +15,7 @@ const keptMs = 10 * 60_000;
  * stale. For each request, the rows that refer to a blob determine who may read it and whether it is still in use.
  */
 export class KeptBlobs {
-  private readonly kept = new LRUCache<string, Buffer>({
+  private readonly cache = new LRUCache<string, Buffer>({
     maxSize: mostBytes,
     sizeCalculation: (bytes, id) => bytes.length + id.length,
     ttl: keptMs,
@@ -32,14 +32,14 @@ export class KeptBlobs {
 
   /** The bytes of a blob, as a stream if it is large; undefined if the blob does not exist. */
   async read(id: string): Promise<Readable | Buffer | undefined> {
-    const found = this.kept.get(id) ?? (await this.underWay.get(id));
+    const found = this.cache.get(id) ?? (await this.underWay.get(id));
     if (found !== undefined) return found;
     const reading = readBlobAtOnce(this.db, this.keyring, id, largestBytes);
     const whole = reading.then((bytes) => (Buffer.isBuffer(bytes) ? bytes : undefined));
     this.underWay.set(id, whole);
     try {
       const bytes = await whole;
-      if (bytes !== undefined) this.kept.set(id, bytes);
+      if (bytes !== undefined) this.cache.set(id, bytes);
     } finally {
       this.underWay.delete(id);
     }

@@ -4,7 +4,7 @@ import type { Database } from '../database/database';
 /** A store of objects outside the database, for the sealed chunks of blobs. It never sees plain text. */
 export interface ObjectStore {
   put(key: string, bytes: Uint8Array): Promise<void>;
-  /** Undefined if there is none. */
+  /** Undefined if there is no object with this key. */
   get(key: string): Promise<Uint8Array | undefined>;
   /** Removes every object whose key begins with the prefix; there may be none. */
   removeAll(prefix: string): Promise<void>;
@@ -22,8 +22,9 @@ export function withObjects<D extends Database>(db: D, objects: ObjectStore): D 
 }
 
 /**
- * The same database, which also stores new blobs: for small blobs that are created in a transaction with other rows. A
- * failed transaction does not remove its objects, and an open transaction must not wait for a store.
+ * A view of the database that stores new blobs in the database itself. It is for small blobs that are created in a
+ * transaction with other rows. A failed transaction does not remove its objects, and an open transaction must not wait
+ * for a store.
  */
 export const withoutObjects = (db: Database): Database => Object.assign({ ...db }, { objects: undefined });
 
@@ -76,8 +77,8 @@ const BATCH = 100;
 
 /**
  * Deletes the objects of deleted blobs; returns the number of blobs. Throws if the store belongs to another database.
- * Any node retries failed deletions later, at growing intervals. So a store that is unavailable for a day misses no
- * deletion and is not called all the time.
+ * Any node retries failed deletions later, at growing intervals. So no deletion is lost if the store is unavailable for
+ * a day, and the store is not called all the time.
  */
 export async function removeObjects(db: Database): Promise<number> {
   const objects = objectsOf(db);
@@ -86,12 +87,12 @@ export async function removeObjects(db: Database): Promise<number> {
     name: 'object_removal_claim',
     text: `UPDATE object_removal SET attempts = attempts + 1,
              not_before = now() + make_interval(secs => least($1 * power(2, attempts), 86400))
-            WHERE blob_id IN (SELECT blob_id FROM object_removal WHERE not_before <= now()
+            WHERE blob_id IN (SELECT blob_id FROM object_removal WHERE not_before <= now()::timestamptz(3)
                                ORDER BY not_before LIMIT $2 FOR UPDATE SKIP LOCKED)
             RETURNING blob_id`,
     values: [CLAIM_SECONDS, BATCH],
   });
-  // Even if there is nothing to delete, because the mark must exist before there is a copy.
+  // The mark is written even if there is nothing to delete, because it must exist before the database is copied.
   await own(db, objects);
   let removed = 0;
   let failure: unknown;

@@ -8,10 +8,10 @@ const validSeconds = 25 * 3600;
 export type LinkVerb = 'GET' | 'PUT';
 
 type Signer = { readonly keyring: Keyring; now(): number };
-/** The data for creating links. A link allows what its holder may do when it is used. */
+/** The data for creating links. A link allows only what its holder may do at the time it is used. */
 type LinkMaker = Signer & { readonly publicUrl: string; readonly holder?: LinkHolder };
 
-/** The holder and the secret: a request by a link is a request of the holder. */
+/** The holder and the MAC of a link. A request by a link is treated as a request of the holder. */
 function signature(keyring: Keyring, verb: LinkVerb, path: string, expires: string, { kind, id }: LinkHolder): string {
   const mac = keyring.mac('signed-url', [verb, path, expires, kind, id].join('\n')).toString('base64url');
   return `${kind}.${id}.${mac}`;
@@ -39,7 +39,7 @@ export function signedUrl(env: LinkMaker, verb: LinkVerb, path: string, seconds?
   return `${env.publicUrl}/api/v2${path}?expires=${expires}&signature=${secret}`;
 }
 
-/** The same with the secret in the path, for clients that append their own query. */
+/** A signed URL with the secret in the path, for clients that append their own query. */
 export function signedPathUrl(env: LinkMaker, path: string): string {
   const expires = expiry(env);
   return `${env.publicUrl}/api/v2${path}/${expires}/${signature(env.keyring, 'GET', path, expires, holderOf(env))}`;
@@ -50,14 +50,17 @@ const inPath = '/:expires/:signature';
 
 /** The parts of a request that carry a link. */
 export interface LinkRequest {
-  /** The pattern of its endpoint. */
+  /** The path pattern of its endpoint. */
   readonly pattern: string;
   readonly params: Readonly<Record<string, string>>;
-  /** Compared as sent, because each secret has only one spelling. */
+  /** The query parameters as sent. Secrets are compared as sent, because each secret has only one spelling. */
   readonly query: ReadonlyMap<string, string>;
 }
 
-/** The holder of the link that a request used: the signature fits its verb and path, and the link has not expired. */
+/**
+ * The holder of the link that a request used. The signature must match the verb and the path, and the link must not
+ * have expired.
+ */
 export function holderOfLink(
   env: Signer,
   verb: LinkVerb,

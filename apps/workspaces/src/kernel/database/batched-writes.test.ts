@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Pool } from 'pg';
-import { type Batched, BatchedWrites, writeAllWithin, writeWithin } from './batched-writes';
+import { BatchedWrites, writeAllWithin, writeWithin } from './batched-writes';
+import type { Batched } from './database';
 
 interface Asked {
   readonly text: string;
@@ -34,7 +35,7 @@ const kind = (name: string, more: Partial<Batched<string, string>> = {}): Batche
   text: name,
   batch: (items) => ({
     values: [items],
-    held: items,
+    heldKeys: items,
     settle: (rows) => items.map((item, index) => (rows.length > index ? `${name} ${item}` : new Error(`no ${item}`))),
   }),
   ...more,

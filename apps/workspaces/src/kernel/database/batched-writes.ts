@@ -1,39 +1,14 @@
 import { BatchScheduler } from '@keystead/postgres';
+import { during } from '@keystead/tracing';
+import { LRUCache } from 'lru-cache';
 import type { Pool, PoolClient, QueryResultRow } from 'pg';
+import type { Batch, Batched, Database, Decision, Decisions, NamedStatement } from './database';
 import { untilWon } from './lost-races';
-
-/** The text of a statement that PostgreSQL plans once per connection. */
-export interface NamedStatement {
-  readonly name: string;
-  readonly text: string;
-}
-
-/** One write for several items, and how each of them gets its result. */
-export interface Batch<Result> {
-  /** Parameters of the statement; undefined if there is nothing to write. */
-  readonly values?: readonly unknown[];
-  /** Keys of the rows that `holds` locks first. */
-  readonly held?: readonly string[];
-  /** A result or an error for each item, in order. Called after the rows are committed. */
-  settle(rows: readonly QueryResultRow[]): readonly (Result | Error)[];
-}
-
-/** A kind of write that combines many callers in one statement. */
-export interface Batched<Item, Result> extends NamedStatement {
-  /**
-   * Locks rows by key (`$1`) in the order of their keys, so that batches cannot deadlock. The main statement follows
-   * and sees everything that was committed before the locks were granted.
-   */
-  readonly holds?: NamedStatement;
-  batch(items: readonly Item[]): Batch<Result>;
-  /** The subject of an item. Two batches with the same subject never run at the same time. */
-  about?(item: Item): string;
-}
 
 interface QueuedWrite {
   readonly kind: Batched<never, unknown>;
   readonly item: unknown;
-  /** The subject that no other batch may share. */
+  /** The subject of the write. No other batch may have the same subject. */
   readonly about: string | undefined;
   resolve(result: unknown): void;
   reject(error: unknown): void;
@@ -46,8 +21,8 @@ interface BatchPart {
 }
 
 /**
- * Two batches, so that the database is busy while the response to one is in transit. More would make batches smaller,
- * not faster.
+ * The maximum number of batches in progress. With two, the database is busy while the response to one is in transit. A
+ * larger number would make batches smaller, not faster.
  */
 const IN_FLIGHT = 2;
 const MOST = 64;
@@ -58,7 +33,7 @@ const MOST = 64;
  * fails.
  */
 export class BatchedWrites {
-  /** The subjects of batches in progress. */
+  /** The subjects of the batches in progress. */
   private readonly busy = new Set<string>();
   private readonly batches = new BatchScheduler<QueuedWrite>({
     name: 'writes',
@@ -68,7 +43,7 @@ export class BatchedWrites {
   });
 
   constructor(
-    /** Its connections are pipelined. */
+    /** The pool, whose connections are pipelined. */
     private readonly pool: Pick<Pool, 'connect'>,
   ) {}
 
@@ -115,10 +90,10 @@ export class BatchedWrites {
     const writing = parts.filter(({ batch }) => batch.values !== undefined);
     const results = writing.length === 0 ? [] : await this.send(statementsOf(writing));
     const rowsOf = new Map(writing.map((part, index) => [part, results.at(index - writing.length)!]));
-    const settled = parts.map((part) => part.batch.settle(rowsOf.get(part) ?? []));
+    const resultsByPart = parts.map((part) => part.batch.settle(rowsOf.get(part) ?? []));
     for (const [at, { waiting }] of parts.entries()) {
       for (const [index, { resolve, reject }] of waiting.entries()) {
-        const result = settled[at]![index];
+        const result = resultsByPart[at]![index];
         if (result instanceof Error) reject(result);
         else resolve(result);
       }
@@ -131,7 +106,7 @@ export class BatchedWrites {
     const queries = statements.length === 1 ? [...statements] : [BEGIN, ...statements, COMMIT];
     const answers = await Promise.allSettled(queries.map((statement) => client.query(statement)));
     const failed = answers.find((answer) => answer.status === 'rejected');
-    // A connection on which something failed is discarded.
+    // A connection on which a statement failed is discarded.
     client.release(failed !== undefined);
     if (failed !== undefined) throw failed.reason;
     const rows = answers.map((answer) => (answer as PromiseFulfilledResult<{ rows: QueryResultRow[] }>).value.rows);
@@ -144,7 +119,7 @@ interface Transaction {
   $queryRawUnsafe<T>(text: string, ...values: unknown[]): Promise<T>;
 }
 
-/** The same writes as a separate batch inside a transaction: a result or an error for each in order. */
+/** Executes writes as a separate batch inside a transaction. Returns a result or an error for each write, in order. */
 export async function writeAllWithin<Item, Result>(
   transaction: Transaction,
   kind: Batched<Item, Result>,
@@ -152,7 +127,7 @@ export async function writeAllWithin<Item, Result>(
 ): Promise<readonly (Result | Error)[]> {
   const batch = kind.batch(items);
   if (batch.values === undefined) return batch.settle([]);
-  if (kind.holds !== undefined) await transaction.$queryRawUnsafe(kind.holds.text, [...new Set(batch.held)]);
+  if (kind.holds !== undefined) await transaction.$queryRawUnsafe(kind.holds.text, [...new Set(batch.heldKeys)]);
   return batch.settle(await transaction.$queryRawUnsafe<QueryResultRow[]>(kind.text, ...batch.values));
 }
 
@@ -189,13 +164,13 @@ function partsOf(waiting: readonly QueuedWrite[]): BatchPart[] {
   });
 }
 
-/** All rows are locked before anything is written. */
+/** The statements of a batch. All rows are locked before anything is written. */
 function statementsOf(parts: readonly BatchPart[]): QueryConfig[] {
   const holds = new Map<NamedStatement, Set<string>>();
   for (const { kind, batch } of parts) {
     if (kind.holds === undefined) continue;
     const keys = holds.get(kind.holds) ?? new Set();
-    for (const key of batch.held ?? []) keys.add(key);
+    for (const key of batch.heldKeys ?? []) keys.add(key);
     holds.set(kind.holds, keys);
   }
   return [
@@ -204,7 +179,83 @@ function statementsOf(parts: readonly BatchPart[]): QueryConfig[] {
   ];
 }
 
-/** Did the server refuse a statement, so that nothing of its transaction was written? */
+/** Whether the server refused a statement, so that nothing of its transaction was written. */
 function isOfStatement(error: unknown): boolean {
   return (error as { severity?: string }).severity === 'ERROR';
+}
+
+interface QueuedDecision {
+  readonly item: unknown;
+  resolve(result: never): void;
+  reject(error: unknown): void;
+}
+
+/** How long decisions take the lock immediately after another node was faster. */
+const CONTESTED_MS = 1000;
+
+/**
+ * Decisions under the lock of their row. All decisions that wait when the lock is granted are made together and written
+ * by one commit, so they share the wait for other nodes.
+ */
+export class LockedDecisions implements Decisions {
+  private readonly waiting = new Map<string, QueuedDecision[]>();
+  private readonly contested = new LRUCache<string, true>({ max: 10_000, ttl: CONTESTED_MS });
+
+  constructor(private readonly transaction: Database['transaction']) {}
+
+  /**
+   * Whether another node, or another kind of write, has just been faster. In this case an attempt without the lock
+   * would be useless.
+   */
+  isContested(key: string): boolean {
+    return this.contested.has(key);
+  }
+
+  /** Notes that another request was faster. */
+  lost(key: string): void {
+    this.contested.set(key, true);
+  }
+
+  decide<Item, Result>(kind: Decision<Item, Result>, key: string, item: Item): Promise<Result> {
+    const name = `${kind.name} ${key}`;
+    const others = this.waiting.get(name);
+    const decision = new Promise<Result>((resolve, reject) => {
+      const decision = { item, resolve, reject } as QueuedDecision;
+      if (others !== undefined) others.push(decision);
+      else {
+        this.waiting.set(name, [decision]);
+        void this.run(kind as Decision<unknown, unknown>, key, name);
+      }
+    });
+    return others ? during('waiting', 'turn', undefined, () => decision) : decision;
+  }
+
+  private async run(kind: Decision<unknown, unknown>, key: string, name: string): Promise<void> {
+    for (let line = this.waiting.get(name)!; line.length > 0; line = this.waiting.get(name)!) {
+      await this.decideAll(kind, key, line);
+    }
+    this.waiting.delete(name);
+  }
+
+  private async decideAll(kind: Decision<unknown, unknown>, key: string, line: QueuedDecision[]): Promise<void> {
+    let batch: readonly QueuedDecision[] = [];
+    try {
+      const results = await this.transaction(async (tx) => {
+        await kind.hold(tx, key);
+        if (batch.length === 0) batch = line.splice(0);
+        return kind.decide(
+          tx,
+          key,
+          batch.map(({ item }) => item),
+        );
+      });
+      for (const [index, { resolve, reject }] of batch.entries()) {
+        const result = results[index];
+        if (result instanceof Error) reject(result);
+        else resolve(result as never);
+      }
+    } catch (error) {
+      for (const { reject } of batch.length === 0 ? line.splice(0) : batch) reject(error);
+    }
+  }
 }

@@ -5,7 +5,7 @@ export function newId(prefix: string): string {
   return randomId(`${prefix}-`);
 }
 
-/** Text with the form of an id of this prefix, in any case: never a name that someone may choose for themselves. */
+/** Whether text has the form of an id with this prefix, in any case. No one may choose such text as a name. */
 export function isIdOf(prefix: string, text: string): boolean {
   return new RegExp(`^${prefix}-[1-9A-Za-z]{16}$`, 'i').test(text);
 }

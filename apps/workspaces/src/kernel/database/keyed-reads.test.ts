@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Pool } from 'pg';
-import { type KeyedRead, KeyedReads } from './keyed-reads';
+import type { KeyedRead } from './database';
+import { KeyedReads } from './keyed-reads';
 
 interface Sent {
   readonly name: string;
@@ -36,7 +37,7 @@ const shout = ({ keys }: Sent) =>
   keys.filter((key) => key !== 'absent').map((key) => ({ key, value: key.toUpperCase() }));
 
 describe('keyed reads', () => {
-  it('lets simultaneous reads of all kinds share a round trip, each key once', async () => {
+  it('share a round trip if they are simultaneous, even of different kinds, with each key once', async () => {
     const { pool, batches } = fakePool(shout);
     const reads = new KeyedReads(pool);
     const asked = [
@@ -55,7 +56,7 @@ describe('keyed reads', () => {
     ]);
   });
 
-  it('never answers from a batch that was sent before the question', async () => {
+  it('never return results of a batch that was sent before the read', async () => {
     let value = 'old';
     const { pool, batches } = fakePool(({ keys }) => keys.map((key) => ({ key, value })));
     const reads = new KeyedReads(pool, 1);
@@ -66,7 +67,7 @@ describe('keyed reads', () => {
     expect([(await before)?.value, (await after)?.value]).toEqual(['old', 'new']);
   });
 
-  it('fails only the callers of the statement that failed, and discards its connection', async () => {
+  it('fail only for callers of a failed statement, whose connection is discarded', async () => {
     const gone = new Error('gone');
     const { pool, released } = fakePool((sent) => {
       if (sent.name === 'stamps') throw gone;
@@ -79,7 +80,7 @@ describe('keyed reads', () => {
     expect(released).toEqual([gone, undefined]);
   });
 
-  it('rejects for every caller if there is no connection, and tries again for the next batch', async () => {
+  it('fail for every caller if there is no connection, and the next batch tries again', async () => {
     const { pool } = fakePool(shout);
     const connect = pool.connect.bind(pool);
     const reads = new KeyedReads(pool);

@@ -1,28 +1,6 @@
 import { BatchScheduler, isStalePlan } from '@keystead/postgres';
-import type { Pool, PoolClient, QueryResultRow } from 'pg';
-
-/** A statement that reads many rows by key: `… WHERE x = ANY($1)`, with the key again in a column `key`. */
-export interface KeyedRead {
-  readonly name: string;
-  readonly text: string;
-  /** Answers within a millisecond for any key, so it may share a connection with other such reads. */
-  readonly quick?: boolean;
-  /**
-   * The statement returns one row for everything: a column `packed` with a JSON array of arrays that begin with their
-   * key. Each becomes `{ key, columns }`. This is cheaper than many rows.
-   */
-  readonly packed?: boolean;
-}
-
-/** A row of a keyed read. */
-export interface KeyedRow extends QueryResultRow {
-  readonly key: string;
-}
-
-/** A row of a packed read. */
-export interface PackedRow<Columns extends readonly unknown[] = readonly unknown[]> extends KeyedRow {
-  readonly columns: readonly [key: string, ...columns: Columns];
-}
+import type { Pool, PoolClient } from 'pg';
+import type { KeyedRead, KeyedRow } from './database';
 
 /** The rows that answered a keyed read. */
 export function rowsOf(read: KeyedRead, rows: readonly KeyedRow[]): readonly KeyedRow[] {
@@ -46,21 +24,21 @@ interface ReadStatement {
 }
 
 /**
- * Quick reads of all kinds that begin at the same moment share a round trip: one statement per kind, on one pipelined
+ * Quick reads of all kinds that begin at the same time share a round trip: one statement per kind, on one pipelined
  * connection.
  */
 export class KeyedReads {
   private readonly batches: BatchScheduler<QueuedRead>;
 
   constructor(
-    /** Its connections are pipelined. */
+    /** The pool, whose connections are pipelined. */
     private readonly pool: Pool,
     inFlight = 2,
   ) {
     this.batches = new BatchScheduler({ name: 'reads', inFlight, run: (batch) => this.send(byStatement(batch)) });
   }
 
-  /** The row with the key; undefined if there is none. */
+  /** The row with the key; undefined if it does not exist. */
   read(read: KeyedRead, key: string): Promise<KeyedRow | undefined> {
     return new Promise((resolve, reject) => this.batches.add({ read, key, resolve, reject }));
   }
@@ -70,27 +48,27 @@ export class KeyedReads {
     try {
       client = await this.pool.connect();
     } catch (error) {
-      for (const asked of batch) fail(asked, error);
+      for (const statement of batch) fail(statement, error);
       return;
     }
     let broken: Error | undefined;
     const again: ReadStatement[] = [];
     await Promise.all(
-      batch.map(async (asked) => {
+      batch.map(async (statement) => {
         try {
-          const { name, text } = asked.read;
-          const { rows } = await client.query<KeyedRow>({ name, text, values: [[...asked.waiting.keys()]] });
-          answer(asked, rowsOf(asked.read, rows));
+          const { name, text } = statement.read;
+          const { rows } = await client.query<KeyedRow>({ name, text, values: [[...statement.waiting.keys()]] });
+          answer(statement, rowsOf(statement.read, rows));
         } catch (error) {
           broken = error as Error;
-          if (isStalePlan(error)) again.push(asked);
-          else fail(asked, error);
+          if (isStalePlan(error)) again.push(statement);
+          else fail(statement, error);
         }
       }),
     );
-    // A connection on which something failed is discarded.
+    // A connection on which a statement failed is discarded.
     client.release(broken);
-    // The statement was prepared before a migration: try another connection, finally a new one.
+    // The statement was prepared before a migration: try another connection, and a new connection in the end.
     if (again.length > 0) await this.send(again);
   }
 }

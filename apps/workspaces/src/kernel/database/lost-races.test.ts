@@ -19,8 +19,12 @@ describe('a lost race', () => {
   });
 
   it.each([
-    ['what was to go is in use', 'update or delete on table "a" violates foreign key constraint', 'conflict'],
-    ['what was referred to is gone', 'insert or update on table "a" violates foreign key constraint', 'missing'],
+    [
+      'a row that must be deleted is in use',
+      'update or delete on table "a" violates foreign key constraint',
+      'conflict',
+    ],
+    ['a referenced row was deleted', 'insert or update on table "a" violates foreign key constraint', 'missing'],
   ])('is final if %s', async (_case, message, kind) => {
     let runs = 0;
     const run = () => {

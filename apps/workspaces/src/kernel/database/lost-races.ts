@@ -4,9 +4,61 @@ import { isStalePlan } from '@keystead/postgres';
 import { Refusal } from '@keystead/refusal';
 import { Prisma } from '../../generated/prisma/client';
 import { patienceMs, tooMany } from './keyed-mutex';
-import { TornRead } from './torn-reads';
 
-/** The attribute behind a unique index, unless it is the index's last column. */
+/** A row was deleted between the two statements that read it and the row that refers to it. */
+export class TornRead extends Error {}
+
+interface Relation {
+  readonly model: string;
+  /** The column that refers to the other row; undefined if the other row refers to this one. */
+  readonly key: string | undefined;
+  readonly required: boolean;
+}
+/** The relations of each model by name. */
+export type Relations = ReadonlyMap<string, ReadonlyMap<string, Relation>>;
+interface Chosen {
+  readonly include?: Readonly<Record<string, unknown>> | null;
+  readonly select?: Readonly<Record<string, unknown>> | null;
+}
+
+/** Reads the relations from the schema of a Prisma client. */
+export function relationsOf(schema: string): Relations {
+  const names = new Set([...schema.matchAll(/^model (\w+)/gm)].map(([, name]) => name!));
+  const found = new Map<string, Map<string, Relation>>();
+  let fields: Map<string, Relation> | undefined;
+  for (const line of schema.split('\n')) {
+    const modelName = /^model (\w+)/.exec(line)?.[1];
+    if (modelName !== undefined) {
+      fields = new Map();
+      found.set(modelName, fields);
+    }
+    const [, name, model, many] = /^ +(\w+) +(\w+)(\[\]|\?)?(?: |$)/.exec(line) ?? [];
+    if (name === undefined || model === undefined || !names.has(model)) continue;
+    const key = /@relation\([^)]*fields: \[(\w+)\]/.exec(line)?.[1];
+    fields?.set(name, { model, key, required: many === undefined });
+  }
+  return found;
+}
+
+/**
+ * Whether a row refers to another requested row that is missing. If it was deleted between two statements, neither row
+ * exists.
+ */
+export function isTorn(relations: Relations, model: string, args: Chosen, value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (Array.isArray(value)) return value.some((row) => isTorn(relations, model, args, row));
+  const row = value as Readonly<Record<string, unknown>>;
+  for (const [name, inner] of Object.entries({ ...args.include, ...args.select })) {
+    const relation = inner ? relations.get(model)?.get(name) : undefined;
+    if (relation === undefined) continue;
+    const { key, required } = relation;
+    if (row[name] === null && key !== undefined && (required || (row[key] ?? null) !== null)) return true;
+    if (isTorn(relations, relation.model, inner as Chosen, row[name])) return true;
+  }
+  return false;
+}
+
+/** The unique attribute, for each unique index in which it is not the last column. */
 const attributeOfIndex: ReadonlyMap<string, string> = new Map(
   Object.entries({
     organization_name_key: 'name',
@@ -52,13 +104,16 @@ function takenAttribute({ constraint, originalMessage = '' }: DriverError): stri
   );
 }
 
-/** Whether a migration has changed the result type of a prepared statement. */
+/** Whether an error means that a migration has changed the result type of a prepared statement. */
 export function lostToMigration(error: unknown): boolean {
   const { originalCode, originalMessage } = driverErrorIn(error) ?? {};
   return isStalePlan({ code: originalCode, message: originalMessage });
 }
 
-/** Whether it conflicted with another transaction or a migration, so that another attempt may succeed. */
+/**
+ * Whether a statement failed because of a conflict with another transaction or a migration, so that another attempt may
+ * succeed.
+ */
 function lostToAnother(error: unknown): boolean {
   const failure = driverErrorIn(error);
   if (lostToMigration(error)) return true;
@@ -67,7 +122,10 @@ function lostToAnother(error: unknown): boolean {
   );
 }
 
-/** Whether a referenced row was deleted in the meantime, or a reference was added to a row that is being deleted. */
+/**
+ * Whether a statement failed because a referenced row was deleted in the meantime, or a reference was added to a row
+ * that is being deleted.
+ */
 function lostReference(error: unknown): boolean {
   if (error instanceof TornRead) return true;
   const failure = driverErrorIn(error);
@@ -98,12 +156,16 @@ export function refusalOf(error: unknown): unknown {
   return lostToAnother(error) ? tooMany(error) : error;
 }
 
-/** Another attempt sees which rows were deleted or added. If it keeps failing, the failure is final. */
+/**
+ * The maximum number of attempts. Another attempt sees which rows were deleted or added. If it also fails, the failure
+ * is final.
+ */
 const REFERENCE_ATTEMPTS = 3;
 const LONGEST_PAUSE_MS = 100;
 
 /**
- * Repeats something until it no longer conflicts with others. Throws refusals, and `unavailable` when time runs out.
+ * Repeats `run` until it no longer conflicts with other transactions. Throws refusals, and `unavailable` after the time
+ * limit.
  */
 export async function untilWon<T>(run: () => Promise<T>, longestMs = patienceMs): Promise<T> {
   const untilMs = performance.now() + longestMs;

@@ -6,19 +6,20 @@ import type { Transaction } from '@prisma/driver-adapter-utils';
 import { LRUCache } from 'lru-cache';
 import type { Pool, QueryResultRow } from 'pg';
 import { type Prisma, PrismaClient } from '../../generated/prisma/client';
-import { BatchedWrites, writeWithin } from './batched-writes';
-import type { Database, Statement } from './database';
+import { BatchedWrites, LockedDecisions, writeWithin } from './batched-writes';
+import type { Database, KeyedRead, KeyedRow, Statement } from './database';
 import { KeyedMutex } from './keyed-mutex';
-import { type KeyedRead, KeyedReads, type KeyedRow, rowsOf } from './keyed-reads';
-import { LockedDecisions } from './locked-decisions';
-import { lostToMigration, untilWon } from './lost-races';
-import { isTorn, relationsOf, TornRead } from './torn-reads';
+import { KeyedReads, rowsOf } from './keyed-reads';
+import { isTorn, lostToMigration, relationsOf, TornRead, untilWon } from './lost-races';
 
 const TRANSACTION = { maxWait: 10_000, timeout: 30_000 } as const;
 const TAKE_TURN = 'SELECT pg_advisory_xact_lock($1::bigint)::text AS taken';
 
-/** A keyed read of one key. PostgreSQL plans a list parameter for ten keys, and does not keep a plan for one. */
+/** A keyed read of one key. PostgreSQL plans a list parameter for ten keys, and does not keep a plan for one key. */
 const ofOneKey = (text: string): string => text.replace(/\$1\b(?:::text\[\])?/g, 'ARRAY[$$1::text]');
+
+/** The size of an item of a cached list: objects take about six times as much memory as ids. */
+const weightOf = (item: unknown): number => (typeof item === 'object' ? 6 : 1);
 
 /** The number of a lock. Names may contain the secrets of links, which the database must not learn. */
 const lockOf = (name: string): bigint => createHash('sha256').update(`turn ${name}`).digest().readBigInt64BE();
@@ -31,10 +32,10 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
   const names = new StatementNames();
   const client = new PrismaClient({
     adapter: new SerialPostgres(pool, { statementNameGenerator: names.of }),
-    // Its longer messages repeat the arguments of a call, and they would go to the log.
+    // Prisma's longer messages repeat the arguments of a call, which would go to the log.
     errorFormat: 'minimal',
   });
-  // The client reports it nowhere else.
+  // The client exposes its schema nowhere else.
   const { inlineSchema } = (client as unknown as { _engineConfig: { inlineSchema: string } })._engineConfig;
   const relations = relationsOf(inlineSchema);
   const won = <T>(run: () => Promise<T>): Promise<T> =>
@@ -50,7 +51,7 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
         won(async () => {
           const result: unknown = await query(args);
           if (model === undefined || !isTorn(relations, model, (args ?? {}) as object, result)) return result;
-          // A write is not sent a second time.
+          // A write is not repeated.
           throw operation.startsWith('find') ? new TornRead() : notFound();
         }),
     },
@@ -116,7 +117,7 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
   };
   const memory = new LRUCache<string, { revision: string; value: object }>({
     maxSize: 4_000_000,
-    sizeCalculation: ({ value }) => (Array.isArray(value) ? value.length : 0) + 50,
+    sizeCalculation: ({ value }) => 50 + (Array.isArray(value) ? value.length * weightOf(value[0]) : 0),
   });
   const turn = <T>(run: (db: Database) => Promise<T>, name?: string): Promise<T> =>
     won(() =>
@@ -144,10 +145,10 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
     rows,
     execute: rows,
     large,
-    async readOne<R extends KeyedRow>(read: KeyedRead, key: string) {
+    readOne<R extends KeyedRow>(read: KeyedRead, key: string) {
       // PostgreSQL refuses null characters, and would refuse all other keys of the batch with them.
-      if (key.includes('\0')) return undefined;
-      return (await (read.quick ? keyedReads.read(read, key) : readerOf(read)(key))) as R | undefined;
+      if (key.includes('\0')) return Promise.resolve(undefined);
+      return (read.quick ? keyedReads.read(read, key) : readerOf(read)(key)) as Promise<R | undefined>;
     },
     transaction,
     close: () => client.$disconnect(),
@@ -156,7 +157,7 @@ export function openDatabase(pool: Pool, quickPool: Pool): Database & { close():
 }
 
 /**
- * Prisma's driver, but with the statements of a transaction sent one after the other. Prisma requests several relations
+ * Prisma's driver, which sends the statements of a transaction one after the other. Prisma requests several relations
  * of a row at once, and a connection that is not pipelined will soon refuse a statement while another is running.
  */
 class SerialPostgres extends PrismaPg {
@@ -168,14 +169,14 @@ class SerialPostgres extends PrismaPg {
   }
 }
 
-/** The same transaction, but a statement waits until the earlier ones have ended, with or without an error. */
+/** A transaction in which each statement waits until the earlier ones have ended, with or without an error. */
 export function serial<T extends Pick<Transaction, 'queryRaw' | 'executeRaw'>>(transaction: T): T {
   let last: Promise<unknown> = Promise.resolve();
   const queued = <Args extends unknown[], R>(send: (...args: Args) => Promise<R>) => {
     return (...args: Args): Promise<R> => {
-      const mine = last.then(() => send(...args));
-      last = mine.catch(() => {});
-      return mine;
+      const current = last.then(() => send(...args));
+      last = current.catch(() => {});
+      return current;
     };
   };
   transaction.queryRaw = queued(transaction.queryRaw.bind(transaction));
@@ -200,17 +201,17 @@ interface SeenText {
  * name.
  */
 class StatementNames {
-  private readonly seen = new LRUCache<string, SeenText>({ max: 1000 });
+  private readonly texts = new LRUCache<string, SeenText>({ max: 1000 });
   private names = 0;
   private generation = 0;
 
   /** The name for a statement with values; empty while it is too rare to have one. */
   readonly of = ({ sql, args }: { sql: string; args: readonly unknown[] }): string => {
     if (args.length === 0 || sql.length > LONGEST_TEXT) return '';
-    let text = this.seen.get(sql);
+    let text = this.texts.get(sql);
     if (text === undefined) {
       text = { uses: 0 };
-      this.seen.set(sql, text);
+      this.texts.set(sql, text);
     }
     if (++text.uses >= USES && text.name === undefined && this.names < MOST_NAMES) text.name = `often_${++this.names}`;
     return text.name === undefined ? '' : `${text.name}_${this.generation}`;

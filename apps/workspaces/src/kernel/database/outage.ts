@@ -5,7 +5,7 @@ export interface OutageLog {
 }
 
 /**
- * How long there must be no failure before an outage is over: at its start and end, some calls succeed and
+ * How long there must be no failure before an outage is over. At the start and end of an outage, some calls succeed and
  * others fail.
  */
 const QUIET_MS = 1000;
@@ -17,30 +17,30 @@ const QUIET_MS = 1000;
 export class Outage {
   private sinceMs: number | undefined;
   private lastMs = 0;
-  private met = 0;
+  private count = 0;
 
   constructor(
     private readonly log: OutageLog,
     private readonly now: () => number = Date.now,
   ) {}
 
-  /** Something failed because storage is unavailable. */
+  /** Notes that a call failed because storage is unavailable. */
   lost(error: unknown): void {
     this.lastMs = this.now();
-    this.met++;
+    this.count++;
     if (this.sinceMs !== undefined) return;
     this.sinceMs = this.lastMs;
     this.log.warn({ err: error }, 'storage is unavailable');
   }
 
-  /** Storage has answered. */
+  /** Notes that storage has answered. */
   answered(): void {
     if (this.sinceMs === undefined || this.now() - this.lastMs < QUIET_MS) return;
     this.log.info(
-      { seconds: Math.round((this.now() - this.sinceMs) / 1000), met: this.met },
+      { seconds: Math.round((this.now() - this.sinceMs) / 1000), met: this.count },
       'storage is available again',
     );
     this.sinceMs = undefined;
-    this.met = 0;
+    this.count = 0;
   }
 }

@@ -7,16 +7,17 @@ interface Shape {
 }
 
 /**
- * Turns rows with `snake_case` columns into objects with the names Prisma uses.
+ * Turns rows with `snake_case` columns into objects with the names that Prisma uses.
  *
- * `bigints` are columns that the driver returns as text. The names are worked out once for the columns of a statement.
+ * `bigints` are columns that the driver returns as text. The names are computed only once for the columns of a
+ * statement.
  */
 export function rowMapper<T>(bigints: readonly string[] = ['revision']): (row: Record<string, unknown>) => T {
   const big = new Set(bigints);
   const shapes: Shape[] = [];
   return (row) => {
     const columns = Object.keys(row);
-    const { names, blank } = shapes.find((known) => hasColumns(known, columns)) ?? added(shapes, columns);
+    const { names, blank } = shapes.find((shape) => hasColumns(shape, columns)) ?? added(shapes, columns);
     const object: Record<string, unknown> = { ...blank };
     for (let index = 0; index < columns.length; index++) {
       const column = columns[index]!;

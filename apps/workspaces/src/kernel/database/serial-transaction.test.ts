@@ -4,7 +4,7 @@ import { serial } from './open-database';
 const statement = (sql: string) => ({ sql, args: [], argTypes: [] });
 
 describe('the statements of a transaction', () => {
-  it('are sent one after the other, in order, and continue after one that failed', async () => {
+  it('are sent one after the other, in order, and continue after a failed one', async () => {
     const said: string[] = [];
     let underWay = 0;
     const send = async ({ sql }: { sql: string }) => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { PrismaClient } from '../../generated/prisma/client';
-import { isTorn, relationsOf } from './torn-reads';
+import { isTorn, relationsOf } from './lost-races';
 
 const { inlineSchema } = (
   new PrismaClient({ adapter: { provider: 'postgres', adapterName: 'none' } as never }) as unknown as {
@@ -24,7 +24,7 @@ describe('data that was read in several statements', () => {
     ['a workspace of a run', 'Run', { include: { workspace: true } }, { workspace: null }, true],
     ['a run of a phase of something else', 'RunPhase', { include: { run: true } }, { runId: null, run: null }, false],
     [
-      'an organization deeper down',
+      'an organization two levels down',
       'RunPhase',
       { select: { run: { select: { workspace: { include: { organization: true } } } } } },
       { run: { workspace: { organization: null } } },

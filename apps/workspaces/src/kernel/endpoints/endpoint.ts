@@ -56,7 +56,7 @@ export interface Lookup<P extends string> {
   readonly query: Query;
 }
 
-/** The same for any path that has these parameters. */
+/** The argument of `load` for any path that has these parameters. */
 export interface LookupBy<Name extends string> extends Omit<Lookup<string>, 'params'> {
   readonly params: { readonly [N in Name]: string };
 }
@@ -70,11 +70,11 @@ export interface Call<P extends string, Body, Target> extends Lookup<P> {
   readonly access: Access;
   readonly target: Target;
   readonly body: Body;
-  /** Undefined: the whole list. */
+  /** Undefined for the whole list. */
   readonly page: Page | undefined;
   readonly sort: readonly { key: string; descending: boolean }[];
   readonly include: readonly string[];
-  /** Undefined: resources are shown whole. */
+  /** Undefined if resources are shown completely. */
   readonly fields: SparseFields | undefined;
   readonly settings: SiteSettings;
   /** The revision that the target must have, from `If-Match`. */
@@ -83,7 +83,7 @@ export interface Call<P extends string, Body, Target> extends Lookup<P> {
     readonly id: string;
     readonly address: string;
     readonly headers: NodeJS.Dict<string | string[]>;
-    /** The client has disconnected. */
+    /** Whether the client has disconnected. */
     isGone(): boolean;
     /** The body as a stream, for endpoints that request this. Throws `late` if it arrives too slowly. */
     readonly stream?: AsyncIterable<Uint8Array>;
@@ -94,7 +94,7 @@ export interface Call<P extends string, Body, Target> extends Lookup<P> {
    */
   renew(): Promise<Access | undefined>;
   /** The result of the endpoint's `asks`. */
-  readonly asked: unknown;
+  readonly answer: unknown;
   /** The caller's access to other organizations. */
   accessTo(organizationIds: readonly string[]): Promise<Access>;
 }
@@ -106,7 +106,7 @@ export interface Listed<T> {
   /** For a page that begins after an item: whether more items follow. */
   readonly more?: boolean;
   readonly meta?: Record<string, unknown>;
-  /** A list without items has no page, as clients of this endpoint expect; other lists have one. */
+  /** Set if a list without items has no page, as clients of this endpoint expect. Other empty lists have one page. */
   readonly hasNoPageWhenEmpty?: true;
 }
 
@@ -116,8 +116,8 @@ export interface Raw {
   readonly headers: Record<string, string>;
   readonly body?: string | Buffer | NodeJS.ReadableStream;
   /**
-   * The headers are sent shortly before a body of more than 2 KB. Otherwise the Go client treats the first 3 KB, which
-   * arrive together with the headers, as the whole body, and asks again for the rest.
+   * Whether the headers are sent shortly before a body of more than 2 KB. If headers and body are sent together, the Go
+   * client treats the first 3 KB, which arrive with the headers, as the whole body, and asks again for the rest.
    */
   readonly headersFirst?: boolean;
 }
@@ -140,9 +140,11 @@ export type Shows = 'one' | 'many' | 'nothing' | 'raw';
  * rules, and the revisions that show whether the text is current.
  */
 export interface Cached<Stamp, Item> {
-  /** Everything that the text depends on, besides type and settings. */
-  key(stamp: Stamp, view: View): string;
-  /** The item itself, if `run` returned it instead of a stamp. */
+  /** The id, and everything else that the text depends on and that is the same for all callers. */
+  version(stamp: Stamp): string;
+  /** What the text also depends on and may differ between callers: rights, settings, the time. */
+  rights(stamp: Stamp, view: View): string;
+  /** The item itself, if `run` returned an item instead of a stamp. */
   whole?(stamp: Stamp): Item | undefined;
   /** The complete items of some stamps, in any order; deleted ones are left out. */
   load(db: Database, stamps: readonly Stamp[], env: Environment): Promise<readonly Item[]>;
@@ -155,7 +157,7 @@ export const bodyBytes = 2 * 1024 * 1024;
 /** The maximum number of values of any kind, at any depth, in a body. */
 export const bodyValues = 50_000;
 
-/** The same for callers who are not signed in. This is sufficient for sign-in. Decision 0060. */
+/** The limits of a body from callers who are not signed in. They are sufficient for signing in. Decision 0060. */
 export const unknownBody = { bytes: 64 * 1024, values: 1000 } as const;
 
 /**
@@ -164,15 +166,15 @@ export const unknownBody = { bytes: 64 * 1024, values: 1000 } as const;
  */
 export interface LargeBody {
   readonly bytes: number;
-  /** What to do with a larger body instead, as the end of a sentence. */
+  /** What to do instead of sending a larger body, as the end of a sentence. */
   readonly instead: string;
 }
 
-/** A disclosure by an endpoint, which the audit trail records. */
+/** A disclosure of content by an endpoint, which the audit trail records. */
 export interface Disclosure<Result> {
   /** The action of the event: `state-version.download`. */
   readonly action: string;
-  /** For which answers; by default for all. */
+  /** Whether an answer causes an event; by default every answer does. */
   when?(result: Result): boolean;
 }
 
@@ -181,17 +183,19 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   summary: string;
   spec?: string;
   auth?: 'token' | 'optional' | 'none';
-  /** The endpoint exists only in this edition. In the other edition it answers 404. */
+  /** The only edition in which the endpoint exists. In the other edition it answers 404. */
   edition?: Edition;
-  /** Kinds of token that may call it; others get 404. By default all kinds except those for audit trails. */
+  /**
+   * The kinds of token that may call the endpoint; others get 404. Default: all kinds except those for audit trails.
+   */
   tokens?: readonly PrincipalKind[];
-  /** Only for site administrators; others get 404. */
+  /** Whether the endpoint is only for site administrators; others get 404. */
   siteAdmin?: boolean;
   status?: number;
   paging?: 'always' | 'optional' | 'none';
   /**
-   * Query parameters besides page, sort and include, with their meaning; `[i]` is any number. Undeclared parameters are
-   * refused, not ignored.
+   * Query parameters in addition to page, sort and include, with their meaning; `[i]` is any number. Undeclared
+   * parameters are refused, not ignored.
    */
   query?: Readonly<Record<string, string>>;
   sort?: readonly string[];
@@ -200,11 +204,11 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   include?: readonly string[];
   alwaysIncludes?: readonly string[];
   body?: BodyShape<Body>;
-  /** The body is not read, so that `run` can stream it. */
+  /** Whether the body is not read before `run`, so that `run` can stream it. */
   streams?: boolean;
   /**
-   * Can be called without a token, through a link signed for its verb and path: either only by link, or also with a
-   * token that satisfies `requires`.
+   * Whether the endpoint can be called without a token, through a link signed for its verb and path: only by link, or
+   * also with a token that satisfies `requires`.
    */
   link?: 'only' | 'or-token';
   /**
@@ -212,11 +216,11 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
    * `Idempotency-Key`.
    */
   adds?: (item: T, env: Environment) => T;
-  /** Accepts bodies larger than the few MiB that all endpoints accept. */
+  /** Set if the endpoint accepts bodies larger than the few MiB that all endpoints accept. */
   largeBody?: LargeBody;
-  /** Accepts `Idempotency-Key`; by default creates do. */
+  /** Whether the endpoint accepts `Idempotency-Key`; by default, only creates do. */
   idempotent?: boolean;
-  /** Statuses of refusals beyond those that every endpoint of its kind has. */
+  /** Statuses of refusals in addition to those that every endpoint of its kind has. */
   refuses?: readonly number[];
   /**
    * Responses by status that are not JSON:API documents, for the API description. `raw` must declare all except
@@ -225,7 +229,7 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   answers?: Answers;
   /** The media type of a streamed body, for the API description. */
   takes?: string;
-  /** `run` puts a pagination without totals into `meta` itself. */
+  /** Set if `run` itself adds a pagination without totals to `meta`. */
   uncounted?: boolean;
   /** The rule the caller must satisfy on the target. */
   requires?: RuleName | Rule<Target>;
@@ -234,42 +238,42 @@ export interface Declaration<P extends string, Body, Target, Result, RuleName ex
   /** Organizations whose rules apply. Default: those of `endpoints()`. */
   organizationsOf?: (target: Target) => readonly string[];
   load?: (lookup: Lookup<P>) => Promise<Target | undefined | null>;
-  /** The one id that a document of a change may name, if it is neither that of the target nor in the path. */
+  /** The only id that a document of a change may contain, if this is neither the id of the target nor in the path. */
   names?: (lookup: Lookup<P>, target: Target) => Promise<string | undefined> | string;
   /**
-   * Calls to other systems before a create writes anything; `run` gets the result as `asked`. They run outside the
+   * Calls to other systems before a create writes anything; `run` gets the result as `answer`. They run outside the
    * transaction of a create with an `Idempotency-Key`, and not at all if the key was used before.
    */
   asks?: (call: Call<P, Body, Target>) => Promise<unknown>;
   run: (call: Call<P, Body, Target>) => Promise<Result>;
   /** How the response is serialized. Default: the serializer of `endpoints()`. */
   serializer?: Serializer<T, View>;
-  /** `load` needs only the path, so it can begin while the caller is still being identified. */
+  /** Set if `load` needs only the path, so that it can begin while the caller is still being identified. */
   loadsEarly?: boolean;
   /** Adds data that depends on the caller to the result of `load`. */
   completes?: (lookup: Lookup<P>, found: NoInfer<Target>) => Promise<NoInfer<Target>> | NoInfer<Target>;
   /**
-   * For changes that cannot be undone, and for credentials that outlive the session: a user of the console must have
-   * confirmed their identity within the last few minutes. A function can decide depending on the body. Does not apply
-   * to tokens.
+   * Set for changes that cannot be undone, and for credentials that outlive the session. A user of the console must
+   * have confirmed their identity within the last few minutes. A function can decide depending on the body. Does not
+   * apply to tokens.
    */
   stepUp?: true | ((body: Body) => boolean);
   /** Contents whose recipients the audit trail records. */
   discloses?: Disclosure<NoInfer<Result>>;
-  /** The change affects no rights, so access need not be read again. */
+  /** Set if the change affects no rights, so that access need not be read again. */
   keepsAccess?: boolean;
   /**
-   * False: the change takes no turns, because it is decided in batches or under the lock of the resource. All other
+   * False if the change takes no turns, because it is decided in batches or under the lock of the resource. All other
    * changes take turns with changes of the same resource (`turnOf`); creates do not.
    */
   turns?: false;
-  /** Answers from cached text; `run` then returns stamps. */
+  /** Set if the endpoint answers from cached text. In this case `run` returns stamps. */
   cached?: Cached<never, unknown>;
   /** Top-level `meta` of an answer with one resource. */
   documentMeta?: (item: T) => Record<string, unknown> | undefined;
-  /** Path outside `/api/v2`. */
+  /** Whether the path is outside of `/api/v2`. */
   outside?: boolean;
-  /** Its bodies and refusals follow a standard other than JSON:API. */
+  /** Set if its bodies and refusals follow a standard other than JSON:API. */
   dialect?: Dialect;
 }
 
@@ -296,20 +300,20 @@ type Filled =
 export type Endpoint = Readonly<Required<Pick<Uniform, Filled>>> &
   Readonly<Omit<Uniform, Filled | 'requires' | 'cached' | 'stepUp' | 'turns'>> & {
     readonly method: HttpMethod;
-    /** Below `/api/v2`, unless `outside`. */
+    /** The path below `/api/v2`, or the whole path if `outside` is set. */
     readonly path: string;
     readonly shows: Shows;
     /** The name of the rule, if it has one. */
     readonly requires?: string;
     readonly rule?: Rule<unknown>;
     readonly cached?: Cached<unknown, unknown>;
-    /** For which bodies. */
+    /** Whether a body requires a recent confirmation of identity. */
     readonly stepUp?: (body: unknown) => boolean;
     /** The name of the queue in which it takes turns, with parameter names; see `turnOf`. */
     readonly turn: string | undefined;
   };
 
-/** What the endpoints of a resource share. */
+/** The properties that the endpoints of a resource share. */
 export interface Shared<Item, Target> {
   /** Whether the caller may know that a target exists. */
   visible?: Rule<Target>;
@@ -332,8 +336,8 @@ const cursorQuery = {
 const linkQuery = { expires: 'When the link ends, in seconds since 1970.', signature: 'The secret of the link.' };
 
 /**
- * The queue of an endpoint: the resource that its path names, also for administrators. A path that names no resource is
- * about the caller or the installation.
+ * The queue of an endpoint, named after the resource in its path, also for paths of administrators. A path that names
+ * no resource is about the caller or the installation.
  */
 function turnOf(path: string, siteAdmin: boolean): string {
   const named = /^.*:\w+/.exec(path)?.[0] ?? (siteAdmin ? path : '/users/:caller');
@@ -348,68 +352,72 @@ function declare(
   shows: Shows,
   status: number,
   path: string,
-  given: Uniform,
+  declaration: Uniform,
 ): Endpoint {
-  const { requires } = given;
+  const { requires } = declaration;
   const rule = typeof requires === 'string' ? policy[requires] : requires;
-  if (given.link === 'or-token' && rule === undefined) {
+  if (declaration.link === 'or-token' && rule === undefined) {
     throw new Error(`${method} ${path} accepts a signed URL or a token, and does not declare what the token needs`);
   }
   if (typeof requires === 'string' && rule === undefined) {
     throw new Error(`${method} ${path} requires ${requires}, which is not a rule of its policy`);
   }
-  const idempotent = given.idempotent ?? (method === 'POST' && shows === 'one' && (given.status ?? status) === 201);
-  const adds = idempotent || given.auth === 'none' || given.streams === true;
+  const idempotent =
+    declaration.idempotent ?? (method === 'POST' && shows === 'one' && (declaration.status ?? status) === 201);
+  const adds = idempotent || declaration.auth === 'none' || declaration.streams === true;
   return {
     method,
     path,
-    outside: given.outside ?? false,
-    dialect: given.dialect,
-    summary: given.summary,
-    spec: given.spec,
-    auth: given.auth ?? (given.link === undefined ? 'token' : 'optional'),
-    edition: given.edition,
-    tokens: given.tokens ?? everyKind,
-    siteAdmin: given.siteAdmin ?? false,
-    status: given.status ?? status,
+    outside: declaration.outside ?? false,
+    dialect: declaration.dialect,
+    summary: declaration.summary,
+    spec: declaration.spec,
+    auth: declaration.auth ?? (declaration.link === undefined ? 'token' : 'optional'),
+    edition: declaration.edition,
+    tokens: declaration.tokens ?? everyKind,
+    siteAdmin: declaration.siteAdmin ?? false,
+    status: declaration.status ?? status,
     shows,
-    paging: shows === 'many' ? (given.paging ?? 'always') : 'none',
+    paging: shows === 'many' ? (declaration.paging ?? 'always') : 'none',
     query: {
-      ...given.query,
-      ...(given.cursorKey === undefined ? {} : cursorQuery),
-      ...(given.link === undefined || path.includes('/:signature') ? {} : linkQuery),
+      ...declaration.query,
+      ...(declaration.cursorKey === undefined ? {} : cursorQuery),
+      ...(declaration.link === undefined || path.includes('/:signature') ? {} : linkQuery),
     },
-    sort: given.sort ?? [],
-    cursorKey: given.cursorKey,
-    include: given.include ?? [],
-    alwaysIncludes: given.alwaysIncludes ?? [],
-    body: given.body,
-    streams: given.streams ?? false,
-    link: given.link,
-    adds: given.adds,
-    largeBody: given.largeBody,
+    sort: declaration.sort ?? [],
+    cursorKey: declaration.cursorKey,
+    include: declaration.include ?? [],
+    alwaysIncludes: declaration.alwaysIncludes ?? [],
+    body: declaration.body,
+    streams: declaration.streams ?? false,
+    link: declaration.link,
+    adds: declaration.adds,
+    largeBody: declaration.largeBody,
     idempotent,
-    refuses: given.refuses ?? [],
-    answers: given.answers ?? {},
-    takes: given.takes,
-    uncounted: given.uncounted ?? false,
+    refuses: declaration.refuses ?? [],
+    answers: declaration.answers ?? {},
+    takes: declaration.takes,
+    uncounted: declaration.uncounted ?? false,
     requires: typeof requires === 'string' ? requires : undefined,
-    serializer: given.serializer ?? serializer,
-    organizationsOf: given.organizationsOf ?? shared.organizationsOf ?? ownOrganization,
-    visible: given.visible ?? shared.visible,
+    serializer: declaration.serializer ?? serializer,
+    organizationsOf: declaration.organizationsOf ?? shared.organizationsOf ?? ownOrganization,
+    visible: declaration.visible ?? shared.visible,
     rule,
-    load: given.load,
-    names: given.names,
-    asks: given.asks,
-    run: given.run,
-    documentMeta: given.documentMeta,
-    cached: given.cached as Endpoint['cached'],
-    loadsEarly: given.loadsEarly ?? false,
-    completes: given.completes,
-    keepsAccess: given.keepsAccess ?? method === 'GET',
-    discloses: given.discloses,
-    stepUp: given.stepUp === true ? () => true : given.stepUp,
-    turn: method === 'GET' || adds || given.turns === false ? undefined : turnOf(path, given.siteAdmin === true),
+    load: declaration.load,
+    names: declaration.names,
+    asks: declaration.asks,
+    run: declaration.run,
+    documentMeta: declaration.documentMeta,
+    cached: declaration.cached as Endpoint['cached'],
+    loadsEarly: declaration.loadsEarly ?? false,
+    completes: declaration.completes,
+    keepsAccess: declaration.keepsAccess ?? method === 'GET',
+    discloses: declaration.discloses,
+    stepUp: declaration.stepUp === true ? () => true : declaration.stepUp,
+    turn:
+      method === 'GET' || adds || declaration.turns === false
+        ? undefined
+        : turnOf(path, declaration.siteAdmin === true),
   };
 }
 
@@ -428,7 +436,7 @@ export function endpoints<Item, Target, RuleName extends string>(
     <D>(method: HttpMethod, shows: Shows, status: number) =>
     <P extends string, Body = undefined, On = Target, Shown = Item>(
       path: P,
-      given: Declaration<
+      declaration: Declaration<
         P,
         Body,
         On,
@@ -446,7 +454,7 @@ export function endpoints<Item, Target, RuleName extends string>(
         shows,
         status,
         path,
-        given as unknown as Uniform,
+        declaration as unknown as Uniform,
       );
   return {
     get: word<'one'>('GET', 'one', 200),
@@ -457,7 +465,7 @@ export function endpoints<Item, Target, RuleName extends string>(
     action: word<'one'>('POST', 'one', 200),
     remove: word<'nothing'>('DELETE', 'nothing', 204),
     command: (method: HttpMethod) => word<'nothing'>(method, 'nothing', 204),
-    /** Changes something and answers with a list. */
+    /** Declares a change that answers with a list. */
     change: (method: HttpMethod) => word<'many'>(method, 'many', 200),
     raw: (method: HttpMethod) => word<'raw'>(method, 'raw', 200),
   };
@@ -468,15 +476,15 @@ export interface Includable<T = unknown> {
   readonly serializer: Serializer<T, View>;
   load(db: Database, ids: readonly string[], env: Environment): Promise<readonly T[]>;
   /**
-   * The items of each owner, if owners only link to them. Responses that include the items then also list them in the
-   * owner.
+   * The items of each owner, if owners only link to their items. A response that includes the items also lists them in
+   * the owner.
    */
   loadOf?(db: Database, ownerIds: readonly string[]): Promise<ReadonlyMap<string, readonly T[]>>;
   visible(access: Access, item: T): boolean;
   organizationsOf?(item: T): readonly string[];
 }
 
-/** One entry of the registry: endpoints, and the resources that other responses can include. */
+/** An entry of the registry: endpoints, and the resources that other responses can include. */
 export interface Resource {
   readonly name: string;
   readonly endpoints: readonly Endpoint[];
@@ -490,10 +498,10 @@ export function includable<T>(described: Includable<T>): Includable {
 
 /** Declares one endpoint at several paths that differ only in how the target is found: by id and by name. */
 export function both<D extends object>(
-  word: (path: never, given: never) => Endpoint,
+  word: (path: never, declaration: never) => Endpoint,
   places: Readonly<Record<string, (lookup: never) => Promise<unknown>>>,
   declaration: D,
 ): Endpoint[] {
-  const declareAt = word as unknown as (path: string, given: object) => Endpoint;
+  const declareAt = word as unknown as (path: string, declaration: object) => Endpoint;
   return Object.entries(places).map(([path, load]) => declareAt(path, { ...declaration, load }));
 }

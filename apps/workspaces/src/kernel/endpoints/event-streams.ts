@@ -27,7 +27,7 @@ export class EventStream extends Readable {
     this.onDemand();
   }
 
-  /** True while no more should be sent. */
+  /** True while no more events should be sent. */
   get isFull(): boolean {
     return this.readableLength >= mostBuffered;
   }
@@ -52,7 +52,7 @@ export class EventStream extends Readable {
     if (!this.destroyed && !this.isFinished) this.push(text);
   }
 
-  /** Repeats something while the stream is open. */
+  /** Calls `run` periodically while the stream is open. */
   repeat(ms: number, run: () => void): void {
     const timer = setInterval(run, ms);
     timer.unref();
@@ -65,7 +65,7 @@ export class EventStreams {
   private readonly open = new Set<EventStream>();
   private readonly counts = new Map<string, number>();
 
-  /** Opens a stream for a caller. Throws `limited` if they, or this node, have too many. */
+  /** Opens a stream for a caller. Throws `limited` if the caller or this node has too many streams. */
   begin({ kind, id }: Pick<Principal, 'kind' | 'id'>): EventStream {
     const caller = `${kind} ${id}`;
     const count = this.counts.get(caller) ?? 0;
@@ -74,15 +74,15 @@ export class EventStreams {
     this.counts.set(caller, count + 1);
     const stream: EventStream = new EventStream(() => {
       this.open.delete(stream);
-      const left = this.counts.get(caller)! - 1;
-      if (left === 0) this.counts.delete(caller);
-      else this.counts.set(caller, left);
+      const remaining = this.counts.get(caller)! - 1;
+      if (remaining === 0) this.counts.delete(caller);
+      else this.counts.set(caller, remaining);
     });
     this.open.add(stream);
     return stream;
   }
 
-  /** Ends all of them: the clients reconnect, to another node. */
+  /** Ends all streams. The clients reconnect to another node. */
   endAll(): void {
     for (const stream of this.open) stream.finish();
   }

@@ -5,7 +5,7 @@ const OPEN = '{"data":';
 
 /**
  * Serialized resources, cached by everything on which their text depends: type, id, revisions, permissions of the
- * caller. Each is stored as the bytes of a document that shows only this resource.
+ * caller. Each resource is stored as the bytes of a document that shows only this resource.
  *
  * Stale entries need not be removed: a change raises a revision, so the old text is never looked up again.
  */
@@ -15,6 +15,9 @@ export class Fragments {
     sizeCalculation: (bytes, key) => bytes.length + key.length,
   });
 
+  private readonly pages = new WeakMap<object, number>();
+  private pageCount = 0;
+
   get(key: string): Buffer | undefined {
     return this.documents.get(key);
   }
@@ -22,8 +25,22 @@ export class Fragments {
   /** Stores the text of a resource; returns its document. */
   set(key: string, text: string): Buffer {
     const document = Buffer.from(`${OPEN}${text}}`);
-    this.documents.set(key, document);
+    this.store(key, document);
     return document;
+  }
+
+  store(key: string, document: Buffer): void {
+    this.documents.set(key, document);
+  }
+
+  /**
+   * The key of a list's document. `depends` is everything that the document depends on besides the items. Undefined at
+   * the first call with an array of items, because most arrays are passed only once.
+   */
+  pageKey(items: object, depends: string): string | undefined {
+    const page = this.pages.get(items);
+    if (page === undefined) this.pages.set(items, this.pageCount++);
+    return page === undefined ? undefined : `${page} ${depends}`;
   }
 }
 

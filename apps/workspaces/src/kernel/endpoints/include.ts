@@ -38,7 +38,7 @@ async function fetchType(context: IncludeContext, type: string, ids: readonly st
     .map((item) => includable.serializer.resource(item, { ...context.view, access }));
 }
 
-/** Adds the names of items to the owners that only link to them, and returns the items. */
+/** Adds references to items to the owners that otherwise only link to them, and returns the items. */
 async function nameLinked(
   context: IncludeContext,
   owners: readonly ResourceObject[],
@@ -60,9 +60,9 @@ async function nameLinked(
 }
 
 /**
- * The `included` list of a document: every step of every path, each resource once, one query per type and step.
- * Resources that the caller may not see, and the primary resources themselves, are omitted. Primary resources list the
- * items that they otherwise only link to.
+ * The `included` list of a document: the resources of every step of every path, without duplicates, with one query per
+ * type and step. Resources that the caller may not see, and the primary resources themselves, are omitted. Primary
+ * resources list the items that they otherwise only link to.
  */
 export async function includedFor(
   context: IncludeContext,
@@ -81,15 +81,15 @@ export async function includedFor(
           included.push(resource);
         }
       }
-      const wanted = new Map<string, Set<string>>();
+      const idsByType = new Map<string, Set<string>>();
       const keys = new Set<string>();
       for (const { type, id } of referencesOf(level, step)) {
         keys.add(`${type} ${id}`);
         if (!resources.has(`${type} ${id}`)) {
-          wanted.set(type, (wanted.get(type) ?? new Set()).add(id));
+          idsByType.set(type, (idsByType.get(type) ?? new Set()).add(id));
         }
       }
-      for (const [type, ids] of wanted) {
+      for (const [type, ids] of idsByType) {
         for (const resource of await fetchType(context, type, [...ids])) {
           resources.set(`${resource.type} ${resource.id}`, resource);
           included.push(resource);

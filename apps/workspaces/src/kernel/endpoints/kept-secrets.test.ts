@@ -24,7 +24,7 @@ describe('an update of a resource with a stored secret', () => {
     expect(update(taken)).toEqual(taken);
   });
 
-  it('does not write an unchanged address: someone may have changed it with its secret meanwhile', () => {
+  it('does not write an unchanged address: someone may have changed it with its secret at the same time', () => {
     expect(update({ apiUrl: 'https://one.test', name: 'two' })).toEqual({ name: 'two' });
   });
 

@@ -100,14 +100,14 @@ function successOf(endpoint: Endpoint, answers: AnswerSchemas): Json {
     : { [status]: { description: 'Done.', content: content(answers.documentOf(endpoint)) } };
 }
 
-/** Content sent with its own type, and with a general one to callers who ask for that. */
+/** Content that is sent with its own media type, or with a general type to callers who ask for that type. */
 function contentOfType(type: string, schema: Json | undefined): Json {
   const plain = plainTypeOf(type);
   return { [type]: { schema }, ...(plain === undefined ? {} : { [plain]: { schema } }) };
 }
 
 /**
- * The body in the document: its shape, or the media type of a streamed one. If several types are accepted, only the
+ * The body in the document: its shape, or the media type of a streamed body. If several types are accepted, only the
  * first is documented, because generators would create several client types with the same name.
  */
 function bodyOf({ body, takes, dialect }: Endpoint, edition: Edition): Json {
@@ -141,7 +141,7 @@ function operation(
     ]),
   );
   const others = Object.entries(endpoint.answers).map(([status, { description, type, schema }]) => {
-    // Refusals that every endpoint has come in the usual form, even if its own refusals have another.
+    // Refusals that every endpoint has are in the usual form, even if the endpoint's own refusals have another form.
     const usual = refused[status]?.content;
     const own = type === undefined ? undefined : contentOfType(type, schema);
     return [status, own === undefined ? { description } : { description, content: { ...usual, ...own } }];

@@ -25,20 +25,19 @@ import { type Fragments, listDocument, resourceIn } from './fragments';
 import { claimKey, type IdempotentCreate, isClaimed } from './idempotency';
 import { includedFor } from './include';
 import { withKeptSecrets } from './kept-secrets';
-import { requireDeclared } from './parameters';
-import { sparseFields, withFields } from './sparse-fields';
+import { requireDeclared, sparseFields, withFields } from './parameters';
 
 /** A request as the kernel sees it, independent of HTTP. */
 export interface Request {
   readonly id: string;
   readonly method: string;
-  /** With the prefix, without the query. */
+  /** The path with the prefix and without the query. */
   readonly path: string;
   readonly query: Query;
   readonly params: Record<string, string>;
   readonly headers: NodeJS.Dict<string | string[]>;
   readonly address: string;
-  /** The client has disconnected. */
+  /** Whether the client has disconnected. */
   isGone(): boolean;
   /** The caller; undefined for endpoints without authentication. */
   readonly principal: Principal | undefined;
@@ -58,7 +57,7 @@ export interface Request {
   pointers?: ReadonlyMap<string, string>;
 }
 
-/** What the kernel needs for every request. */
+/** The dependencies of the kernel for every request. */
 export interface Kernel {
   readonly db: Database;
   readonly env: Environment;
@@ -80,7 +79,7 @@ const onlyShorter =
 
 const anonymous: Principal = { kind: 'user', id: '', name: '', tokenId: '', siteAdmin: false, twoFactor: false };
 
-/** Kinds of tokens for one purpose, which may not call endpoints that are open to every other token. */
+/** Kinds of tokens that are for a single purpose, and may not call endpoints that are open to every other token. */
 const forOneThing: readonly PrincipalKind[] = ['audit-trails', 'scim', 'agent', 'run'];
 
 function refuseUnlessFor(endpoint: Endpoint, env: Environment, principal: Principal): void {
@@ -123,20 +122,21 @@ export function loadEarly(
 ): Promise<unknown> | undefined {
   if (!endpoint.loadsEarly || endpoint.load === undefined) return undefined;
   const early = endpoint.load({ db, env, principal: anonymous, params, query: Query.parse('') });
-  // A request that is refused before never awaits it.
+  // If the request is refused before, this promise is never awaited.
   early.catch(() => undefined);
   return early;
 }
 
-async function loadTarget(
+function loadTarget(
   endpoint: Endpoint,
   lookup: Parameters<NonNullable<Endpoint['load']>>[0],
   early: Promise<unknown> | undefined,
-): Promise<unknown> {
+): Promise<unknown> | undefined {
   if (endpoint.load === undefined) return undefined;
-  const target = await (early ?? endpoint.load(lookup));
-  if (target === undefined || target === null) throw notFound();
-  return endpoint.completes === undefined ? target : endpoint.completes(lookup, target);
+  return (early ?? endpoint.load(lookup)).then((target) => {
+    if (target === undefined || target === null) throw notFound();
+    return endpoint.completes === undefined ? target : endpoint.completes(lookup, target);
+  });
 }
 
 /** A link with a valid signature: its holder, and the look-up of the holder's current state. */
@@ -156,14 +156,14 @@ export function openLink(
   const holder = holderOfLink(env, method as LinkVerb, { pattern: path, params, query: query.entries });
   if (holder === undefined) return undefined;
   const found = findHolder(db, holder);
-  // A request that is refused before never awaits it.
+  // If the request is refused before, this promise is never awaited.
   found.catch(() => undefined);
   return { holder, found };
 }
 
 /**
  * The holder of the signed link, for endpoints that can be called by link. Without a link, an endpoint that needs a
- * link is 404.
+ * link answers 404.
  */
 async function holderBehind(endpoint: Endpoint, { env }: Kernel, request: Request): Promise<Principal | undefined> {
   const { link } = endpoint;
@@ -216,7 +216,7 @@ function parseBody(endpoint: Endpoint, request: Request, env: Environment): { va
   return { value, id };
 }
 
-/** The document of a change must name the resource in the path, or none. */
+/** Throws unless the document of a change names the resource in the path, or no resource. */
 async function requireSameId(
   { names }: Endpoint,
   id: string,
@@ -261,7 +261,8 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   const env = environmentFor(kernel.env, principal);
   /**
    * Records that an authenticated caller was refused access to an existing object. Returns the refusal for the
-   * response. An organization's trail records only its members; other callers are in the trail of the installation.
+   * response. An organization's trail records only its members; refusals of other callers are recorded in the trail of
+   * the installation.
    */
   const refused = async (
     refusal: unknown,
@@ -285,8 +286,8 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
   if (endpoint.siteAdmin && !principal.siteAdmin) throw await refused(notFound(), null, undefined);
   const within = { ...kernel, env };
   const lookup = { db, env, principal, params: request.params, query };
-  const accessOf = (who: Principal, ids: readonly string[]): Promise<Access> =>
-    ids.length === 0 ? Promise.resolve(new Access(who, [], env.now())) : env.accessStore.load(who, ids);
+  const accessOf = (who: Principal, ids: readonly string[]): Access | Promise<Access> =>
+    ids.length === 0 ? new Access(who, [], env.now()) : env.accessStore.load(who, ids);
   /** The organization that the endpoint itself checked, if its path contains none. */
   let askedAbout: { readonly id: string; readonly access: Access } | undefined;
   const accessTo = async (ids: readonly string[]): Promise<Access> => {
@@ -295,26 +296,28 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
     return access;
   };
   const { settings } = request;
-  const wanted = endpoint.method === 'GET' ? undefined : ifMatch(request.headers['if-match']);
-  /** The caller has the required right on the target. */
+  const expectedRevision = endpoint.method === 'GET' ? undefined : ifMatch(request.headers['if-match']);
+  /** Checks that the caller has the required right on the target. */
   const judge = async (who: Principal, early?: Promise<unknown>) => {
-    const target = await loadTarget(endpoint, { ...lookup, principal: who }, early);
-    const judged = target === undefined ? [] : endpoint.organizationsOf(target);
+    const loading = loadTarget(endpoint, { ...lookup, principal: who }, early);
+    const target = loading && (await loading);
+    const organizationIds = target === undefined ? [] : endpoint.organizationsOf(target);
     const { epoch } = (target ?? {}) as { epoch?: string };
-    const access =
-      epoch !== undefined && judged.length === 1
-        ? await env.accessStore.loadAt(who, judged[0]!, epoch)
-        : await accessOf(who, judged);
-    // Members learn that the kind of their token is the reason.
-    const barred = judged.map((id) => access.refusedToken(id)).find((why) => why !== undefined);
-    if (barred) throw new TokenKindRefused(barred === 'kind' ? onlyOthers : onlyShorter);
+    const found =
+      epoch !== undefined && organizationIds.length === 1
+        ? env.accessStore.loadAt(who, organizationIds[0]!, epoch)
+        : accessOf(who, organizationIds);
+    const access = found instanceof Promise ? await found : found;
+    // For members, the error names the kind of their token as the reason.
+    const refusal = organizationIds.map((id) => access.refusedToken(id)).find((why) => why !== undefined);
+    if (refusal) throw new TokenKindRefused(refusal === 'kind' ? onlyOthers : onlyShorter);
     try {
       allow(endpoint, access, target);
     } catch (refusal) {
-      throw await refused(refusal, judged[0] ?? null, target, access);
+      throw await refused(refusal, organizationIds[0] ?? null, target, access);
     }
-    requireRevision((target ?? {}) as { revision?: bigint | string }, wanted);
-    return { target: target, access, judged };
+    requireRevision((target ?? {}) as { revision?: bigint | string }, expectedRevision);
+    return { target: target, access, judged: organizationIds };
   };
   const renew = async (): Promise<Access | undefined> => {
     const who = await request.again?.();
@@ -338,7 +341,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
     fields,
     body,
     settings,
-    ifMatch: wanted,
+    ifMatch: expectedRevision,
     request: {
       id: request.id,
       address: request.address,
@@ -346,23 +349,21 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
       isGone: request.isGone,
       stream: request.stream,
     },
-    asked: undefined,
+    answer: undefined,
     accessTo,
     renew,
   } satisfies Call<string, unknown, unknown> & { request: { stream: unknown } };
   requireStepUp(endpoint, principal, call.body, env.now());
   const turn = turnFor(endpoint, request.params, principal);
-  // Checks again after waiting: earlier requests may have changed the target.
-  const run = async (): Promise<unknown> => {
-    if (turn === undefined) return runOnce(within, endpoint, request, call);
-    return db.mutex.run(turn, async (waited) => {
+  // Checks the rights again after waiting, because earlier requests may have changed the target.
+  const inTurn = (name: string): Promise<unknown> =>
+    db.mutex.run(name, async (waited) => {
       if (waited) Object.assign(call, await judge(principal));
-      return runOnce(within, endpoint, request, { ...call, db: db.inTurn(turn) });
+      return runOnce(within, endpoint, request, { ...call, db: db.inTurn(name) });
     });
-  };
   let returned: unknown;
   try {
-    returned = await run();
+    returned = await (turn === undefined ? runOnce(within, endpoint, request, call) : inTurn(turn));
   } catch (refusal) {
     if (holder !== undefined || !isOfRight(endpoint, refusal)) throw refusal;
     const [id = askedAbout?.id ?? null] = at.judged;
@@ -378,7 +379,7 @@ export async function runEndpoint(kernel: Kernel, endpoint: Endpoint, request: R
       target,
     });
   }
-  // Such an endpoint cannot change its caller's rights, so they are not read again.
+  // An endpoint with `keepsAccess` cannot change its caller's rights, so they are not read again.
   const rights = endpoint.keepsAccess ? at.judged : [];
   return show(within, endpoint, request, call, result, rights);
 }
@@ -398,30 +399,34 @@ function turnFor({ turn }: Endpoint, params: Record<string, string>, caller: Pri
 }
 
 /** Runs the endpoint. With an idempotency key, it runs at most once a day for the same caller, path and body. */
-async function runOnce(
+function runOnce(kernel: Kernel, endpoint: Endpoint, request: Request, call: Call<string, unknown, unknown>): unknown {
+  const key = request.headers['idempotency-key'];
+  if (key !== undefined && endpoint.method !== 'GET') return runByKey(kernel, endpoint, request, call, String(key));
+  if (endpoint.asks === undefined) return endpoint.run(call);
+  return endpoint.asks(call).then((answer) => endpoint.run({ ...call, answer }));
+}
+
+async function runByKey(
   { db, includables, env }: Kernel,
   endpoint: Endpoint,
   request: Request,
   call: Call<string, unknown, unknown>,
+  key: string,
 ): Promise<unknown> {
-  const key = request.headers['idempotency-key'];
-  if (key === undefined || endpoint.method === 'GET') {
-    return endpoint.run(endpoint.asks === undefined ? call : { ...call, asked: await endpoint.asks(call) });
-  }
   if (!endpoint.idempotent) throw new Refusal('malformed', 'this request does not take an Idempotency-Key');
   const create: IdempotentCreate = {
     principal: `${call.principal.kind} ${call.principal.id}`,
     path: `${request.method} ${request.path}`,
-    key: String(key),
+    key,
     body: request.body,
   };
   const now = env.now();
   const asks = endpoint.asks !== undefined && !(await isClaimed(db, create, now));
-  const asked = asks ? await endpoint.asks!(call) : undefined;
+  const answer = asks ? await endpoint.asks!(call) : undefined;
   return claimKey(db, create, {
     now,
     mac: (text) => env.keyring.mac('workspace-idempotent-body', text),
-    run: (tx) => endpoint.run({ ...call, db: tx, asked }),
+    run: (tx) => endpoint.run({ ...call, db: tx, answer }),
     idOf: (item) => endpoint.serializer!.spec.id(item),
     async find(id) {
       const { type } = endpoint.serializer!;
@@ -437,62 +442,91 @@ async function runOnce(
   });
 }
 
-async function show(
+/**
+ * The response with a result. `checkedIds` are the organizations in which the caller's access was checked and has not
+ * changed.
+ */
+function show(
   kernel: Kernel,
   endpoint: Endpoint,
   request: Request,
   call: Call<string, unknown, unknown>,
   result: unknown,
-  known: readonly string[],
-): Promise<EndpointResponse> {
+  checkedIds: readonly string[],
+): EndpointResponse | Promise<EndpointResponse> {
   if (endpoint.shows === 'raw') return { status: (result as Raw).status, raw: result as Raw };
   if (endpoint.shows === 'nothing') return { status: endpoint.status };
-  // Deleted since it was changed.
+  // The resource was deleted after this request changed it.
   if (result === undefined) throw notFound();
-  const { env } = kernel;
-  const listed = endpoint.shows === 'many' ? (result as Listed<unknown>) : undefined;
-  const items = listed?.items ?? (result === null ? [] : [result]);
-  const serializer = endpoint.serializer!;
+  const items = endpoint.shows === 'many' ? (result as Listed<unknown>).items : result === null ? [] : [result];
   const ids = organizationsOf(endpoint, items);
-  const access = ids.every((id) => known.includes(id)) ? call.access : await call.accessTo(ids);
-  const view: View = {
-    access,
-    edition: env.edition,
-    aliases: env.aliases,
-    publicUrl: env.publicUrl,
-    settings: call.settings,
-    defaultFeatureSet: env.defaultFeatureSet,
+  const { env, fragments } = kernel;
+  const showTo = (access: Access): EndpointResponse | Promise<EndpointResponse> => {
+    const view: View = {
+      access,
+      edition: env.edition,
+      aliases: env.aliases,
+      publicUrl: env.publicUrl,
+      settings: call.settings,
+      defaultFeatureSet: env.defaultFeatureSet,
+    };
+    const { cached, serializer, status } = endpoint;
+    const isCached = cached !== undefined && isPlain(endpoint, call) && call.fields === undefined && result !== null;
+    const document = isCached ? fragments.get(fragmentKey(cached, serializer!, result, view)) : undefined;
+    return document === undefined
+      ? serialize(kernel, endpoint, request, call, result, items, ids, view)
+      : { status, body: document, etag: etagOf(result) };
   };
+  return ids.every((id) => checkedIds.includes(id)) ? showTo(call.access) : call.accessTo(ids).then(showTo);
+}
+
+async function serialize(
+  kernel: Kernel,
+  endpoint: Endpoint,
+  request: Request,
+  call: Call<string, unknown, unknown>,
+  result: unknown,
+  items: readonly unknown[],
+  ids: readonly string[],
+  view: View,
+): Promise<EndpointResponse> {
+  const { env } = kernel;
+  const { access } = view;
   const { cached } = endpoint;
-  const etag = listed === undefined ? etagOf(result) : undefined;
-  if (cached !== undefined && isPlain(endpoint, call) && call.fields === undefined && result !== null) {
-    const document = kernel.fragments.get(fragmentKey(cached, serializer, result, view));
-    if (document !== undefined) return { status: endpoint.status, body: document, etag };
+  const serializer = endpoint.serializer!;
+  const listed = endpoint.shows === 'many' ? (result as Listed<unknown>) : undefined;
+  const about = listed
+    ? aboutList(env.publicUrl + request.path, endpoint, call, listed)
+    : endpoint.documentMeta !== undefined && result !== null
+      ? { meta: endpoint.documentMeta(result) }
+      : {};
+  const isWhole = call.include.length === 0 && call.fields === undefined;
+  if (listed && cached && isWhole) {
+    return {
+      status: endpoint.status,
+      body: await listFromCache(kernel, cached, serializer, items, view, exactJson(about)),
+    };
   }
-  const documents = cached && (await cachedDocuments(kernel, cached, serializer, items, view));
+  const etag = listed === undefined ? etagOf(result) : undefined;
+  const documents = cached && (await documentsFor(kernel, cached, serializer, items, view)).documents;
   if (listed === undefined && result !== null && documents?.length === 0) throw notFound();
   let resources = documents === undefined ? items.map((item) => serializer.resource(item, view)) : undefined;
-  const rest: Record<string, unknown> = {};
-  if (call.include.length > 0 || call.fields !== undefined) {
-    // The caller may see the resource, so included ones of the same organization need no second check.
+  let rest: Record<string, unknown> = about;
+  if (!isWhole) {
+    // The caller may see the resource, so access to included resources of the same organization is not read again.
     const accessTo = (more: readonly string[]) =>
       more.length > 0 && more.every((id) => ids.includes(id)) ? Promise.resolve(access) : call.accessTo(more);
     const context = { db: kernel.db, env, includables: kernel.includables, view, accessTo };
     resources ??= documents!.map((document) => parseExact(resourceIn(document).toString()) as ResourceObject);
     const included = await includedFor(context, resources, call.include);
     const shown = (all: ResourceObject[]) => (call.fields ? all.map((one) => withFields(one, call.fields!)) : all);
-    if (call.include.length > 0) rest.included = shown(included);
+    if (call.include.length > 0) rest = { included: shown(included), ...about };
     resources = shown(resources);
-  }
-  if (listed !== undefined) {
-    describeList(rest, env.publicUrl + request.path, endpoint, call, listed);
-  } else if (endpoint.documentMeta !== undefined && result !== null) {
-    rest.meta = endpoint.documentMeta(result);
   }
   const after = exactJson(rest);
   const [document] = documents ?? [];
-  if (resources === undefined && (listed !== undefined || (document !== undefined && after === '{}'))) {
-    return { status: endpoint.status, body: listed === undefined ? document : listDocument(documents!, after), etag };
+  if (resources === undefined && document !== undefined && after === '{}') {
+    return { status: endpoint.status, body: document, etag };
   }
   const texts = (resources ?? []).map((resource) => exactJson(resource));
   if (resources === undefined && document !== undefined) texts.push(resourceIn(document).toString());
@@ -512,12 +546,12 @@ function etagOf(result: unknown): string | undefined {
 }
 
 function fragmentKey(
-  { key }: NonNullable<Endpoint['cached']>,
+  { version, rights }: NonNullable<Endpoint['cached']>,
   { type }: NonNullable<Endpoint['serializer']>,
   stamp: unknown,
   view: View,
 ): string {
-  return `${type} ${key(stamp, view)}`;
+  return `${type} ${version(stamp)} ${rights(stamp, view)}`;
 }
 
 /** The organizations of some items, without duplicates. */
@@ -526,14 +560,38 @@ function organizationsOf(endpoint: Endpoint, items: readonly unknown[]): readonl
   return [...new Set(items.flatMap((item) => endpoint.organizationsOf(item) ?? []))];
 }
 
-/** The documents of stamps, in their order: from the cache, or serialized now, with one load for all missing ones. */
-async function cachedDocuments(
+/** The document of a list without included resources. `rest` is the text that follows its resources. */
+async function listFromCache(
+  kernel: Kernel,
+  cached: NonNullable<Endpoint['cached']>,
+  serializer: NonNullable<Endpoint['serializer']>,
+  stamps: readonly unknown[],
+  view: View,
+  rest: string,
+): Promise<Buffer> {
+  const { fragments } = kernel;
+  const rights = stamps.map((stamp) => cached.rights(stamp, view));
+  const key = fragments.pageKey(stamps, `${serializer.type} ${rest} ${rights.join(' ')}`);
+  const page = key === undefined ? undefined : fragments.get(key);
+  if (page !== undefined) return page;
+  const { documents, areCurrent } = await documentsFor(kernel, cached, serializer, stamps, view);
+  const document = listDocument(documents, rest);
+  // An item that was loaded now may be newer than its stamp, and callers may have other rights on it by now.
+  if (areCurrent && key !== undefined) fragments.store(key, document);
+  return document;
+}
+
+/**
+ * The documents of stamps, in their order: from the cache, or serialized now, with one load for all missing documents.
+ * `areCurrent` is true if no document was loaded.
+ */
+async function documentsFor(
   { db, env, fragments }: Kernel,
   cached: NonNullable<Endpoint['cached']>,
   serializer: NonNullable<Endpoint['serializer']>,
   stamps: readonly unknown[],
   view: View,
-): Promise<Buffer[]> {
+): Promise<{ documents: Buffer[]; areCurrent: boolean }> {
   const keyOf = (stamp: unknown): string => fragmentKey(cached, serializer, stamp, view);
   const { load, idOf, whole } = cached;
   const documents = new Map<string, Buffer>();
@@ -559,27 +617,27 @@ async function cachedDocuments(
       write(item);
     }
   }
-  return stamps.flatMap((stamp) => documents.get(idOf(stamp)) ?? []);
+  const found = stamps.flatMap((stamp) => documents.get(idOf(stamp)) ?? []);
+  return { documents: found, areCurrent: missing.length === 0 };
 }
 
-function describeList(
-  document: Record<string, unknown>,
+/** The links and the meta information of a list. */
+function aboutList(
   url: string,
   { cursorKey, serializer }: Endpoint,
   call: Call<string, unknown, unknown>,
   listed: Listed<unknown>,
-): void {
+): { links?: unknown; meta?: object } {
   const meta: Record<string, unknown> = { ...listed.meta };
+  let links: unknown;
   if (call.page?.after !== undefined) {
     const last = listed.more ? listed.items.at(-1) : undefined;
     const next = last === undefined ? undefined : { id: serializer!.spec.id(last), key: cursorKey!(last) };
-    document.links = cursorLinks(url, call.query, call.page, next);
+    links = cursorLinks(url, call.query, call.page, next);
   } else if (call.page !== undefined && listed.total !== undefined) {
     const numbers = pagination(call.page, listed.total);
-    document.links = pageLinks(url, call.query, numbers);
+    links = pageLinks(url, call.query, numbers);
     meta.pagination = listed.total === 0 && listed.hasNoPageWhenEmpty ? { ...numbers, 'total-pages': 0 } : numbers;
   }
-  if (Object.keys(meta).length > 0) {
-    document.meta = meta;
-  }
+  return { links, meta: Object.keys(meta).length > 0 ? meta : undefined };
 }

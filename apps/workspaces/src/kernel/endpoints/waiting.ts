@@ -9,10 +9,10 @@ export class Waiting {
   private ending = false;
 
   /**
-   * Runs `work`. Its argument is a signal to stop waiting, given when the same caller waits again and when this node
+   * Runs `work`. Its argument returns true when it must stop waiting, because the same caller waits again or this node
    * stops.
    */
-  async run<T>(asker: string, work: (left: () => boolean) => Promise<T>): Promise<T> {
+  async run<T>(asker: string, work: (mustStop: () => boolean) => Promise<T>): Promise<T> {
     if (this.newest.size >= perNode && !this.newest.has(asker)) {
       throw new Refusal('unavailable', 'too many requests wait on this node');
     }

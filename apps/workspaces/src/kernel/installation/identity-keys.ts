@@ -21,15 +21,15 @@ async function stored(db: Database): Promise<StoredKeys | OldKeyList | undefined
 
 /** The signing keys: created when first needed, and rotated every 30 days by one of the processes. */
 async function rotatedKeys(db: Database, keyring: Keyring, nowMs: number): Promise<StoredKeys> {
-  const isReady = (kept: StoredKeys | OldKeyList | undefined): kept is StoredKeys =>
-    kept?.current !== undefined && !isRotationDue(kept, rule, nowMs);
+  const isReady = (keys: StoredKeys | OldKeyList | undefined): keys is StoredKeys =>
+    keys?.current !== undefined && !isRotationDue(keys, rule, nowMs);
   const before = await stored(db);
   if (isReady(before)) return before;
   const [one, other] = await Promise.all([newKey(keyring, nowMs), newKey(keyring, nowMs)]);
   return db.transaction((tx) =>
-    changeKeys(tx, (seen) => {
-      if (isReady(seen)) return seen;
-      return seen?.current ? rotateKeys(seen, one, rule, nowMs) : firstKeys(seen?.keys[0] ?? other, one, nowMs);
+    changeKeys(tx, (latest) => {
+      if (isReady(latest)) return latest;
+      return latest?.current ? rotateKeys(latest, one, rule, nowMs) : firstKeys(latest?.keys[0] ?? other, one, nowMs);
     }),
   );
 }
@@ -37,7 +37,7 @@ async function rotatedKeys(db: Database, keyring: Keyring, nowMs: number): Promi
 /** Changes the keys while no other process does. */
 async function changeKeys(
   tx: Database,
-  change: (seen: StoredKeys | OldKeyList | undefined) => StoredKeys,
+  change: (latest: StoredKeys | OldKeyList | undefined) => StoredKeys,
 ): Promise<StoredKeys> {
   await tx.prisma.setting.createMany({ data: [{ name, value: { keys: [] } }], skipDuplicates: true });
   await tx.prisma.$queryRaw`SELECT 1 FROM setting WHERE name = ${name} FOR UPDATE`;
@@ -57,14 +57,14 @@ export async function turnKeysNow(db: Database, keyring: Keyring, nowMs: number)
   await rotatedKeys(db, keyring, nowMs);
   const fresh = await newKey(keyring, nowMs);
   return async (tx: Database): Promise<string[]> =>
-    idsOf(await changeKeys(tx, (seen) => rotateKeys(seen as StoredKeys, fresh, rule, nowMs)));
+    idsOf(await changeKeys(tx, (latest) => rotateKeys(latest as StoredKeys, fresh, rule, nowMs)));
 }
 
 /** Withdraws the keys that no longer sign: tokens signed by them are no longer valid. */
 export async function dropFormerKeys(db: Database, keyring: Keyring, nowMs: number) {
   await rotatedKeys(db, keyring, nowMs);
   return async (tx: Database): Promise<string[]> =>
-    idsOf(await changeKeys(tx, (seen) => ({ ...(seen as StoredKeys), previous: [] })));
+    idsOf(await changeKeys(tx, (latest) => ({ ...(latest as StoredKeys), previous: [] })));
 }
 
 const newKey = (keyring: Keyring, nowMs: number): Promise<StoredKey> => newStoredKey(keyring, name, nowMs);
@@ -78,7 +78,7 @@ export async function publicKeys(
   return { keys: shownKeys(await rotatedKeys(db, keyring, nowMs)).map(({ jwk }) => jwk) };
 }
 
-/** The key to sign with; it has been published for as long as the previous one signed. */
+/** The key to sign with. It was already published during the whole time in which the previous key signed. */
 export async function signingKey(db: Database, keyring: Keyring, nowMs: number): Promise<SigningKey> {
   return openedKey(keyring, name, (await rotatedKeys(db, keyring, nowMs)).current);
 }

@@ -55,7 +55,7 @@ function complete(version: string): string {
   return [parts.join('.'), ...pre].join('-');
 }
 
-/** The first version that `~> 1.2` or `~> 1.2.3` no longer allows. */
+/** The lowest version above the range of `~> 1.2` or `~> 1.2.3`. */
 function above(version: string): string {
   const parts = version.split('-')[0]!.split('.').map(Number);
   const leading = parts.slice(0, Math.max(1, parts.length - 1));
@@ -69,22 +69,22 @@ function clauseTest(clause: string): Test | undefined {
   const match = CLAUSE.exec(clause.trim());
   const versionText = match?.[2];
   if (versionText === undefined || semver.valid(complete(versionText)) === null) return undefined;
-  const wanted = complete(versionText);
+  const operand = complete(versionText);
   switch (match?.[1] ?? '=') {
     case '!=':
-      return (version) => semver.neq(version, wanted);
+      return (version) => semver.neq(version, operand);
     case '>':
-      return (version) => semver.gt(version, wanted);
+      return (version) => semver.gt(version, operand);
     case '>=':
-      return (version) => semver.gte(version, wanted);
+      return (version) => semver.gte(version, operand);
     case '<':
-      return (version) => semver.lt(version, wanted);
+      return (version) => semver.lt(version, operand);
     case '<=':
-      return (version) => semver.lte(version, wanted);
+      return (version) => semver.lte(version, operand);
     case '~>':
-      return (version) => semver.gte(version, wanted) && semver.lt(version, above(versionText));
+      return (version) => semver.gte(version, operand) && semver.lt(version, above(versionText));
     default:
-      return (version) => semver.eq(version, wanted);
+      return (version) => semver.eq(version, operand);
   }
 }
 
@@ -104,7 +104,7 @@ export function newest(versions: readonly string[], allowed: Test = () => true):
   return stable.sort(semver.rcompare)[0];
 }
 
-/** Does an exact version, `latest` or a constraint always mean a version at least as new as another? */
+/** Whether an exact version, `latest` or a constraint always means a version at least as new as another. */
 export function allowsAtLeast(text: string, oldest: string): boolean {
   if (text === LATEST) return true;
   const chosen = isExact(text) ? text : newest(shippedVersions, parseConstraint(text));

@@ -68,7 +68,7 @@ describe('a mail server', () => {
   ])('is logged in to %s, and receives one mail for each address', async (_, scheme, options) => {
     const { got, logins, port } = await serve(options);
     const to = ['ada@example.com', 'ops@example.com'];
-    const { taken, said, problem } = await mailer(port, trusted, { scheme }).send(to, mail);
+    const { accepted: taken, reply: said, problem } = await mailer(port, trusted, { scheme }).send(to, mail);
     expect({ taken, problem }).toEqual({ taken: to, problem: undefined });
     expect(said).toMatch(/^250/);
     expect(got.map(({ to: one, secure, user }) => ({ one, secure, user }))).toEqual(
@@ -88,13 +88,13 @@ describe('a mail server', () => {
     expect((await mailer(plain.port, 'requireTLS=false').send(['ada@example.com'], mail)).problem).toBeUndefined();
     expect(plain.logins).toEqual([`grace:${password}`]);
     const open = await serve({ disabledCommands: ['STARTTLS', 'AUTH'], authOptional: true });
-    expect((await mailer(open.port, '', { user: '' }).send(['ada@example.com'], mail)).taken).toHaveLength(1);
+    expect((await mailer(open.port, '', { user: '' }).send(['ada@example.com'], mail)).accepted).toHaveLength(1);
   });
 
-  it('that refuses the login is tried once, and its message contains no password', async () => {
+  it('that refuses the login is called only once, and the error contains no password', async () => {
     const { got, logins, port } = await serve();
     const to = ['ada@example.com', 'ops@example.com'];
-    const { taken, problem } = await mailer(port, trusted, { given: 'wrong canary' }).send(to, mail);
+    const { accepted: taken, problem } = await mailer(port, trusted, { given: 'wrong canary' }).send(to, mail);
     expect(taken).toEqual([]);
     expect(problem).toContain('535');
     expect(problem).not.toContain('canary');
@@ -110,7 +110,7 @@ describe('a mail server', () => {
       },
     });
     const to = ['gone@example.com', 'ada@example.com', 'later@example.com', 'ops@example.com'];
-    const { taken, problem } = await mailer(port, trusted).send(to, mail);
+    const { accepted: taken, problem } = await mailer(port, trusted).send(to, mail);
     expect(taken).toEqual(['ada@example.com', 'ops@example.com']);
     expect(problem).toContain('550 no such mailbox');
     expect(got).toHaveLength(2);
@@ -138,9 +138,9 @@ describe('a mail server', () => {
       },
     });
     const first = await mailer(dying.port, trusted).send(['ada@example.com'], mail);
-    expect(first.taken).toEqual([]);
+    expect(first.accepted).toEqual([]);
     expect(first.problem).toMatch(/close|reset|hang/i);
-    expect((await mailer(dying.port, trusted).send(['ada@example.com'], mail)).taken).toHaveLength(1);
+    expect((await mailer(dying.port, trusted).send(['ada@example.com'], mail)).accepted).toHaveLength(1);
     expect((await ask(1)).problem).toContain('ECONNREFUSED');
   });
 });

@@ -6,19 +6,19 @@ const longestMs = 40_000;
 
 /** The result of sending a mail, address by address. */
 export interface Mailed {
-  /** The sender that the server saw. */
-  readonly taken: readonly string[];
+  /** The addresses for which the server accepted the mail. */
+  readonly accepted: readonly string[];
   /** The last reply of the server. */
-  readonly said: string;
-  /** The reason why it did not accept the other addresses; undefined if there are none. */
+  readonly reply: string;
+  /** The reason why the server did not accept the other addresses; undefined if it accepted all. */
   readonly problem: string | undefined;
 }
 
-/** The server refused one mail and may accept others. */
+/** Whether the server refused only this mail and may accept others. */
 const isOfOneMail = (error: unknown): boolean =>
   ['EENVELOPE', 'EMESSAGE'].includes((error as { code?: string }).code ?? '');
 
-/** Sends mail through the server that the settings name. */
+/** Sends mail through the server in the settings. */
 export class Mailer {
   private readonly transport: Transporter;
 
@@ -47,7 +47,7 @@ export class Mailer {
 
   /** Sends one mail to each address, so that recipients do not see each other. Never throws because of the server. */
   async send(to: readonly string[], { subject, text }: { subject: string; text: string }): Promise<Mailed> {
-    const taken: string[] = [];
+    const accepted: string[] = [];
     let reply = '';
     let problem: string | undefined;
     const untilMs = performance.now() + longestMs;
@@ -59,14 +59,14 @@ export class Mailer {
       try {
         const envelope = { from: this.from, to: { name: '', address }, subject, text };
         reply = (await this.transport.sendMail(envelope)).response ?? '';
-        taken.push(address);
+        accepted.push(address);
       } catch (error) {
         problem ??= (error as Error).message;
         // If the server cannot be reached for one address, it cannot be reached for the others.
         if (!isOfOneMail(error)) break;
       }
     }
-    return { taken, said: reply.slice(0, 1000), problem: problem?.slice(0, 1000) };
+    return { accepted, reply: reply.slice(0, 1000), problem: problem?.slice(0, 1000) };
   }
 
   close(): void {

@@ -69,7 +69,7 @@ function outcomeOf(text: string | undefined) {
   throw badParameter('filter[outcome]', 'filter[outcome] must be refused or done');
 }
 
-/** The events of an organization, or of the installation if there is none, newest first. */
+/** The events of an organization, or of the installation if no organization is given, newest first. */
 async function findEvents(db: Database, organizationId: string | null, query: Query) {
   const size = wholeNumber('page[size]', query.get('page[size]')) ?? DEFAULT;
   const after = wholeNumber('page[after]', query.get('page[after]'));
@@ -128,7 +128,7 @@ function wholeNumber(name: string, text: string | undefined): number | undefined
 
 const LARGEST_TRAIL = 1000;
 
-/** The same as plain JSON, for the Go client and others that use an organization token. */
+/** The events as plain JSON, for the Go client and other clients that use an organization token. */
 const trail = endpoints(organizationPolicy, undefined).raw('GET')('/organization/audit-trail', {
   summary: "List the changes in the token's organization, newest first, in the format that log collectors read.",
   tokens: ['organization', 'audit-trails'],

@@ -32,7 +32,7 @@ interface ChangeRequest extends Row {
 
 /** The maximum number of open requests of a workspace. */
 const mostOpen = 100;
-/** The maximum number of workspaces that one call addresses. */
+/** The maximum number of workspaces in one call. */
 const mostTargets = 100;
 
 const requestSerializer = serializerOf<ChangeRequest>()({
@@ -199,13 +199,13 @@ const create = endpoints(organizationPolicy, bulkSerializer, {
         const id = newId('wscr');
         const by = { createdByType: actor.type, createdById: actor.id };
         await tx.prisma.changeRequest.create({ data: { id, workspaceId, ...body.actionInputs, ...by } });
-        const [made] = await read(tx, { id });
-        if (!made) throw notFound();
-        await record(tx, actor, made, 'create');
+        const [created] = await read(tx, { id });
+        if (!created) throw notFound();
+        await record(tx, actor, created, 'create');
         await tellTeamsOf(tx, workspaceId, 'change_request:created', actor, {
           change_request_id: id,
-          change_request_subject: made.subject,
-          change_request_message: made.message,
+          change_request_subject: created.subject,
+          change_request_message: created.message,
         });
       }
       const { id: organizationId } = target;
@@ -213,7 +213,7 @@ const create = endpoints(organizationPolicy, bulkSerializer, {
     }),
 });
 
-/** Workspaces that the caller does not see are treated as absent. */
+/** Throws for workspaces that do not exist. Workspaces that the caller does not see are treated as absent. */
 async function requireTargets(tx: Database, access: Access, { id }: Organization, ids: readonly string[]) {
   const found = await workspaces.findMany(tx, ids);
   const visible = found.filter((one) => one.organizationId === id && workspacePolicy['can-read-settings'](access, one));

@@ -99,14 +99,14 @@ describe('a request of an agent', () => {
     [404, 'missing'],
     [409, 'transition'],
     [422, 'invalid'],
-  ])('and is refused with %i is a refusal: %s', async (status, kind) => {
+  ])('that the service answers with %i fails with a refusal: %s', async (status, kind) => {
     const client = new AgentClient(new URL(`http://127.0.0.1:${portOf(plain)}`), 'secret', undefined);
     const sent = { method: 'GET', path: '/x', query: { status: String(status) } } as const;
     await expect(client.json(sent)).rejects.toMatchObject({ kind, message: 'for a reason' });
     client.close();
   });
 
-  it.each([408, 429, 500, 502, 503])('and is answered %i may be sent again', async (status) => {
+  it.each([408, 429, 500, 502, 503])('that the service answers with %i may be sent again', async (status) => {
     const client = new AgentClient(new URL(`http://127.0.0.1:${portOf(plain)}`), 'secret', undefined);
     const sent = { method: 'GET', path: '/x', query: { status: String(status) } } as const;
     await expect(client.json(sent)).rejects.toThrow(`answered ${status}`);

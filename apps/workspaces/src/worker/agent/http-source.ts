@@ -50,13 +50,13 @@ export async function register(
  */
 export class HttpSource implements JobSource {
   /** The current jobs of this agent, each with its lease. */
-  private readonly held = new Map<string, RunJob>();
+  private readonly jobs = new Map<string, RunJob>();
   private readonly offsets = new Map<string, number>();
   /** Inputs that the response to the start contained. */
-  private readonly given = new Map<string, z.infer<typeof wire.InputsAnswer>>();
-  /** Whether the service accepts small files, and data about what `init` installed, with a result. */
+  private readonly startInputs = new Map<string, z.infer<typeof wire.InputsAnswer>>();
+  /** Whether the service accepts small files, and the list of what `init` installed, as part of a result. */
   private takesMore = true;
-  /** Jobs that have no role to log in with. */
+  /** Jobs that have no role for logging in. */
   private readonly roleless = new Set<string>();
   private id: string;
 
@@ -75,7 +75,7 @@ export class HttpSource implements JobSource {
   }
 
   async claim(closing: AbortSignal): Promise<RunJob | undefined> {
-    const json = { 'lease-seconds': this.leaseSeconds, 'wait-seconds': waitSeconds, holds: [...this.held.keys()] };
+    const json = { 'lease-seconds': this.leaseSeconds, 'wait-seconds': waitSeconds, holds: [...this.jobs.keys()] };
     const path = `/agents/${this.id}/jobs`;
     try {
       const answer = await this.client.json({ method: 'POST', path, json, signal: closing });
@@ -87,13 +87,13 @@ export class HttpSource implements JobSource {
         variables: [],
         configurationBlobId: '',
       } as never as RunJob;
-      const mine = { ...job, agentId: this.id };
-      this.held.set(job.id, mine);
-      return mine;
+      const ownJob = { ...job, agentId: this.id };
+      this.jobs.set(job.id, ownJob);
+      return ownJob;
     } catch (error) {
       if (isRefusal(error) && error.kind === 'unauthenticated') this.revoked();
       const isUnknown = isRefusal(error) && ['missing', 'transition', 'denied'].includes(error.kind);
-      if (!isUnknown || this.held.size > 0) throw error;
+      if (!isUnknown || this.jobs.size > 0) throw error;
       this.id = (await this.again()).id;
       return undefined;
     }
@@ -103,7 +103,7 @@ export class HttpSource implements JobSource {
     return this.beat(job, this.leaseSeconds);
   }
 
-  /** The dead worker's lease proves that it had the job; the lease is shortened. */
+  /** Shortens the lease of a dead worker. The lease proves that the worker had the job. */
   async abandon(job: RunJob): Promise<void> {
     await this.beat(job, wire.shortestLease);
   }
@@ -125,7 +125,7 @@ export class HttpSource implements JobSource {
       const answer = await this.persist(() => this.ask(job, { method: 'POST', path: '/start' }));
       const { 'log-offset': offset, inputs } = wire.StartAnswer.parse(answer);
       this.offsets.set(job.id, offset);
-      if (inputs) this.given.set(job.id, inputs);
+      if (inputs) this.startInputs.set(job.id, inputs);
       return true;
     } catch (error) {
       if (!isOver(error)) throw error;
@@ -136,8 +136,9 @@ export class HttpSource implements JobSource {
 
   async inputs(job: RunJob): Promise<JobInputs> {
     const sent = { method: 'GET', path: '/inputs' } as const;
-    const answer = this.given.get(job.id) ?? wire.InputsAnswer.parse(await this.persist(() => this.ask(job, sent)));
-    this.given.delete(job.id);
+    const answer =
+      this.startInputs.get(job.id) ?? wire.InputsAnswer.parse(await this.persist(() => this.ask(job, sent)));
+    this.startInputs.delete(job.id);
     const file = (name: string) => async () => {
       const open = () => this.persist(() => this.client.ask(this.of(job, { method: 'GET', path: `/${name}` })));
       const { status, body } = await open();
@@ -184,10 +185,10 @@ export class HttpSource implements JobSource {
   }
 
   async finishPlan(job: RunJob, result: PlanResult): Promise<boolean> {
-    const { jsonPlan, redactedJsonPlan, planFile, health, requirements, ...said } = result;
+    const { jsonPlan, redactedJsonPlan, planFile, health, requirements, ...summary } = result;
     return this.finish(
       job,
-      { ...said, ...(health ? { health: toWire(health) } : {}) },
+      { ...summary, ...(health ? { health: toWire(health) } : {}) },
       {
         'json-plan': jsonPlan,
         'redacted-json-plan': redactedJsonPlan,
@@ -198,9 +199,9 @@ export class HttpSource implements JobSource {
   }
 
   async finishApply(job: RunJob, result: ApplyResult): Promise<boolean> {
-    const { state, erroredState, ...said } = result;
+    const { state, erroredState, ...summary } = result;
     const lost = state && (await this.saveOrSay(job, state));
-    return this.finish(job, { ...said, stateLost: lost }, { 'errored-state': lost ? state : erroredState });
+    return this.finish(job, { ...summary, stateLost: lost }, { 'errored-state': lost ? state : erroredState });
   }
 
   finishToolRun(job: RunJob, result: ToolRunResult): Promise<boolean> {
@@ -239,7 +240,7 @@ export class HttpSource implements JobSource {
     await this.ask(job, { method: 'DELETE', path: `/credentials/${id}` });
   }
 
-  /** A heartbeat that is not answered within a part of the lease is sent again. */
+  /** The time after which an unanswered heartbeat is sent again: a part of the lease. */
   private get patienceMs(): number {
     return Math.max(2000, (this.leaseSeconds * 1000) / 4);
   }
@@ -254,9 +255,9 @@ export class HttpSource implements JobSource {
   }
 
   private forget({ id }: RunJob): void {
-    this.held.delete(id);
+    this.jobs.delete(id);
     this.offsets.delete(id);
-    this.given.delete(id);
+    this.startInputs.delete(id);
     this.roleless.delete(id);
   }
 
@@ -272,16 +273,16 @@ export class HttpSource implements JobSource {
 
   private async finish(
     job: RunJob,
-    said: object,
+    summary: object,
     files: Partial<Record<wire.UploadName, Bytes | undefined>>,
     requirements?: PlanResult['requirements'],
   ): Promise<boolean> {
     const newer = requirements && { requirements };
     try {
-      await this.report(job, this.takesMore ? { ...said, ...newer } : said, files).catch((error) => {
+      await this.report(job, this.takesMore ? { ...summary, ...newer } : summary, files).catch((error) => {
         if (!this.takesMore || !isRefusal(error) || error.kind !== 'invalid') throw error;
         this.takesMore = false;
-        return this.report(job, said, files);
+        return this.report(job, summary, files);
       });
     } catch (error) {
       if (!isLost(error)) throw error;
@@ -295,7 +296,7 @@ export class HttpSource implements JobSource {
   /** Sends a result, with small files in it if the service accepts them; other files are uploaded first. */
   private async report(
     job: RunJob,
-    said: object,
+    summary: object,
     files: Partial<Record<wire.UploadName, Bytes | undefined>>,
   ): Promise<void> {
     const uploads: Partial<Record<wire.UploadName, string>> = {};
@@ -313,10 +314,10 @@ export class HttpSource implements JobSource {
     };
     await Promise.all(wire.uploadNames.map(upload));
     const parts = Object.keys(small).length > 0 ? { uploads, files: small } : { uploads };
-    await this.ask(job, { method: 'POST', path: '/finish', json: { ...toWire(said), ...parts } });
+    await this.ask(job, { method: 'POST', path: '/finish', json: { ...toWire(summary), ...parts } });
   }
 
-  /** Uploads the state of an apply; if it is refused, returns why. */
+  /** Uploads the state of an apply; if it is refused, returns the reason. */
   private async saveOrSay(job: RunJob, state: Uint8Array): Promise<string | undefined> {
     try {
       await this.saveState(job, state);

@@ -14,14 +14,14 @@ export function proxyFor(address: URL, environment: NodeJS.ProcessEnv): URL | un
 function isExempt({ hostname, port, protocol }: URL, list: string): boolean {
   const own = port || (protocol === 'https:' ? '443' : '80');
   return list.split(',').some((entry) => {
-    const [, name = '', wanted] = /^\*?\.?(.*?)(?::(\d+))?$/.exec(entry.trim().toLowerCase()) ?? [];
+    const [, name = '', entryPort] = /^\*?\.?(.*?)(?::(\d+))?$/.exec(entry.trim().toLowerCase()) ?? [];
     if (entry.trim() === '*') return true;
-    if (name === '' || (wanted !== undefined && wanted !== own)) return false;
+    if (name === '' || (entryPort !== undefined && entryPort !== own)) return false;
     return hostname === name || hostname.endsWith(`.${name}`);
   });
 }
 
-/** The CA certificates and the host name to verify a service with. Absent: the defaults of Node. */
+/** The CA certificates and the host name to verify a service with. If absent, the defaults of Node are used. */
 export interface ServerTrust {
   ca?: string;
   servername?: string;

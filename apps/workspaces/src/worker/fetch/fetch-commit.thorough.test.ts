@@ -249,8 +249,8 @@ describe('fetching a commit', () => {
 
   it.each<[string, string[], boolean]>([
     ['from any host', [], true],
-    ['from a host that is named', ['here'], true],
-    ['from no other, where some are named', ['https://git.example.com'], false],
+    ['from a named host', ['here'], true],
+    ['from no other host, if hosts are named', ['https://git.example.com'], false],
   ])('a submodule is fetched %s', async (_, named, isAsked) => {
     const neighbour = createServer((req, res) => {
       asked.push(req);

@@ -8,7 +8,7 @@ import { usedBelow, watchDisk } from '../isolation/limits';
 import { type ScratchOptions, type Slot, takeSlot } from '../isolation/scratch';
 import { FetchFailed, fetchCommands, placeOf, writeGitFiles } from './git';
 
-/** What fetching commits needs. */
+/** The dependencies of fetching commits. */
 export interface Fetcher {
   readonly isolation: Isolation;
   readonly scratch: ScratchOptions;
@@ -23,12 +23,12 @@ export interface Fetcher {
 
 const longestReason = 600;
 
-/** Failures that another try cannot change. */
+/** Matches failures that another attempt cannot change. */
 const lasting =
   /not our ref|authentication failed|error: 40[134]|not found|could not read|transport .* not allowed|another commit/i;
 
-function reasonOf(said: string): string {
-  const lines = said.split('\n').flatMap((line) => line.replace(/^(?:fatal|error|remote): |\0/g, '').trim() || []);
+function reasonOf(output: string): string {
+  const lines = output.split('\n').flatMap((line) => line.replace(/^(?:fatal|error|remote): |\0/g, '').trim() || []);
   return lines.slice(-3).join('; ').slice(0, longestReason) || 'git failed';
 }
 
@@ -60,7 +60,7 @@ export async function fetchCommit(
     await writeGitFiles(isolation, slot.jobFolder, fetch, { place, ...fetcher });
     const { lay, pack } = fetchCommands(fetch);
     await run(fetcher, slot, stopping, lay, () => undefined);
-    // A download that ended quickly was not measured before.
+    // A quick download may have ended before its first measurement.
     if ((await usedBelow(folder)) > limits.bytes) throw tooLarge(limits);
     const archive = new PassThrough();
     const packing = run(fetcher, slot, stopping, pack, (bytes) => {

@@ -7,17 +7,20 @@ import { FetchFailed } from './git';
 
 /** The source of commits to fetch: the database, or a service over HTTP. */
 export interface FetchSource {
-  /** Takes the next one. May wait a few seconds, until `closing` is aborted. Undefined if there is none. */
+  /**
+   * Takes the next commit. May wait a few seconds, until `closing` is aborted. Undefined if there is no commit to
+   * fetch.
+   */
   claim(closing: AbortSignal): Promise<{ fetch: Fetch; fetcher: Fetcher } | undefined>;
   finish(fetch: Fetch, archive: AsyncIterable<Uint8Array>): Promise<void>;
   fail(fetch: Fetch, reason: string, again: boolean): Promise<void>;
 }
 
-/** Fetches the next commit. Returns false if there is none. */
+/** Fetches the next commit. Returns false if there is no commit to fetch. */
 async function fetchNext(source: FetchSource, log: Logger, closing: AbortSignal): Promise<boolean> {
-  const taken = await source.claim(closing);
-  if (!taken) return false;
-  const { fetch, fetcher } = taken;
+  const claim = await source.claim(closing);
+  if (!claim) return false;
+  const { fetch, fetcher } = claim;
   const startedAtMs = performance.now();
   try {
     await fetchCommit(fetcher, fetch, (archive) => source.finish(fetch, archive));
@@ -40,7 +43,9 @@ async function fail(source: FetchSource, log: Logger, fetch: Fetch, error: Error
 
 const longestPauseMs = 10_000;
 
-/** Repeats work until it is closed: immediately while there is more to do, and less often while it fails. */
+/**
+ * Repeats work until it is closed. It is repeated immediately while there is more to do, and less often while it fails.
+ */
 export function startLoop(
   next: (closing: AbortSignal) => Promise<boolean>,
   { log, pollMs, problem }: { readonly log: Logger; readonly pollMs: number; readonly problem: string },

@@ -4,7 +4,7 @@ import { isIP } from 'node:net';
 import path from 'node:path';
 import type { Reach } from '@keystead/outside';
 import type { Fetch } from '../../resources/runs/vcs/fetches';
-import { cleanPath } from '../files/clean-path';
+import { cleanPath } from '../isolation/command';
 import { environmentFile, type Isolation, type JobFolder, makeFolder } from '../isolation/isolation';
 
 /** A commit that cannot be fetched. The message is for users. */
@@ -12,7 +12,7 @@ export class FetchFailed extends Error {
   override readonly name = 'FetchFailed';
   constructor(
     message: string,
-    /** Another attempt may succeed. */
+    /** Whether another attempt may succeed. */
     readonly again: boolean,
   ) {
     super(message);
@@ -39,7 +39,7 @@ git checkout --quiet --detach "$2"
 if [ "$3" = submodules ]; then git submodule --quiet update --init --recursive --depth=1; fi
 `;
 
-/** The commands of a fetch: the first checks the commit out, the second prints it as an archive. */
+/** The commands of a fetch: the first command checks the commit out, the second prints it as an archive. */
 export function fetchCommands({ cloneUrl, commit, ref, submodules }: Fetch): { lay: string[]; pack: string[] } {
   return {
     lay: ['/bin/sh', '-eu', '-c', fetchScript, 'sh', cloneUrl, commit, submodules ? 'submodules' : 'top', ref ?? ''],
@@ -75,7 +75,7 @@ export async function placeOf(cloneUrl: string, reach: Reach): Promise<{ origin:
 
 const bracketed = (address: string): string => (isIP(address) === 6 ? `[${address}]` : address);
 
-/** The hosts that a fetch may call besides its repository's host. */
+/** The hosts that a fetch may call in addition to its repository's host. */
 interface Given {
   readonly place: { readonly origin: string; readonly pinned: string | undefined };
   readonly proxies: Readonly<Record<string, string>>;
@@ -84,8 +84,8 @@ interface Given {
 }
 
 /**
- * Leaves addresses of some hosts unchanged and rewrites all others to a transport that does not exist: the longest
- * match counts.
+ * Git settings that leave addresses of some hosts unchanged and rewrite all others to a transport that does not exist.
+ * Git uses the longest match.
  */
 function onlyTo(origins: ReadonlySet<string>, cloneUrl: string): [string, string][] {
   const open = [cloneUrl, ...[...origins].map((origin) => `${origin}/`)];
@@ -95,7 +95,7 @@ function onlyTo(origins: ReadonlySet<string>, cloneUrl: string): [string, string
   ];
 }
 
-/** The same for SSH, on any port of these hosts. */
+/** The SSH settings that allow only these hosts, on any port. */
 const sshHosts = (origins: ReadonlySet<string>): string =>
   `Host ${[...origins].map((origin) => new URL(origin).hostname).join(' ')}\n  ProxyCommand none\nHost *\n  ProxyCommand /bin/false\n`;
 
@@ -129,18 +129,18 @@ export async function writeGitFiles(
   isolation: Isolation,
   jobFolder: JobFolder,
   fetch: Fetch,
-  given: Given,
+  network: Given,
 ): Promise<void> {
   const home = isolation.inside(jobFolder);
-  const settings = settingsOf(fetch, given);
-  const hosts = given.origins ? `${home}/home/.ssh/config` : '/dev/null';
+  const settings = settingsOf(fetch, network);
+  const hosts = network.origins ? `${home}/home/.ssh/config` : '/dev/null';
   const ssh = `ssh -F ${hosts} -i ${home}/home/.ssh/key -o IdentitiesOnly=yes -o BatchMode=yes -o StrictHostKeyChecking=accept-new`;
   const environment: Record<string, string> = {
     PATH: cleanPath,
     LANG: 'C.UTF-8',
     HOME: `${home}/home`,
     TMPDIR: `${home}/tmp`,
-    ...given.proxies,
+    ...network.proxies,
     GIT_CONFIG_NOSYSTEM: '1',
     GIT_TERMINAL_PROMPT: '0',
     GIT_ASKPASS: '/bin/false',
@@ -158,7 +158,7 @@ export async function writeGitFiles(
   await write(jobFolder, environmentFile, text.join(''));
   if (fetch.sshKey === undefined) return;
   await makeFolder(path.join(jobFolder.folder, 'home', '.ssh'), jobFolder.owner, 0o700);
-  if (given.origins) await write(jobFolder, 'home/.ssh/config', sshHosts(given.origins));
+  if (network.origins) await write(jobFolder, 'home/.ssh/config', sshHosts(network.origins));
   await write(jobFolder, 'home/.ssh/key', `${fetch.sshKey.trimEnd()}\n`);
 }
 

@@ -22,7 +22,7 @@ export interface Owner {
   readonly gid: number;
 }
 
-/** How to unpack. */
+/** The options of unpacking. */
 export interface UnpackOptions {
   readonly limits: ArchiveLimits;
   readonly owner?: Owner;
@@ -88,7 +88,7 @@ export async function unpack(source: Readable, root: string, options: UnpackOpti
   if (unpacking.entries === 0) throw new BadArchive('the archive is empty');
 }
 
-/** Gzip is recognised by its first bytes. */
+/** Passes on the bytes of an archive, decompressed if necessary. Gzip is recognised by its first bytes. */
 async function feed(source: Readable, archive: NodeJS.WritableStream): Promise<void> {
   const pieces = source[Symbol.asyncIterator]();
   let start = Buffer.alloc(0);

@@ -36,12 +36,12 @@ async function send({ method, url, headers, body, 'timeout-ms': timeoutMs }: Giv
   }
 }
 
-async function carryOut(client: AgentClient, agentId: string, forwarding: Forwarding, given: Given): Promise<void> {
+async function carryOut(client: AgentClient, agentId: string, forwarding: Forwarding, request: Given): Promise<void> {
   const about = {
-    headers: { [wire.leaseHeader]: given.lease },
-    path: `/agents/${agentId}/requests/${given.id}`,
+    headers: { [wire.leaseHeader]: request.lease },
+    path: `/agents/${agentId}/requests/${request.id}`,
   };
-  const { answer, reason } = await send(given, forwarding);
+  const { answer, reason } = await send(request, forwarding);
   const query = answer && {
     status: String(answer.status),
     'retry-after': String(Math.floor(answer.retryAfterSeconds)),

@@ -1,8 +1,10 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs';
-import { cleanPath } from '../files/clean-path';
 
-/** What to spawn, with a clean environment, for a command to run confined. */
+/** The PATH for everything before the last step into a job; only that step uses the variables that users set. */
+export const cleanPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+/** The program to spawn, with a clean environment, so that a command runs confined. */
 export interface Launch {
   readonly file: string;
   readonly args: readonly string[];
@@ -39,7 +41,7 @@ export class Stopping {
     this.tell(true);
   }
 
-  /** Listens to signals, including those sent before; the returned function ends that. */
+  /** Listens to signals, including those that were sent before. The returned function stops listening. */
   listen(listener: (kill: boolean) => void): () => void {
     this.listeners.add(listener);
     if (this.current) listener(this.current.kill);
@@ -51,25 +53,46 @@ export class Stopping {
   }
 }
 
+/** Measures the time during which at least one of several operations is in progress. */
+export class Stopwatch {
+  private under = 0;
+  private sinceMs = 0;
+  private countedMs = 0;
+
+  /** The total of all operations that have ended so far. */
+  get ms(): number {
+    return this.countedMs;
+  }
+
+  async during<T>(work: Promise<T>): Promise<T> {
+    if (this.under++ === 0) this.sinceMs = performance.now();
+    try {
+      return await work;
+    } finally {
+      if (--this.under === 0) this.countedMs += performance.now() - this.sinceMs;
+    }
+  }
+}
+
 /** How a command ended. */
 export interface Ended {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
 }
 
-/** Receives the bytes of a command; a promise pauses the command's output until it is stored. */
+/** Receives the output of a command. A returned promise pauses the command's output until it resolves. */
 export interface Outlets {
   stdout(bytes: Buffer): Promise<void> | void;
   stderr(bytes: Buffer): Promise<void> | void;
-  /** Called with the process group as soon as there is one. */
+  /** Called with the process group as soon as it exists. */
   started?(pid: number): void;
 }
 
 const leftoverMs = 3_000;
 
 /**
- * Runs a confined command to its end: no input, a separate process group, output passed on as it comes. On a signal,
- * the group is interrupted or killed. Processes that outlive the command are also killed.
+ * Runs a confined command to its end, without input, in a separate process group. Its output is passed on as it
+ * arrives. On a signal, the group is interrupted or killed. Processes that outlive the command are also killed.
  */
 export async function runCommand(
   launch: Launch,
@@ -116,7 +139,7 @@ export async function runCommand(
 
 const closeOnExec = 0o2000000;
 
-/** Files that this process's parent left open; every child would inherit them. */
+/** Descriptors of files that this process's parent left open, and that every child would inherit. */
 function inheritedDescriptors(): number[] {
   if (process.platform !== 'linux') return [];
   return readdirSync('/proc/self/fdinfo')
@@ -127,7 +150,7 @@ function inheritedDescriptors(): number[] {
         const about = readFileSync(`/proc/self/fdinfo/${descriptor}`, 'utf8');
         return (Number.parseInt(/^flags:\s+(\d+)/m.exec(about)?.[1] ?? '0', 8) & closeOnExec) === 0;
       } catch {
-        // It was opened by the listing itself.
+        // This descriptor was opened by the listing itself.
         return false;
       }
     })
@@ -146,7 +169,7 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch {
-    // All its processes have ended.
+    // All processes of the group have ended.
   }
 }
 

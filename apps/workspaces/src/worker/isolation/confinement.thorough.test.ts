@@ -56,7 +56,7 @@ describe.each(isolationKinds)('the kernel as seen by %s', (kind) => {
     expect(text).not.toContain('CapEff');
   });
 
-  itRooted('makes none without a filter of system calls either', async () => {
+  itRooted('creates no user namespaces without a filter of system calls, either', async () => {
     expect(await tryUserNamespace(plain, trial)).toBe(false);
   });
 
@@ -120,7 +120,7 @@ describe.each(isolationKinds)('the kernel as seen by %s', (kind) => {
     }
   });
 
-  itUid('sends it to no address at which a cloud talks to its machines', async () => {
+  itUid('sends nothing to addresses at which a cloud talks to its machines', async () => {
     const uids = { first: owner.uid, last: owner.uid };
     const problem = await blockCloudEndpoints(uids);
     if (problem !== undefined) {

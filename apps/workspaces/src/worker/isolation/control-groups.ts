@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { cleanPath } from '../files/clean-path';
+import { cleanPath } from './command';
 
 /** The limits of one run on a machine, for all its processes together. */
 export interface Share {
@@ -18,11 +18,11 @@ export type Exceeded = 'memory' | 'processes';
 
 /** The kernel's control groups, one for each run. */
 export interface ControlGroups {
-  /** Makes the group of a run. */
+  /** Creates the group of a run. */
   make(name: string): Promise<void>;
   /** Files to which a process writes its id to join. */
   cgroupProcsFiles(name: string): readonly string[];
-  /** Which limit the run reached. */
+  /** The limit that the run reached, if any. */
   exceeded(name: string): Promise<Exceeded | undefined>;
   /** Removes the group, once its processes have ended. */
   remove(name: string): Promise<void>;
@@ -40,12 +40,12 @@ const periodMicroseconds = 100_000;
 interface Controller {
   readonly folder: string;
   readonly settings: readonly (readonly [file: string, value: string, optional?: 'optional'])[];
-  readonly told: readonly (readonly [file: string, word: string, what: Exceeded])[];
+  readonly refusalFiles: readonly (readonly [file: string, word: string, what: Exceeded])[];
 }
 
 /**
  * Finds groups that this process may create, below its own or at the root, in the unified hierarchy or the older ones.
- * Tests one. If there are none, returns the reason.
+ * Tests one of them. If this is not possible, returns the reason.
  */
 export async function findControlGroups(share: Share, root = '/sys/fs/cgroup'): Promise<ControlGroups | string> {
   const own = await ownGroups();
@@ -83,8 +83,8 @@ async function unifiedController(root: string, at: string, share: Share): Promis
   const above = path.join(root, at);
   const there = (await readFile(path.join(above, 'cgroup.controllers'), 'utf8')).trim().split(/\s+/);
   const needed = ['memory', 'pids', ...(share.cpus === undefined ? [] : ['cpu'])];
-  const lacking = needed.filter((name) => !there.includes(name));
-  if (lacking.length > 0) throw new Error(`no controller for ${lacking.join(' and ')} in ${above}`);
+  const missing = needed.filter((name) => !there.includes(name));
+  if (missing.length > 0) throw new Error(`no controller for ${missing.join(' and ')} in ${above}`);
   const folder = path.join(above, parent);
   await mkdir(folder, { recursive: true });
   const enable = needed.map((name) => `+${name}`).join(' ');
@@ -108,7 +108,7 @@ async function unifiedController(root: string, at: string, share: Share): Promis
         ['pids.max', String(share.processes)],
         ...cpu,
       ],
-      told: [
+      refusalFiles: [
         ['memory.events', 'oom_kill', 'memory'],
         ['pids.events', 'max', 'processes'],
       ],
@@ -124,12 +124,12 @@ function olderControllers(root: string, at: (name: string) => string, share: Sha
       ['memory.limit_in_bytes', bytes],
       ['memory.memsw.limit_in_bytes', bytes, 'optional'],
     ],
-    told: [['memory.oom_control', 'oom_kill', 'memory']],
+    refusalFiles: [['memory.oom_control', 'oom_kill', 'memory']],
   };
   const processes: Controller = {
     folder: path.join(root, 'pids', at('pids'), parent),
     settings: [['pids.max', String(share.processes)]],
-    told: [['pids.events', 'max', 'processes']],
+    refusalFiles: [['pids.events', 'max', 'processes']],
   };
   if (share.cpus === undefined) return [memory, processes];
   const cpu: Controller = {
@@ -138,7 +138,7 @@ function olderControllers(root: string, at: (name: string) => string, share: Sha
       ['cpu.cfs_period_us', String(periodMicroseconds)],
       ['cpu.cfs_quota_us', String(quotaOf(share.cpus))],
     ],
-    told: [],
+    refusalFiles: [],
   };
   return [memory, processes, cpu];
 }
@@ -159,8 +159,8 @@ function groupsOf(controllers: readonly Controller[]): ControlGroups {
     },
     cgroupProcsFiles: (name) => controllers.map(({ folder }) => path.join(folder, name, 'cgroup.procs')),
     async exceeded(name) {
-      for (const { folder, told } of controllers) {
-        for (const [file, word, what] of told) {
+      for (const { folder, refusalFiles } of controllers) {
+        for (const [file, word, what] of refusalFiles) {
           const text = await readFile(path.join(folder, name, file), 'utf8').catch(() => '');
           if (Number(new RegExp(`^${word} (\\d+)$`, 'm').exec(text)?.[1] ?? 0) > 0) return what;
         }
@@ -173,7 +173,7 @@ function groupsOf(controllers: readonly Controller[]): ControlGroups {
   };
 }
 
-/** The last processes may still be exiting. */
+/** Removes a group. This is repeated, because its last processes may still be exiting. */
 async function removeGroup(group: string): Promise<void> {
   for (let tries = 0; ; tries++) {
     try {

@@ -68,7 +68,7 @@ describe.each(ways)('a command run with $kind, launched $launched', ({ kind, lau
     const open = [...text.matchAll(/ -> (\S+)/g)]
       .map(([, to = '']) => to)
       .filter((to) => !/^(\/dev\/null|\/proc\/)/.test(to));
-    // Its output, and its error messages.
+    // The output of the command, and its error messages.
     expect(new Set(open).size).toBeLessThanOrEqual(2);
   });
 
@@ -191,7 +191,7 @@ describe('the choice of isolation', () => {
       const trial = { options, scratch, owner, secrets };
       const found = await findIsolation({ ...trial, trustSameUser: false });
       expect(found.isolation).toBeUndefined();
-      expect(found.lacking.length).toBeGreaterThan(0);
+      expect(found.missing.length).toBeGreaterThan(0);
       expect((await findIsolation({ ...trial, trustSameUser: true })).isolation?.kind).toBe('same-user');
       const offline = { ...trial, options: { ...options, network: 'none' as const } };
       expect((await findIsolation({ ...offline, trustSameUser: true })).isolation).toBeUndefined();

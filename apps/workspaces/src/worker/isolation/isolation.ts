@@ -9,7 +9,7 @@ import { folderInside, layRoot, privateRootScript, toolInside } from './private-
 
 /**
  * How the tool is isolated, strongest first. `private-root`: a separate uid, mount and process namespaces.
- * `user-namespace`: the same namespaces, created without root. `own-user`: only another uid. `same-user`: not at all.
+ * `user-namespace`: the same namespaces, created without root. `own-user`: only another uid. `same-user`: no isolation.
  */
 export const isolationKinds = ['private-root', 'user-namespace', 'own-user', 'same-user'] as const;
 /** A way of isolation. */
@@ -23,7 +23,7 @@ export interface Command {
   readonly cwd: string;
   /** The file in the job's folder that sets its environment; by default the tool's environment. */
   readonly environment?: string;
-  /** Without a network, if it runs in namespaces. */
+  /** Whether the command has no network, if it runs in namespaces. */
   readonly offline?: boolean;
 }
 
@@ -49,7 +49,7 @@ export interface IsolationOptions {
    * The control groups in which the kernel counts a job's resources. Without them, each process is limited separately.
    */
   readonly groups?: ControlGroups;
-  /** Takes parts of the kernel away from jobs, if this machine supports it. */
+  /** Denies parts of the kernel to jobs, if this machine supports that. */
   readonly confinement?: Confinement;
 }
 
@@ -58,23 +58,22 @@ export interface Isolation {
   readonly kind: IsolationKind;
   readonly limits: RunLimits;
   readonly groups: ControlGroups | undefined;
-  /** A uid for each job. */
+  /** Whether each job has a separate uid. */
   readonly ownUid: boolean;
   /** The path of the job's folder for the tool. */
   inside(jobFolder: JobFolder): string;
   /** The path of the binary for the tool's own commands. */
   toolInside(tool: string): string;
-  /** What to spawn. The first command of a job creates its root, with the tool in it. */
+  /** The program to spawn for a command. The first command of a job creates its root, with the tool in it. */
   launch(jobFolder: JobFolder, tool: string, command: Command): Launch;
-  /** Kills processes that a job left running; undefined if there cannot be any. */
+  /** Kills processes that a job left running; undefined if there cannot be such processes. */
   endAll(jobFolder: JobFolder): Launch | undefined;
 }
 
 /** Name of the file in a job's folder that sets the tool's environment. */
 export const environmentFile = 'environment.sh';
 
-// The job's environment is read by the last shell, after all rights have been given up: it cannot influence how that
-// happens.
+// The job's environment is read by the last shell, after all rights have been given up, so it cannot influence this.
 const enter = `
 cd "$1" || exit 125
 { echo 500 > /proc/self/oom_score_adj; } 2>/dev/null
@@ -162,7 +161,7 @@ export function isolationOf(kind: IsolationKind, options: IsolationOptions): Iso
   };
 }
 
-/** Makes a folder that belongs to a job. */
+/** Creates a folder that belongs to a job. */
 export async function makeFolder(at: string, owner: Owner | undefined, mode: number): Promise<void> {
   await mkdir(at, { mode });
   if (owner) await chown(at, owner.uid, owner.gid);

@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process';
 import type { Owner } from '../files/archive';
-import { cleanPath } from '../files/clean-path';
+import { cleanPath } from './command';
 import type { ProcessLimit } from './limits';
 import { type Processor, processors, systemCallFilter } from './system-calls';
 
-/** The numbers of the system calls in `script`. Landlock has the same on all processors. */
+/** The numbers of the system calls in `script`. Landlock has the same numbers on all processors. */
 const numbers = {
   capget: [125, 90],
   capset: [126, 91],
@@ -25,12 +25,12 @@ const numbers = {
 // From asm-generic/resource.h.
 const resources = { fsize: 1, data: 2, core: 4, nproc: 6, nofile: 7 } as const;
 
-// Of linux/sched.h.
+// From linux/sched.h.
 const spaces = { mount: 0x20000, uts: 0x4000000, ipc: 0x8000000, user: 0x10000000, pid: 0x20000000, net: 0x40000000 };
 
 /**
- * One program instead of the eleven of `launchBySteps`, because starting programs is the main cost of a confined
- * command. It also blocks system calls, which no standard program can do. Debian and its images contain perl.
+ * One program that replaces the eleven programs of `launchBySteps`, because starting programs is the main cost of a
+ * confined command. It also blocks system calls, which no standard program can do. Debian and its images contain perl.
  */
 const script = (processor: Processor): string => `
 my %number = (${Object.entries(numbers).map(([name, [x64, arm64]]) => `${name} => ${processor === 'x64' ? x64 : arm64}`)});
@@ -142,9 +142,9 @@ exec { $ARGV[0] } @ARGV or die "$ARGV[0]: $!\\n";
 export interface Apart {
   /** Control groups to join first. */
   readonly cgroupProcsFiles: readonly string[];
-  /** Undefined: the namespaces of the machine. */
+  /** Undefined for the namespaces of the machine. */
   readonly namespaces: { readonly user: boolean; readonly net: boolean } | undefined;
-  /** Where its root is mounted, and the list of what is mounted there; only with namespaces. */
+  /** Where the command's root is mounted, and the list of mounts in it. Only with namespaces. */
   readonly root: { readonly mountPoint: string; readonly mounts: string } | undefined;
   /** Undefined for the worker's own user. */
   readonly owner: Owner | undefined;
@@ -153,7 +153,7 @@ export interface Apart {
   readonly limits: readonly ProcessLimit[];
 }
 
-/** Permanently takes parts of the kernel away from a command and everything that it starts. */
+/** Permanently denies parts of the kernel to a command and everything that it starts. */
 export interface Confinement {
   readonly processor: Processor;
   /** `struct sock_filter`s, in hexadecimal digits. */
@@ -183,9 +183,9 @@ export function launchAtOnce(confinement: Confinement, apart: Apart): string[] {
 /** The first version of Landlock that knows scopes (Linux 6.12). */
 const scopesSince = 6;
 
-/** Takes system calls away from a test command. Returns the reason if that is not possible here. */
+/** Denies system calls to a test command. Returns the reason if that is not possible here. */
 export async function findConfinement(): Promise<Confinement | string> {
-  const processor = processors.find((known) => known === process.arch);
+  const processor = processors.find((arch) => arch === process.arch);
   if (!processor) return `there is no list of system calls for this processor (${process.arch})`;
   const version = await tell(['perl', '-e', 'print syscall(444, 0, 0, 1)']);
   if (version instanceof Error) return reasonOf(version);
@@ -196,9 +196,9 @@ export async function findConfinement(): Promise<Confinement | string> {
   };
   const free = { cgroupProcsFiles: [], namespaces: undefined, root: undefined, owner: undefined, limits: [] };
   const argv = launchAtOnce(confinement, { ...free, keepsRights: true });
-  const tried = await tell([...argv, 'cat', '/proc/self/status']);
-  if (tried instanceof Error) return reasonOf(tried);
-  return /^Seccomp:\s+2$/m.test(tried) ? confinement : 'the kernel does not filter them';
+  const result = await tell([...argv, 'cat', '/proc/self/status']);
+  if (result instanceof Error) return reasonOf(result);
+  return /^Seccomp:\s+2$/m.test(result) ? confinement : 'the kernel does not filter them';
 }
 
 function tell([file = '', ...args]: readonly string[]): Promise<string | Error> {

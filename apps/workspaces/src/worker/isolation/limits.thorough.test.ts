@@ -48,20 +48,20 @@ async function greedy(
 const hoard = 'head -c 600000000 /dev/zero | tail -c 500000000 | wc -c | grep -q 500000000';
 const many = 'i=0; while [ $i -lt 100 ]; do sleep 100 & i=$((i + 1)); done';
 
-describe('a run that uses too much', () => {
-  it('of memory gets that reason', async () => {
+describe('a run that exceeds its limit', () => {
+  it('of memory ends with this reason', async () => {
     const { code, why } = await greedy(undefined, hoard);
     expect(code).not.toBe(0);
     expect(why).toBe('a process of the run exceeded the memory limit of 256 MiB');
   });
 
-  itUid('of processes gets that reason, where it has its own user id', async () => {
+  itUid('of processes ends with this reason, where it has its own user id', async () => {
     const { code, why } = await greedy(undefined, many);
     expect(code).not.toBe(0);
     expect(why).toBe('the run exceeded the limit of 60 processes');
   });
 
-  itGrouped('as a whole gets that reason, each process being within its limits', async () => {
+  itGrouped('as a whole ends with this reason, although each process is within its limits', async () => {
     const groups = await findControlGroups(share);
     if (typeof groups === 'string') throw new Error(groups);
     // The first process keeps everything it read until the second has read everything.
@@ -76,7 +76,7 @@ describe('a run that uses too much', () => {
     for (const file of groups.cgroupProcsFiles('run-x')) expect(existsSync(path.dirname(file))).toBe(false);
   });
 
-  it('of disk is stopped', async () => {
+  it('of disk space is stopped', async () => {
     const folder = mkdtempSync(path.join(root, 'disk-'));
     const stopping = new Stopping();
     const told = new Promise<boolean>((resolve) => stopping.listen(resolve));

@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { cleanPath } from '../files/clean-path';
-import type { Stopping } from './command';
+import { cleanPath, type Stopping } from './command';
 import type { ControlGroups, Exceeded } from './control-groups';
 
 /** The limits of one run. */
@@ -10,7 +9,7 @@ export interface RunLimits {
   /** Processes and threads. */
   readonly processes: number;
   readonly openFiles: number;
-  /** The largest file it may write. */
+  /** The size of the largest file that it may write. */
   readonly fileBytes: number;
 }
 
@@ -21,8 +20,8 @@ export interface ProcessLimit {
 }
 
 /**
- * The limits of one process of a run; never higher than this process may set. `counted`: the kernel counts the memory
- * of the run as a whole.
+ * The limits of one process of a run; never higher than this process may set. `counted` means that the kernel counts
+ * the memory of the run as a whole.
  */
 export function processLimits(limits: RunLimits, options: { ownUid: boolean; counted: boolean }): ProcessLimit[] {
   const hard = hardLimits();
@@ -35,7 +34,7 @@ export function processLimits(limits: RunLimits, options: { ownUid: boolean; cou
     limit('fsize', 'Max file size', limits.fileBytes),
     limit('nofile', 'Max open files', limits.openFiles),
     ...(options.counted ? [] : [limit('data', 'Max data size', limits.memoryBytes)]),
-    // Counted per uid, so it is meaningful only if each run has a separate uid.
+    // The kernel counts processes per uid, so this limit is meaningful only if each run has a separate uid.
     ...(options.ownUid ? [limit('nproc', 'Max processes', limits.processes)] : []),
   ];
 }
@@ -63,7 +62,7 @@ export async function whatWasExceeded(
   return undefined;
 }
 
-/** If the kernel does not count, the programs' error messages show it. */
+/** The limit that the programs' error messages mention, if the kernel does not count. */
 function toldIn(tail: string): Exceeded | undefined {
   if (/cannot allocate memory|out of memory|memory exhausted|MemoryError/i.test(tail)) return 'memory';
   if (/cannot fork|fork: .*temporarily unavailable|newosproc|pthread_create failed/i.test(tail)) return 'processes';
@@ -75,11 +74,11 @@ export function watchDisk(
   folder: string,
   options: { bytes: number; everyMs: number; stopping: Stopping; graceMs: number },
 ): { stop(): void } {
-  let over = false;
+  let isStopped = false;
   let timer: NodeJS.Timeout;
   const look = async () => {
     const used = await usedBelow(folder);
-    if (over) return;
+    if (isStopped) return;
     if (used > options.bytes) {
       options.stopping.interrupt('disk');
       setTimeout(() => options.stopping.kill('disk'), options.graceMs).unref();
@@ -90,7 +89,7 @@ export function watchDisk(
   timer = setTimeout(() => void look(), options.everyMs);
   return {
     stop() {
-      over = true;
+      isStopped = true;
       clearTimeout(timer);
     },
   };
@@ -100,7 +99,7 @@ export function watchDisk(
 export function usedBelow(folder: string): Promise<number> {
   const options = { env: { PATH: cleanPath }, timeout: 60_000, maxBuffer: 64 * 1024 * 1024 };
   return new Promise((resolve) => {
-    // It complains about files that disappeared in the meantime, but still counts the rest.
+    // `du` complains about files that disappeared in the meantime, but still counts the rest.
     execFile('du', ['-s', '-k', '-x', '--', folder], options, (_, stdout) => {
       resolve((Number.parseInt(stdout, 10) || 0) * 1024);
     });

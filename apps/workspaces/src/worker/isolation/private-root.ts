@@ -36,8 +36,8 @@ const shown: readonly string[] = [
  * arguments are the root and the list of mounts, both created by `layRoot`, and the command.
  *
  * Only the job's folder can be written; everything else is read-only. The old root is unmounted, not only hidden. The
- * command's root is not that of its mount namespace, so that the kernel makes it no user namespace (user_namespaces(7),
- * EPERM).
+ * command's root differs from the root of its mount namespace, so that the kernel refuses to create a user namespace
+ * for it (user_namespaces(7), EPERM).
  */
 export const privateRootScript = `
 root=$1 mounts=$2
@@ -58,15 +58,15 @@ interface RootParts {
   readonly folder: string;
   /** The binary of the tool; empty if there is none. */
   readonly tool: string;
-  /** The job's user, for its list of users. */
+  /** The job's user, who is added to the list of users in the root. */
   readonly owner: Owner | undefined;
   /** Further paths to show. */
   readonly show: readonly string[];
 }
 
 /**
- * Prepares the mounts of a job's root, once for all of its commands. Each command mounts them in its own namespaces;
- * with hundreds of programs for that, an empty plan took a second longer. Returns the list of the mounts.
+ * Prepares the mounts of a job's root, once for all of its commands. Each command mounts them in its own namespaces. If
+ * a program had to be started for each mount, an empty plan would take a second longer. Returns the list of the mounts.
  */
 export function layRoot({ mountPoint, folder, tool, owner, show }: RootParts): string {
   const list = `${mountPoint}.mounts`;
@@ -131,7 +131,10 @@ const deviceLinks = {
 const escaped = (text: string): string =>
   text.replace(/[\s\\#]/g, (one) => `\\${one.charCodeAt(0).toString(8).padStart(3, '0')}`);
 
-/** Flags that a mount must keep at another place: the kernel lets only root outside of the namespaces drop them. */
+/**
+ * Flags that a mount must keep when it is mounted at another place, because only root outside of the namespaces may
+ * drop them.
+ */
 function keptFlags(): (source: string) => string {
   const mounts = readFileSync('/proc/self/mountinfo', 'utf8')
     .split('\n')
@@ -149,18 +152,18 @@ function keptFlags(): (source: string) => string {
 
 const isBelow = (at: string, above: string): boolean => above === '/' || at === above || at.startsWith(`${above}/`);
 
-/** Paths that a private root provides itself. */
+/** Paths for which a private root has its own content. */
 const ownPlaces = ['/proc', '/dev', '/tmp', toolInside, folderInside];
 /** Paths that the private root creates itself. They cannot be made visible, but paths below them can. */
 const folders = ['/', '/etc'];
 
-/** Why a path cannot be shown in a private root, to be read after the path; undefined if it can. */
+/** Why a path cannot be shown in a private root, as text that follows the path; undefined if it can be shown. */
 export function cannotBeShown(at: string): string | undefined {
   if (!path.isAbsolute(at)) return 'is not an absolute path';
   if (folders.includes(path.resolve(at)))
     return 'cannot be made visible to runs as a whole: name the paths that runs need';
   if (path.resolve(at) !== at) return `is written as ${path.resolve(at)}`;
-  const taken = ownPlaces.find((place) => at === place || at.startsWith(`${place}/`) || place.startsWith(`${at}/`));
-  if (taken) return `cannot be made visible to runs: they have their own ${taken}`;
+  const conflict = ownPlaces.find((place) => at === place || at.startsWith(`${place}/`) || place.startsWith(`${at}/`));
+  if (conflict) return `cannot be made visible to runs: they have their own ${conflict}`;
   return existsSync(at) ? undefined : 'is not there';
 }

@@ -5,14 +5,14 @@ import type { Owner } from '../files/archive';
 import { end } from './command';
 import { type Isolation, type JobFolder, makeFolder } from './isolation';
 
-/** A folder that one job has to itself until it is released, and a uid if there are separate ones. */
+/** A folder that only one job uses until it is released, and a uid if each job has a separate one. */
 export interface Slot {
   /** The name of its folder and of its control group. */
   readonly name: string;
   readonly jobFolder: JobFolder;
   /** Records a process group of the job, for the cleanup after a worker that was killed. */
   group(pid: number): Promise<void>;
-  /** Records the job, for the same cleanup. */
+  /** Records data about the job, for the same cleanup. */
   note(note: object): Promise<void>;
   /** Removes the folder and frees the uid. */
   release(): Promise<void>;
@@ -85,7 +85,7 @@ export async function takeSlot(options: ScratchOptions, isolation: Isolation, ru
     }
     let writing: Promise<void> = Promise.resolve();
     const write = () => {
-      // Written atomically, so that the cleanup after a kill finds the whole file or none.
+      // The file is written atomically, so that the cleanup after a kill finds either the whole file or no file.
       writing = writing.then(async () => {
         await writeFile(`${file}.new`, JSON.stringify(holder), { mode: 0o600 });
         await rename(`${file}.new`, file);
@@ -119,11 +119,11 @@ export async function takeSlot(options: ScratchOptions, isolation: Isolation, ru
  * yet.
  */
 async function freeName(at: string): Promise<string> {
-  const taken = await stat(at).then(
+  const exists = await stat(at).then(
     () => true,
     () => false,
   );
-  return taken ? `${at}.${randomBytes(4).toString('hex')}` : at;
+  return exists ? `${at}.${randomBytes(4).toString('hex')}` : at;
 }
 
 async function claim(file: string, holder: SlotHolder): Promise<boolean> {
@@ -189,7 +189,7 @@ export async function sweepScratch(
   return removed;
 }
 
-/** A slot without an owner may be one that is just being created. */
+/** The age at which a slot without an owner is treated as abandoned. A younger slot may just be in creation. */
 const abandonedMs = 600_000;
 
 async function ageMs(at: string): Promise<number> {
@@ -211,7 +211,7 @@ async function endLeftovers(holder: SlotHolder, owner: Owner | undefined): Promi
     try {
       process.kill(-pid, 'SIGKILL');
     } catch {
-      // It ended between the two checks.
+      // The process ended between the two checks.
     }
   }
   if (!owner) return;

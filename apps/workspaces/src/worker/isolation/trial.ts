@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { Owner } from '../files/archive';
-import { cleanPath } from '../files/clean-path';
+import { cleanPath } from './command';
 import {
   type Isolation,
   type IsolationKind,
@@ -17,10 +17,10 @@ import {
 export interface IsolationFindings {
   readonly isolation: Isolation | undefined;
   /** The reason why each stronger kind of isolation does not work on this machine, one sentence each. */
-  readonly lacking: readonly string[];
+  readonly missing: readonly string[];
 }
 
-/** What to test isolation with. */
+/** The inputs of a test of isolation. */
 export interface Trial {
   readonly options: IsolationOptions;
   /** The folder that will contain the jobs' folders. */
@@ -32,26 +32,26 @@ export interface Trial {
   readonly trustSameUser: boolean;
 }
 
-/** Tries the ways of isolation, strongest first, with a command that looks for what it must not find. */
+/** Tests the ways of isolation, strongest first, with a command that looks for files that it must not find. */
 export async function findIsolation(trial: Trial): Promise<IsolationFindings> {
   const root = process.getuid?.() === 0;
-  const lacking: string[] = [];
+  const missing: string[] = [];
   for (const kind of isolationKinds) {
     if (kind === 'same-user') break;
     if ((kind === 'user-namespace') === root) continue;
     const isolation = isolationOf(kind, trial.options);
     if (!rooted(kind) && trial.options.network === 'none') {
-      lacking.push(`${kind}: no network can be withheld without namespaces`);
+      missing.push(`${kind}: no network can be withheld without namespaces`);
       continue;
     }
     const problem = await tryIsolation(isolation, trial);
-    if (problem === undefined) return { isolation, lacking };
-    lacking.push(`${kind}: ${problem}`);
+    if (problem === undefined) return { isolation, missing };
+    missing.push(`${kind}: ${problem}`);
   }
-  if (!root) lacking.push('own-user: only root can run the tool as another user');
+  if (!root) missing.push('own-user: only root can run the tool as another user');
   // Configured restrictions are never silently dropped, even if the operator trusts the people who start runs.
   const trusted = trial.trustSameUser && trial.options.network === 'host';
-  return { isolation: trusted ? isolationOf('same-user', trial.options) : undefined, lacking };
+  return { isolation: trusted ? isolationOf('same-user', trial.options) : undefined, missing };
 }
 
 const rooted = (kind: IsolationKind): boolean => kind === 'private-root' || kind === 'user-namespace';

@@ -9,8 +9,8 @@ import { spanReceiver } from '@keystead/testing';
 import { startTracing } from '@keystead/tracing';
 import { type Asked, archiveOf, doing, makeExecutor } from '../../../test/worker-fixture';
 import type { ApplyResult, Heartbeat, PlanResult, RunJob } from '../../resources/runs/runs/jobs/job';
+import { startClaiming } from '../work';
 import { carryOut, type WorkerParts } from './carry-out';
-import { startClaiming } from './claim-loop';
 import type { JobSource } from './job-source';
 
 // Replaces the tool: runs the configuration's script.
@@ -218,7 +218,7 @@ describe('carrying out a job', () => {
     const claiming = startClaiming(parts, { parallel: 1, pollMs: 10 });
     while (!under.text().includes('begun')) await sleep(20);
     expect(claiming.count()).toBe(1);
-    // It takes no more jobs, so these are heartbeats.
+    // The worker takes no more jobs, so these requests are heartbeats.
     for (const before = heard; heard < before + 3; ) await sleep(20);
     expect(heard).toBeGreaterThan(3);
     await claiming.close(0);
@@ -229,7 +229,7 @@ describe('carrying out a job', () => {
     expect(under.retired()).toBe(1);
   });
 
-  /** What a plan leaves for its apply, as the executor packs it. */
+  /** The bundle that a plan leaves for its apply, in the executor's format. */
   const bundle = async (act = `trap '' INT; ${forever}`): Promise<Uint8Array> =>
     archiveOf({ 'config/act.sh': act, 'run.plan': 'plan' });
 });

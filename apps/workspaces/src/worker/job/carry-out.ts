@@ -4,11 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '@keystead/server';
 import { Course, follow, step, type Tracing } from '@keystead/tracing';
 import type { ApplyResult, JobInputs, PlanResult, RunJob, ToolRunResult } from '../../resources/runs/runs/jobs/job';
-import { Stopping } from '../isolation/command';
+import { Stopping, Stopwatch } from '../isolation/command';
 import { type Executor, executeApply, executePlan } from '../tool/execute';
 import { executeToolRun } from '../tool/execute-tool-run';
 import { Concealer, RunLog } from '../tool/run-log';
-import { Stopwatch } from '../tool/stopwatch';
 import { type JobCredentials, NoCredentials } from './credentials';
 import type { JobSource } from './job-source';
 import { doubling, Failing, retry } from './retry';
@@ -32,7 +31,7 @@ export interface WorkerParts {
 
 /** A job that a worker holds. */
 export interface Carrying {
-  /** No process of the job is left here, but its outcome may not be handed in yet. */
+  /** Resolves when no process of the job is left on this machine. Its outcome may not have been accepted yet. */
   readonly executed: Promise<void>;
   readonly done: Promise<void>;
   /** Asks the tool to stop, and kills it a moment later. */
@@ -41,7 +40,7 @@ export interface Carrying {
 
 const longestSaveMs = 15 * 60_000;
 
-/** Carries out one claimed job, from its inputs to its result. Never throws. */
+/** Carries out one claimed job: fetches its inputs, runs it, and hands in its result. Never throws. */
 export function carryOut(parts: WorkerParts, job: RunJob): Carrying {
   const stopping = new Stopping();
   const log = parts.log.child({ job: job.id, run: job.runId, kind: job.kind });
@@ -86,7 +85,7 @@ async function carry(
   });
   const toolTime = new Stopwatch();
   log.info({ workspace: job.workspaceName, attempt: job.attempt }, 'started');
-  // Traces of heartbeats would say nothing about the job.
+  // Heartbeats are not traced, because their traces would contain nothing about the job.
   const beating = follow(undefined, () => keepHold(parts, job, stopping, log));
   const limit = setTimeout(() => stopSoon(stopping, 'timeout', parts.graceSeconds), job.timeoutSeconds * 1000);
   try {
@@ -95,9 +94,9 @@ async function carry(
     executed();
     // Another worker repeats an unfinished plan once this worker's lease has ended.
     if (job.kind === 'plan' && (stopping.reason === 'lost' || stopping.reason === 'shutdown')) return undefined;
-    const kept = await step('hand in', undefined, () => finish(parts, job, result, log));
+    const isReported = await step('hand in', undefined, () => finish(parts, job, result, log));
     const [ms, toolMs] = [performance.now() - startedAtMs, toolTime.ms].map(Math.round);
-    log.info({ outcome: result.outcome, kept, ms, toolMs }, 'finished');
+    log.info({ outcome: result.outcome, kept: isReported, ms, toolMs }, 'finished');
     return result.outcome;
   } finally {
     clearTimeout(limit);
@@ -181,7 +180,7 @@ function keepHold(parts: WorkerParts, job: RunJob, stopping: Stopping, log: Logg
   const { leaseSeconds } = source;
   let heldUntilMs = performance.now() + leaseSeconds * 1000;
   const failing = new Failing(log, 'no heartbeat');
-  let over = false;
+  let isOver = false;
   const ended = new AbortController();
   const beat = async () => {
     const askedAtMs = performance.now();
@@ -198,23 +197,23 @@ function keepHold(parts: WorkerParts, job: RunJob, stopping: Stopping, log: Logg
     }
   };
   const fence = () => {
-    if (over || stopping.killed) return;
+    if (isOver || stopping.killed) return;
     const leftMs = heldUntilMs - performance.now();
     if (leftMs < 0) stopping.kill('lost');
     else if (leftMs < (leaseSeconds * 1000) / 4) stopping.interrupt('lost');
   };
   const guard = setInterval(fence, Math.min(1000, parts.heartbeatMs));
   const ticking = (async () => {
-    // Its start counted as a heartbeat.
+    // The start of the job was treated as a heartbeat.
     for (;;) {
       await sleep(parts.heartbeatMs, undefined, { signal: ended.signal }).catch(() => undefined);
-      if (over) return;
+      if (isOver) return;
       await beat();
     }
   })();
   return {
     async stop() {
-      over = true;
+      isOver = true;
       clearInterval(guard);
       ended.abort();
       await ticking;
@@ -222,7 +221,7 @@ function keepHold(parts: WorkerParts, job: RunJob, stopping: Stopping, log: Logg
   };
 }
 
-/** Hands in a result and retries until it is accepted: an unavailable database must not cost a state. */
+/** Hands in a result and retries until it is accepted, because no state may be lost if the database is unavailable. */
 async function finish(parts: WorkerParts, job: RunJob, result: JobResult, log: Logger): Promise<boolean> {
   const { source } = parts;
   const giveUpAtMs = performance.now() + longestSaveMs;
@@ -248,6 +247,6 @@ async function keepAside({ executor }: WorkerParts, job: RunJob, state: Uint8Arr
   return file;
 }
 
-/** Hands something in repeatedly until it is accepted. */
+/** Repeats `work`, which hands something in, until it succeeds. */
 const untilTaken = <T>(work: () => Promise<T>, { log, until }: { log: Logger; until: () => boolean }): Promise<T> =>
   retry(work, doubling(100, 5000, until), (error) => log.warn({ err: error }, 'not accepted yet: trying again'));

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { OutsideResponse } from '@keystead/outside';
 import type { Logger } from '@keystead/server';
 import { z } from 'zod';
-import { postSecrets, revokeToken } from '../../resources/runs/runs/jobs/credentials';
+import { postSecrets, revokeToken } from '../../resources/runs/runs/jobs/inputs';
 import type { JobLogin, JobVariable, RunJob } from '../../resources/runs/runs/jobs/job';
 import { type DeclaredIdentity, declaredIdentities } from '../../resources/workspaces/identities/declared-identities';
 import { type GivenIdentity, IdentityFiles, secretsEnvironment, vaultCa } from '../tool/identity-files';
@@ -42,7 +42,10 @@ const attempts = 3;
 /** Tokens in files are replaced long before they expire. */
 const renewEveryMs = 20 * 60_000;
 
-/** Everything that was started. It ends with the job, even if a later step failed. */
+/**
+ * The functions that end everything that was started for a job. They are called when the job ends, even if a later step
+ * failed.
+ */
 class Endings {
   private readonly all: (() => Promise<unknown>)[] = [];
 
@@ -89,7 +92,7 @@ async function logIn(source: JobSource, job: RunJob) {
   return login && loggedIn(login, () => source.login(job));
 }
 
-/** The identities that the variables ask for, each with its token. */
+/** The identities that the variables request, each with its token. */
 async function identitiesFor(
   source: JobSource,
   log: Logger,
@@ -106,22 +109,22 @@ async function identitiesFor(
   if ('withheld' in answer) return { remark: `This run has no identity tokens: ${answer.withheld}.` };
   if (problems.length > 0) throw new NoCredentials(problems.join('; '));
   const { tokens, secretsAddress } = answer;
-  const given: GivenIdentity[] = [];
+  const identitiesWithTokens: GivenIdentity[] = [];
   for (const identity of identities) {
     const jwt = tokens[identity.audience];
     if (jwt === undefined) throw new NoCredentials(`the service gave no identity token for ${identity.audience}`);
     if (identity.kind !== 'vault') {
       secrets.push(jwt);
-      given.push({ ...identity, token: jwt });
+      identitiesWithTokens.push({ ...identity, token: jwt });
       continue;
     }
     const place = vaultPlace(identity, jwt);
     const { token, ...auth } = await loggedIn(place, async () => place);
     await hold(source, log, job, { ...auth, token }, place.address === secretsAddress, endings);
     secrets.push(token);
-    given.push({ ...identity, token });
+    identitiesWithTokens.push({ ...identity, token });
   }
-  const files = new IdentityFiles(given, job.runId);
+  const files = new IdentityFiles(identitiesWithTokens, job.runId);
   const renewing = setInterval(() => {
     source
       .identities(job)
@@ -204,7 +207,7 @@ async function hold(
   });
 }
 
-/** Logs in with an identity token. `again` returns the address and a new token for another try. */
+/** Logs in with an identity token. `again` returns the address and a new token for another attempt. */
 async function loggedIn(first: JobLogin, again: () => Promise<JobLogin | undefined>): Promise<LoggedIn> {
   let login: JobLogin | undefined = first;
   for (let attempt = 1; ; attempt++) {

@@ -2,8 +2,7 @@ import type { Keyring } from '@keystead/keyring';
 import type { Bell } from '@keystead/postgres';
 import type { Database } from '../../kernel/database/database';
 import * as claims from '../../resources/runs/runs/jobs/claims';
-import * as credentials from '../../resources/runs/runs/jobs/credentials';
-import { jobInputs } from '../../resources/runs/runs/jobs/inputs';
+import { forgetToken, jobIdentities, jobInputs, jobLogin, keepToken } from '../../resources/runs/runs/jobs/inputs';
 import type {
   ApplyResult,
   Heartbeat,
@@ -18,6 +17,7 @@ import type {
 } from '../../resources/runs/runs/jobs/job';
 import { append } from '../../resources/runs/runs/jobs/logs';
 import * as results from '../../resources/runs/runs/jobs/results';
+import { finishToolJob } from '../../resources/runs/runs/jobs/tool-jobs';
 
 /**
  * Where a worker gets its jobs and reports their results: the database, or a service over HTTP. Refusals are thrown as
@@ -28,7 +28,7 @@ export interface JobSource {
   readonly workerId: string;
   /** How long a job is held after a heartbeat. */
   readonly leaseSeconds: number;
-  /** Takes the next job. May wait a few seconds, until `closing` is aborted. Undefined if there is none. */
+  /** Takes the next job. May wait a few seconds, until `closing` is aborted. Undefined if there is no job. */
   claim(closing: AbortSignal): Promise<RunJob | undefined>;
   /** Keeps a job for another lease. */
   heartbeat(job: RunJob): Promise<Heartbeat>;
@@ -37,39 +37,44 @@ export interface JobSource {
    * the job, or it has ended.
    */
   abandon(job: RunJob, as: string): Promise<void>;
-  /** The tool is about to run. False: the job is no longer this worker's. */
+  /** Reports that the tool is about to run. Returns false if this worker no longer holds the job. */
   started(job: RunJob): Promise<boolean>;
-  /** Of a job that was started. */
+  /** The inputs of a job that was started. */
   inputs(job: RunJob): Promise<JobInputs>;
   /** Appends to the log of a job. Calls run one after the other, and each is repeated until it succeeds. */
   appendLog(job: RunJob, bytes: Uint8Array): Promise<void>;
   /** Makes a state the current one while the apply continues. */
   saveState(job: RunJob, state: Uint8Array): Promise<void>;
-  /** Ends a plan. False: the job was no longer this worker's. */
+  /** Ends a plan. Returns false if this worker no longer held the job. */
   finishPlan(job: RunJob, result: PlanResult): Promise<boolean>;
-  /** Ends an apply, `as` the worker that started it. Returns false if that worker no longer held the job. */
+  /** Ends an apply. `as` is the worker that started it. Returns false if that worker no longer held the job. */
   finishApply(job: RunJob, result: ApplyResult, as?: string): Promise<boolean>;
-  /** Ends a test or a query. False: the job was no longer this worker's. */
+  /** Ends a test or a query. Returns false if this worker no longer held the job. */
   finishToolRun(job: RunJob, result: ToolRunResult): Promise<boolean>;
   /** Returns a job that was not started. */
   release(job: RunJob): Promise<void>;
   /** Signs this worker off. */
   retire(): Promise<void>;
-  /** How a job logs in at the secrets service, with its own identity token; undefined if it has no role. */
+  /**
+   * The data that a job needs to log in at the secrets service, including its identity token; undefined if it has no role.
+   */
   login(job: RunJob): Promise<JobLogin | undefined>;
   /** The identity tokens that the variables of a job ask for, while this worker holds the job. */
   identities(job: RunJob): Promise<JobIdentities>;
-  /** Records a token that a job received there, so that it ends even if the worker dies first. Returns its id. */
+  /**
+   * Records a token that a job received from the secrets service, so that the token ends even if the worker dies first.
+   * Returns its id.
+   */
   keepToken(job: RunJob, token: KeptToken): Promise<string>;
   /** Reports that the token was revoked. */
   forgetToken(job: RunJob, id: string): Promise<void>;
 }
 
-/** How often it looks for a job within a second. */
+/** How often a source looks for a job within a second. */
 const looks = 5;
 const lookMs = 200;
 
-/** Jobs from the database, for workers of the service. */
+/** Jobs from the database, for workers of the service. Each call is a call of a function in `runs/runs/jobs`. */
 export function databaseSource(parts: {
   db: Database;
   keyring: Keyring;
@@ -77,7 +82,7 @@ export function databaseSource(parts: {
   leaseSeconds: number;
   /** The versions of the tool that this worker has. */
   versions: readonly string[];
-  /** Undefined: runs that ask for credentials fail. */
+  /** Undefined if runs that request credentials fail. */
   secrets: SecretsService | undefined;
   /** The issuer of identity tokens: the public address of the service. */
   issuer: string;
@@ -115,12 +120,12 @@ export function databaseSource(parts: {
     saveState: (job, state) => results.saveState(db, keyring, job, state),
     finishPlan: (job, result) => results.finishPlan(db, keyring, job, workerId, result),
     finishApply: (job, result, as = workerId) => results.finishApply(db, keyring, job, as, result),
-    finishToolRun: (job, result) => results.finishToolRun(db, keyring, job, workerId, result),
+    finishToolRun: (job, result) => finishToolJob(db, keyring, job, workerId, result),
     release: (job) => claims.releaseJob(db, job, workerId),
     retire: () => claims.retireWorker(db, workerId),
-    login: (job) => credentials.jobLogin({ db, keyring, secrets, issuer, nowMs: now() }, job),
-    identities: (job) => credentials.jobIdentities({ db, keyring, secrets, issuer, nowMs: now() }, job, workerId),
-    keepToken: (job, token) => credentials.keepToken(db, keyring, job, workerId, token),
-    forgetToken: (_job, id) => credentials.forgetToken(db, id),
+    login: (job) => jobLogin({ db, keyring, secrets, issuer, nowMs: now() }, job),
+    identities: (job) => jobIdentities({ db, keyring, secrets, issuer, nowMs: now() }, job, workerId),
+    keepToken: (job, token) => keepToken(db, keyring, job, workerId, token),
+    forgetToken: (_job, id) => forgetToken(db, id),
   };
 }

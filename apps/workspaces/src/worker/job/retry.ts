@@ -22,7 +22,7 @@ export async function retry<T>(
   }
 }
 
-/** Pauses that double each time up to a maximum, until the time is over. */
+/** Pauses that double each time up to a maximum, until the time limit. */
 export function* doubling(fromMs: number, longestMs: number, isOver: (pauseMs: number) => boolean): Iterable<number> {
   for (let pauseMs = fromMs; !isOver(pauseMs); pauseMs = Math.min(pauseMs * 2, longestMs)) yield pauseMs;
 }
@@ -30,11 +30,11 @@ export function* doubling(fromMs: number, longestMs: number, isOver: (pauseMs: n
 const longestSilenceMs = 600_000;
 
 /**
- * Logs repeated failures: the first one completely, then one line at growing intervals, and one when it works again. A
- * service that is down for hours does not fill the log.
+ * Logs repeated failures: the first one completely, then one line at growing intervals, and a line when the attempts
+ * succeed again. A service that is down for hours does not fill the log.
  */
 export class Failing {
-  private met = 0;
+  private count = 0;
   private sinceMs = 0;
   private nextMs = 0;
 
@@ -44,28 +44,28 @@ export class Failing {
     private readonly now: () => number = () => performance.now(),
   ) {}
 
-  /** It failed. */
+  /** Records that an attempt failed. */
   failed(error: unknown): void {
     const nowMs = this.now();
-    this.met++;
-    if (this.met === 1) {
+    this.count++;
+    if (this.count === 1) {
       this.sinceMs = nowMs;
       this.nextMs = nowMs + 10_000;
       this.log.warn({ err: error }, this.what);
     } else if (nowMs >= this.nextMs) {
       this.nextMs = nowMs + Math.min(nowMs - this.sinceMs, longestSilenceMs);
       this.log.warn(
-        { seconds: this.seconds, times: this.met, reason: (error as Error).message },
+        { seconds: this.seconds, times: this.count, reason: (error as Error).message },
         `still: ${this.what}`,
       );
     }
   }
 
-  /** It worked. */
+  /** Records that an attempt succeeded. */
   worked(): void {
-    if (this.met === 0) return;
-    this.log.info({ seconds: this.seconds, times: this.met }, `works again, after: ${this.what}`);
-    this.met = 0;
+    if (this.count === 0) return;
+    this.log.info({ seconds: this.seconds, times: this.count }, `works again, after: ${this.what}`);
+    this.count = 0;
   }
 
   private get seconds(): number {

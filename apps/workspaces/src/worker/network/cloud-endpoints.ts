@@ -5,17 +5,17 @@
 export interface CloudEndpoint {
   /** An address, or a range in CIDR notation. */
   readonly to: string;
-  /** What answers there. */
+  /** The name of the service that answers there. */
   readonly whose: string;
-  /** Where that is documented. */
+  /** The address of the documentation about it. */
   readonly source: string;
   /** Known services in a range, for a test of each. */
-  readonly known?: readonly string[];
+  readonly examples?: readonly string[];
 }
 
 /**
  * Every address that is closed to runs. All link-local addresses are closed, so a new service of a cloud needs no new
- * line. Name servers at some of them still work: the rules are about TCP.
+ * line. Name servers at some of these addresses still work, because the rules block only TCP.
  */
 export const cloudEndpoints: readonly CloudEndpoint[] = [
   {
@@ -23,7 +23,7 @@ export const cloudEndpoints: readonly CloudEndpoint[] = [
     whose:
       'link-local: metadata of AWS, Azure, Google Cloud, Oracle, IBM, DigitalOcean, Hetzner, OpenStack, Akamai, Vultr',
     source: 'RFC 3927; cloud-init, reference/datasources',
-    known: [
+    examples: [
       // Nearly all clouds.
       '169.254.169.254',
       // Amazon ECS task credentials; Amazon EKS pod identity.
@@ -41,7 +41,7 @@ export const cloudEndpoints: readonly CloudEndpoint[] = [
     to: 'fe80::/10',
     whose: 'link-local: metadata of OpenStack',
     source: 'RFC 4291, section 2.5.6; docs.openstack.org/nova, user/metadata',
-    known: ['fe80::a9fe:a9fe'],
+    examples: ['fe80::a9fe:a9fe'],
   },
   {
     to: '168.63.129.16',
@@ -52,7 +52,7 @@ export const cloudEndpoints: readonly CloudEndpoint[] = [
     to: '192.0.0.0/24',
     whose: 'protocol assignments: metadata of Oracle Cloud Classic',
     source: 'RFC 6890, table 7; docs.oracle.com, Oracle Cloud Infrastructure Classic, instance metadata',
-    known: ['192.0.0.192'],
+    examples: ['192.0.0.192'],
   },
   {
     to: '100.100.100.200',
@@ -68,7 +68,7 @@ export const cloudEndpoints: readonly CloudEndpoint[] = [
     to: 'fd00:ec2::/32',
     whose: 'AWS: instance metadata, EKS pod identity and what else it keeps there',
     source: 'docs.aws.amazon.com, AWSEC2 UserGuide, configuring-instance-metadata-service',
-    known: ['fd00:ec2::254', 'fd00:ec2::23'],
+    examples: ['fd00:ec2::254', 'fd00:ec2::23'],
   },
   {
     to: 'fd20:ce::254',
@@ -93,4 +93,4 @@ export const cloudEndpoints: readonly CloudEndpoint[] = [
 ];
 
 /** A sample address for each endpoint, to test whether it is blocked. */
-export const endpointsToTry: readonly string[] = cloudEndpoints.flatMap(({ to, known }) => known ?? [to]);
+export const endpointsToTry: readonly string[] = cloudEndpoints.flatMap(({ to, examples }) => examples ?? [to]);

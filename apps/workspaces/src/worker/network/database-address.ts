@@ -2,13 +2,13 @@ import { lookup } from 'node:dns/promises';
 import { networkInterfaces } from 'node:os';
 import path from 'node:path';
 
-/** The address, as this machine sees it, of something that is closed to runs, usually a database. */
+/** The address of a place that is closed to runs, usually a database, as this machine sees it. */
 export type DatabaseAddress =
   | { readonly socket: string }
   | {
       readonly port: number;
       readonly addresses: readonly string[];
-      /** It is on this machine, so it may be reached at each of the machine's addresses. */
+      /** Whether it is on this machine, and so may be reached at each of the machine's addresses. */
       readonly local: boolean;
     };
 
@@ -17,7 +17,7 @@ const standardPort = 5432;
 /** The format of a place that is closed to runs: a host and a port, or the path of a socket. */
 export const closedPlace = /^(?:\/.+|(?:\[[\da-f:.]+\]|[^\s:/[\]]+):\d{1,5})$/i;
 
-/** Finds the addresses of such a place. Throws if the host has no address. */
+/** Finds the addresses of a closed place. Throws if the host has no address. */
 export async function findPlace(text: string): Promise<DatabaseAddress> {
   if (text.startsWith('/')) return { socket: text };
   const { hostname, port } = new URL(`tcp://${text}`);
@@ -26,9 +26,9 @@ export async function findPlace(text: string): Promise<DatabaseAddress> {
 
 /** Finds the addresses in a connection string. Throws if its host has no address. */
 export async function findDatabaseAddress(url: string): Promise<DatabaseAddress> {
-  const { hostname, port: given, searchParams } = new URL(url);
+  const { hostname, port: urlPort, searchParams } = new URL(url);
   const host = (searchParams.get('host') || hostname || 'localhost').replace(/^\[(.*)\]$/, '$1');
-  const port = Number(searchParams.get('port') || given || standardPort);
+  const port = Number(searchParams.get('port') || urlPort || standardPort);
   if (host.startsWith('/')) return { socket: path.join(host, `.s.PGSQL.${port}`) };
   return listening(decodeURIComponent(host), port);
 }

@@ -47,7 +47,10 @@ export interface FirewallRule {
   readonly rule: readonly string[];
 }
 
-/** The firewall rules that block the cloud's metadata addresses, if this machine has one, for a range of uids. */
+/**
+ * The firewall rules that block the cloud's metadata addresses for a range of uids, if this machine itself has such an
+ * address.
+ */
 function endpointRules(uids: Uids, ranges: readonly string[]): FirewallRule[] {
   return ranges.map((range) => ({
     program: isIPv6(range.split('/')[0] ?? '') ? 'ip6tables' : 'iptables',
@@ -62,7 +65,8 @@ const refusedFrom = (uids: Uids): string[] => [
 
 /**
  * Blocks TCP to the database for a range of uids: by the machine's firewall, which knows the sender's uid, otherwise by
- * routing, which works for databases on other machines. Returns the same as `blockCloudEndpoints`.
+ * routing, which works for databases on other machines. Returns the reason if this was not possible, like
+ * `blockCloudEndpoints`.
  */
 export async function blockDatabase(
   uids: Uids,
@@ -78,12 +82,12 @@ export async function blockDatabase(
 async function addRoutingRules(uids: Uids, addresses: readonly string[], more: readonly string[]): Promise<void> {
   const range = `${uids.first}-${uids.last}`;
   for (const family of ['-4', '-6']) {
-    const wanted = addresses.filter((address) => isIPv6(address.split('/')[0] ?? '') === (family === '-6'));
-    if (wanted.length === 0 || (family === '-6' && !existsSync('/proc/net/if_inet6'))) continue;
+    const ofFamily = addresses.filter((address) => isIPv6(address.split('/')[0] ?? '') === (family === '-6'));
+    if (ofFamily.length === 0 || (family === '-6' && !existsSync('/proc/net/if_inet6'))) continue;
     const { stdout } = await execute('ip', [family, 'rule', 'show', 'pref', preference]);
     const lines = stdout.split('\n').map((line) => `${line} `);
     const marks = [`uidrange ${range} `, ...(more.length > 0 ? [`${more.join(' ')} `] : [])];
-    for (const address of wanted) {
+    for (const address of ofFamily) {
       if (lines.some((line) => line.includes(`to ${address} `) && marks.every((mark) => line.includes(mark)))) continue;
       const rule = ['to', address, 'ipproto', 'tcp', ...more, 'uidrange', range, 'prohibit', 'pref', preference];
       await execute('ip', [family, 'rule', 'add', ...rule]);
@@ -97,7 +101,7 @@ export function firewallRules(
   { local, addresses, port }: Exclude<DatabaseAddress, { socket: string }>,
 ): FirewallRule[] {
   const to = (address: string[]) => ['OUTPUT', '-p', 'tcp', ...address, '--dport', String(port), ...refusedFrom(uids)];
-  // On this machine it may listen at any address, regardless of the one that the worker uses.
+  // A database on this machine may listen at any address, not only at the one that the worker uses.
   if (local) {
     const rule = to(['-m', 'addrtype', '--dst-type', 'LOCAL']);
     return [

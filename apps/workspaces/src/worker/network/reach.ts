@@ -9,7 +9,7 @@ import { type DatabaseAddress, ownAddresses } from './database-address';
 export type DatabaseReach = 'open' | 'closed' | undefined;
 
 // Prints the result of connecting to each target. A run has no other program that certainly supports TCP.
-const knock = `
+const probe = `
 const net = require('node:net');
 const targets = JSON.parse(process.argv[1]);
 Promise.all(targets.map((target) => new Promise((resolve) => {
@@ -31,16 +31,19 @@ export async function tryTargets(
   targets: readonly NetConnectOpts[],
 ): Promise<readonly string[] | undefined> {
   const node = process.execPath;
-  const argv = [isolation.toolInside(node), '-e', knock, JSON.stringify(targets)];
+  const argv = [isolation.toolInside(node), '-e', probe, JSON.stringify(targets)];
   const { stdout } = await inTrial(isolation, trial, { tool: node, argv });
   const answers = /^tried (.*)$/m.exec(stdout)?.[1];
   return answers === undefined ? undefined : (JSON.parse(answers) as string[]);
 }
 
-// This machine refused it, or has no such network or no route to it.
+// This machine refused the connection, or has no such network or no route to it.
 const unreachable = ['EACCES', 'EPERM', 'ECONNREFUSED', 'ENETUNREACH', 'EADDRNOTAVAIL', 'EAFNOSUPPORT', 'EINVAL'];
 
-/** The addresses that clouds use, as a run would write them: link-local addresses with the name of each interface. */
+/**
+ * The addresses of cloud metadata services as a run would write them: link-local addresses are combined with the name
+ * of each interface.
+ */
 export function cloudEndpointHosts(): string[] {
   const links = Object.entries(networkInterfaces())
     .filter(([, entries]) => entries?.some(({ address }) => address.startsWith('fe80:')))
@@ -50,7 +53,7 @@ export function cloudEndpointHosts(): string[] {
   );
 }
 
-/** Which of the addresses that clouds use a run can still send to; undefined if that could not be tried. */
+/** The addresses of cloud metadata services that a run can still reach; undefined if this could not be tested. */
 export async function tryCloudEndpoints(isolation: Isolation, trial: Trial): Promise<readonly string[] | undefined> {
   const hosts = cloudEndpointHosts();
   const answers = await tryTargets(

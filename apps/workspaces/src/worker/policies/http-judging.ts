@@ -8,7 +8,7 @@ import { retry } from '../job/retry';
 
 const waitSeconds = 20;
 const keepEveryMs = 10_000;
-/** How often it looks for plans of other organizations while it evaluates one. */
+/** How often the worker looks for plans of other organizations while it evaluates one. */
 const busyLookMs = 1000;
 const pausesMs = [500, 2000, 8000];
 /** The number of plans, each of a different organization, that are evaluated at the same time. */
@@ -59,8 +59,13 @@ export function startJudging(
   };
 }
 
-async function judgeOne(client: AgentClient, agentId: string, engine: PolicyEngine, given: GivenPlan): Promise<void> {
-  const { id, lease } = given;
+async function judgeOne(
+  client: AgentClient,
+  agentId: string,
+  engine: PolicyEngine,
+  evaluation: GivenPlan,
+): Promise<void> {
+  const { id, lease } = evaluation;
   const about = (sent: AgentRequest): AgentRequest => ({
     ...sent,
     path: `/agents/${agentId}/evaluations/${id}${sent.path}`,
@@ -70,7 +75,7 @@ async function judgeOne(client: AgentClient, agentId: string, engine: PolicyEngi
   const keeping = setInterval(() => void say('/keep'), keepEveryMs);
   try {
     const { body: plan } = await client.ask(about({ method: 'GET', path: '/plan' }));
-    const sets = given.sets.map(
+    const sets = evaluation.sets.map(
       ({ 'tool-version': toolVersion, 'disabled-versions': disabledVersions, policies, ...set }) => ({
         ...set,
         toolVersion,
@@ -84,7 +89,7 @@ async function judgeOne(client: AgentClient, agentId: string, engine: PolicyEngi
         })),
       }),
     );
-    const verdicts = await engine.judge(sets, { run: given.run, plan }).finally(() => plan.destroy());
+    const verdicts = await engine.judge(sets, { run: evaluation.run, plan }).finally(() => plan.destroy());
     const verdictSets = verdicts.map(({ id: set, error, outcomes }) => ({
       id: set,
       error,

@@ -1,6 +1,6 @@
 /**
- * Replaces secrets in a string, also as JSON and Rego spell them in a larger value. Longer secrets first: one secret
- * may be the beginning of another.
+ * Replaces secrets in a string, also in the form that they have in JSON and Rego values. Longer secrets are replaced
+ * first, because one secret may be the beginning of another.
  */
 export function masked(text: string, secrets: readonly string[]): string {
   const inJson = (secret: string) => JSON.stringify(secret).slice(1, -1);
@@ -10,5 +10,5 @@ export function masked(text: string, secrets: readonly string[]): string {
     .filter((secret) => secret !== '')
     .flatMap((secret) => [secret, inJson(secret), inRego(secret)])
     .sort((one, other) => other.length - one.length)
-    .reduce((left, secret) => left.replaceAll(secret, '***'), text);
+    .reduce((current, secret) => current.replaceAll(secret, '***'), text);
 }

@@ -37,11 +37,11 @@ const longestMessage = 1000;
 /** Evaluates with the OPA binary, confined like the tool, without a network, and with limits of time and memory. */
 export function opaEngine(parts: OpaParts): PolicyEngine {
   return {
-    async judge(sets, judged) {
+    async judge(sets, plan) {
       if (sets.length === 0) return [];
       const slot = await takeSlot(parts.scratch, parts.isolation, `run-policies-${randomBytes(8).toString('hex')}`);
       try {
-        await writeInput(slot, judged);
+        await writeInput(slot, plan);
         const verdicts: SetVerdict[] = [];
         for (const [index, set] of sets.entries()) verdicts.push(await judgeBySet(parts, slot, set, `set-${index}`));
         return verdicts;
@@ -83,7 +83,7 @@ async function judgeBySet(
   if ('values' in all)
     return { id, error: '', outcomes: policies.map((one, at) => outcomeOf(set, one, all.values[at])) };
   if (all.isOfSet) return refused(all.problem);
-  // One of the policies cannot be evaluated: find it, and get the results of the others.
+  // One of the policies cannot be evaluated. Find it, and get the results of the other policies.
   const outcomes: PolicyOutcome[] = [];
   for (const one of policies) {
     const answer = policies.length === 1 ? all : await call.ask([one.query]);
@@ -105,7 +105,7 @@ async function writeSet({ jobFolder }: Slot, set: JudgingSet, name: string, prog
   await writeFile(path.join(folder, 'capabilities.json'), program.capabilities);
 }
 
-/** The value of a query, or why there is none. */
+/** The value of a query, or the reason why there is none. */
 type QueryValue = { readonly value: unknown } | { readonly problem: string };
 /** The values of all queries, or the reason why there are none: the policies cannot be parsed, or a query fails. */
 type Answer = { readonly values: readonly QueryValue[] } | { readonly problem: string; readonly isOfSet: boolean };
@@ -188,12 +188,12 @@ class Calls {
   }
 }
 
-function read(text: string, said: string): Answer {
+function read(text: string, errorOutput: string): Answer {
   let printed: Printed;
   try {
     printed = parseExact(text) as unknown as Printed;
   } catch {
-    return { problem: said.slice(0, longestMessage) || 'OPA did not answer JSON', isOfSet: false };
+    return { problem: errorOutput.slice(0, longestMessage) || 'OPA did not answer JSON', isOfSet: false };
   }
   const { errors = [], result } = printed;
   if (errors.length > 0) {
@@ -205,7 +205,7 @@ function read(text: string, said: string): Answer {
     return { problem: lines.join('\n').slice(0, 4000), isOfSet };
   }
   const value = result?.[0]?.expressions[0]?.value;
-  if (!value) return { problem: said || 'OPA answered nothing', isOfSet: false };
+  if (!value) return { problem: errorOutput || 'OPA answered nothing', isOfSet: false };
   return {
     values: value.map((one) =>
       one.length > 0 ? { value: one[0] } : { problem: 'The query has no value: is there such a rule?' },

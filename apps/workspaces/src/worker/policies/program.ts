@@ -3,7 +3,7 @@ import { realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { rcompare, valid } from 'semver';
-import { cleanPath } from '../files/clean-path';
+import { cleanPath } from '../isolation/command';
 
 /** An OPA binary on this machine, and the functions that policies may call in it. */
 export interface OpaProgram {
@@ -21,10 +21,10 @@ const run = (file: string, ...args: string[]) =>
 const closed = new Set(['http.send', 'net.lookup_ip_addr', 'opa.runtime', 'rego.parse_module']);
 
 /** The given binaries, or `opa` from the search path, newest first. Throws if a given binary does not run. */
-export async function findOpa(given: readonly string[], searchPath: string): Promise<OpaProgram[]> {
+export async function findOpa(paths: readonly string[], searchPath: string): Promise<OpaProgram[]> {
   const found =
-    given.length > 0
-      ? await Promise.all(given.map(askProgram))
+    paths.length > 0
+      ? await Promise.all(paths.map(askProgram))
       : await Promise.all(
           searchPath
             .split(path.delimiter)

@@ -3,7 +3,7 @@ import { access, constants, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { coerce, gte } from 'semver';
-import { cleanPath } from '../files/clean-path';
+import { cleanPath } from '../isolation/command';
 
 /** A binary of the tool on this machine. */
 export interface Binary {
@@ -16,8 +16,8 @@ export interface Binary {
 const execute = promisify(execFile);
 
 /** The given binaries, or the first of the known names on the search path. Throws if a given binary does not run. */
-export async function findBinaries(given: readonly string[], searchPath: string): Promise<Binary[]> {
-  if (given.length > 0) return Promise.all(given.map(askVersion));
+export async function findBinaries(paths: readonly string[], searchPath: string): Promise<Binary[]> {
+  if (paths.length > 0) return Promise.all(paths.map(askVersion));
   for (const name of ['terraform', 'tofu']) {
     for (const folder of searchPath.split(path.delimiter)) {
       const file = path.join(folder, name);
@@ -36,7 +36,7 @@ async function executable(file: string): Promise<boolean> {
   );
 }
 
-/** Asks a binary for facts that depend on no configuration of users. Throws if it does not run. */
+/** Runs a binary for data that does not depend on the configuration of users. Throws if it does not run. */
 export function askTool(file: string, args: readonly string[], options: { cwd?: string; maxBuffer?: number } = {}) {
   const env = { PATH: cleanPath, CHECKPOINT_DISABLE: '1', HOME: '/nonexistent' };
   return execute(file, args, { ...options, env, timeout: 30_000 });
@@ -51,12 +51,13 @@ export async function askVersion(file: string): Promise<Binary> {
 }
 
 /**
- * The binary of the requested version, and never another: a newer one would write a state that the requested version
- * cannot read. If no version is requested, any will do.
+ * The binary of exactly the requested version, because a newer binary would write a state that the requested version
+ * cannot read. If no version is requested, any binary is used. Throws if there is no such binary, because workers claim
+ * only jobs of their versions.
  */
-export function chooseBinary(binaries: readonly Binary[], asked: string): Binary {
-  const found = binaries.find(({ version }) => version === asked || asked === '');
-  if (!found) throw new Error(`a worker without version ${asked} took the job`);
+export function chooseBinary(binaries: readonly Binary[], requestedVersion: string): Binary {
+  const found = binaries.find(({ version }) => version === requestedVersion || requestedVersion === '');
+  if (!found) throw new Error(`a worker without version ${requestedVersion} took the job`);
   return found;
 }
 

@@ -8,14 +8,14 @@ export interface ReleasedVersion {
   readonly archs: readonly { readonly os: string; readonly arch: string; readonly url: string; readonly sha: string }[];
 }
 
-/** The new versions, and a sentence for each untrusted one. */
+/** The new versions, and a sentence about each untrusted version. */
 export interface Found {
   readonly versions: readonly ReleasedVersion[];
   readonly problems: readonly string[];
 }
 
 const indexLimit = 32 * 1024 * 1024;
-/** More versions than a vendor releases in years. */
+/** The maximum number of versions that are read, which is more than a vendor releases in years. */
 const mostVersions = 200;
 
 /** The vendors whose releases can be looked for. */
@@ -40,19 +40,20 @@ async function listVersions(product: Product, { indexes, reach, milliseconds }: 
 }
 
 /**
- * The new versions at the vendors or mirrors. A version counts if a key that the operator named has signed its list of
- * checksums, and that list names archives of exactly this version. If both vendors have it, the release of the first
- * vendor is used.
+ * The new versions at the vendors or mirrors. A version is accepted if a key of the operator has signed its list of
+ * checksums, and the list names archives of exactly this version. If both vendors have the version, the release of the
+ * first vendor is used.
  */
 export async function findReleased(
   releases: Releases,
-  known: ReadonlySet<string>,
+  knownVersions: ReadonlySet<string>,
   products: readonly Product[],
 ): Promise<Found> {
   const versions: ReleasedVersion[] = [];
   const problems: string[] = [];
   for (const product of products) {
-    const unknown = (version: string) => !known.has(version) && !versions.some((one) => one.version === version);
+    const unknown = (version: string) =>
+      !knownVersions.has(version) && !versions.some((one) => one.version === version);
     const found = await findOf(product, releases, unknown);
     versions.push(...found.versions);
     problems.push(...found.problems);

@@ -6,7 +6,7 @@ import { step } from '@keystead/tracing';
 import type { ApplyResult, JobInputs, PlanResult, RunJob } from '../../resources/runs/runs/jobs/job';
 import { type ArchiveLimits, BadArchive, unpack } from '../files/archive';
 import { readInside, UnreadableFile } from '../files/read-inside';
-import { type Ended, runCommand, type Stopping } from '../isolation/command';
+import { type Ended, runCommand, type Stopping, type Stopwatch } from '../isolation/command';
 import type { Command, Isolation } from '../isolation/isolation';
 import { watchDisk, whatWasExceeded } from '../isolation/limits';
 import { type ScratchOptions, type Slot, takeSlot } from '../isolation/scratch';
@@ -35,11 +35,12 @@ import {
 import { type ProviderSchemas, type SchemaCache, SchemaReader } from './provider-schemas';
 import { callsIn, requirementsOf } from './requirements';
 import type { RunLog } from './run-log';
-import type { Stopwatch } from './stopwatch';
 
-/** What a worker needs to execute its jobs. */
+/** The dependencies of a worker that executes jobs. */
 export interface Executor {
-  /** Recorded with each apply, so that its state can be handed in if this worker is killed. */
+  /**
+   * The worker's id, which is recorded with each apply, so that its state can be handed in if this worker is killed.
+   */
   readonly workerId: string;
   /** Distinguishes the installations whose workers share a machine. */
   readonly installation: string;
@@ -53,10 +54,7 @@ export interface Executor {
     readonly archive: ArchiveLimits;
     readonly stateBytes: number;
     readonly planBytes: number;
-    /**
-     * How much disk a run may use, how often that is measured, and how long the run may take to end when it exceeds
-     * that.
-     */
+    /** How much disk a run may use, how often this is measured, and how long a run that exceeds it may take to end. */
     readonly disk: { readonly bytes: number; readonly everyMs: number; readonly graceMs: number };
   };
   /** How often the state of a running apply is checked. */
@@ -70,7 +68,7 @@ export interface Note {
   readonly installation?: string;
   /** Set while the tool applies, because only the state may show what it has changed. */
   readonly applies?: boolean;
-  /** The state the apply began with. */
+  /** The state that was current when the apply began. */
   readonly stateMd5?: string;
 }
 
@@ -116,7 +114,7 @@ export async function executePlan(executor: Executor, running: RunningJob): Prom
           .output(['show', '-json', `${work.up}/${files.plan}`], jsonLimit)
           .then((json) => ({ json, plan: shown.tell(parsePlan(json)) }))
           .finally(() => shown.tell(undefined)),
-      () => work.schemas(shown.told),
+      () => work.schemas(shown.value),
       () => (keeps ? work.bundle() : Promise.resolve(undefined)),
     );
     const redacted = Buffer.from(exactJson(redactPlan(plan, schemas)));
@@ -135,10 +133,10 @@ export async function executePlan(executor: Executor, running: RunningJob): Prom
   });
 }
 
-/** A value for which other code waits; undefined if there will be none. */
+/** A value that other code waits for; undefined if there will be no value. */
 class Announcement<T> {
   private resolve: (value: T | undefined) => void = () => undefined;
-  readonly told = new Promise<T | undefined>((resolve) => {
+  readonly value = new Promise<T | undefined>((resolve) => {
     this.resolve = resolve;
   });
 
@@ -186,12 +184,12 @@ export async function executeApply(executor: Executor, running: RunningJob): Pro
     await log.flush();
     const state = (await work.state()) ?? watched.last();
     const erroredState = await work.read(path.join(work.folder, files.erroredState));
-    const left = { state, erroredState };
-    if (ended.code === 0) return { outcome: 'applied', ...left, ...countApplied(log.tail) };
+    const states = { state, erroredState };
+    if (ended.code === 0) return { outcome: 'applied', ...states, ...countApplied(log.tail) };
     const outcome = stopping.reason?.endsWith('canceled') ? 'canceled' : 'errored';
     const why = stoppedBecause(stopping) ?? (await work.exceeded());
     if (why) await log.conclude(why);
-    return { outcome, ...left, errorMessage: why ?? 'the apply failed' };
+    return { outcome, ...states, errorMessage: why ?? 'the apply failed' };
   });
 }
 
@@ -255,7 +253,7 @@ class Work {
     this.binary = chooseBinary(executor.binaries, running.job.infraVersion);
   }
 
-  /** The relative path from there to the job's folder. */
+  /** The relative path from `folder` to the job's folder. */
   get up(): string {
     return path.relative(this.folder, '.');
   }
@@ -302,7 +300,7 @@ class Work {
     throw new Failed('init failed');
   }
 
-  /** Makes some module calls use other versions. */
+  /** Makes some module calls use the versions that the plan tests. */
   async tryModules(): Promise<void> {
     const { job, log } = this.running;
     const calls = callsIn((await this.installed()).modules);
@@ -351,17 +349,17 @@ class Work {
   }
 
   /**
-   * The schemas for what a plan changes. If this requires running the tool, the tool starts immediately, and its output
-   * is held back until the plan shows which parts are needed.
+   * The schemas of the resources that a plan changes. If this requires running the tool, the tool starts immediately,
+   * and its output is held back until the plan shows which parts are needed.
    */
   async schemas(plan: Promise<PlanDocument | undefined>): Promise<ProviderSchemas> {
     const { schemas: cache } = this.executor;
     const { lock } = await this.installed();
     if (lock === undefined) {
-      // Then there is no plugin, unless the operator's settings name one.
-      const known = await plan;
-      const found = known && (await cache.findBuiltIn(this.binary, wantedSchemas(known)));
-      if (found || !known) return found ?? none;
+      // Without a lock file there is no plugin, unless the operator's settings name one.
+      const document = await plan;
+      const found = document && (await cache.findBuiltIn(this.binary, wantedSchemas(document)));
+      if (found || !document) return found ?? none;
     }
     const { product, version, file } = this.binary;
     const sum = createHash('sha256')
@@ -369,34 +367,35 @@ class Work {
       .digest('hex');
     const key = [this.running.job.workspaceId, product, version, file, sum].join(' ');
     if (cache.has(key)) {
-      const known = await plan;
-      const cached = known && cache.find(key, wantedSchemas(known));
-      if (cached || !known) return cached ?? none;
+      const document = await plan;
+      const cached = document && cache.find(key, wantedSchemas(document));
+      if (cached || !document) return cached ?? none;
     }
     let reader: SchemaReader | undefined;
     const output: Buffer[] = [];
     const { code } = await this.tool(
       ['providers', 'schema', '-json'],
       async (bytes) => {
-        const known = await plan;
-        if (known) reader ??= new SchemaReader(wantedSchemas(known));
+        const document = await plan;
+        if (document) reader ??= new SchemaReader(wantedSchemas(document));
         reader?.write(bytes);
       },
       (bytes) => void output.push(bytes),
       files.serviceEnvironment,
     );
-    const known = await plan;
-    if (code !== 0 || !known || !reader) {
+    const document = await plan;
+    if (code !== 0 || !document || !reader) {
       await this.running.log.write(Buffer.concat(output));
       throw new Failed('providers schema failed');
     }
     const schemas = reader.end();
-    cache.keep(key, wantedSchemas(known), schemas);
+    cache.keep(key, wantedSchemas(document), schemas);
     return schemas;
   }
 
   /**
-   * The folder after the plan, including the plan, but without plugins, which are downloaded again by their checksums.
+   * The folder after the plan, including the plan, but without plugins, which are downloaded again and checked by their
+   * checksums.
    */
   async bundle(): Promise<Buffer> {
     const argv = [
@@ -425,18 +424,18 @@ class Work {
     return Buffer.concat(pieces);
   }
 
-  /** Runs read-only commands at the same time if the end of one command does not end the others. */
+  /** Runs read-only commands, at the same time if the end of one command does not end the others. */
   async together<T extends readonly unknown[]>(...steps: { [I in keyof T]: () => Promise<T[I]> }): Promise<T> {
     const isAlone = this.executor.isolation.endAll(this.slot.jobFolder) !== undefined;
-    const done: Promise<unknown>[] = [];
+    const promises: Promise<unknown>[] = [];
     for (const step of steps) {
       const one = step();
-      done.push(one);
+      promises.push(one);
       one.catch(() => undefined);
       if (isAlone) await one;
     }
-    await Promise.allSettled(done);
-    return Promise.all(done) as Promise<unknown> as Promise<T>;
+    await Promise.allSettled(promises);
+    return Promise.all(promises) as Promise<unknown> as Promise<T>;
   }
 
   /** A file in the job's folder. */
@@ -445,13 +444,13 @@ class Work {
     return readInside(folder, name, { limit, uid: owner?.uid });
   }
 
-  /** The current state; undefined while there is none, or only a part of one. */
+  /** The current state; undefined while there is none, or only a part of it. */
   async state(): Promise<Buffer | undefined> {
     const bytes = await this.read(stateFile(this.running.job));
     return bytes && isWhole(bytes) ? bytes : undefined;
   }
 
-  /** Records what is running. Returns the state before the apply. */
+  /** Records that the tool applies. Returns the state before the apply. */
   async noteApply(): Promise<Buffer | undefined> {
     const state = await this.state();
     const stateMd5 = state && createHash('md5').update(state).digest('hex');
@@ -459,7 +458,7 @@ class Work {
     return state;
   }
 
-  /** Records whose job this is. */
+  /** Records the worker and the installation of this job. */
   note(more: Pick<Note, 'applies' | 'stateMd5'> = {}): Promise<void> {
     const { workerId, installation } = this.executor;
     const note: Note = { job: { ...this.running.job, variables: [] }, workerId, installation, ...more };
@@ -492,7 +491,7 @@ class Work {
     };
   }
 
-  /** The tool with the user's settings, or for commands of the service itself. */
+  /** Runs the tool with the user's settings, or for a command of the service itself. */
   private tool(args: readonly string[], stdout: Outlet, stderr: Outlet, environment?: string): Promise<Ended> {
     const binary = this.executor.isolation.toolInside(this.binary.file);
     return this.command({ argv: [binary, ...args], cwd: this.folder, environment }, stdout, stderr);
@@ -514,7 +513,7 @@ class Work {
   }
 }
 
-/** For a plan that is not rendered. */
+/** Schemas for a plan that is not rendered. */
 const none: ProviderSchemas = { format_version: '', provider_schemas: {} };
 
 type Outlet = (bytes: Buffer) => Promise<void> | void;

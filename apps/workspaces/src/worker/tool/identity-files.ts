@@ -20,9 +20,9 @@ const named = (kind: string, tag: string): string => (tag === '' ? kind : `${kin
 
 /** The format in which one kind of provider reads an identity. */
 interface Shape {
-  /** Files by name, besides its token. */
+  /** Files by name, in addition to the token. */
   files?(identity: GivenIdentity, folder: string, runId: string): Record<string, string>;
-  /** Environment variables, for the identity without a tag. */
+  /** Environment variables, only for the identity without a tag. */
   environment(identity: GivenIdentity, folder: string, runId: string): Record<string, string>;
   /** Its entry in the variable `tfc_…_dynamic_credentials`. */
   entry(identity: GivenIdentity, folder: string): Record<string, string>;
@@ -88,13 +88,13 @@ const shapes: Readonly<Record<Exclude<DeclaredIdentity['kind'], 'token'>, Shape>
 
 const oneLine = (text = ''): string => text.replace(/[\r\n]/g, ' ');
 
-/** The certificates that a login at Vault trusts, if a variable gives some. */
+/** The certificates that a login at Vault trusts, if a variable contains them. */
 export const vaultCa = ({ ENCODED_CACERT }: DeclaredIdentity['settings']): string | undefined =>
   ENCODED_CACERT === undefined ? undefined : Buffer.from(ENCODED_CACERT, 'base64').toString('utf8');
 
 /**
- * Names under which the service's own command line, tools and providers look for a login at the secrets service or
- * Vault.
+ * The environment variables in which the service's own command line, tools and providers look for a login at the
+ * secrets service or Vault.
  */
 export function secretsEnvironment(address: string, namespace: string, token: string): Record<string, string> {
   return {
@@ -131,7 +131,7 @@ function googleAccount({ settings }: GivenIdentity, file: string) {
 
 /**
  * The identities of a job in the formats that providers read: environment variables, files next to the configuration,
- * and variables of the tool that name those. Files are replaced through handles that were opened before the run
+ * and variables of the tool that name these files. Files are replaced through handles that were opened before the run
  * started, because the run may have put links in their place.
  */
 export class IdentityFiles {
@@ -162,8 +162,8 @@ export class IdentityFiles {
   }
 
   /**
-   * Environment variables. The variables of the tool name files relative to the folder where it runs, `up` from there: a plan
-   * keeps its variables, and its apply may be elsewhere.
+   * Environment variables. Variables of the tool name files relative to the folder where it runs (`up` leads from there
+   * to the job's folder), because a plan stores its variables, and its apply may run in another folder.
    */
   environment(home: string, up: string): Record<string, string> {
     const folder = path.join(home, identityFolder);

@@ -73,7 +73,7 @@ describe('the versions of modules that a plan tries', () => {
     expect([at('outside', file), at('config/net', to, file)].filter((one) => existsSync(one))).toEqual([]);
   });
 
-  it('have no call whose name is more than a name', async () => {
+  it('contain no call whose name is not an identifier', async () => {
     expect(await replace([call('a" {} b "', { source })])).toEqual([]);
   });
 });

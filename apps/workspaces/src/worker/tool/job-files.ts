@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { JobInputs, JobVariable, RunJob } from '../../resources/runs/runs/jobs/job';
 import type { ModuleVersion } from '../../resources/runs/runs/run';
-import { cleanPath } from '../files/clean-path';
+import { cleanPath } from '../isolation/command';
 import { environmentFile, type Isolation, type JobFolder, makeFolder } from '../isolation/isolation';
 import type { Binary } from './binaries';
 import { type IdentityFiles, identityFolder } from './identity-files';
@@ -32,7 +32,7 @@ export class BadConfiguration extends Error {
   override readonly name = 'BadConfiguration';
 }
 
-/** What the worker's operator adds to every run. */
+/** The settings that the worker's operator adds to every run. */
 export interface ToolSettings {
   /** Text of the tool's own configuration file. */
   readonly text: string;
@@ -41,18 +41,21 @@ export interface ToolSettings {
 }
 
 /** The folder in which the tool runs, relative to the job's folder. Throws BadConfiguration if it does not exist. */
-export async function workingFolder(jobFolder: JobFolder, asked: string | null): Promise<string> {
+export async function workingFolder(jobFolder: JobFolder, requestedFolder: string | null): Promise<string> {
   const root = await realpath(path.join(jobFolder.folder, files.configuration));
-  const wanted = path.join(root, (asked ?? '').replace(/^\/+/, ''));
-  const found = await realpath(wanted).catch(() => undefined);
+  const folder = path.join(root, (requestedFolder ?? '').replace(/^\/+/, ''));
+  const found = await realpath(folder).catch(() => undefined);
   const inside = found === root || found?.startsWith(`${root}/`);
   if (!found || !inside || !(await lstat(found)).isDirectory()) {
-    throw new BadConfiguration(`the configuration has no folder ${JSON.stringify(asked)}`);
+    throw new BadConfiguration(`the configuration has no folder ${JSON.stringify(requestedFolder)}`);
   }
   return path.join(files.configuration, path.relative(root, found));
 }
 
-/** Where the state is, relative to the job's folder: the tool's own place for a workspace of this name. */
+/**
+ * The path of the state, relative to the job's folder: where the tool itself stores the state of a workspace with this
+ * name.
+ */
 export function stateFile(job: RunJob): string {
   return path.join(files.state, job.workspaceName, 'terraform.tfstate');
 }
@@ -98,7 +101,10 @@ async function writeIdentity(identity: IdentityFiles, jobFolder: JobFolder, home
   }
 }
 
-/** Arguments for the files of variables: those of the workspace, then that of the run, which takes precedence. */
+/**
+ * Arguments for the files of variables: the files of the workspace, and then the file of the run, which takes
+ * precedence.
+ */
 export function variableArguments({ varFiles }: RunJob, up: string): string[] {
   const named = varFiles.map((file) => (file.startsWith('/') ? `${up}/${files.configuration}${file}` : file));
   return [...named, `${up}/${files.variables}`].map((file) => `-var-file=${file}`);
@@ -122,7 +128,7 @@ export async function replaceModuleVersions(
     const version = versions.find((one) => one.source.toLowerCase() === source.toLowerCase())?.version;
     const within = key.includes('.') ? calls.find((one) => key === `${one.key}.${nameOf(key)}`)?.folder : '.';
     if (version === undefined || within === undefined) continue;
-    // The tool's list is as trustworthy as the configuration.
+    // The tool's list can be trusted no more than the configuration.
     const at = await realpath(path.join(jobFolder.folder, folder, within)).catch(() => undefined);
     const isOwn = at === root || at?.startsWith(`${root}/`) === true;
     if (!at || !isOwn || at.includes('/.terraform/') || !isName(nameOf(key))) continue;
@@ -164,7 +170,7 @@ export async function setStatesAside({ folder }: JobFolder, working: string): Pr
   return found;
 }
 
-/** The service stores the state: the backend in the configuration is replaced by a file, for this run. */
+/** The backend for this run. The service stores the state, so a file replaces the backend in the configuration. */
 function backend(folder: string): string {
   const up = path.relative(folder, files.state);
   return `terraform {
@@ -261,7 +267,7 @@ function toolEnvironment(parts: EnvironmentParts): Record<string, string> {
   };
 }
 
-/** The service's registry for the tool; variables that users set for its host win. */
+/** The service's registry for the tool; variables that users set for its host take precedence. */
 const registryText = ({ registry }: JobInputs): string =>
   registry ? `\ncredentials ${quoted(registry.host)} {\n  token = ${quoted(registry.token)}\n}\n` : '';
 
@@ -269,8 +275,8 @@ const registryText = ({ registry }: JobInputs): string =>
 const computed = /^(OPTIND|HISTCMD|SRANDOM)$/;
 
 /**
- * A script for the job's shell that sets an environment. `command`: a name that the shell keeps for itself must not end
- * it.
+ * A script for the job's shell that sets an environment. Each variable is set with `command`, so that a name that the
+ * shell reserves does not end the shell.
  */
 export function environmentText(environment: Readonly<Record<string, string>>): string {
   return Object.entries(environment)

@@ -45,16 +45,16 @@ interface Placed {
   readonly module: ConfiguredModule;
   readonly parent?: Placed;
   /** The inputs that the call passes. */
-  readonly given?: unknown;
+  readonly inputs?: unknown;
   readonly children: Map<string, Placed>;
 }
 
-function place(value: unknown, at: string, parent?: Placed, given?: unknown): Placed {
+function place(value: unknown, at: string, parent?: Placed, inputs?: unknown): Placed {
   const placed: Placed = {
     at,
-    // Anything unexpected in the tool's output is left out: a plan must not fail because of its graph.
+    // Unexpected parts of the tool's output are left out, because a plan must not fail because of its graph.
     module: Configured.safeParse(value).data ?? {},
-    ...(parent ? { parent, given } : {}),
+    ...(parent ? { parent, inputs } : {}),
     children: new Map(),
   };
   for (const [name, call] of Object.entries(placed.module.module_calls ?? {})) {
@@ -77,8 +77,9 @@ const addressOf = ({ mode, type, name }: { mode: string; type: string; name: str
   `${mode === 'data' ? 'data.' : ''}${type}.${name}`;
 
 /**
- * The resources that each resource of a configuration refers to, by their addresses without instances: through
- * variables and outputs of modules, but not through local values, which the tool does not describe. Contains no values.
+ * The resources that each resource of a configuration refers to, by their addresses without instances. References go
+ * through variables and outputs of modules, but not through local values, which the tool does not describe. Contains no
+ * values.
  */
 export function dependenciesOf(configuration: unknown): Record<string, string[]> {
   const root = place((configuration as { root_module?: unknown } | undefined)?.root_module, '');
@@ -98,7 +99,7 @@ export function dependenciesOf(configuration: unknown): Record<string, string[]>
 
   function look(placed: Placed, [first = '', second = '', third = '']: readonly string[]): readonly string[] {
     if (first === 'var') {
-      const value = (placed.given as Record<string, unknown> | undefined)?.[second];
+      const value = (placed.inputs as Record<string, unknown> | undefined)?.[second];
       return placed.parent ? all(placed.parent, referencesIn(value)) : [];
     }
     if (first === 'module') {

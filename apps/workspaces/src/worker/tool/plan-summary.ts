@@ -41,8 +41,8 @@ export function parsePlan(json: Buffer): PlanDocument {
 }
 
 /**
- * How many resources a plan adds, changes, destroys and imports. As in the tool, a replacement is both added and
- * destroyed.
+ * The numbers of resources that a plan adds, changes, destroys and imports. As in the tool, a replacement is both added
+ * and destroyed.
  */
 export function countChanges(plan: PlanDocument) {
   const counts = { additions: 0, changes: 0, destructions: 0, imports: 0 };
@@ -76,14 +76,14 @@ const hasDrifted = ({ actions, before, after }: z.infer<typeof Change>): boolean
   actions.includes('delete') ||
   (!actions.every((action) => action === 'no-op') && !isDeepStrictEqual(settled(before), settled(after)));
 
-/** The addresses of the managed resources of a module and those below it. */
+/** The addresses of the managed resources of a module and of the modules below it. */
 function managedIn(module: unknown): string[] {
   const found: string[] = [];
-  const left = [module];
-  while (left.length > 0) {
-    const { data } = Resources.safeParse(left.pop());
+  const remaining = [module];
+  while (remaining.length > 0) {
+    const { data } = Resources.safeParse(remaining.pop());
     for (const { mode, address } of data?.resources ?? []) if (mode === 'managed') found.push(address);
-    left.push(...(data?.child_modules ?? []));
+    remaining.push(...(data?.child_modules ?? []));
   }
   return found;
 }

@@ -38,12 +38,12 @@ export class SchemaReader {
   private readonly found: Record<string, ProviderSchema> = {};
   private readonly scanner: JsonScanner;
 
-  constructor(wanted: WantedSchemas) {
+  constructor(requested: WantedSchemas) {
     const isWanted = (depth: number): boolean => {
       const [, top, provider = '', list = '', type = ''] = this.keys;
       if (depth === 1) return top === 'format_version';
-      if (top !== 'provider_schemas' || !wanted.providers.has(provider)) return false;
-      return depth === 3 ? list === 'provider' : depth === 4 && isList(list) && wanted.types.has(type);
+      if (top !== 'provider_schemas' || !requested.providers.has(provider)) return false;
+      return depth === 3 ? list === 'provider' : depth === 4 && isList(list) && requested.types.has(type);
     };
     this.scanner = new JsonScanner({
       deepest: 4,
@@ -83,7 +83,7 @@ export class SchemaReader {
 /** The provider that is part of the tool, not a plugin. */
 const builtIn = 'terraform.io/builtin/terraform';
 
-/** Its schemas, from the tool in an otherwise empty folder. */
+/** The schemas of the built-in provider, from the tool in an otherwise empty folder. */
 async function askBuiltIn({ file }: Binary): Promise<ProviderSchemas> {
   const cwd = await mkdtemp(path.join(tmpdir(), 'schemas-'));
   try {
@@ -98,26 +98,26 @@ async function askBuiltIn({ file }: Binary): Promise<ProviderSchemas> {
 }
 
 interface Kept {
-  readonly wanted: WantedSchemas;
+  readonly requested: WantedSchemas;
   readonly schemas: ProviderSchemas;
   readonly bytes: number;
 }
 
 /**
- * A cache of the schemas of earlier plans, so that the tool need not be started for them. It contains the newest ones,
- * up to a number of bytes of JSON. They come from jobs, so the key contains the workspace, and no workspace sees the
- * output of another workspace's job.
+ * A cache of the schemas of earlier plans, so that the tool need not be started for them. It contains the newest
+ * schemas, up to a number of bytes of JSON. Schemas come from jobs, so the key contains the workspace, and no workspace
+ * sees the output of another workspace's job.
  */
 export class SchemaCache {
-  private readonly kept = new Map<string, Kept>();
+  private readonly entries = new Map<string, Kept>();
   private readonly builtIn = new Map<string, Promise<ProviderSchemas>>();
   private bytes = 0;
 
   constructor(private readonly mostBytes: number) {}
 
   /**
-   * The schema of the provider that is part of the tool, if no other is needed. The worker reads it once, and it is the
-   * same for all workspaces. Undefined if other providers are needed, or if the tool fails.
+   * The schema of the provider that is part of the tool, if no other provider is needed. The worker reads it once, and
+   * it is the same for all workspaces. Undefined if other providers are needed, or if the tool fails.
    */
   async findBuiltIn(binary: Binary, { providers }: WantedSchemas): Promise<ProviderSchemas | undefined> {
     if ([...providers].some((name) => name !== builtIn)) return undefined;
@@ -128,34 +128,35 @@ export class SchemaCache {
 
   /** Whether anything is cached for this key, perhaps for other types. */
   has(key: string): boolean {
-    return this.kept.has(key);
+    return this.entries.has(key);
   }
 
-  /** Undefined if something that is wanted is missing. */
+  /** The wanted schemas; undefined if one of them is missing. */
   find(key: string, { providers, types }: WantedSchemas): ProviderSchemas | undefined {
-    const cached = this.kept.get(key);
+    const cached = this.entries.get(key);
     if (!cached) return undefined;
-    const isAll = (asked: ReadonlySet<string>, had: ReadonlySet<string>) => [...asked].every((one) => had.has(one));
-    if (!isAll(providers, cached.wanted.providers) || !isAll(types, cached.wanted.types)) return undefined;
-    this.kept.delete(key);
-    this.kept.set(key, cached);
+    const isAll = (required: ReadonlySet<string>, cachedNames: ReadonlySet<string>) =>
+      [...required].every((one) => cachedNames.has(one));
+    if (!isAll(providers, cached.requested.providers) || !isAll(types, cached.requested.types)) return undefined;
+    this.entries.delete(key);
+    this.entries.set(key, cached);
     return cached.schemas;
   }
 
-  keep(key: string, wanted: WantedSchemas, schemas: ProviderSchemas): void {
+  keep(key: string, requested: WantedSchemas, schemas: ProviderSchemas): void {
     this.drop(key);
     const bytes = JSON.stringify(schemas).length + key.length;
     if (bytes > this.mostBytes / 4) return;
-    this.kept.set(key, { wanted, schemas, bytes });
+    this.entries.set(key, { requested, schemas, bytes });
     this.bytes += bytes;
-    for (const oldest of this.kept.keys()) {
+    for (const oldest of this.entries.keys()) {
       if (this.bytes <= this.mostBytes) break;
       this.drop(oldest);
     }
   }
 
   private drop(key: string): void {
-    this.bytes -= this.kept.get(key)?.bytes ?? 0;
-    this.kept.delete(key);
+    this.bytes -= this.entries.get(key)?.bytes ?? 0;
+    this.entries.delete(key);
   }
 }

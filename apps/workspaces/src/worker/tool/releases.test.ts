@@ -172,7 +172,8 @@ describe('releases of the tool', () => {
     );
     // No archive is downloaded for that.
     expect(asked.filter((path) => path.endsWith('.zip'))).toEqual([]);
-    // Signed with another key, changed, gone, or the list of another version: left out, and reported.
+    // A version is left out and reported if its list is signed with another key, changed, missing, or that of another
+    // version.
     await release('4.5.0', archive('4.5.0'), { privateKey: others.privateKey });
     const changed = await release('4.6.0', archive('4.6.0'));
     answers.set(`${changed}SHA256SUMS`, Buffer.from(`${'1'.repeat(64)}  terraform_4.6.0_${platform}.zip\n`));

@@ -50,26 +50,26 @@ export const names = {
 const platform = `${process.platform}_${process.arch === 'x64' ? 'amd64' : process.arch}`;
 
 /**
- * The binary of a version: the stored one, otherwise a new download. It is accepted if its archive has the SHA-256 in
- * the list of the release, if one of the keys has signed that list, and if it reports that version itself. Throws
+ * The binary of a version: the stored binary, otherwise a new download. It is accepted if its archive has the SHA-256
+ * in the list of the release, if one of the keys has signed that list, and if it reports that version itself. Throws
  * `BadRelease`.
  */
-export async function fetchTool(wanted: WantedTool, releases: Releases): Promise<string> {
-  const { program } = names[wanted.product];
-  const folder = path.join(releases.folder, program, wanted.version, platform);
+export async function fetchTool(tool: WantedTool, releases: Releases): Promise<string> {
+  const { program } = names[tool.product];
+  const folder = path.join(releases.folder, program, tool.version, platform);
   const file = path.join(folder, program);
   if (await isThere(file)) return file;
   const partial = path.join(releases.folder, `.partial-${randomBytes(8).toString('hex')}`);
   await mkdir(partial, { recursive: true, mode: 0o755 });
   try {
-    const unpacked = await fetchInto(partial, wanted, releases);
+    const unpacked = await fetchInto(partial, tool, releases);
     await mkdir(folder, { recursive: true, mode: 0o755 });
-    // In one step, so that other processes find the whole file or none.
+    // The file is renamed in one step, so that other processes find either the whole file or no file.
     await rename(unpacked, file);
     return file;
   } catch (error) {
     if (error instanceof BadRelease) throw error;
-    const what = `${wanted.product} ${wanted.version}`;
+    const what = `${tool.product} ${tool.version}`;
     throw new BadRelease(`${what} cannot be fetched: ${(error as Error).message}`, { cause: error });
   } finally {
     await rm(partial, { recursive: true, force: true });
@@ -83,8 +83,8 @@ const isThere = (file: string): Promise<boolean> =>
   );
 
 /** The common beginning of the addresses of a release's files. */
-function baseOf(wanted: WantedTool, releases: Releases): string {
-  return `${folderOf(wanted, releases)}/${names[wanted.product].program}_${wanted.version}_`;
+function baseOf(tool: WantedTool, releases: Releases): string {
+  return `${folderOf(tool, releases)}/${names[tool.product].program}_${tool.version}_`;
 }
 
 /** Where the files of a release are. */
@@ -92,29 +92,29 @@ export const folderOf = ({ product, version }: WantedTool, { places }: Releases)
   `${places[product]}/${names[product].prefix}${version}`;
 
 /** The list of checksums of a release. Throws `BadRelease` unless one of the keys has signed it. */
-export async function signedSums(wanted: WantedTool, releases: Releases): Promise<string> {
+export async function signedSums(tool: WantedTool, releases: Releases): Promise<string> {
   const { reach, milliseconds, keys } = releases;
   const whole = async (name: string): Promise<Buffer> => {
     const pieces: Buffer[] = [];
-    const address = new URL(baseOf(wanted, releases) + name);
+    const address = new URL(baseOf(tool, releases) + name);
     for await (const piece of download(address, { reach, milliseconds, bytes: sumsLimit })) pieces.push(piece);
     return Buffer.concat(pieces);
   };
   const sums = await whole('SHA256SUMS');
-  await requireSigned(sums, await whole(names[wanted.product].signature), keys);
+  await requireSigned(sums, await whole(names[tool.product].signature), keys);
   return sums.toString('utf8');
 }
 
-async function fetchInto(partial: string, wanted: WantedTool, releases: Releases): Promise<string> {
-  const { product, version } = wanted;
+async function fetchInto(partial: string, tool: WantedTool, releases: Releases): Promise<string> {
+  const { product, version } = tool;
   const { program } = names[product];
   const { reach, milliseconds } = releases;
-  const sums = await signedSums(wanted, releases);
+  const sums = await signedSums(tool, releases);
   const archiveName = `${program}_${version}_${platform}.zip`;
   const sum = sumOf(sums, archiveName);
   const archive = path.join(partial, 'archive.zip');
   const hash = createHash('sha256');
-  const pieces = download(new URL(`${baseOf(wanted, releases)}${platform}.zip`), {
+  const pieces = download(new URL(`${baseOf(tool, releases)}${platform}.zip`), {
     reach,
     milliseconds,
     bytes: archiveLimit,

@@ -47,8 +47,8 @@ provider "registry.terraform.io/hashicorp/null" {
 }
 `);
 
-describe('what a configuration installs', () => {
-  it('has modules of registries with the constraints of their calls, and locked providers', () => {
+describe('the modules and providers that a configuration installs', () => {
+  it('are registry modules with the constraints of their calls, and locked providers', () => {
     expect(requirementsOf(plan, { modules, lock })).toEqual([
       { kind: 'module', source: 'localhost/acme/network/aws', version: '1.2.3', constraint: '~> 1.2' },
       { kind: 'module', source: 'localhost/acme/peering/aws', version: '2.1.0', constraint: '>= 2.0' },
@@ -58,7 +58,7 @@ describe('what a configuration installs', () => {
     ]);
   });
 
-  it('is empty where the tool has written nothing, or something else', () => {
+  it('are empty if the tool has written nothing, or something else', () => {
     expect(requirementsOf(undefined, { modules: undefined, lock: undefined })).toEqual([]);
     const odd = { modules: Buffer.from('{"Modules":[{"Key":1}]}'), lock: Buffer.from('provider \nversion = 1') };
     expect(requirementsOf({ configuration: { root_module: 'no' } }, odd)).toEqual([]);

@@ -15,11 +15,11 @@ const Installed = z.looseObject({
 
 /** A module call as the tool lists it after `init`. */
 export interface ModuleCall {
-  /** `network.subnets`: the call `subnets` in the module of the call `network`. */
+  /** The path of the call: `network.subnets` is the call `subnets` in the module of the call `network`. */
   readonly key: string;
-  /** With its host, and without a folder in it. */
+  /** The source with its host and without a folder. */
   readonly source: string;
-  /** Empty unless it is from a registry. */
+  /** The version; empty unless the module is from a registry. */
   readonly version: string;
   /** Where its files are, relative to the folder of the configuration. */
   readonly folder: string;
@@ -51,14 +51,14 @@ const Configuration = z.looseObject({
  */
 function constraintsOf(plan: unknown): Map<string, string> {
   const found = new Map<string, string>();
-  const left: [prefix: string, module: unknown][] = [
+  const remaining: [prefix: string, module: unknown][] = [
     ['', Configuration.safeParse(plan).data?.configuration?.root_module],
   ];
-  for (let at = left.pop(); at !== undefined; at = left.pop()) {
+  for (let at = remaining.pop(); at !== undefined; at = remaining.pop()) {
     const [prefix, module] = at;
     for (const [name, call] of Object.entries(Calls.safeParse(module).data?.module_calls ?? {})) {
       found.set(`${prefix}${name}`, call.version_constraint ?? '');
-      left.push([`${prefix}${name}.`, call.module]);
+      remaining.push([`${prefix}${name}.`, call.module]);
     }
   }
   return found;

@@ -1,8 +1,8 @@
 /** The log of one job before it is sent: buffered briefly, in order, and never larger than its limit. */
 export class RunLog {
   private waiting: Buffer[] = [];
-  private held = 0;
-  private taken = 0;
+  private waitingBytes = 0;
+  private acceptedBytes = 0;
   private sending: Promise<void> = Promise.resolve();
   private timer: NodeJS.Timeout | undefined;
   private failure: unknown;
@@ -25,11 +25,11 @@ export class RunLog {
 
   /** Accepts bytes from the tool; the promise pauses the tool while much is waiting. */
   async write(bytes: Buffer): Promise<void> {
-    if (this.taken >= this.options.limit) return;
-    const room = this.options.limit - this.taken;
-    this.taken += bytes.length;
+    if (this.acceptedBytes >= this.options.limit) return;
+    const room = this.options.limit - this.acceptedBytes;
+    this.acceptedBytes += bytes.length;
     this.add(markless(bytes.subarray(0, room)));
-    if (bytes.length < room) return this.held >= mostHeld ? this.flush() : undefined;
+    if (bytes.length < room) return this.waitingBytes >= mostHeld ? this.flush() : undefined;
     this.add(Buffer.from(`\n\nThe log has reached its limit of ${this.options.limit} bytes: the run is stopped.\n`));
     this.options.full();
     return this.flush();
@@ -40,19 +40,19 @@ export class RunLog {
     this.add(Buffer.from(`${line}\n`));
   }
 
-  /** Ends the log with why the run was stopped or failed. */
+  /** Ends the log with the reason why the run was stopped or failed. */
   async conclude(why: string): Promise<void> {
     this.say(`\nStopped: ${why}.`);
     await this.flush();
   }
 
-  /** Resolves when everything written so far is stored. Throws the error of storing. */
+  /** Resolves when everything written so far is stored. Throws the error if storing failed. */
   flush(): Promise<void> {
     clearTimeout(this.timer);
     this.timer = undefined;
     const bytes = Buffer.concat(this.waiting);
     this.waiting = [];
-    this.held = 0;
+    this.waitingBytes = 0;
     this.sending = this.sending.then(async () => {
       if (this.failure) throw this.failure;
       if (bytes.length > 0) await this.options.keep(bytes);
@@ -65,7 +65,7 @@ export class RunLog {
 
   private add(bytes: Buffer): void {
     this.waiting.push(bytes);
-    this.held += bytes.length;
+    this.waitingBytes += bytes.length;
     this.last = (this.last + bytes.toString('utf8')).slice(-tailLength);
     this.timer ??= setTimeout(() => void this.flush().catch(() => undefined), gatherMs);
   }
@@ -75,7 +75,10 @@ const mostHeld = 256 * 1024;
 const tailLength = 16 * 1024;
 const gatherMs = 250;
 
-/** The bytes 2 and 3 mark start and end of a log: a tool that prints them must not end its own log. */
+/**
+ * Replaces the bytes 2 and 3, which mark start and end of a log, because a tool that prints them must not end its own
+ * log.
+ */
 function markless(bytes: Buffer): Buffer {
   if (!bytes.includes(2) && !bytes.includes(3)) return Buffer.from(bytes);
   return Buffer.from(bytes.map((byte) => (byte === 2 || byte === 3 ? 0x3f : byte)));
@@ -83,33 +86,33 @@ function markless(bytes: Buffer): Buffer {
 
 const stars = Buffer.from('***');
 
-/** Replaces secret strings in a stream of bytes, even if one is split over pieces. */
+/** Replaces secret strings in a stream of bytes, even if a secret is split over several pieces. */
 export class Concealer {
-  private held: Buffer = Buffer.alloc(0);
+  private heldBack: Buffer = Buffer.alloc(0);
   private texts: readonly Buffer[] = [];
-  private taken = 0;
+  private preparedCount = 0;
 
-  /** `given` may grow. */
-  constructor(private readonly given: readonly string[]) {}
+  /** `secrets` may grow. */
+  constructor(private readonly secrets: readonly string[]) {}
 
   /** The bytes that can be shown. An end that may be the start of a secret is held back. */
   push(bytes: Buffer): Buffer {
-    if (this.taken < this.given.length) {
-      this.taken = this.given.length;
-      this.texts = this.given.filter((text) => text !== '').map((text) => Buffer.from(text));
+    if (this.preparedCount < this.secrets.length) {
+      this.preparedCount = this.secrets.length;
+      this.texts = this.secrets.filter((text) => text !== '').map((text) => Buffer.from(text));
     }
     if (this.texts.length === 0) return bytes;
-    let all: Buffer = this.held.length === 0 ? bytes : Buffer.concat([this.held, bytes]);
+    let all: Buffer = this.heldBack.length === 0 ? bytes : Buffer.concat([this.heldBack, bytes]);
     for (const text of this.texts) all = replaced(all, text);
     const keep = Math.max(...this.texts.map((text) => beginningAtEnd(all, text)));
-    this.held = Buffer.from(all.subarray(all.length - keep));
+    this.heldBack = Buffer.from(all.subarray(all.length - keep));
     return all.subarray(0, all.length - keep);
   }
 
   /** The bytes that were held back, at the end of the stream. */
   end(): Buffer {
-    const rest = this.held;
-    this.held = Buffer.alloc(0);
+    const rest = this.heldBack;
+    this.heldBack = Buffer.alloc(0);
     return rest;
   }
 }
@@ -126,7 +129,7 @@ function replaced(all: Buffer, text: Buffer): Buffer {
   return Buffer.concat([...pieces, all.subarray(from)]);
 }
 
-/** How many bytes at the end are a beginning of the text. */
+/** The number of bytes at the end that are a beginning of the text. */
 function beginningAtEnd(all: Buffer, text: Buffer): number {
   for (let length = Math.min(all.length, text.length - 1); length > 0; length--) {
     if (all.subarray(all.length - length).equals(text.subarray(0, length))) return length;

@@ -14,7 +14,7 @@ import { isExact, releaseUrl, shippedVersions } from '../../../kernel/installati
 /** The two lists of versions: of the infrastructure tool, and of policy engines. */
 type Tool = 'infra' | 'opa' | 'sentinel';
 
-/** A version of a tool, with how many workspaces or policy sets chose it. */
+/** A version of a tool, and the number of workspaces or policy sets that use it. */
 interface InfraVersion extends Row {
   readonly usage: number;
 }
@@ -75,7 +75,7 @@ const shared = {
   archs: z.array(arch).max(64).optional(),
 };
 
-/** Rows of one tool, with how often each is chosen. */
+/** Rows of one tool, with the number of uses of each version. */
 async function withUsage(db: Database, rows: readonly Row[]): Promise<InfraVersion[]> {
   const versions = rows.map(({ version }) => version);
   const tool = rows[0]?.tool;
@@ -96,7 +96,10 @@ interface Count {
   readonly count: number;
 }
 
-/** Built-in versions become rows when first listed, so that administrators can change them like their own. */
+/**
+ * Adds rows for the built-in versions when they are first listed, so that administrators can change them like their
+ * own.
+ */
 async function ensureShipped(db: Database): Promise<void> {
   const data = shippedVersions.map((version) => ({ id: newId('tool'), version, official: true }));
   await db.prisma.infraVersion.createMany({ data, skipDuplicates: true });
@@ -135,7 +138,8 @@ type Arch = z.infer<typeof arch>;
 
 /**
  * The address of a version is stored twice: by platform, and separately for the first platform. A change in one place
- * is also made in the other. The URLs of other platforms then belong to another file, so they are deleted.
+ * is also made in the other. After such a change, the URLs of other platforms are deleted, because they belong to
+ * another file.
  */
 function inStep<I extends VersionInput>(input: I, before?: Row): I & { archs?: Arch[] } {
   const isFirst = ({ os, arch: kind }: Arch) => os === platform.os && kind === platform.arch;
@@ -177,7 +181,10 @@ async function record(db: Database, actor: Actor, verb: string, version: Row, be
 
 const named = { infra: 'the tool', opa: 'OPA', sentinel: 'Sentinel' } as const;
 
-/** The endpoints of one tool. Those of the infrastructure tool exist at two paths, each with its own type. */
+/**
+ * The endpoints of one tool. The endpoints of the infrastructure tool exist at two paths, each with a different
+ * resource type.
+ */
 function endpointsUnder(type: string, tool: Tool): Endpoint[] {
   const { get, list, post, patch, remove } = endpoints({} as Policy<undefined>, serializerFor(type));
   // Policies are evaluated in both editions, by engines that the operators of the service provide.

@@ -130,7 +130,7 @@ const destroy = remove(path, {
 interface AccountAction {
   readonly verb: string;
   readonly summary: string;
-  /** Refused for oneself, and for the last administrator. */
+  /** Whether the action is refused for the caller's own account, and for the last administrator. */
   readonly guarded: boolean;
   readonly stepUp?: true;
   readonly apply: (db: Database, user: AdminUser) => Promise<unknown>;
@@ -160,7 +160,7 @@ const changes: readonly AccountAction[] = [
     stepUp: true,
     apply: async (db, user) => {
       await set({ suspendedAt: new Date() })(db, user);
-      // From now on, the directory cannot end it.
+      // After this, the directory can no longer end the suspension.
       await db.prisma.scimUser.updateMany({ where: { userId: user.id }, data: { suspends: false } });
     },
   },

@@ -48,7 +48,7 @@ const load = ({ db, params }: LookupBy<'workspace_id'>) => workspaces.find(db, p
  * it. The organizations are looked up first, so that the database knows how few they are and which index to use for
  * their workspaces.
  */
-async function standing(db: Database, text: string | undefined): Promise<Prisma.Sql[]> {
+async function filtersOf(db: Database, text: string | undefined): Promise<Prisma.Sql[]> {
   const pattern = text ? containing(text) : '';
   const organizations = await db.prisma.$queryRaw<{ id: string; removed: boolean }[]>`
     SELECT id, removed_at IS NOT NULL AS removed FROM organization WHERE removed_at IS NOT NULL OR name ILIKE ${pattern}`;
@@ -74,7 +74,7 @@ const index = list('/admin/workspaces', {
   include,
   async run({ db, query, page, sort }) {
     const statuses = query.list('filter[current_run][status]');
-    const filters = await standing(db, query.get('q'));
+    const filters = await filtersOf(db, query.get('q'));
     if (statuses.length > 0) filters.push(currentRunIn(statuses));
     const where = filters.length === 0 ? Prisma.sql`TRUE` : Prisma.join(filters, ' AND ');
     const isAll = !query.get('q') && statuses.length === 0;

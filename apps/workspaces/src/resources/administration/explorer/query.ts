@@ -6,7 +6,7 @@ import type { Database } from '../../../kernel/database/database';
 import { containing } from '../../../kernel/database/like';
 import { allFields, type ExplorerView, type ExplorerViewName, type FieldKind, views } from './views';
 
-/** Query parameters besides paging. */
+/** Query parameters other than those for paging. */
 export const explorerParameters = {
   type: `What the rows are: ${Object.keys(views).join(', ')}.`,
   'filter[i][field][operator][i]':
@@ -108,7 +108,7 @@ const FILTER = /^filter\[\d+\]\[([a-z_-]+)\]\[([a-z_]+)\]\[\d+\]$/;
 function conditions(view: ExplorerView, query: Query): Prisma.Sql[] {
   const found = [...query.entries].flatMap(([parameter, value]) => {
     const [, name, operator] = FILTER.exec(parameter) ?? [];
-    // Parameters that only look like a filter have words in place of numbers.
+    // Parameters that have words in place of the numbers are not filters.
     if (name === undefined || operator === undefined || parameter in explorerParameters) return [];
     const field = name.replaceAll('-', '_');
     const kind = requireField(view, field, parameter);

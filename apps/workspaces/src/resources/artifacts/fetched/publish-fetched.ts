@@ -12,8 +12,8 @@ import { followModules, publishModule } from '../modules/from-git';
 import { followPolicySets, publishSetVersion } from '../policies/from-git';
 
 /**
- * Creates versions for the commits and tags of a repository that have none yet. Several callers may report the same
- * commits and tags.
+ * Creates versions for the commits and tags of a repository that have no version yet. Several callers may report the
+ * same commits and tags.
  */
 export async function followArtifacts(db: Database, reached: Reached): Promise<void> {
   await followModules(db, reached);
@@ -37,8 +37,8 @@ const claims = new Claims({
 });
 
 /**
- * Publishes the versions whose commits were fetched, and records why the others failed. Safe with any number of
- * callers.
+ * Publishes the versions whose commits were fetched, and records why the others failed. Several callers may run this at
+ * the same time.
  */
 export function publishFetched(deps: Publishing, turns = new Turns()): Promise<void> {
   const { db } = deps;
@@ -46,21 +46,21 @@ export function publishFetched(deps: Publishing, turns = new Turns()): Promise<v
   return turns.each(
     50,
     (busy) => claims.take<Fetched>(db, busy, columns),
-    async (taken) => {
+    async (row) => {
       try {
-        await publishOne(deps, taken);
-        await claims.remove(db, taken);
+        await publishOne(deps, row);
+        await claims.remove(db, row);
       } catch (error) {
         const problem = (error as Error).message.slice(0, 1000);
-        await claims.end(db, taken, inSeconds(pauseSeconds(taken.attempts)), Prisma.sql`problem = ${problem}`);
+        await claims.end(db, row, inSeconds(pauseSeconds(row.attempts)), Prisma.sql`problem = ${problem}`);
       }
     },
-    (taken) => claims.keep(db, taken),
+    (row) => claims.keep(db, row),
   );
 }
 
-async function publishOne(deps: Publishing, taken: Fetched): Promise<void> {
-  const { module_version_id: moduleVersion, policy_set_version_id: setVersion, status, problem, blob_id: blob } = taken;
+async function publishOne(deps: Publishing, row: Fetched): Promise<void> {
+  const { module_version_id: moduleVersion, policy_set_version_id: setVersion, status, problem, blob_id: blob } = row;
   const fetched: FetchedCommit = {
     ...(status === 'failed' ? { problem: problem ?? '' } : {}),
     archive: async () => (blob ? readBlob(deps.db, deps.keyring, blob) : undefined),

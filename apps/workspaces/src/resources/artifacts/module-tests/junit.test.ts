@@ -8,9 +8,9 @@ describe('a report of tests', () => {
         yield JSON.stringify({ type: 'test_run', test_run: { path: `${at}.tftest.hcl`, run: 'one', status: 'pass' } });
       }
     };
-    const began = performance.now();
+    const before = process.cpuUsage();
     const report = await junitOf('trun-1', lines());
-    expect(performance.now() - began).toBeLessThan(1000);
+    expect(process.cpuUsage(before).user / 1e6).toBeLessThan(1);
     expect(report.match(/<testsuite /g)).toHaveLength(10_000);
   });
 });

@@ -24,7 +24,7 @@ interface Case {
 
 const mostCases = 10_000;
 
-/** XML has no other control characters, in any spelling. */
+/** Escapes text for XML. Other control characters are removed, because XML cannot contain them in any spelling. */
 const xml = (text: string): string =>
   text
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is left out
@@ -50,11 +50,11 @@ export async function junitOf(name: string, lines: AsyncIterable<string>): Promi
   const caseOf = (file: string, run: string): Case | undefined => {
     const key = `${file}\n${run}`;
     if (!cases.has(key) && cases.size < mostCases) {
-      const made: Case = { file, name: run, status: 'pending', seconds: 0, problems: [] };
-      cases.set(key, made);
+      const testCase: Case = { file, name: run, status: 'pending', seconds: 0, problems: [] };
+      cases.set(key, testCase);
       const others = files.get(file);
-      if (others) others.push(made);
-      else files.set(file, [made]);
+      if (others) others.push(testCase);
+      else files.set(file, [testCase]);
     }
     return cases.get(key);
   };

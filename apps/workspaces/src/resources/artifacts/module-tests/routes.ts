@@ -77,7 +77,7 @@ const configure = endpoints({} as Policy<RegistryModule>, configurationVersionSe
   idempotent: false,
   load: loadPrivate,
   run: ({ db, target, ...call }) => announce(db, actorOf(call), target as RegistryModule),
-  adds: (made, env) => ({ ...made, uploadUrl: signedUrl(env, 'PUT', contentPath(made.id)) }),
+  adds: (configuration, env) => ({ ...configuration, uploadUrl: signedUrl(env, 'PUT', contentPath(configuration.id)) }),
 });
 
 type RunCall = Call<string, undefined, TestRun>;
@@ -88,7 +88,9 @@ const show = onRun.get(byId, {
   run: async ({ target }: RunCall) => target,
 });
 
-const stops = stopping('tests', (verb, given) => onRun.command('POST')(`${byId}/${verb}`, { ...given, load: loadRun }));
+const stops = stopping('tests', (verb, options) =>
+  onRun.command('POST')(`${byId}/${verb}`, { ...options, load: loadRun }),
+);
 
 const report = onRun.raw('GET')(`${byId}/junit`, {
   summary: 'Show the results of a finished test run as JUnit XML, for CI systems.',

@@ -14,9 +14,7 @@ const inside = 'must be a folder of the configuration';
 export const CreateTestRun = document('test-runs', {
   attributes: {
     filters: z.array(path.min(1)).max(100).nullish(),
-    'test-directory': path
-      .refine((given) => !given.split('/').includes('..') && !/^[-/]/.test(given), inside)
-      .nullish(),
+    'test-directory': path.refine((text) => !text.split('/').includes('..') && !/^[-/]/.test(text), inside).nullish(),
     verbose: z.boolean().nullish(),
     parallelism: z.number().int().min(1).max(256).nullish(),
     variables: runVariables,

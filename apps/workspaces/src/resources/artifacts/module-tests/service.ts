@@ -57,7 +57,7 @@ export async function queueTests(
   );
 }
 
-/** Queues tests of a version from a branch, once, if its module is tested. */
+/** Queues tests of a version from a branch if its module is tested, only once per version. */
 export async function testVersion(db: Database, keyring: Keyring, { id, module }: ModuleVersion): Promise<void> {
   if (!module.testsEnabled || module.vcsBranch === null) return;
   const files = { moduleVersionId: id };

@@ -39,7 +39,8 @@ function versionsIn(tags: readonly HostTag[], prefix: string): SeenVersion[] {
 }
 
 /**
- * Creates the versions that modules of a repository do not have yet. Any number of callers may report the same ones.
+ * Creates the versions that modules of a repository do not have yet. Any number of callers may report the same
+ * versions.
  */
 export async function followModules(db: Database, { row, host, api }: Reached): Promise<void> {
   const { oauthTokenId, identifier: vcsIdentifier } = row;
@@ -68,17 +69,22 @@ export async function followModules(db: Database, { row, host, api }: Reached): 
  * Adds missing versions, and retries versions that were never published and whose tag has moved since. Published
  * versions do not change, even if their tag moves. Deleted versions are not created again.
  */
-async function addVersions(db: Database, row: VcsRepository, module: RegistryModule, seen: readonly SeenVersion[]) {
+async function addVersions(
+  db: Database,
+  row: VcsRepository,
+  module: RegistryModule,
+  candidates: readonly SeenVersion[],
+) {
   const { id: moduleId } = module;
   await db.transaction(async (tx) => {
     await lockRow(tx, 'registry_module', moduleId);
     const now = await tx.prisma.registryModule.findUnique({ where: { id: moduleId }, include: { versions: true } });
     if (now?.oauthTokenId !== row.oauthTokenId || now.vcsIdentifier !== row.identifier) return;
     const existing = new Map(now.versions.map((one) => [one.version.toLowerCase(), one]));
-    const fresh = seen
+    const fresh = candidates
       .filter(({ version }) => !existing.has(version.toLowerCase()) && !now.withdrawn.includes(version.toLowerCase()))
       .slice(0, Math.max(0, mostVersions - existing.size));
-    const moved = seen.flatMap((one) => {
+    const moved = candidates.flatMap((one) => {
       const before = existing.get(one.version.toLowerCase());
       if (!before?.status.endsWith('_failed') || before.blobId !== null) return [];
       return before.commitSha === one.commitSha ? [] : [{ ...one, id: before.id }];

@@ -22,12 +22,12 @@ interface Asking {
   accessTo(organizationIds: readonly string[]): Promise<Access>;
 }
 
-/** What a module follows in its repository. */
+/** The branch, tags or folder that a module follows in its repository. */
 type Following = Pick<RegistryModule, 'vcsBranch' | 'tagPrefix' | 'sourceDirectory'>;
 
 const byTags: Following = { vcsBranch: null, tagPrefix: '', sourceDirectory: '' };
 
-/** What a module follows after a change. Throws `invalid`. */
+/** The branch, tags or folder that a module follows after a change. Throws `invalid`. */
 function sourceAfter(before: Following, sent: NonNullable<ModuleChanges['vcsRepo']>): Following {
   const { branch, tags, tagPrefix, sourceDirectory } = sent;
   if (tags && branch) throw invalid(['vcsRepo', 'tags'], 'must not be set together with a branch');
@@ -62,13 +62,13 @@ export interface NewFollower extends Following {
  */
 export async function askForFollower(
   asking: Asking,
-  given: Organization | undefined,
+  expectedOwner: Organization | undefined,
   { vcsRepo, name, provider, initialVersion, noCode, testConfig }: NewGitModule,
 ): Promise<NewFollower> {
   const { db, env, accessTo } = asking;
   const { identifier } = vcsRepo;
   const { tokenId, owner } = await requireConnection(db, vcsRepo, async (organizationId) => {
-    if (given && given.id !== organizationId) return undefined;
+    if (expectedOwner && expectedOwner.id !== organizationId) return undefined;
     const target = { organizationId, registryName: 'private', readers: [] };
     const may = modulePolicy['can-delete'](await accessTo([organizationId]), target);
     return may ? organizations.find(db, env, organizationId) : undefined;
@@ -113,15 +113,16 @@ export function createFollower(
     actor,
     organization,
     { ...row, ...tests, registryName: 'private', namespace: '' },
-    async (tx, made) => {
+    async (tx, module) => {
       await keepRepository(tx, keyring, { tokenId: row.oauthTokenId, identifier: row.vcsIdentifier }, found);
-      if (noCode) await offerWithoutCode(tx, made, true);
+      if (noCode) await offerWithoutCode(tx, module, true);
     },
   );
 }
 
 /**
- * What a module follows after a change that its host has confirmed. Throws `invalid`. Call it outside any transaction.
+ * The branch, tags or folder that a module follows after a change that the host has confirmed. Throws `invalid`. Call
+ * it outside any transaction.
  */
 export async function askForChange(
   asking: Pick<Asking, 'db' | 'env'>,
@@ -146,11 +147,11 @@ export function changeModule(
   actor: Actor,
   module: RegistryModule,
   after: Following | undefined,
-  { noCode: asked, testConfig, tagBindings }: ModuleChanges,
+  { noCode: requestedNoCode, testConfig, tagBindings }: ModuleChanges,
 ): Promise<RegistryModule> {
   const { id, vcsBranch, tagPrefix, sourceDirectory } = module;
   const { testsEnabled, testExecutionMode, testAgentPoolId } = module;
-  const noCode = asked ?? module.noCode;
+  const noCode = requestedNoCode ?? module.noCode;
   return db.transaction(async (tx) => {
     const tests = await testColumns(tx, module.organizationId, module, testConfig);
     await tx.prisma.registryModule.update({ where: { id }, data: { ...after, ...tests, updatedAt: new Date() } });
@@ -171,7 +172,7 @@ export function changeModule(
 
 /**
  * Reads the repository of a module now, and retries versions that could not be published. Throws if the module follows
- * none.
+ * no repository.
  */
 export async function resync(db: Database, actor: Actor, module: RegistryModule): Promise<void> {
   if (module.oauthTokenId === null) throw new MissingPermission('can-resync');

@@ -10,14 +10,14 @@ const isBlock = (value: unknown): value is Block =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 const blocksOf = (value: unknown): Block[] => (Array.isArray(value) ? value : [value]).filter(isBlock);
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
-/** Expressions are wrapped in the braces of a template. */
+/** The text of an expression, which the parser wraps in the braces of a template. */
 const expression = (value: unknown): string => textOf(value).replace(/^\$\{(.*)\}$/s, '$1');
 
 /** Blocks of a kind with one label, from all files. */
 function* labelled(files: readonly Block[], kind: string): Generator<[name: string, block: Block]> {
   for (const file of files) {
     for (const named of blocksOf(file[kind])) {
-      for (const [name, held] of Object.entries(named)) for (const block of blocksOf(held)) yield [name, block];
+      for (const [name, content] of Object.entries(named)) for (const block of blocksOf(content)) yield [name, block];
     }
   }
 }
@@ -25,9 +25,9 @@ function* labelled(files: readonly Block[], kind: string): Generator<[name: stri
 function* providersOf(files: readonly Block[]): Generator<FolderDocs['provider_dependencies'][number]> {
   for (const file of files) {
     const required = blocksOf(file.terraform).flatMap((block) => blocksOf(block.required_providers));
-    for (const [name, said] of required.flatMap((block) => Object.entries(block))) {
-      const source = isBlock(said) ? textOf(said.source) : '';
-      const version = isBlock(said) ? said.version : said;
+    for (const [name, requirement] of required.flatMap((block) => Object.entries(block))) {
+      const source = isBlock(requirement) ? textOf(requirement.source) : '';
+      const version = isBlock(requirement) ? requirement.version : requirement;
       yield { name, namespace: source.split('/').at(-2) ?? '', source, version: textOf(version) };
     }
   }

@@ -32,12 +32,12 @@ export interface RegistryModule extends Row {
   readonly versions: readonly ListedVersion[];
   /** The repository of its versions; undefined if they are uploaded. */
   readonly repository: ModuleRepository | undefined;
-  /** Its connection is an installation of a GitHub app. */
+  /** Whether its connection is an installation of a GitHub app. */
   readonly isInstallation: boolean;
-  /** People create workspaces from it without writing configuration. */
+  /** Whether people can create workspaces from it without writing configuration. */
   readonly noCode: boolean;
   readonly noCodeId: string | undefined;
-  /** The caller's organizations that it is shared with. */
+  /** Those of the caller's organizations that the module is shared with. */
   readonly readers: readonly string[];
 }
 
@@ -71,7 +71,7 @@ export async function findMany(
   ids: readonly string[],
   readers: readonly string[] = [],
 ): Promise<RegistryModule[]> {
-  const wanted = ids.map((id) => ({ id }));
+  const references = ids.map((id) => ({ id }));
   const where = { id: { in: [...ids] }, organization: { removedAt: null } };
   const rows = await db.prisma.registryModule.findMany({ where, include });
   const repositoryOf = await followedBy(db, rows);
@@ -86,7 +86,7 @@ export async function findMany(
     versions: versions.sort((one, other) => rcompare(one.version, other.version)),
     readers,
   }));
-  return inOrder(wanted, async () => found);
+  return inOrder(references, async () => found);
 }
 
 /** One module. */

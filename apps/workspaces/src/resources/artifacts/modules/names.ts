@@ -15,7 +15,7 @@ export const artifactName = z
     'must be letters, digits, - and _, at most 64, and begin and end with a letter or digit',
   );
 
-/** A provider that a module is for. */
+/** The name of the provider that a module is for. */
 export const moduleProvider = z.string().regex(/^[0-9a-z]{1,64}$/, 'must be lowercase letters and digits, at most 64');
 
 /**
@@ -34,7 +34,7 @@ export const publicHost = 'registry.terraform.io';
 export const hostOf = (registryName: string, { publicUrl }: Pick<Environment, 'publicUrl'>): string =>
   registryName === 'private' ? new URL(publicUrl).host : registryName === 'public' ? publicHost : registryName;
 
-/** Anything that may follow in a version, such as build metadata, is stored as it was sent. */
+/** A version. Everything after the three numbers, such as build metadata, is stored as it was sent. */
 export const versionText = z
   .string()
   .max(128)
@@ -63,7 +63,7 @@ export interface SharedModule {
   readonly readers: readonly string[];
 }
 
-/** SQL: organization `o` may read artifacts of a kind that `p` owns. */
+/** SQL: whether organization `o` may read artifacts of a kind that organization `p` owns. */
 const sharing = {
   modules: Prisma.sql`p.global_module_sharing OR EXISTS (
     SELECT 1 FROM module_consumer c WHERE c.producer_id = p.id AND c.consumer_id = o.id)`,
@@ -84,6 +84,6 @@ export async function readersOf(
   return found.map(({ id }) => id);
 }
 
-/** SQL: a column equals this text, ignoring case. */
+/** SQL: whether a column equals this text, ignoring case. */
 export const named = (column: string, text: string): Prisma.Sql =>
   Prisma.sql`lower(${Prisma.raw(column)}) = ${text.toLowerCase()}`;

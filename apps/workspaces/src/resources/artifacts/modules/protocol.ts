@@ -73,11 +73,11 @@ const versions = raw('GET')(`${at}/versions`, {
   },
 });
 
-/** Two slashes in a URL select a folder of the archive. */
+/** The URL of a folder in an archive. Two slashes in the URL select the folder. */
 const inFolder = (url: string, { sourceDirectory: folder }: Pick<ModuleVersion, 'sourceDirectory'>): string =>
   folder === '' ? url : url.replace('?', `//${folder.split('/').map(encodeURIComponent).join('/')}?`);
 
-/** Tools read the URL of the archive from a header. */
+/** The response with the URL of the archive, which tools read from a header. */
 const located = { 204: { description: 'The archive URL is in the header `X-Terraform-Get`.' } };
 
 const download = raw('GET')(`${at}/:module_version/download`, {

@@ -22,7 +22,7 @@ async function storedKey({ prisma }: Database, keyring: Keyring): Promise<Stored
   const before = await find();
   if (before) return before;
   const value = (await newStoredKey(keyring, setting, Date.now(), 'EdDSA')) as unknown as Prisma.InputJsonObject;
-  // If another process has stored one in the meantime, that one is used.
+  // If another process has stored a key in the meantime, that key is used.
   await prisma.setting.createMany({ data: [{ name: setting, value }], skipDuplicates: true });
   return still(await find());
 }
@@ -34,12 +34,12 @@ export async function provenanceKey(db: Database, keyring: Keyring): Promise<Sig
   return openedKey(keyring, setting, await storedKey(db, keyring));
 }
 
-/** Its public half, as a key set. */
+/** The public half of the provenance key, as a key set. */
 export const provenanceKeys = async (db: Database, keyring: Keyring) => ({
   keys: [(await storedKey(db, keyring)).jwk],
 });
 
-/** What is published, and by whom. */
+/** The published version, and its publisher. */
 interface Published {
   readonly publisher: Publisher;
   readonly digest: Buffer;
@@ -85,8 +85,13 @@ function statementOf(
 }
 
 /** A signed statement about a version: a DSSE envelope as JSON. */
-export function signedStatement(version: ModuleVersion, said: Published, key: SigningKey, publicUrl: string): string {
-  const payload = Buffer.from(JSON.stringify(statementOf(version, said, publicUrl)));
+export function signedStatement(
+  version: ModuleVersion,
+  publication: Published,
+  key: SigningKey,
+  publicUrl: string,
+): string {
+  const payload = Buffer.from(JSON.stringify(statementOf(version, publication, publicUrl)));
   const signed = Buffer.concat([
     Buffer.from(`DSSEv1 ${statementType.length} ${statementType} ${payload.length} `),
     payload,

@@ -2,8 +2,8 @@ import type { Principal } from '../../../kernel/access/principal';
 import type { Database, KeyedRead, PackedRow } from '../../../kernel/database/database';
 import { readersOf, type SharedModule } from './names';
 
-// The reads during every init of a tool. Each is one statement, and reads only what the permission check and the
-// answer need.
+// The reads that every `init` of a tool causes. Each read is one statement, which reads only the data for the
+// permission check and the answer.
 
 const owner = `o.id, e.epoch::text,
     o.global_module_sharing OR EXISTS (SELECT 1 FROM module_consumer c WHERE c.producer_id = o.id)`;
@@ -47,7 +47,7 @@ type OwnerColumns = [organizationId: string, epoch: string, isShared: boolean];
 type ListedColumns = [version: string, isDeprecated: boolean, reason: string | null, link: string | null];
 type OwnedModule = SharedModule & { readonly isShared: boolean };
 
-/** The owner of a module, with everything except the caller that access to the module depends on. */
+/** The owner of a module, with all data that access to the module depends on, except the caller. */
 const ownerOf = ([organizationId, epoch, isShared]: OwnerColumns): OwnedModule => ({
   organizationId,
   epoch,
@@ -55,7 +55,7 @@ const ownerOf = ([organizationId, epoch, isShared]: OwnerColumns): OwnedModule =
   readers: [],
 });
 
-/** What was found, with the organizations through which the caller may read it. */
+/** The result of a read, with the organizations through which the caller may read it. */
 export function withReaders<T extends OwnedModule>(
   { db, principal }: { readonly db: Database; readonly principal: Principal },
   found: T,
@@ -94,5 +94,5 @@ export async function findArchive(db: Database, versionId: string) {
   return { ...ownerOf([organizationId, epoch, isShared]), id, blobId, isRead };
 }
 
-/** The archive of a version, and whose it is. */
+/** The archive of a version, and its owner. */
 export type FoundArchive = NonNullable<Awaited<ReturnType<typeof findArchive>>>;

@@ -108,11 +108,12 @@ const validation = endpoints(organizationPolicy, wantedSerializer, {
   load: loadOrganization,
   run: async ({ db, principal, target, query }) => {
     const organization = target as Organization;
-    const wanted = { name: query.get('name') ?? '', provider: query.get('provider') ?? '' };
-    const isFormed = artifactName.safeParse(wanted.name).success && moduleProvider.safeParse(wanted.provider).success;
-    const place = { ...wanted, registryName: 'private', namespace: organization.name };
+    const requested = { name: query.get('name') ?? '', provider: query.get('provider') ?? '' };
+    const isFormed =
+      artifactName.safeParse(requested.name).success && moduleProvider.safeParse(requested.provider).success;
+    const place = { ...requested, registryName: 'private', namespace: organization.name };
     const isFree = isFormed && (await findNamed(db, principal, organization, place)).length === 0;
-    return { ...wanted, organizationId: organization.id, isFree };
+    return { ...requested, organizationId: organization.id, isFree };
   },
 });
 
@@ -133,7 +134,7 @@ const follow = onOrganization.post(vcsForm, {
   body: CreateFromGit,
   load: loadOrganization,
   asks: ({ target, body, ...call }) => askForFollower(call, target as Organization, body),
-  run: ({ db, env, asked, ...call }) => createFollower(db, env, actorOf(call), asked as NewFollower),
+  run: ({ db, env, answer, ...call }) => createFollower(db, env, actorOf(call), answer as NewFollower),
 });
 
 const followOlder = onModule.post('/registry-modules', {
@@ -142,7 +143,7 @@ const followOlder = onModule.post('/registry-modules', {
     'Create a module whose versions come from a repository, in the organization of the VCS connection (older form).',
   body: CreateFromGit,
   asks: ({ body, ...call }) => askForFollower(call, undefined, body),
-  run: ({ db, env, asked, ...call }) => createFollower(db, env, actorOf(call), asked as NewFollower),
+  run: ({ db, env, answer, ...call }) => createFollower(db, env, actorOf(call), answer as NewFollower),
 });
 
 const show = both(
@@ -155,7 +156,7 @@ const show = both(
   { summary: 'Show a module.', run: async ({ target }: Call<string, undefined, RegistryModule>) => target },
 );
 
-/** The objects that one right allows to delete together. */
+/** The objects that a caller with one right may delete together. */
 interface ModuleSet extends Pick<RegistryModule, 'organizationId' | 'registryName' | 'readers'> {
   readonly id: string;
   readonly name: string;
@@ -213,8 +214,8 @@ const change = onModule.patch(byProvider, {
   body: ChangeModule,
   load: loadModule,
   asks: ({ target, body, ...call }) => askForChange(call, target, body),
-  run: ({ db, target, body, asked, ...call }) =>
-    changeModule(db, actorOf(call), target, asked as Parameters<typeof changeModule>[3], body),
+  run: ({ db, target, body, answer, ...call }) =>
+    changeModule(db, actorOf(call), target, answer as Parameters<typeof changeModule>[3], body),
 });
 
 const tags = endpoints(modulePolicy, bindingSerializer, {
@@ -245,7 +246,7 @@ const createVersion = endpoints(modulePolicy, moduleVersionSerializer, {
   body: CreateModuleVersion,
   load: loadPrivate,
   run: ({ db, target, body, ...call }) => modules.createVersion(db, actorOf(call), target, body),
-  adds: (made, env) => withUpload(env, made),
+  adds: (version, env) => withUpload(env, version),
 });
 
 const showVersion = onVersion.get(`${byProvider}/version`, {

@@ -31,7 +31,7 @@ function repositoryOf(module: RegistryModule, publicUrl: string) {
   return { 'vcs-repo': repository };
 }
 
-/** Why a module has no version yet, or that it has one. */
+/** The status of a module: whether it has a version, and if not, why. */
 function statusOf({ versions, oauthTokenId, vcsBranch, lookedAt }: RegistryModule) {
   if (versions.some(({ status }) => status === 'ok')) return 'setup_complete';
   if (versions.some(({ status }) => !status.endsWith('_failed'))) return 'pending';
@@ -107,7 +107,7 @@ export const moduleSerializer = serializerOf<RegistryModule>()({
   }),
 });
 
-/** A version; callers who may upload also see where. */
+/** A version; callers who may upload it also see the upload URL. */
 export const moduleVersionSerializer = serializerOf<ModuleVersion>()({
   type: 'registry-module-versions',
   shape: {

@@ -72,9 +72,15 @@ export async function create(
   const namespace = requireNamespace(registryName, input.namespace ?? undefined, organization.name);
   const { name, provider, noCode, testConfig } = input;
   const tests = await testColumns(db, organization.id, untested, testConfig);
-  return addModule(db, actor, organization, { name, provider, registryName, namespace, ...tests }, async (tx, made) => {
-    if (noCode) await offerWithoutCode(tx, made, true);
-  });
+  return addModule(
+    db,
+    actor,
+    organization,
+    { name, provider, registryName, namespace, ...tests },
+    async (tx, module) => {
+      if (noCode) await offerWithoutCode(tx, module, true);
+    },
+  );
 }
 
 /** Writes a new module and its first rows. */
@@ -83,7 +89,7 @@ export async function addModule(
   actor: Actor,
   { id: organizationId }: Organization,
   row: Omit<Prisma.RegistryModuleUncheckedCreateInput, 'id' | 'organizationId'>,
-  more: (tx: Database, made: { id: string; organizationId: string }) => Promise<void> = async () => undefined,
+  more: (tx: Database, module: { id: string; organizationId: string }) => Promise<void> = async () => undefined,
 ): Promise<RegistryModule> {
   const id = newId('mod');
   return db.transaction(async (tx) => {
@@ -137,12 +143,12 @@ export async function createVersion(
       await awaitCommits(tx, { id: repositoryId, cloneUrl }, [commit]);
     }
     await recordChange(tx, actor, versionChange(module, version, 'create'));
-    const [made] = await findVersions(tx, [id]);
-    return still(made);
+    const [created] = await findVersions(tx, [id]);
+    return still(created);
   });
 }
 
-/** Marks a version as deprecated, with the reason, or no longer. */
+/** Marks a version as deprecated, with the reason, or removes the mark. */
 export async function deprecate(
   db: Database,
   actor: Actor,
@@ -172,7 +178,7 @@ export async function remove(
   await db.transaction(async (tx) => {
     if (version) {
       const { count } = await tx.prisma.registryModuleVersion.deleteMany({ where: { id: version.id } });
-      // Its tag does not create it again.
+      // The tag of a deleted version does not create it again.
       if (count > 0 && version.tag !== null) {
         const data = { withdrawn: { push: version.version.toLowerCase() } };
         await tx.prisma.registryModule.update({ where: { id: version.moduleId }, data });

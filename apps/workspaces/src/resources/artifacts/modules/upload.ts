@@ -17,7 +17,8 @@ const growth = 4;
 /** The size of all files that are read for a module's declarations. */
 const mostText = 4 * 1024 * 1024;
 
-const taken = () => new Refusal('conflict', 'this version has already been downloaded and can no longer be changed');
+const alreadyDownloaded = () =>
+  new Refusal('conflict', 'this version has already been downloaded and can no longer be changed');
 
 /**
  * Stores the archive of a version. Until someone downloads it, another archive can replace it. Uploading the same
@@ -58,7 +59,7 @@ export async function upload(
       await check.end();
     };
     const { id: blobId, size } = await keep(pieces(), limit);
-    const files = new Map([...check.kept].map(([name, bytes]) => [name.slice(root.length), bytes]));
+    const files = new Map([...check.files].map(([name, bytes]) => [name.slice(root.length), bytes]));
     const docs = await env.largeUploads.run(() => readModule(files), version.organizationId);
     const about = Buffer.from(JSON.stringify(docs));
     const { id: docsBlobId } = await keep(Readable.from([about]), about.length);
@@ -79,14 +80,17 @@ export async function upload(
   }
 }
 
-/** Records why a version that was not uploaded still has no files. */
+/** Records why publishing a version failed, unless the version already has files. */
 async function failed(db: Database, { id }: ModuleVersion, refusal: Refusal): Promise<Refusal> {
   const data = { status: 'reg_ingress_failed', error: refusal.message, updatedAt: new Date() };
   await db.prisma.registryModuleVersion.updateMany({ where: { id, blobId: null }, data });
   return refusal;
 }
 
-/** The caller who uploads it or requested the commit; absent if a tag of its repository is the reason. */
+/**
+ * The publisher of a version: the caller who uploads it or requested the commit; absent if the version comes from a tag
+ * of its repository.
+ */
 function publisherOf({ createdBy }: ModuleVersion, { type, id, name }: Actor): Publisher {
   return type === 'system' && createdBy !== null ? (createdBy as unknown as Publisher) : { type, id, name };
 }
@@ -107,7 +111,7 @@ async function publish(db: Database, actor: Actor, { id, module, version }: Modu
       SELECT digest, read_at FROM registry_module_version WHERE id = ${id} FOR UPDATE`;
     if (!before) throw new Refusal('missing', '');
     if (before.digest && content.digest.equals(before.digest)) return false;
-    if (before.read_at) throw taken();
+    if (before.read_at) throw alreadyDownloaded();
     await keepBlob(tx, content.blobId, content.docsBlobId);
     const data = { ...content, digest, status: 'ok', error: null };
     await tx.prisma.registryModuleVersion.update({ where: { id }, data });

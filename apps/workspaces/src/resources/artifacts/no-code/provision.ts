@@ -32,24 +32,26 @@ export async function findRoot(
   return found && (await docsOf(db, keyring, found))?.root;
 }
 
-/** The same for the version that workspaces get now. Throws `invalid`. */
+/**
+ * The declarations in the root of the version that new workspaces get. Throws `invalid` if there is no such version.
+ */
 export async function requireRoot(db: Database, keyring: Keyring, from: NoCodeModule): Promise<FolderDocs> {
   const root = await findRoot(db, keyring, from, versionOf(from));
   if (!root) throw invalid('versionPin', 'has no published version yet');
   return root;
 }
 
-/** The module must be offered. Throws `invalid`. */
+/** Throws `invalid` unless the module is offered. */
 export function requireOffered({ enabled }: NoCodeModule): void {
   if (!enabled) throw new Refusal('invalid', 'No-code provisioning is not enabled for this module');
 }
 
 /** Throws `invalid` for a value that the module does not allow. */
-export function requireOptions({ variableOptions }: NoCodeModule, given: readonly VariableInput[]): void {
-  for (const { key, value, category } of given) {
-    const offered = category === 'env' ? undefined : variableOptions.find(({ name }) => name === key);
-    if (offered && offered.options.length > 0 && !offered.options.includes(value ?? '')) {
-      throw invalid('vars', `has a value for ${key} that is not allowed; allowed are ${offered.options.join(', ')}`);
+export function requireOptions({ variableOptions }: NoCodeModule, values: readonly VariableInput[]): void {
+  for (const { key, value, category } of values) {
+    const option = category === 'env' ? undefined : variableOptions.find(({ name }) => name === key);
+    if (option && option.options.length > 0 && !option.options.includes(value ?? '')) {
+      throw invalid('vars', `has a value for ${key} that is not allowed; allowed are ${option.options.join(', ')}`);
     }
   }
 }
@@ -64,17 +66,17 @@ function configurationOf(
   version: string,
 ): Readonly<Record<string, unknown>> {
   const variable = Object.fromEntries(
-    inputs.map(({ name, type, required, sensitive, default: given }) => [
+    inputs.map(({ name, type, required, sensitive, default: fallback }) => [
       name,
       {
         ...(type === '' ? {} : { type }),
-        ...(required ? {} : { default: parseExact(given) }),
+        ...(required ? {} : { default: parseExact(fallback) }),
         ...(sensitive ? { sensitive } : {}),
       },
     ]),
   );
   const passed = Object.fromEntries(inputs.map(({ name }) => [name, `\${var.${name}}`]));
-  // For modules that were read before this was stored, it is unknown whether an output is sensitive.
+  // It is unknown whether an output is sensitive if the module was read before this fact was stored.
   const output = Object.fromEntries(
     outputs.map(({ name, sensitive = true }) => [name, { value: `\${module.this.${name}}`, sensitive }]),
   );
@@ -122,17 +124,17 @@ export async function provision(
   return createRun(db, env.keyring, starter, workspace, { configurationVersion: configuration.id, message });
 }
 
-/** Sets variables of a workspace: existing ones get another value, others are created. */
+/** Sets variables of a workspace: existing variables get the new value, others are created. */
 export async function setVariables(
   db: Database,
   keyring: Keyring,
   actor: Actor,
   { id: workspaceId, organizationId }: Pick<Workspace, 'id' | 'organizationId'>,
-  given: readonly VariableInput[],
+  values: readonly VariableInput[],
 ): Promise<void> {
   const owner = { organizationId, workspaceId };
   const { items } = await variables.list(db, owner);
-  for (const one of given) {
+  for (const one of values) {
     const existing = items.find(({ key, category }) => key === one.key && category === (one.category ?? 'terraform'));
     if (existing) await variables.update(db, keyring, actor, owner, existing.id, one);
     else await variables.create(db, keyring, actor, owner, one);

@@ -80,7 +80,7 @@ interface ModuleVariable extends SharedArtifact {
   readonly id: string;
   readonly input: FolderDocs['inputs'][number];
   readonly options: readonly string[];
-  /** Every workspace gets its value from a variable set. */
+  /** Whether every workspace gets its value from a variable set. */
   readonly hasGlobal: boolean;
 }
 
@@ -221,7 +221,7 @@ const createWorkspace = endpoints({} as Record<never, never>, workspaceSerialize
     const { vars, ...rest } = body;
     const variables = variablesIn(vars);
     requireOptions(target, variables);
-    // Checked before anything is written.
+    // The root is checked before anything is written.
     const root = await requireRoot(db, env.keyring, target);
     const actor = actorOf(call);
     const caller = {

@@ -44,8 +44,8 @@ const option = z.object({
 export function optionsIn(sent: readonly SentReference[] | undefined): VariableOption[] | undefined {
   if (sent === undefined) return undefined;
   if (sent.length > mostOptions) throw invalid('variableOptions', `are too many (maximum is ${mostOptions})`);
-  const read = sent.map(({ attributes: given }) => {
-    const parsed = option.safeParse(given);
+  const read = sent.map(({ attributes }) => {
+    const parsed = option.safeParse(attributes);
     if (!parsed.success) throw invalid('variableOptions', 'must have a variable-name, a variable-type and options');
     const { 'variable-name': name, 'variable-type': type, options } = parsed.data;
     return { name, type, options };
@@ -93,5 +93,5 @@ export const UpgradeWorkspace = document('no-code-module-workspace', {
 export function variablesIn(sent: readonly SentReference[] | undefined) {
   if (sent === undefined) return [];
   if (sent.length > mostVariables) throw invalid('vars', `are too many (maximum is ${mostVariables})`);
-  return sent.map(({ attributes: given }, index) => readNewVariable(given, index));
+  return sent.map(({ attributes }, index) => readNewVariable(attributes, index));
 }

@@ -23,8 +23,9 @@ interface SentRepository {
 }
 
 /**
- * Looks up, at the host, the repository that a policy set will follow. Omitted settings keep their values. Null: the
- * set stops following a repository. Undefined: unchanged. Throws `invalid`. Call it outside any transaction.
+ * Looks up, at the host, the repository that a policy set will follow. Omitted settings keep their values. Null means
+ * that the set stops following a repository, undefined that nothing changes. Throws `invalid`. Call it outside any
+ * transaction.
  */
 export async function askForSource(
   asking: { readonly db: Database; readonly env: Environment },
@@ -57,7 +58,7 @@ const byPatterns = { fileTriggersEnabled: true, triggerPrefixes: [], workingDire
 
 /**
  * Creates versions for the current commits of the branches that policy sets follow. Any number of callers may report
- * the same ones.
+ * the same commits.
  */
 export async function followPolicySets(db: Database, { row, host, api }: Reached): Promise<void> {
   const { oauthTokenId, identifier } = row;
@@ -102,7 +103,10 @@ interface SeenBranch {
   readonly branch: string;
 }
 
-/** Adds a version for a commit, unless the newest version has this commit, or the set now follows something else. */
+/**
+ * Adds a version for a commit, unless the newest version has this commit, or the set now follows another repository or
+ * branch.
+ */
 async function addVersion(
   db: Database,
   row: VcsRepository,

@@ -30,12 +30,12 @@ const mostPolicies = 500;
  */
 export async function readPolicyFiles(
   kind: PolicyKind,
-  kept: ReadonlyMap<string, Buffer>,
-  /** The folder that contains them. */
+  contents: ReadonlyMap<string, Buffer>,
+  /** The folder that contains the policies. */
   root: string,
 ): Promise<PolicyFiles> {
   const name = declarations[kind];
-  const text = kept.get(name);
+  const text = contents.get(name);
   if (!text)
     throw new BadArchive(root === '' ? `the archive has no ${name} at its root` : `${root}${name} does not exist`);
   const found = await readInThread<DeclaredPolicies>(
@@ -52,7 +52,7 @@ export async function readPolicyFiles(
     return declaredPolicy(kind, name, one);
   });
   const files = Object.fromEntries(
-    [...kept].flatMap(([file, bytes]) => (file === name ? [] : [[file, bytes.toString('utf8')]])),
+    [...contents].flatMap(([file, bytes]) => (file === name ? [] : [[file, bytes.toString('utf8')]])),
   );
   if (kind === 'opa' && policies.length > 0 && !Object.keys(files).some((file) => file.endsWith('.rego'))) {
     throw new BadArchive('the archive has no .rego file');

@@ -18,7 +18,7 @@ export interface PolicySet extends Omit<Row, 'tagSelectors'> {
   readonly organization: string;
   /** The repository of its versions; undefined if they are uploaded. */
   readonly repository: VcsRepository | undefined;
-  /** Its connection is an installation of a GitHub app. */
+  /** Whether its connection is an installation of a GitHub app. */
   readonly isInstallation: boolean;
   readonly tagSelectors: readonly TagSelector[];
   readonly policyIds: readonly string[];
@@ -63,7 +63,7 @@ export const memberKinds = [
 ] as const;
 export type MemberKind = (typeof memberKinds)[number];
 
-/** Ids by the list that they are for. */
+/** Ids of members, by the list that they belong to. */
 export type Members = { readonly [K in MemberKind]?: readonly string[] };
 
 const mostSets = 500;
@@ -121,7 +121,7 @@ async function newestVersions(db: Database, ids: readonly string[]) {
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-/** Sets by id, in no order; unknown ones are left out. */
+/** Sets by id, in no order; unknown ids are left out. */
 export const findSets = (db: Database, ids: readonly string[]): Promise<PolicySet[]> =>
   setsWhere(db, { id: { in: [...ids] } });
 
@@ -198,7 +198,7 @@ export async function createSet(
     }
     await requireToolVersion(tx, kind, input.policyToolVersion);
     await tx.prisma.policySet.create({
-      // OPA policies were always evaluated by this service itself.
+      // OPA policies are evaluated with either value of `agentEnabled`, so their default is true.
       data: { id, organizationId, kind, agentEnabled: kind === 'opa', ...columnsOf(input), name: input.name },
     });
     await followFromNow(tx, keyring, { id, oauthTokenId: null, vcsIdentifier: null }, source, input.policiesPath);
@@ -221,8 +221,8 @@ async function requireToolVersion({ prisma }: Database, tool: string, version: s
 }
 
 /**
- * Changes the repository or the folder that a policy set follows, or makes it stop following one. Existing versions are
- * kept. Throws `invalid`.
+ * Changes the repository or the folder that a policy set follows, or makes it stop following a repository. Existing
+ * versions are kept. Throws `invalid`.
  */
 async function followFromNow(
   tx: Database,
@@ -236,7 +236,7 @@ async function followFromNow(
   const { found, ...columns } = source ?? { found: undefined };
   const follows = source === undefined ? before.oauthTokenId !== null : source !== null;
   if (path && !follows) throw invalid('policiesPath', 'is only for sets that follow a repository');
-  const left = {
+  const withoutSource = {
     oauthTokenId: null,
     vcsIdentifier: null,
     vcsBranch: null,
@@ -245,7 +245,7 @@ async function followFromNow(
     policiesPathSent: null,
   };
   const data = {
-    ...(source === null ? left : columns),
+    ...(source === null ? withoutSource : columns),
     ...(path == null ? {} : { policiesPath: folderOf(path), policiesPathSent: path }),
     seenCommit: null,
     vcsError: null,
@@ -325,11 +325,11 @@ export function changeSelectors(
   actor: Actor,
   { id }: PolicySet,
   verb: 'add' | 'remove',
-  given: readonly TagSelector[],
+  selectors: readonly TagSelector[],
 ): Promise<PolicySet> {
   return changeSet(db, actor, id, 'assign', async (tx, { tagSelectors }) => {
-    const others = tagSelectors.filter((one) => !given.some((other) => sameTag(one, other)));
-    const all = verb === 'add' ? [...others, ...given] : others;
+    const others = tagSelectors.filter((one) => !selectors.some((other) => sameTag(one, other)));
+    const all = verb === 'add' ? [...others, ...selectors] : others;
     if (all.length > mostSelectors) throw invalid('data', `has too many members (maximum is ${mostSelectors})`);
     await tx.prisma.policySet.update({ where: { id }, data: { tagSelectors: all.map((one) => ({ ...one })) } });
   });
@@ -342,9 +342,9 @@ async function addTo(
   tx: Database,
   { id, organizationId, kind }: Pick<Row, 'id' | 'organizationId' | 'kind'>,
   list: MemberKind,
-  given: readonly string[],
+  members: readonly string[],
 ): Promise<void> {
-  const ids = [...new Set(given)];
+  const ids = [...new Set(members)];
   const where = { id: { in: ids }, organizationId };
   const { prisma } = tx;
   const [, singular = ''] = /^(policies|workspace|project)/.exec(list) ?? [];

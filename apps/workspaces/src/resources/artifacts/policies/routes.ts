@@ -42,7 +42,7 @@ const policySerializer = serializerOf<StoredPolicy>()({
     query: policy.query,
     description: policy.description,
     'enforcement-level': policy.enforcementLevel,
-    // The older form names the file of the text.
+    // The older form contains the file name of the text.
     enforce: policy.isUploaded
       ? [{ path: `${policy.name}.${policy.kind === 'opa' ? 'rego' : 'sentinel'}`, mode: policy.enforcementLevel }]
       : [],

@@ -42,14 +42,14 @@ import { policyName } from './stored-policy';
 import { setVersionEndpoints, setVersionsIncluded } from './version-routes';
 
 /**
- * Callers who manage policy sets see all members. Others see only the workspaces and projects to which they have
- * access.
+ * The members of a set that a caller sees. Callers who manage policy sets see all members. Others see only the
+ * workspaces and projects to which they have access.
  */
 function reached(set: PolicySet, access: Access) {
   const { organizationId } = set;
   const all = policyPolicy['can-manage'](access, set);
-  const visible = (given: PolicySet['workspaces']) =>
-    given.filter((workspace) => all || access.has(workspace, 'runs:read')).map(({ id }) => id);
+  const visible = (workspaces: PolicySet['workspaces']) =>
+    workspaces.filter((workspace) => all || access.has(workspace, 'runs:read')).map(({ id }) => id);
   const within = (ids: readonly string[]) => ids.filter((id) => all || access.seesProject({ id, organizationId }));
   return {
     workspaces: visible(set.workspaces),
@@ -59,7 +59,7 @@ function reached(set: PolicySet, access: Access) {
   };
 }
 
-/** Sentinel sets have these only in the newer form. */
+/** Whether a set has attributes about its evaluation. Sentinel sets have these only in the newer form. */
 const isEvaluated = ({ kind, agentEnabled }: PolicySet): boolean => kind === 'opa' || agentEnabled;
 
 function repositoryOf(set: PolicySet, publicUrl: string) {
@@ -171,13 +171,13 @@ const shared = {
     .string()
     .max(64)
     .regex(/^(?:|latest|\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?)$/, 'must be latest or a version such as 1.4.0')
-    .transform((given) => (given === 'latest' ? '' : given))
+    .transform((version) => (version === 'latest' ? '' : version))
     .nullish(),
   'policy-update-patterns': z.array(z.string().max(255)).max(100).nullish(),
-  // Shown as sent, because clients compare it.
+  // The path is shown as it was sent, because clients compare it.
   'policies-path': z
     .string()
-    .refine((given) => repositoryFolder.safeParse(given).success, 'must be a folder of the repository')
+    .refine((path) => repositoryFolder.safeParse(path).success, 'must be a folder of the repository')
     .nullish(),
 };
 const relationships = {
@@ -269,10 +269,10 @@ const create = ofOrganization.post(inOrganization, {
   body: CreateSet,
   load: loadOrganization,
   asks: ({ target, body, ...call }) => askForSource(call, target.id, body.vcsRepo),
-  run: ({ db, env, target, body, asked, ...call }) =>
+  run: ({ db, env, target, body, answer, ...call }) =>
     db.transaction(async (tx) => {
       const selected = selectorsOf(body.tagSelectors ?? []);
-      const source = asked as Source;
+      const source = answer as Source;
       const actor = actorOf(call);
       const set = await sets.createSet(tx, env.keyring, actor, target.id, body, membersOf(body), selected, source);
       return source ? addFirstVersion(tx, set, source) : set;
@@ -288,8 +288,8 @@ const update = ofSet.patch(byId, {
   body: UpdateSet,
   load,
   asks: ({ target, body, ...call }) => askForSource(call, target.organizationId, body.vcsRepo, target),
-  run: ({ db, env, target, body, asked, ...call }) =>
-    sets.updateSet(db, env.keyring, actorOf(call), target, body, membersOf(body), asked as Source),
+  run: ({ db, env, target, body, answer, ...call }) =>
+    sets.updateSet(db, env.keyring, actorOf(call), target, body, membersOf(body), answer as Source),
 });
 
 const destroy = ofSet.remove(byId, {

@@ -28,10 +28,10 @@ const mostVersions = 1000;
 /** The number of versions that are kept for a set that follows a repository. Older ones are deleted. */
 const mostFollowed = 100;
 const uploaded: ArchiveLimits = { bytes: 10 * 1024 * 1024, entries: 5000 };
-/** The limit for all files together. */
+/** The limit for the size of all files together. */
 const mostText = 10 * 1024 * 1024;
 
-/** Versions by id, in no order; unknown ones are left out. */
+/** Versions by id, in no order; unknown ids are left out. */
 export async function findVersions(db: Database, ids: readonly string[]): Promise<SetVersion[]> {
   const rows = await db.prisma.policySetVersion.findMany({ where: { id: { in: [...ids] } } });
   const sets = await findSets(
@@ -103,8 +103,9 @@ export async function uploadVersion(
 }
 
 /**
- * Stores the archive of a version, once. Uploading the same archive again changes nothing. If its policies cannot be
- * read, the version is errored with the reason, and the set keeps its current version.
+ * Stores the archive of a version, which is possible only once. Uploading the same archive again changes nothing. If
+ * its policies cannot be read, the version gets the status `errored` with the reason, and the set keeps its current
+ * version.
  */
 export async function takeArchive(
   db: Database,
@@ -133,7 +134,7 @@ export async function takeArchive(
       await check.write(piece);
     }
     await check.end();
-    const files = new Map([...check.kept].map(([name, bytes]) => [name.slice(root.length), bytes]));
+    const files = new Map([...check.files].map(([name, bytes]) => [name.slice(root.length), bytes]));
     const read = await env.largeUploads.run(() => readPolicyFiles(kind, files, root), version.organizationId);
     const about = Buffer.from(JSON.stringify(read));
     const { id } = await writeBlob(db, env.keyring, Readable.from([about]), { limit: about.length, provisional: true });
@@ -148,8 +149,11 @@ export async function takeArchive(
   }
 }
 
-/** False: the version has these files already. Throws `conflict` if it has others. */
-async function publish(db: Database, actor: Actor, version: SetVersion, blobId: string, given: Buffer) {
+/**
+ * Publishes the files of a version. Returns false if it already has these files. Throws `conflict` if it has other
+ * files.
+ */
+async function publish(db: Database, actor: Actor, version: SetVersion, blobId: string, newDigest: Buffer) {
   const { id, policySetId } = version;
   return db.transaction(async (tx) => {
     await lockRow(tx, 'policy_set', policySetId);
@@ -160,13 +164,13 @@ async function publish(db: Database, actor: Actor, version: SetVersion, blobId: 
     }
     const before = await tx.prisma.policySetVersion.findUnique({ where: { id } });
     if (!before) throw new Refusal('missing', '');
-    if (before.digest && given.equals(before.digest)) return false;
+    if (before.digest && newDigest.equals(before.digest)) return false;
     if (before.blobId) throw new Refusal('conflict', 'this version has its files already and can no longer be changed');
     await keepBlob(tx, blobId);
-    const data = { blobId, digest: new Uint8Array(given), status: 'ready', error: null };
+    const data = { blobId, digest: new Uint8Array(newDigest), status: 'ready', error: null };
     await tx.prisma.policySetVersion.update({ where: { id }, data });
     await stampVersion(tx, id, 'ready-at');
-    const digest = given.toString('hex');
+    const digest = newDigest.toString('hex');
     await recordChange(tx, actor, { ...setChange(set, 'version-publish'), after: { version: id, digest } });
     return true;
   });

@@ -72,7 +72,7 @@ const create = ofVersion.post(ofSet, {
   requires: 'can-manage',
   load: loadSet,
   run: ({ db, target, ...call }) => createVersion(db, actorOf(call), target),
-  adds: (made, env) => withUpload(env, made),
+  adds: (version, env) => withUpload(env, version),
 });
 
 const show = ofVersion.get(byId, {

@@ -158,7 +158,7 @@ const canceling = onDryRun.command('POST')(`${byId}/actions/cancel`, {
   },
 });
 
-const isStatus = (given: string): boolean => (statuses as readonly string[]).includes(given);
+const isStatus = (text: string): boolean => (statuses as readonly string[]).includes(text);
 
 const resultIndex = endpoints(policyPolicy, resultSerializer, {
   visible: readsPolicies,

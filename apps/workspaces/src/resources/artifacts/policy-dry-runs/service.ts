@@ -43,7 +43,7 @@ export interface DryRunInput {
   readonly runs: number;
   readonly policies: readonly string[];
   readonly policySets: readonly string[];
-  /** Empty: all. */
+  /** If empty, all workspaces. */
   readonly workspaces: readonly string[];
 }
 
@@ -60,7 +60,7 @@ async function countedWhere(db: Database, where: Prisma.Sql, page: Prisma.Sql = 
      WHERE ${where} ORDER BY d.created_at DESC, d.id DESC ${page}`;
 }
 
-/** Dry runs by id, in no order; unknown ones are left out. */
+/** Dry runs by id, in no order; unknown ids are left out. */
 export const findMany = (db: Database, ids: readonly string[]): Promise<DryRun[]> =>
   countedWhere(db, Prisma.sql`d.id = ANY(${[...ids]})`);
 
@@ -83,7 +83,7 @@ function chooseRuns(tx: Database, organizationId: string, id: string, input: Dry
        ORDER BY r.number DESC LIMIT ${input.runs}) f`;
 }
 
-/** The named policies. Throws `invalid` for unknown ones, and for those that are not OPA policies. */
+/** The named policies. Throws `invalid` for unknown policies, and for policies that are not OPA policies. */
 async function requirePolicies(tx: Database, organizationId: string, ids: readonly string[]) {
   const found = await tx.prisma.policy.findMany({ where: { id: { in: [...ids] }, organizationId, kind: 'opa' } });
   if (found.length < new Set(ids).size) throw invalid('policies', 'were not all found, or are not of kind opa');
@@ -109,8 +109,8 @@ export async function create(db: Database, actor: Actor, organizationId: string,
     if ((await tx.prisma.policyDryRun.count({ where: { organizationId, status: 'running' } })) >= mostRunning) {
       throw new Refusal('conflict', `${mostRunning} dry runs are running: wait, or cancel one`);
     }
-    const over = Prisma.sql`t.organization_id = ${organizationId} AND t.status <> 'running'`;
-    await deleteOlder(tx, 'policy_dry_run', over, mostKept - 1);
+    const finished = Prisma.sql`t.organization_id = ${organizationId} AND t.status <> 'running'`;
+    await deleteOlder(tx, 'policy_dry_run', finished, mostKept - 1);
     const ofSets = { id: { in: [...policySets] }, organizationId, kind: 'opa' };
     if ((await tx.prisma.policySet.count({ where: ofSets })) < new Set(policySets).size) {
       throw invalid('policySets', 'were not all found, or are not of kind opa');

@@ -34,7 +34,7 @@ export class Tail {
 
 /** Reads an archive once from start to end. Its directory is in the tail, which is available from the start. */
 class ForwardReader extends RandomAccessReader {
-  private held: Buffer = Buffer.alloc(0);
+  private buffered: Buffer = Buffer.alloc(0);
   private at = 0;
 
   constructor(
@@ -54,15 +54,15 @@ class ForwardReader extends RandomAccessReader {
   private async *forward(start: number, end: number): AsyncGenerator<Buffer> {
     if (start < this.at) throw new UnreadableArchive('the files of the archive must be in the order of its directory');
     while (this.at < end) {
-      if (this.held.length === 0) {
+      if (this.buffered.length === 0) {
         const next = await this.pieces.next();
         if (next.done) throw new UnreadableArchive('the archive ends too early');
-        this.held = next.value;
+        this.buffered = next.value;
       }
-      const skipped = Math.min(this.held.length, Math.max(0, start - this.at));
-      const part = this.held.subarray(skipped, skipped + Math.max(0, end - this.at - skipped));
+      const skipped = Math.min(this.buffered.length, Math.max(0, start - this.at));
+      const part = this.buffered.subarray(skipped, skipped + Math.max(0, end - this.at - skipped));
       this.at += skipped + part.length;
-      this.held = this.held.subarray(skipped + part.length);
+      this.buffered = this.buffered.subarray(skipped + part.length);
       if (part.length > 0) yield part;
     }
   }
@@ -70,7 +70,7 @@ class ForwardReader extends RandomAccessReader {
 
 /**
  * The checksum of the unpacked files of a zip archive, in the form of the tools' lock files: `h1:…`. `tail` must have
- * seen all of its bytes. Throws `UnreadableArchive`.
+ * seen the whole archive. Throws `UnreadableArchive`.
  */
 export async function hashOfFiles(pieces: AsyncIterable<Buffer>, tail: Tail): Promise<string> {
   const lines: (readonly [name: Buffer, line: Buffer])[] = [];

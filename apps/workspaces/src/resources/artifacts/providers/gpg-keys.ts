@@ -65,7 +65,8 @@ const named = ({ organization, ...row }: Row & { organization: { name: string } 
 });
 
 /**
- * The id of the one public key in a string. Throws `invalid` for a string that contains none, several, or a private key.
+ * The id of the one public key in a string. Throws `invalid` for a string that contains no key, several keys, or a
+ * private key.
  */
 async function keyIdIn(asciiArmor: string): Promise<string> {
   const [key, ...more] = await readKeys({ armoredKeys: asciiArmor }).catch(() => []);

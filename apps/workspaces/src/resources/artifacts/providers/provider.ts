@@ -13,7 +13,7 @@ import { named, readersOf } from '../modules/names';
 export interface RegistryProvider extends Row {
   readonly organizationName: string;
   readonly versionIds: readonly string[];
-  /** The caller's organizations that it is shared with. */
+  /** Those of the caller's organizations that the provider is shared with. */
   readonly readers: readonly string[];
 }
 
@@ -54,7 +54,7 @@ export async function findMany(
   ids: readonly string[],
   readers: readonly string[] = [],
 ): Promise<RegistryProvider[]> {
-  const wanted = ids.map((id) => ({ id }));
+  const references = ids.map((id) => ({ id }));
   const where = { id: { in: [...ids] }, organization: { removedAt: null } };
   const rows = await db.prisma.registryProvider.findMany({ where, include });
   const found = rows.map(({ organization, versions, ...row }) => ({
@@ -64,7 +64,7 @@ export async function findMany(
     versionIds: versions.map(({ id }) => id),
     readers,
   }));
-  return inOrder(wanted, async () => found);
+  return inOrder(references, async () => found);
 }
 
 /** One provider. */

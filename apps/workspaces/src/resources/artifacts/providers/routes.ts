@@ -150,7 +150,7 @@ const destroy = onProvider.remove(byName, {
 
 const manages = providerVersionPolicy['can-upload-asset'];
 
-/** Where the files of a version are, and where they are uploaded until they are signed. */
+/** A version with the links to its files and, until they are signed, the links for uploading them. */
 function withFiles(env: Environment, one: ProviderVersion): ProviderVersion {
   const links: Record<string, string> = {};
   const add = (name: string, stored: unknown, path: string) => {
@@ -192,7 +192,7 @@ const createVersion = versionsOfProvider.post(inProvider, {
   body: CreateProviderVersion,
   load,
   run: ({ db, target, body, ...call }) => providers.createVersion(db, actorOf(call), target as RegistryProvider, body),
-  adds: (made, env) => withFiles(env, made),
+  adds: (version, env) => withFiles(env, version),
 });
 
 const showVersion = onVersion.get(byVersion, {
@@ -220,7 +220,7 @@ const createPlatform = onPlatform.post(inVersion, {
   body: CreatePlatform,
   load: loadVersion,
   run: ({ db, target, body, ...call }) => providers.createPlatform(db, actorOf(call), target as ProviderVersion, body),
-  adds: (made, env) => withArchive(env, made),
+  adds: (platform, env) => withArchive(env, platform),
 });
 
 const showPlatform = onPlatform.get(byPlatform, {
@@ -237,7 +237,7 @@ const destroyPlatform = onPlatform.remove(byPlatform, {
 });
 
 const octets = { type: 'application/octet-stream', schema: { type: 'string', format: 'binary' } };
-const taken = {
+const uploadOptions = {
   answers: { 200: { description: 'Taken.' } },
   takes: octets.type,
   refuses: [413, 422],
@@ -245,8 +245,8 @@ const taken = {
   requires: 'can-upload-asset',
   streams: true,
 } as const;
-const given = { answers: { 200: { description: 'The file.', ...octets } }, link: 'only' } as const;
-const done = { status: 200, headers: {}, body: '' };
+const downloadOptions = { answers: { 200: { description: 'The file.', ...octets } }, link: 'only' } as const;
+const emptyAnswer = { status: 200, headers: {}, body: '' };
 const sent = (body: Parameters<typeof Buffer.from>[0] | NodeJS.ReadableStream | null | undefined) => {
   if (!body) throw notFound();
   return { status: 200, headers: { 'Content-Type': octets.type }, body: body as Buffer | NodeJS.ReadableStream };
@@ -271,17 +271,17 @@ const signed = (
   const path = `/registry-provider-versions/:provider_version_id/object/${file}` as const;
   return [
     onVersion.raw('PUT')(path, {
-      ...taken,
+      ...uploadOptions,
       summary: `Upload the ${what} of a version.`,
       load: versionByLink,
       run: async ({ db, target, request, ...call }) => {
         const bytes = await gather(request.stream, mostSums, file);
         await uploadPart(db, actorOf({ ...call, request }), target as ProviderVersion, partOf(bytes));
-        return done;
+        return emptyAnswer;
       },
     }),
     onVersion.raw('GET')(path, {
-      ...given,
+      ...downloadOptions,
       summary: `Download the ${what} of a version.`,
       load: versionByLink,
       run: async ({ target }) => sent(stored(target as ProviderVersion)),
@@ -292,17 +292,17 @@ const signed = (
 const archiveByLink = '/registry-provider-platforms/:provider_platform_id/object/provider.zip' as const;
 
 const upload = onPlatform.raw('PUT')(archiveByLink, {
-  ...taken,
+  ...uploadOptions,
   summary: 'Upload the archive of a platform.',
   load: platformByLink,
   run: async ({ db, env, target, request, ...call }) => {
     await uploadArchive(db, env, actorOf({ ...call, request }), target as ProviderPlatform, request.stream!);
-    return done;
+    return emptyAnswer;
   },
 });
 
 const content = onPlatform.raw('GET')(archiveByLink, {
-  ...given,
+  ...downloadOptions,
   summary: 'Download the archive of a platform.',
   load: platformByLink,
   run: async ({ env, target }) => {

@@ -124,8 +124,8 @@ export async function createVersion(
 }
 
 /**
- * Creates a platform without its archive. Throws `invalid` if it exists, or if the checksums of the version contradict
- * it.
+ * Creates a platform without its archive. Throws `invalid` if it exists, or if its checksum differs from the checksums
+ * of the version.
  */
 export async function createPlatform(
   db: Database,

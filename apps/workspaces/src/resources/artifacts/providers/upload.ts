@@ -11,7 +11,7 @@ import type { ProviderPlatform, ProviderVersion } from './provider';
 import { partChange } from './service';
 import { contradicted, sumsIn } from './sums';
 
-/** The largest list of checksums, or signature. */
+/** The maximum size of a list of checksums or a signature, in bytes. */
 export const mostSums = 256 * 1024;
 const mostArchive = 512 * 1024 * 1024;
 const keyIdDigits = 16;
@@ -55,11 +55,11 @@ export async function uploadPart(
   });
 }
 
-/** The id of the key that made a signature. Throws `invalid` if that is not the key of the version. */
+/** The id of the key that made a signature. Throws `invalid` if it is not the key of the version. */
 async function requireSigned(tx: Database, version: ProviderVersion, sums: string, signature: Buffer): Promise<string> {
   const { organizationId } = version;
   const keyId = version.keyId.slice(-keyIdDigits).toUpperCase();
-  // Locked, so that the key is neither deleted nor moved before the signature is stored.
+  // The key is locked, so that it is neither deleted nor moved before the signature is stored.
   await tx.prisma.$queryRaw`
     SELECT 1 FROM gpg_key WHERE organization_id = ${organizationId} AND key_id = ${keyId} FOR SHARE`;
   const key = await tx.prisma.gpgKey.findFirst({ where: { organizationId, keyId } });
@@ -88,7 +88,7 @@ export function sumsOf(bytes: Buffer): SignedPart {
   return { sums };
 }
 
-/** A signature in the form that the tools read. Throws `invalid` for an armored one. */
+/** A signature in the form that the tools read. Throws `invalid` for an armored signature. */
 export function signatureOf(signature: Buffer): SignedPart {
   if (signature.length === 0) throw refuse('SHA256SUMS.sig is empty');
   if (signature.subarray(0, 5).toString('latin1') === '-----') throw refuse('SHA256SUMS.sig must not be armored');
@@ -108,15 +108,17 @@ export async function uploadArchive(
 ): Promise<void> {
   const digest = createHash('sha256');
   const tail = new Tail();
-  const seen = async (piece: Uint8Array) => {
+  const onPiece = async (piece: Uint8Array) => {
     digest.update(piece);
     tail.add(piece);
   };
-  const blob = await writeBlob(db, keyring, source, { limit: mostArchive, provisional: true, seen }).catch((error) => {
-    throw error instanceof BlobTooLarge
-      ? new Refusal('too-large', `the archive is larger than ${mostArchive} bytes`)
-      : error;
-  });
+  const blob = await writeBlob(db, keyring, source, { limit: mostArchive, provisional: true, onPiece }).catch(
+    (error) => {
+      throw error instanceof BlobTooLarge
+        ? new Refusal('too-large', `the archive is larger than ${mostArchive} bytes`)
+        : error;
+    },
+  );
   try {
     const sum = digest.digest('hex');
     if (sum !== shasum)

@@ -73,13 +73,13 @@ export const pageOfRanges = async (db: Database, listId: string, page: Page) => 
   total: await db.prisma.cidrRange.count({ where: { listId } }),
 });
 
-/** The caller who changes a list, with their address. */
+/** The caller who changes a list, with the address of the request. */
 export interface Changer {
   readonly actor: Actor;
   readonly principal: Principal;
 }
 
-/** Changes lists one at a time. Throws `invalid` for a change that would lock out its caller. */
+/** Runs a change of lists, one change at a time. Throws `invalid` for a change that would lock out its caller. */
 async function changing<T>(
   db: Database,
   { principal }: Changer,
@@ -91,8 +91,9 @@ async function changing<T>(
     const result = await change(tx);
     const { address, siteAdmin } = principal;
     const list = { organizationId, enforcementScope: 'organization' };
-    const left = await tx.prisma.cidrRange.findMany({ where: { enabled: true, list }, select: { range: true } });
-    const isShutOut = left.length > 0 && !new AddressRanges(left.map(({ range }) => range)).has(address ?? '');
+    const remaining = await tx.prisma.cidrRange.findMany({ where: { enabled: true, list }, select: { range: true } });
+    const isShutOut =
+      remaining.length > 0 && !new AddressRanges(remaining.map(({ range }) => range)).has(address ?? '');
     if (isShutOut && !siteAdmin) {
       throw new Refusal('invalid', `this change would block your own address ${address}`);
     }

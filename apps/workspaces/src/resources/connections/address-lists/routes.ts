@@ -92,8 +92,8 @@ const UpdateList = document('cidr-range-lists', {
 });
 const range = z
   .string()
-  .refine((given) => rangeOf(given) !== undefined, 'must be a range of addresses such as 192.0.2.0/24')
-  .transform((given) => rangeOf(given) ?? given);
+  .refine((range) => rangeOf(range) !== undefined, 'must be a range of addresses such as 192.0.2.0/24')
+  .transform((range) => rangeOf(range) ?? range);
 const CreateRange = document('cidr-ranges', {
   attributes: { range, description: description.nullish(), enabled: flag },
 });

@@ -55,8 +55,8 @@ const poolSerializer = serializerOf<AgentPool>()({
     const { id, organization, organizationId, workspaceIds, allowedIds, excludedIds } = pool;
     // Callers who may change the lists see all their items. Others see only the items that they may see anyway.
     const isWhole = poolPolicy['can-update'](access, pool);
-    const seen = new Set(pool.workspaces.filter((one) => access.has(one, 'runs:read')).map((one) => one.id));
-    const shown = (ids: readonly string[]) => (isWhole ? ids : ids.filter((one) => seen.has(one)));
+    const visibleIds = new Set(pool.workspaces.filter((one) => access.has(one, 'runs:read')).map((one) => one.id));
+    const shown = (ids: readonly string[]) => (isWhole ? ids : ids.filter((one) => visibleIds.has(one)));
     const projects = pool.projectIds.filter((one) => isWhole || access.seesProject({ id: one, organizationId }));
     return {
       organization: toOne('organizations', organization),
@@ -114,8 +114,8 @@ const index = list(collection, {
       workspace: query.get('filter[allowed_workspaces][name]'),
       project: query.get('filter[allowed_projects][name]'),
     };
-    const seen = seesPools(access, target.id) ? undefined : seenWorkspaces(access, target.id);
-    return pools.list(db, target.id, { ...search, seen }, sort, page!);
+    const visible = seesPools(access, target.id) ? undefined : seenWorkspaces(access, target.id);
+    return pools.list(db, target.id, { ...search, visible }, sort, page!);
   },
 });
 

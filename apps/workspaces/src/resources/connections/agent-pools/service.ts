@@ -21,9 +21,9 @@ export interface AgentPool {
   readonly workspaceIds: readonly string[];
   readonly allowedIds: readonly string[];
   readonly excludedIds: readonly string[];
-  /** Projects whose workspaces may use it. */
+  /** Projects whose workspaces may use the pool. */
   readonly projectIds: readonly string[];
-  /** All of these workspaces, with the data that permission rules need. */
+  /** All workspaces that use or may use the pool, with the data that permission rules need. */
   readonly workspaces: readonly WorkspaceTarget[];
 }
 
@@ -31,7 +31,10 @@ export interface AgentPool {
 export interface PoolInput {
   readonly name?: string;
   readonly organizationScoped?: boolean;
-  /** The workspaces that use it. A workspace chooses its pool itself, so a request may only repeat the current list. */
+  /**
+   * The workspaces that use the pool. A workspace chooses its pool itself, so a request may only repeat the current
+   * list.
+   */
   readonly workspaces?: readonly SentReference[];
   readonly allowedWorkspaces?: readonly SentReference[];
   readonly excludedWorkspaces?: readonly SentReference[];
@@ -81,11 +84,11 @@ export async function find(db: Database, id: string): Promise<AgentPool | undefi
   return (await findMany(db, [id]))[0];
 }
 
-/** A page of an organization's pools. With `seen`: only pools that these workspaces use or may use. */
+/** A page of an organization's pools. With `visible`: only pools that these workspaces use or may use. */
 export async function list(
   db: Database,
   organizationId: string,
-  search: { text?: string; workspace?: string; project?: string; seen?: Prisma.WorkspaceWhereInput },
+  search: { text?: string; workspace?: string; project?: string; visible?: Prisma.WorkspaceWhereInput },
   sort: readonly { key: string; descending: boolean }[],
   page: Page,
 ): Promise<{ items: AgentPool[]; total: number }> {
@@ -94,8 +97,8 @@ export async function list(
     where.name = partOfText(search.text);
   }
   where.AND = [];
-  if (search.seen !== undefined) {
-    const [some, workspace] = [search.seen, { some: { workspace: search.seen } }];
+  if (search.visible !== undefined) {
+    const [some, workspace] = [search.visible, { some: { workspace: search.visible } }];
     where.AND.push({ OR: [{ workspaces: { some } }, { allowed: workspace }, { excluded: workspace }] });
   }
   if (search.workspace !== undefined) {
@@ -128,8 +131,8 @@ const idsOf = (sent: readonly SentReference[]): string[] => [...new Set(sent.map
 /** Replaces the given lists: workspaces allowed and excluded, and projects. */
 async function admit(db: Database, organizationId: string, agentPoolId: string, input: PoolInput): Promise<void> {
   const { prisma } = db;
-  const requireAll = (name: string, known: number, ids: readonly string[]) => {
-    if (known < ids.length) throw invalid(name, 'were not all found');
+  const requireAll = (name: string, foundCount: number, ids: readonly string[]) => {
+    if (foundCount < ids.length) throw invalid(name, 'were not all found');
   };
   for (const name of ['allowedWorkspaces', 'excludedWorkspaces'] as const) {
     const sent = input[name];
@@ -152,7 +155,7 @@ async function admit(db: Database, organizationId: string, agentPoolId: string, 
   await prisma.agentPoolProject.createMany({ data: ids.map((projectId) => ({ agentPoolId, projectId })) });
 }
 
-/** No workspace may lose the pool that it chose, and no project or organization its default pool. */
+/** Throws if a workspace would lose the pool that it chose, or a project or the organization its default pool. */
 async function requireUsersAllowed(db: Database, id: string, input: PoolInput): Promise<void> {
   const row = await db.prisma.agentPool.findUniqueOrThrow({ where: { id }, include: whole });
   const { organizationScoped, workspaceIds, allowedIds, excludedIds, projectIds } = poolOf(row);
@@ -204,7 +207,7 @@ async function changed(db: Database, actor: Actor, id: string, action: string, b
   return after;
 }
 
-/** Creates a pool. Throws `invalid` for a taken name, and unknown workspaces or projects. */
+/** Creates a pool. Throws `invalid` for a taken name, and for unknown workspaces or projects. */
 export async function create(
   db: Database,
   actor: Actor,

@@ -39,7 +39,7 @@ const longestPauseMs = 250;
 /** How many requests of a pool may wait, and how large one may be. */
 const mostWaiting = 200;
 const largestRequest = 1024 * 1024;
-/** The maximum size of a response: the same as for hosts that this service calls itself. */
+/** The maximum size of a response in bytes. It is the same as for hosts that this service calls itself. */
 export const largestAnswer = 4 * 1024 * 1024;
 
 const cellOf = (row: string, column: 'request' | 'answer') => ({ table: 'forwarded_request', row, column });
@@ -63,8 +63,8 @@ export const noForwarder = 'no agent of the connection’s pool that forwards re
 
 /**
  * Sends a request through an agent of a pool, and waits for the response. Only one agent gets each request. Throws
- * `upstream` if there is no agent, if none answers in time, or if the host does not answer. In the latter two cases,
- * the host may have received the request. Call it outside any transaction.
+ * `upstream` if there is no agent, if no agent answers in time, or if the host does not answer. In the latter two
+ * cases, the host may have received the request. Call it outside any transaction.
  */
 export async function forward(
   { db, keyring }: Deps,
@@ -83,12 +83,12 @@ export async function forward(
   const plain = Buffer.from(JSON.stringify(request), 'utf8');
   if (plain.length > largestRequest) throw new Unreachable('the request is too large for an agent');
   const sealed = new Uint8Array(keyring.seal(plain, cellOf(id, 'request')));
-  const placed = await db.prisma.$executeRaw`
+  const inserted = await db.prisma.$executeRaw`
     INSERT INTO forwarded_request (id, agent_pool_id, request, ends_at)
     SELECT ${id}, p.id, ${sealed}, now() + make_interval(secs => ${(timeoutMs + graceMs) / 1000})
       FROM agent_pool p WHERE p.id = ${agentPoolId}
        AND (SELECT count(*) FROM forwarded_request f WHERE f.agent_pool_id = p.id AND f.ends_at > now()) < ${mostWaiting}`;
-  if (placed === 0) throw new Unreachable('too many requests wait for agents of the connection’s pool');
+  if (inserted === 0) throw new Unreachable('too many requests wait for agents of the connection’s pool');
   await tellOfWork(db);
   try {
     return await answerTo({ db, keyring }, id);
@@ -115,7 +115,7 @@ async function answerTo({ db, keyring }: Deps, id: string): Promise<OutsideRespo
   }
 }
 
-/** Status and retry delay, then the bytes. */
+/** The length of the head of a stored response: status and retry delay. The bytes of the body follow. */
 const headBytes = 8;
 
 function read(plain: Buffer): OutsideResponse {
@@ -124,7 +124,7 @@ function read(plain: Buffer): OutsideResponse {
   try {
     json = JSON.parse(bytes.toString('utf8'));
   } catch {
-    // Not JSON, so there is no message to read.
+    // The response is not JSON, so it contains no message.
   }
   return { status: plain.readUInt32BE(0), retryAfterSeconds: plain.readUInt32BE(4), bytes, json };
 }
@@ -159,10 +159,10 @@ export async function answerRequest(
   head.writeUInt32BE(status, 0);
   head.writeUInt32BE(retryAfterSeconds, 4);
   const answer = new Uint8Array(keyring.seal(Buffer.concat([head, bytes]), cellOf(id, 'answer')));
-  const taken = await db.prisma.$executeRaw`
+  const updated = await db.prisma.$executeRaw`
     UPDATE forwarded_request SET answer = ${answer}
      WHERE id = ${id} AND worker_id = ${agentId} AND answer IS NULL AND failure IS NULL AND ends_at > now()`;
-  return taken > 0;
+  return updated > 0;
 }
 
 /** Records why a host did not answer. Returns false if no caller is still waiting. */
@@ -171,10 +171,10 @@ export async function failRequest(
   { id, agentId }: { readonly id: string; readonly agentId: string },
   reason: string,
 ): Promise<boolean> {
-  const taken = await db.prisma.$executeRaw`
+  const updated = await db.prisma.$executeRaw`
     UPDATE forwarded_request SET failure = ${reason}
      WHERE id = ${id} AND worker_id = ${agentId} AND answer IS NULL AND failure IS NULL AND ends_at > now()`;
-  return taken > 0;
+  return updated > 0;
 }
 
 /** Deletes requests of nodes that ended before they had the answer. */

@@ -36,7 +36,7 @@ function parts(identifier: string): { organization: string; project: string; nam
   return { organization, project: project ?? name, name };
 }
 
-/** The address of something in a repository. */
+/** The address of a resource in a repository. */
 function repo(identifier: string, rest = '', query = ''): string {
   const { organization, project, name } = parts(identifier);
   const at = `/${part(organization)}/${part(project)}/_apis/git/repositories/${part(name)}`;
@@ -67,7 +67,10 @@ async function listRefs(api: HostApi, at: string, filter: string): Promise<reado
   }));
 }
 
-/** The filter is the prefix of a reference. */
+/**
+ * The commit of a reference. The filter of the API is the prefix of a reference, so the exact name is searched in the
+ * result.
+ */
 async function findRef(api: HostApi, at: string, ref: string): Promise<HostCommit | undefined> {
   const found = (await listRefs(api, at, ref)).find(({ name }) => name === `refs/${ref}`);
   return found && findCommit(api, at, found.sha);
@@ -102,7 +105,7 @@ const statusOf = ({ state, context, description, url }: CommitStatus) => ({
   context: { genre: context.split('/')[0], name: context.split('/').slice(1).join('/') },
 });
 
-/** A personal access token is sent as a password without a user name; an OAuth token is a JWT. */
+/** Whether a token is a JWT, as OAuth tokens are. A personal access token is sent as a password without a user name. */
 const isJwt = (token: string): boolean => /^eyJ[\w-]*\.[\w-]+\.[\w-]*$/.test(token);
 const authorized = (token: string): string => (isJwt(token) ? `Authorization: Bearer ${token}` : basic('', token));
 
@@ -133,7 +136,7 @@ export const azureDevops: GitHost = {
 
   async listRepositories(api, page, owner) {
     if (owner === '') throw new HostRefused(400, 'Azure DevOps lists the repositories of one organization: name it');
-    // It returns all in one response.
+    // The host returns all repositories in one response.
     const all = listAt(await api.get(`/${part(owner)}/_apis/git/repositories?${version}`), 'value');
     const end = page * repositoriesPerPage;
     return {
@@ -233,7 +236,7 @@ export const azureDevops: GitHost = {
         ids.push(textAt(await api.call('POST', hooks(at), subscription), 'id'));
       }
     } catch (error) {
-      // Either all or none, otherwise the next attempt would create some of them twice.
+      // Keeps either all subscriptions or none, because otherwise the next attempt would create some of them twice.
       for (const id of ids) await api.remove(hooks(at, `/${part(id)}`)).catch(() => undefined);
       throw error;
     }
@@ -293,7 +296,7 @@ export const azureDevops: GitHost = {
       }
     }
     const comments = [{ parentCommentId: 0, content, commentType: 1 }];
-    // Closed: the comment only informs, so it must not block a merge.
+    // The thread is closed, because the comment only informs and must not block a merge.
     const json = await api.call('POST', repo(at, threads), { comments, status: 4 });
     return `${textAt(json, 'id')}/${textAt(json, 'comments', 0, 'id')}`;
   },

@@ -96,8 +96,8 @@ export const bitbucketCloud: GitHost = {
     basic: true,
     person: { path: '/user', name: 'display_name' },
   },
-  // With a name before the token: a user's API token, or an app password. Without a name: an access token or OAuth
-  // token.
+  // A token with a name before it is a user's API token or an app password. Without a name, it is an access token or
+  // OAuth token.
   authorization: (token) => ({
     authorization: token.includes(':') ? `Basic ${Buffer.from(token).toString('base64')}` : `Bearer ${token}`,
   }),
@@ -172,7 +172,7 @@ export const bitbucketCloud: GitHost = {
   async listProposed(api, at, number) {
     const json = await api.find(`${repo(at)}/pullrequests/${number}`);
     const [from, to] = [textAt(json, 'source', 'commit', 'hash'), textAt(json, 'destination', 'commit', 'hash')];
-    // The target repository does not know everything that a fork changes.
+    // The target repository does not have all commits of a fork.
     if (textAt(json, 'source', 'repository', 'full_name') !== textAt(json, 'destination', 'repository', 'full_name')) {
       return undefined;
     }

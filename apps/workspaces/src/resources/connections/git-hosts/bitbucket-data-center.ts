@@ -47,7 +47,7 @@ const shownCommit = (api: HostApi, at: string, json: unknown): HostCommit => {
   };
 };
 
-/** Every page of a list; undefined if there are too many, or no such list. */
+/** Every page of a list; undefined if there are too many pages, or the list does not exist. */
 async function everyPage(api: HostApi, url: string): Promise<readonly unknown[] | undefined> {
   const all: unknown[] = [];
   let start = '0';
@@ -66,7 +66,7 @@ async function findCommit(api: HostApi, at: string, sha: string): Promise<HostCo
   return json === undefined ? undefined : shownCommit(api, at, json);
 }
 
-/** A branch or a tag with exactly this name, among those whose names contain it. */
+/** A branch or a tag with exactly this name, searched among those whose names contain it. */
 async function findRef(api: HostApi, at: string, kind: 'branches' | 'tags', name: string) {
   const found = await everyPage(api, `${repo(api, at)}/${kind}?filterText=${part(name)}&orderBy=ALPHABETICAL`);
   const sha = textAt(
@@ -207,7 +207,7 @@ export const bitbucketDataCenter: GitHost = {
   },
 
   async findComment(api, at, number, text) {
-    // The newest first.
+    // The newest activities come first.
     const activities = await everyPage(api, `${repo(api, at)}/pull-requests/${number}/activities`);
     return idOfFirst(activities && [...activities].reverse(), text, ['comment', 'text'], ['comment', 'id']);
   },

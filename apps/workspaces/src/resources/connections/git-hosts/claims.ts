@@ -19,7 +19,8 @@ interface WorkRows<K extends string> {
   /** SQL of an interval. */
   readonly lease: string;
   /**
-   * SQL: the join from a row, as `x`, to the row with its `organization_id`, as `y`; omitted if the row has one itself.
+   * SQL: the join from a row, as `x`, to the row with its `organization_id`, as `y`; omitted if the row itself has this
+   * column.
    */
   readonly owner?: string;
   /** SQL: further conditions for a row, as `x`, to be due. */
@@ -28,7 +29,7 @@ interface WorkRows<K extends string> {
   readonly tieBreak?: string;
 }
 
-/** A claimed row: its key, and a number that no other claim of it has. */
+/** A claimed row: its key, and a number that no other claim of this row has. */
 export type Claimed<K extends string> = Readonly<Record<K, string | number>> & { readonly claim: number };
 
 /** A row that was claimed because it was due, and how often it has been claimed. */
@@ -37,8 +38,7 @@ export type Taken<K extends string, C = unknown> = Readonly<Record<Exclude<K, ke
 
 /**
  * Claims on the rows of a work table. Claiming a row and ending the claim both increment its number. So a write with an
- * old number, from a slow node or in a late statement, changes nothing. A row that becomes due while it is claimed
- * stays due.
+ * old number, for example from a slow node, changes nothing. A row that becomes due while it is claimed stays due.
  */
 export class Claims<K extends string> {
   private readonly table: Prisma.Sql;
@@ -54,7 +54,7 @@ export class Claims<K extends string> {
     this.lease = Prisma.raw(lease);
   }
 
-  /** The SET list of an UPDATE of the table, as `t`, that claims a row. It then returns `claimed`. */
+  /** The SET list of an UPDATE of the table, as `t`, that claims a row. The statement then returns `claimed`. */
   get taking(): Prisma.Sql {
     return Prisma.sql`${this.claim} = t.${this.claim} + 1, ${this.due} = now() + ${this.lease}`;
   }
@@ -77,38 +77,38 @@ export class Claims<K extends string> {
       WITH taken AS MATERIALIZED (
         SELECT ${key('x')}, ${organization} AS organization_id ${columns ? Prisma.sql`, ${columns}` : Prisma.empty}
           FROM ${this.table} x ${Prisma.raw(owner ? `JOIN ${owner}` : '')}
-         WHERE x.${this.due} <= now() AND ${Prisma.raw(only)} AND NOT ${organization} = ANY(${[...busy]})
+         WHERE x.${this.due} <= now()::timestamptz(3) AND ${Prisma.raw(only)} AND NOT ${organization} = ANY(${[...busy]})
          ORDER BY x.${this.due} ${Prisma.raw(tieBreak ? `, x.${tieBreak}` : '')} LIMIT 1 FOR UPDATE OF x SKIP LOCKED)
       UPDATE ${this.table} t SET ${count} = t.${count} + 1, ${this.taking} FROM taken
        WHERE (${key('t')}) = (${key('taken')}) RETURNING taken.*, t.${count} AS attempts, ${this.claimed}`;
   }
 
   /** Extends the claim. */
-  keep({ prisma }: Database, taken: Claimed<K>): Promise<number> {
+  keep({ prisma }: Database, row: Claimed<K>): Promise<number> {
     return prisma.$executeRaw`
-      UPDATE ${this.table} SET ${this.due} = now() + ${this.lease} WHERE ${this.has(taken)} AND ${this.due} > now()`;
+      UPDATE ${this.table} SET ${this.due} = now() + ${this.lease} WHERE ${this.has(row)} AND ${this.due} > now()`;
   }
 
   /**
    * Ends the claim, sets the due time to `next` (SQL), and writes the result. Returns false and writes nothing if
    * another node has claimed the row.
    */
-  async end({ prisma }: Database, taken: Claimed<K>, next: Prisma.Sql, columns?: Prisma.Sql): Promise<boolean> {
+  async end({ prisma }: Database, row: Claimed<K>, next: Prisma.Sql, columns?: Prisma.Sql): Promise<boolean> {
     const ended = await prisma.$executeRaw`
       UPDATE ${this.table} SET ${this.claim} = ${this.claim} + 1, ${columns ? Prisma.sql`${columns},` : Prisma.empty}
-             ${this.due} = CASE WHEN ${this.due} <= now() THEN ${this.due} ELSE ${next} END
-       WHERE ${this.has(taken)}`;
+             ${this.due} = CASE WHEN ${this.due} <= now()::timestamptz(3) THEN ${this.due} ELSE ${next} END
+       WHERE ${this.has(row)}`;
     return ended > 0;
   }
 
-  /** Deletes it, unless another node has claimed it. */
-  async remove({ prisma }: Database, taken: Claimed<K>): Promise<void> {
-    await prisma.$executeRaw`DELETE FROM ${this.table} WHERE ${this.has(taken)}`;
+  /** Deletes a row, unless another node has claimed it. */
+  async remove({ prisma }: Database, row: Claimed<K>): Promise<void> {
+    await prisma.$executeRaw`DELETE FROM ${this.table} WHERE ${this.has(row)}`;
   }
 
-  private has(taken: Claimed<K>): Prisma.Sql {
-    const key = this.work.keys.map((name) => Prisma.sql`${Prisma.raw(name)} = ${taken[name]}`);
-    return Prisma.sql`${Prisma.join(key, ' AND ')} AND ${this.claim} = ${taken.claim}`;
+  private has(row: Claimed<K>): Prisma.Sql {
+    const key = this.work.keys.map((name) => Prisma.sql`${Prisma.raw(name)} = ${row[name]}`);
+    return Prisma.sql`${Prisma.join(key, ' AND ')} AND ${this.claim} = ${row.claim}`;
   }
 }
 

@@ -49,7 +49,7 @@ function pullRequestOf(json: unknown): PullRequest {
   };
 }
 
-/** Every page of a list; undefined if there are too many. */
+/** Every page of a list; undefined if there are too many pages. */
 export async function everyPage(api: HostApi, path: string, size = pageSize): Promise<readonly unknown[] | undefined> {
   const all: unknown[] = [];
   for (let page = 1; page <= mostPages; page++) {
@@ -155,7 +155,8 @@ export const gitea: GitHost = {
   },
 
   async listChanges(api, at, base, head) {
-    // Each commit lists its files. But a commit that was dropped from a branch also changes files, and is not listed.
+    // Each commit lists its files. Commits that were dropped from the branch also change files, but are not listed, so
+    // in this case the result is undefined.
     const back = await api.find(`${repo(at)}/compare/${head}...${base}`);
     const forth = await api.find(`${repo(at)}/compare/${base}...${head}`);
     if (back === undefined || forth === undefined || listAt(back, 'commits').length > 0) return undefined;
@@ -192,7 +193,7 @@ export const gitea: GitHost = {
   },
 
   async findComment(api, at, number, text) {
-    // Not paged: all of them.
+    // The list has no pages; it contains all comments.
     return idOfFirst(listAt(await api.find(`${repo(at)}/issues/${number}/comments`)), text, ['body'], ['id']);
   },
 

@@ -85,8 +85,8 @@ export async function mintToken(
   if (!/^[\x21-\x7e]{1,1024}$/.test(token)) throw new Unreachable('the Git host did not answer with a token');
   // Seconds from now. If the expiry is not within the next hour, for example because of a wrong clock, one hour is
   // assumed.
-  const left = Math.floor((Date.parse(textAt(json, 'expires_at')) - nowMs) / 1000);
-  return { token, seconds: left > 0 && left < usualSeconds ? left : usualSeconds };
+  const secondsLeft = Math.floor((Date.parse(textAt(json, 'expires_at')) - nowMs) / 1000);
+  return { token, seconds: secondsLeft > 0 && secondsLeft < usualSeconds ? secondsLeft : usualSeconds };
 }
 
 /** An app that a host has created from a manifest. */

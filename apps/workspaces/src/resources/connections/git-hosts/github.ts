@@ -35,7 +35,7 @@ export const github: GitHost = {
     return baseBranch === undefined ? undefined : { baseBranch, number: Number(number) };
   },
 
-  // Also the commit behind an annotated tag.
+  // This also finds the commit behind an annotated tag.
   findTag: (api, at, tag) => findCommit(api, at, `tags/${tag}`),
 
   async listChanges(api, at, base, head) {

@@ -168,7 +168,7 @@ export const gitlab: GitHost = {
     try {
       await api.call('POST', `${project(at)}/statuses/${sha}`, status);
     } catch (error) {
-      // The commit has that state already.
+      // This error means that the commit already has this state.
       if (!(error instanceof HostRefused && /cannot transition/i.test(error.message))) throw error;
     }
   },

@@ -4,7 +4,7 @@ import { textAt } from './reading';
 /** How a Git host is called: by this service, or by an agent in its network. Responses with any status are returned. */
 export type HostCall = (url: string, request: OutsideRequest, timeoutMs: number) => Promise<OutsideResponse>;
 
-/** Calls from here, if the address of the host may be called. */
+/** Calls a host from this service, if its address may be called. */
 export const directly =
   (reach: Reach): HostCall =>
   (url, request, timeoutMs) =>
@@ -23,7 +23,7 @@ export class HostRefused extends Error {
 
 const timeoutMs = 15_000;
 const longestMessage = 300;
-/** A URL without these segments is another one. */
+/** Matches segments that would make a URL lead to another path. */
 const dotSegment = /\/\.{1,2}(?:\/|$)/;
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -65,7 +65,7 @@ export class HostApi {
     return this.call('GET', path);
   }
 
-  /** Undefined if there is no such thing. */
+  /** Like `call` with GET; undefined if the object does not exist. */
   async find(path: string): Promise<unknown> {
     try {
       return await this.get(path);
@@ -75,7 +75,7 @@ export class HostApi {
     }
   }
 
-  /** Deletes; it is not an error if the object no longer exists. */
+  /** Deletes an object. It is not an error if the object no longer exists. */
   async remove(path: string): Promise<void> {
     try {
       await this.call('DELETE', path);

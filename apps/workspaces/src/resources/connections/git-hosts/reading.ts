@@ -3,7 +3,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 /** The headers of a delivery, names in lower case. */
 export type DeliveryHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
-/** A value in a response, by its path; undefined if there is none. A response may contain anything. */
+/** A value in a response, by its path; undefined if there is no value. A response may contain anything. */
 export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
   let found = value;
   for (const key of path) {
@@ -23,7 +23,7 @@ export function textAt(value: unknown, ...path: readonly (string | number)[]): s
   return typeof found === 'number' ? String(found) : '';
 }
 
-/** The same, null if it is empty. */
+/** Like `textAt`, but null if the text is empty. */
 export function textOrNull(value: unknown, ...path: readonly (string | number)[]): string | null {
   return textAt(value, ...path) || null;
 }
@@ -50,21 +50,21 @@ export function pathsIn(files: readonly unknown[], ...paths: readonly (readonly 
   return [...new Set(files.flatMap((file) => paths.map((path) => textAt(file, ...path)).filter(Boolean)))];
 }
 
-/** A header as one text. */
+/** A header as one string. */
 export function header(headers: DeliveryHeaders, name: string): string {
   const value = headers[name];
   return (Array.isArray(value) ? value[0] : value) ?? '';
 }
 
-/** A full commit hash; null for anything else, such as the zeros that mean none. */
+/** A full commit hash; null for anything else, such as the zeros that mean no commit. */
 function commitOf(text: string): string | null {
   return /^[0-9a-f]{40}$|^[0-9a-f]{64}$/.test(text) && !/^0+$/.test(text) ? text : null;
 }
 
 /** Compares two secrets in constant time. */
-export function sameSecret(given: string, expected: string): boolean {
+export function sameSecret(sent: string, expected: string): boolean {
   const digest = (text: string) => createHmac('sha256', 'compare').update(text).digest();
-  return timingSafeEqual(digest(given), digest(expected)) && expected !== '';
+  return timingSafeEqual(digest(sent), digest(expected)) && expected !== '';
 }
 
 /** Whether a header contains the hexadecimal HMAC-SHA256 of a body, bare or after `sha256=`. */
@@ -76,7 +76,7 @@ export const signedIn =
 /** An identifier as part of a path. */
 export const segments = (identifier: string): string => identifier.split('/').map(encodeURIComponent).join('/');
 
-/** An address below another. */
+/** The address of a path below a base address. */
 export const addressBelow = (base: string, path: string): string => base.replace(/(?<!\/)\/+$/, '') + path;
 
 /**

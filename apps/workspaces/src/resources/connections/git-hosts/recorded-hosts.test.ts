@@ -19,7 +19,7 @@ const status: CommitStatus = {
 };
 const hook = { url: 'https://keystead.test/webhooks/vcs/vr-1', secret: 's3cret' };
 
-/** What a host answers to a call, by method and address; functions receive the body. */
+/** The answers of a host, by method and address; functions receive the body. */
 type Answers = Readonly<Record<string, unknown | ((body: unknown) => unknown)>>;
 
 /** One host: the shapes of its public documentation, reduced to the parts that are read. */
@@ -566,7 +566,7 @@ describe('the use of credentials at hosts', () => {
       { total_count: 51, repositories: [{ full_name: 'acme/net', name: 'net', private: true }] },
       { repositories: [{ identifier: 'acme/net', name: 'net', isPrivate: true }], more: false, total: 51 },
     ],
-  ])('the second page of the repositories at %s is read in its form', async (provider, owner, path, answer, listed) => {
+  ])('page 2 of the repositories at %s is read in the host’s format', async (provider, owner, path, answer, listed) => {
     const asked: string[] = [];
     const get = async (at: string) => {
       asked.push(at);
@@ -621,7 +621,7 @@ describe('the use of credentials at hosts', () => {
         { type: 'file', path: 'main.tf' },
       ],
     ],
-  ])('the folders of a commit at %s are told from its files', async (provider, at, answer) => {
+  ])('the folders of a commit at %s are distinguished from its files', async (provider, at, answer) => {
     const read = async (path: string) => (path.includes(first) ? answer : undefined);
     const api = { base: 'https://git.test', find: read, get: read } as unknown as HostApi;
     expect(await hostOf(provider)!.listFolders(api, at, first)).toEqual(['modules']);

@@ -61,7 +61,7 @@ describe('turns', () => {
     const served: string[] = [];
     const serve = async ({ organization_id: id }: { organization_id: string }) => void served.push(id);
     await expect(turns.each(1, from(['b']), serve)).rejects.toThrow('late');
-    // The error of one organization does not cost another its turn.
+    // After an error of one organization, the others still get their turns.
     expect(served).toEqual(['b']);
     await turns.each(1, from(['b']), serve);
   });

@@ -1,4 +1,4 @@
-/** Something due, with its organization. */
+/** A due item with its organization. */
 export interface OwnedWork {
   readonly organization_id: string;
 }
@@ -28,8 +28,8 @@ export class Turns {
   }
 
   /**
-   * Processes due items, up to a maximum. `take` receives the organizations to skip, and returns one item or none.
-   * `keep` extends its claim. Throws the first error at the end, after all due items.
+   * Processes due items, up to a maximum. `take` receives the organizations to skip, and returns one item, or undefined
+   * if no item is due. `keep` extends its claim. Throws the first error at the end, after all due items.
    */
   async each<T extends OwnedWork>(
     most: number,
@@ -41,7 +41,7 @@ export class Turns {
       while (this.underWay.size >= mostWaitedFor) await Promise.race(this.underWay.values());
       const [due] = await take(this.busy);
       if (!due) break;
-      await this.begin(due.organization_id, keep ? this.kept(() => keep(due), work(due)) : work(due));
+      await this.begin(due.organization_id, keep ? this.keepWhile(() => keep(due), work(due)) : work(due));
     }
     this.throwLate();
   }
@@ -52,7 +52,7 @@ export class Turns {
   }
 
   /** Extends a claim repeatedly while the work continues. */
-  private async kept(keep: () => Promise<unknown>, work: Promise<unknown>): Promise<void> {
+  private async keepWhile(keep: () => Promise<unknown>, work: Promise<unknown>): Promise<void> {
     let keeping: Promise<unknown> = Promise.resolve();
     const timer = setInterval(() => {
       // A node that cannot reach the database loses its claim, as if it had died.

@@ -34,17 +34,17 @@ const lifetimeMs = 10 * 60_000;
 /** 32 random bytes in base64url. */
 const form = /^[\w-]{43}$/;
 
-/** Everything that the beginning of a connection is bound to, in one string. */
+/** The data of a connection that must not change between the start and the end of a consent, in one string. */
 const begunWith = ({ httpUrl, key, serviceProvider }: OauthClient) => JSON.stringify([serviceProvider, httpUrl, key]);
 
 const hashOf = (keyring: Keyring, state: string) => new Uint8Array(keyring.mac('workspace-vcs-state', state));
-// It is not in the database, and someone who sees the address bar cannot compute it without the key.
+// The verifier is not in the database, and someone who sees the address bar cannot compute it without the key.
 const verifierOf = (keyring: Keyring, state: string) =>
   keyring.mac('workspace-vcs-verifier', state).toString('base64url');
 
 /**
- * The code flow of a connection's host. Throws `invalid` if there is none, or if the connection has no application for
- * it.
+ * The code flow of a connection's host. Throws `invalid` if the host has no code flow, or if the connection has no
+ * application for it.
  */
 function requireFlow({ serviceProvider, key }: OauthClient): { host: GitHost; flow: OauthFlow } {
   const host = hostOf(serviceProvider);
@@ -85,7 +85,7 @@ export async function leave(
     },
   });
   const url = new URL(flow.authorize(client.httpUrl));
-  const asked = {
+  const parameters = {
     client_id: client.key!,
     redirect_uri: callbackUrl(publicUrl, client.id),
     response_type: 'code',
@@ -98,7 +98,7 @@ export async function leave(
         }
       : {}),
   };
-  for (const [name, value] of Object.entries(asked)) url.searchParams.set(name, value);
+  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
   return { url: url.href, expiresAt };
 }
 
@@ -117,8 +117,8 @@ async function comeBack(
   const where = { oauthClientId: client.id, callerToken: tokenId };
   const stateHash = form.test(state) ? hashOf(keyring, state) : undefined;
   const row = stateHash && (await db.prisma.oauthLeaving.findFirst({ where: { stateHash, ...where } }));
-  const taken = row ? await db.prisma.oauthLeaving.deleteMany({ where: { stateHash: row.stateHash } }) : { count: 0 };
-  if (!row || taken.count === 0 || row.expiresAt.getTime() <= nowMs) {
+  const deleted = row ? await db.prisma.oauthLeaving.deleteMany({ where: { stateHash: row.stateHash } }) : { count: 0 };
+  if (!row || deleted.count === 0 || row.expiresAt.getTime() <= nowMs) {
     throw invalid('state', 'is not valid: it was not started in this session, has expired, or was already completed');
   }
   if (row.begunWith !== begunWith(client))
@@ -149,8 +149,8 @@ export async function agree(
   return db.transaction(async (tx) => {
     if (!(await lockRow(tx, 'oauth_client', client.id))) throw notFound();
     const where = { oauthClientId: client.id };
-    const known = await tx.prisma.oauthToken.findFirst({ where, orderBy: [{ createdAt: 'asc' }, { id: 'asc' }] });
-    const id = known?.id ?? newId('ot');
+    const existing = await tx.prisma.oauthToken.findFirst({ where, orderBy: [{ createdAt: 'asc' }, { id: 'asc' }] });
+    const id = existing?.id ?? newId('ot');
     const data = { ...grantColumns(keyring, id, granted, nowMs), serviceProviderUser: person };
     await tx.prisma.oauthToken.upsert({ where: { id }, create: { id, ...where, ...data }, update: data });
     await tx.prisma.vcsRepository.updateMany({ where: { oauthTokenId: id }, data: { nextAt: new Date(0) } });
@@ -174,7 +174,7 @@ async function exchange(
   }
 }
 
-/** Who gave the consent, if the host says so. */
+/** The user who gave the consent, if the host names them. */
 async function personOf(deps: CallDeps, host: GitHost, client: OauthClient, granted: Granted): Promise<string | null> {
   const person = host.oauth?.person;
   if (!person) return null;

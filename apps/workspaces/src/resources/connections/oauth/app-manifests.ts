@@ -38,9 +38,9 @@ export interface ManifestPage {
   readonly account: string;
 }
 
-/** The host's code is valid for an hour. */
+/** The lifetime of an attempt. The host's code is valid for an hour. */
 const lifetimeMs = 3_600_000;
-/** The page that leads to the host is opened at once. */
+/** How long the page that leads to the host can be opened. Users open it at once. */
 const openMs = 120_000;
 const accountForm = /^[A-Za-z\d](?:[A-Za-z\d-]{0,98}[A-Za-z\d])?$/;
 /** The maximum length of names that GitHub accepts. Users can change the name there. */
@@ -49,8 +49,8 @@ const longestName = 34;
 // Someone who sees the database or an address bar cannot compute it without the key.
 const stateOf = (keyring: Keyring, id: string): string => keyring.mac('workspace-app-state', id).toString('base64url');
 
-const isStateOf = (keyring: Keyring, id: string, given: string): boolean => {
-  const [expected, sent] = [Buffer.from(stateOf(keyring, id)), Buffer.from(given)];
+const isStateOf = (keyring: Keyring, id: string, state: string): boolean => {
+  const [expected, sent] = [Buffer.from(stateOf(keyring, id)), Buffer.from(state)];
   return expected.length === sent.length && timingSafeEqual(expected, sent);
 };
 
@@ -71,10 +71,10 @@ export async function begin(
   await db.prisma.appManifest.deleteMany({ where: { expiresAt: { lt: new Date(nowMs) } } });
   const id = newId('gham');
   const expiresAt = new Date(nowMs + lifetimeMs);
-  const asked = JSON.parse(JSON.stringify(input));
+  const storedInput = JSON.parse(JSON.stringify(input));
   const oauthClientId = newId('oc');
   await db.prisma.appManifest.create({
-    data: { id, organizationId, oauthClientId, callerToken: tokenId, asked, expiresAt },
+    data: { id, organizationId, oauthClientId, callerToken: tokenId, asked: storedInput, expiresAt },
   });
   return { id, organizationId, expiresAt };
 }
@@ -94,7 +94,7 @@ export async function organizationOf(db: Database, id: string): Promise<string |
 
 /**
  * The form that is posted to the host; undefined after the first minutes, so that someone who finds the address later
- * cannot use it. Reading it does not use it up.
+ * cannot use it. The form can be read several times.
  */
 export async function findPage(
   db: Database,
@@ -127,7 +127,8 @@ export async function findPage(
 
 /**
  * Completes what `begin` started: the host returns the app for the code, and the organization then has a connection.
- * State and code are each valid only once. Throws `invalid` for a wrong state or code. Call it outside any transaction.
+ * The state and the code are valid only once. Throws `invalid` for a wrong state or code. Call it outside any
+ * transaction.
  */
 export async function convert(
   deps: CallDeps,
@@ -142,20 +143,20 @@ export async function convert(
   const isGood = row && isStateOf(keyring, id, state) && (await db.prisma.appManifest.deleteMany({ where })).count > 0;
   if (!isGood)
     throw invalid('state', 'is not valid: it was not started in this session, has expired, or was already completed');
-  const asked = row.asked as unknown as ManifestInput;
+  const manifest = row.asked as unknown as ManifestInput;
   // Nothing is sent if the organization was removed in the meantime.
-  await clients.requirePool(db, organizationId, asked.agentPool);
-  const made = await appOf(deps, asked, code);
+  await clients.requirePool(db, organizationId, manifest.agentPool);
+  const app = await appOf(deps, manifest, code);
   const input: NewClient = {
-    name: asked.name ?? null,
-    httpUrl: asked.httpUrl,
-    apiUrl: asked.apiUrl,
-    organizationScoped: asked.organizationScoped ?? true,
-    agentPool: asked.agentPool,
+    name: manifest.name ?? null,
+    httpUrl: manifest.httpUrl,
+    apiUrl: manifest.apiUrl,
+    organizationScoped: manifest.organizationScoped ?? true,
+    agentPool: manifest.agentPool,
     serviceProvider: 'github_app',
-    key: made.appId,
-    secret: made.webhookSecret,
-    privateKey: made.privateKey,
+    key: app.appId,
+    secret: app.webhookSecret,
+    privateKey: app.privateKey,
     rsaPublicKey: null,
     oauthTokenString: null,
     projectIds: undefined,

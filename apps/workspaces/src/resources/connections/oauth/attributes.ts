@@ -4,7 +4,7 @@ import type { View } from '../../../kernel/endpoints/endpoint';
 import { appWebhookUrl, callbackUrl, type OauthClient } from './oauth-client';
 import { type GitProvider, providers } from './providers';
 
-const { setting, lenient, ruled, taken, shown, table } = attributesOf<OauthClient, View>();
+const { setting, lenient, ruled, writeOnly, shown, table } = attributesOf<OauthClient, View>();
 
 const kinds = Object.keys(providers) as [GitProvider, ...GitProvider[]];
 const displayNames = z.enum([
@@ -26,10 +26,10 @@ const url = { type: text, takes: z.url({ protocol: /^https?$/ }), initial: '', w
 export const longText = z.string().max(65_536).nullable();
 /** The token is sent in a header. If it was pasted with a line break, every call would fail. */
 const token = longText.refine(
-  (given) => !/[^\t\x20-\x7e\x80-\xff]/.test(given ?? ''),
+  (value) => !/[^\t\x20-\x7e\x80-\xff]/.test(value ?? ''),
   'contains a line break or another character that is not allowed in headers',
 );
-const kept = { type: text.nullable(), takes: longText, initial: null };
+const optionalText = { type: text.nullable(), takes: longText, initial: null };
 
 /**
  * The attributes of a connection, one row each. Request bodies, responses, columns and the API description are derived
@@ -51,16 +51,16 @@ export const clientAttributes = table({
   'api-url': setting('apiUrl', url),
   'callback-url': shown(text, ({ id }, { publicUrl }) => callbackUrl(publicUrl, id)),
   'connect-path': shown(text, ({ id, organizationId }) => `/auth/${id}?organization_id=${organizationId}`),
-  key: setting('key', kept),
+  key: setting('key', optionalText),
   // The secret, the private key and the text of the token are never shown.
   secret: ruled({ type: text.nullable(), takes: sentTo(longText, 'http-url'), show: () => null }),
-  'rsa-public-key': setting('rsaPublicKey', kept),
-  'oauth-token-string': taken(sentTo(token, 'http-url', 'api-url')),
+  'rsa-public-key': setting('rsaPublicKey', optionalText),
+  'oauth-token-string': writeOnly(sentTo(token, 'http-url', 'api-url')),
   // Only for apps: where the host sends events.
   'webhook-url': shown(text.nullable(), ({ id, serviceProvider }, { publicUrl }) =>
     serviceProvider === 'github_app' ? appWebhookUrl(publicUrl, id) : null,
   ),
-  // Why its host cannot be called, or why the installations of an app were not read last time.
+  // Why the Git host cannot be called, or why the last attempt to read the installations of an app failed.
   problem: shown(text.nullable(), (client) => client.problem),
   'organization-scoped': lenient('organizationScoped', { type: flag, takes: flag, initial: true }),
 });

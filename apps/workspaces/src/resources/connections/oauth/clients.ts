@@ -114,7 +114,7 @@ export async function create(
   });
 }
 
-/** Changes the settings in a request; a new token text replaces the old one. */
+/** Changes the settings in a request; a new token replaces the old one. */
 export async function update(
   db: Database,
   keyring: Keyring,
@@ -204,8 +204,8 @@ export function requireAppInput(
 
 async function setToken(tx: Database, keyring: Keyring, clientId: string, text?: string | null): Promise<void> {
   if (!text) return;
-  const known = await tx.prisma.oauthToken.findFirst({ where: { oauthClientId: clientId }, select: { id: true } });
-  const id = known?.id ?? newId('ot');
+  const existing = await tx.prisma.oauthToken.findFirst({ where: { oauthClientId: clientId }, select: { id: true } });
+  const id = existing?.id ?? newId('ot');
   const data = broughtColumns(sealedBytes(keyring, 'oauth_token', id, 'value', text)!);
   await tx.prisma.oauthToken.upsert({ where: { id }, create: { id, oauthClientId: clientId, ...data }, update: data });
 }
@@ -221,11 +221,11 @@ async function setProjects(tx: Database, organizationId: string, id: string, ids
 }
 
 async function addProjects(tx: Database, organizationId: string, id: string, ids: readonly string[]): Promise<void> {
-  const wanted = [...new Set(ids)];
-  const known = await tx.prisma.project.count({ where: { id: { in: wanted }, organizationId } });
-  if (known < wanted.length) throw notFound();
+  const uniqueIds = [...new Set(ids)];
+  const count = await tx.prisma.project.count({ where: { id: { in: uniqueIds }, organizationId } });
+  if (count < uniqueIds.length) throw notFound();
   await tx.prisma.oauthClientProject.createMany({
-    data: wanted.map((projectId) => ({ oauthClientId: id, projectId })),
+    data: uniqueIds.map((projectId) => ({ oauthClientId: id, projectId })),
     skipDuplicates: true,
   });
 }

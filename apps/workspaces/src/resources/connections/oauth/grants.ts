@@ -80,11 +80,11 @@ async function renew(deps: CallDeps, due: Taken<'id'>, now: () => number): Promi
   // If the connection got another token in the meantime, that token stays.
   const same = { id: row.id, refreshToken: row.refreshToken };
   try {
-    const given = { grant_type: 'refresh_token', refresh_token: refresh };
-    const granted = await requestToken(deps, row.oauthClient, flow, given);
+    const parameters = { grant_type: 'refresh_token', refresh_token: refresh };
+    const granted = await requestToken(deps, row.oauthClient, flow, parameters);
     // If the host returns no new refresh token, the old one stays valid.
-    const kept = { ...granted, refreshToken: granted.refreshToken ?? refresh };
-    await db.prisma.oauthToken.updateMany({ where: same, data: grantColumns(keyring, row.id, kept, now()) });
+    const grant = { ...granted, refreshToken: granted.refreshToken ?? refresh };
+    await db.prisma.oauthToken.updateMany({ where: same, data: grantColumns(keyring, row.id, grant, now()) });
   } catch (error) {
     const problem = (error as Error).message.slice(0, 1000);
     const isFinal = error instanceof HostRefused ? due.attempts >= 3 : due.attempts >= mostAttempts;

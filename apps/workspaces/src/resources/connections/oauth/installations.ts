@@ -22,7 +22,7 @@ import { Turns } from '../git-hosts/turns';
 import { endRenewal } from './token-claims';
 import { grantColumns } from './token-columns';
 
-/** An account on which an app is installed, as callers see it. Its id is that of the token that reaches it. */
+/** An account on which an app is installed, as callers see it. Its id is that of the token for it. */
 export interface AppInstallation extends Omit<GithubAppInstallation, 'goneAt'> {
   readonly organizationId: string;
 }
@@ -102,17 +102,17 @@ export async function requireApp(
     await api.get('/app');
   } catch (error) {
     if (error instanceof HostRefused) {
-      const known = error.status === 401 ? 'the host does not know an app with this id and key' : error.message;
-      throw invalid('privateKey', `is not valid: ${known}`);
+      const reason = error.status === 401 ? 'the host does not know an app with this id and key' : error.message;
+      throw invalid('privateKey', `is not valid: ${reason}`);
     }
     if (isRefusal(error) && error.kind === 'upstream') throw invalid('apiUrl', `cannot be reached: ${error.message}`);
     throw error;
   }
 }
 
-/** How a requested token is stored: it is replaced by another one, without a refresh token. */
-const madeColumns = (keyring: Keyring, id: string, made: InstallationToken, nowMs: number) =>
-  grantColumns(keyring, id, { ...made, refreshToken: null }, nowMs, true);
+/** How a requested token is stored: it is renewed by requesting another token, without a refresh token. */
+const madeColumns = (keyring: Keyring, id: string, token: InstallationToken, nowMs: number) =>
+  grantColumns(keyring, id, { ...token, refreshToken: null }, nowMs, true);
 
 /**
  * Requests a new token for an installation. If the host refuses, the next attempt waits until the app is known to be
@@ -129,8 +129,8 @@ export async function renewInstallation(
   const client = await db.prisma.oauthClient.findUnique({ where: { id: installation.oauthClientId } });
   if (!client) return;
   try {
-    const made = await mintToken(apiOf(deps, client, nowMs), installation.installationId, nowMs);
-    await db.prisma.oauthToken.updateMany({ where: { id }, data: madeColumns(keyring, id, made, nowMs) });
+    const token = await mintToken(apiOf(deps, client, nowMs), installation.installationId, nowMs);
+    await db.prisma.oauthToken.updateMany({ where: { id }, data: madeColumns(keyring, id, token, nowMs) });
   } catch (error) {
     const problem = (error as Error).message.slice(0, 1000);
     await endRenewal(db, { id, claim }, problem, error instanceof HostRefused);
@@ -176,21 +176,21 @@ async function lookAt(deps: CallDeps, due: Taken<'oauth_client_id'>, now: () => 
 
 /**
  * Reads where an app is installed, and requests tokens for new installations. Returns the failures, and whether all
- * were handled.
+ * installations were handled.
  */
 async function look(deps: CallDeps, client: Row, nowMs: number): Promise<{ problem: string | null; isWhole: boolean }> {
   const { db } = deps;
   const api = apiOf(deps, client, nowMs);
   const listed = await listInstallations(api);
   if (listed === undefined) return { problem: 'the app is installed on more accounts than are read', isWhole: true };
-  const known = await db.prisma.githubAppInstallation.findMany({
+  const existing = await db.prisma.githubAppInstallation.findMany({
     where: { oauthClientId: client.id },
     include: { token: { select: { renewAt: true } } },
   });
   const usable = new Map(
     listed.filter(({ isSuspended }) => !isSuspended).map((one) => [BigInt(one.installationId), one]),
   );
-  for (const { id, installationId, token } of known) {
+  for (const { id, installationId, token } of existing) {
     const account = usable.get(installationId);
     const facts = account ? { ...factsOf(account), goneAt: null } : { goneAt: new Date(nowMs) };
     await db.prisma.githubAppInstallation.updateMany({ where: { id }, data: facts });
@@ -198,9 +198,9 @@ async function look(deps: CallDeps, client: Row, nowMs: number): Promise<{ probl
       await db.prisma.oauthToken.updateMany({ where: { id }, data: { renewAt: new Date(nowMs) } });
     }
   }
-  const had = new Set(known.map(({ installationId }) => installationId));
+  const existingIds = new Set(existing.map(({ installationId }) => installationId));
   let problem: string | null = null;
-  const fresh = [...usable].filter(([installationId]) => !had.has(installationId));
+  const fresh = [...usable].filter(([installationId]) => !existingIds.has(installationId));
   for (const [installationId, account] of fresh.slice(0, mostMade)) {
     try {
       await keep(deps, client.id, account, await mintToken(api, installationId, nowMs), nowMs);
@@ -220,17 +220,17 @@ async function keep(
   { db, keyring }: CallDeps,
   oauthClientId: string,
   account: AppAccount,
-  made: InstallationToken,
+  token: InstallationToken,
   nowMs: number,
 ): Promise<void> {
   const installationId = BigInt(account.installationId);
   await db.transaction(async (tx) => {
-    // The connection may be gone, or another node may have been faster.
+    // The connection may have been deleted, or another node may have been faster.
     if (!(await lockRow(tx, 'oauth_client', oauthClientId))) return;
     const where = { oauthClientId_installationId: { oauthClientId, installationId } };
     if (await tx.prisma.githubAppInstallation.findUnique({ where })) return;
     const id = newId('ghain');
-    await tx.prisma.oauthToken.create({ data: { id, oauthClientId, ...madeColumns(keyring, id, made, nowMs) } });
+    await tx.prisma.oauthToken.create({ data: { id, oauthClientId, ...madeColumns(keyring, id, token, nowMs) } });
     await tx.prisma.githubAppInstallation.create({ data: { id, oauthClientId, installationId, ...factsOf(account) } });
   });
 }

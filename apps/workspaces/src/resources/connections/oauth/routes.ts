@@ -84,9 +84,9 @@ const createOf = ofClients.post('/oauth-clients', {
   summary: 'Create a VCS connection of the organization in the request body.',
   include,
   body: CreateClientOf,
-  asks: async ({ body: { organization, organizationId: given, ...body }, ...call }) => {
+  asks: async ({ body: { organization, organizationId, ...body }, ...call }) => {
     const { db, env, accessTo } = call;
-    const name = organization ?? given ?? '';
+    const name = organization ?? organizationId ?? '';
     const owner = (await organizations.find(db, env, name)) ?? (await organizations.findByName(db, env, name));
     const access = owner && (await accessTo([owner.id]));
     const may = owner && access && oauthPolicy['can-update'](access, { organizationId: owner.id });
@@ -95,8 +95,8 @@ const createOf = ofClients.post('/oauth-clients', {
     await askAboutClient({ db, env, access }, owner.id, input);
     return { organizationId: owner.id, input };
   },
-  run: ({ db, env, asked, ...call }) => {
-    const { organizationId, input } = asked as { organizationId: string; input: NewClient };
+  run: ({ db, env, answer, ...call }) => {
+    const { organizationId, input } = answer as { organizationId: string; input: NewClient };
     return clients.create(db, env.keyring, actorOf(call), organizationId, input);
   },
 });

@@ -13,11 +13,11 @@ export const tokenClaims = new Claims({
   owner: 'oauth_client y ON y.id = x.oauth_client_id',
 });
 
-/** A token could not be renewed: it is tried again when its claim ends, or never. */
+/** Ends the renewal of a token that could not be renewed. It is tried again when its claim ends, or never. */
 export const endRenewal = (
   db: Database,
-  taken: { readonly id: string; readonly claim: number },
+  row: { readonly id: string; readonly claim: number },
   problem: string,
   isOver: boolean,
 ): Promise<boolean> =>
-  tokenClaims.end(db, taken, Prisma.raw(isOver ? 'NULL' : 'renew_at'), Prisma.sql`renew_problem = ${problem}`);
+  tokenClaims.end(db, row, Prisma.raw(isOver ? 'NULL' : 'renew_at'), Prisma.sql`renew_problem = ${problem}`);

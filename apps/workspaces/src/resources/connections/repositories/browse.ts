@@ -8,7 +8,10 @@ import { repositoriesPerPage } from '../git-hosts/reading';
 import { oauthPolicy } from '../oauth/policy';
 import { openConnection, refusedByHost } from './check';
 
-/** Our pages have at most 100 items, and may begin in the middle of a page of the host. */
+/**
+ * The maximum number of the host's pages for one of our pages, which have at most 100 items and may begin in the middle
+ * of a page of the host.
+ */
 const mostPages = 3;
 
 /** The connection used to browse a host. */
@@ -91,12 +94,12 @@ export function hasRepository(from: Browsing, identifier: string): Promise<boole
 /** The top-level folders of a branch, a tag or a commit. Default: the default branch. */
 export function listFolders(from: Browsing, identifier: string, ref: string | undefined): Promise<readonly string[]> {
   return withHost(from, identifier, async ({ host, api }) => {
-    const wanted = ref ?? (await host.findRepository(api, identifier)).defaultBranch;
+    const refName = ref ?? (await host.findRepository(api, identifier)).defaultBranch;
     const commit =
-      (await host.findHead(api, identifier, wanted)) ??
-      (await host.findTag(api, identifier, wanted)) ??
-      (await host.findCommit(api, identifier, wanted));
-    if (!commit) throw new Refusal('invalid', `${identifier} has no branch, tag or commit ${wanted}`);
+      (await host.findHead(api, identifier, refName)) ??
+      (await host.findTag(api, identifier, refName)) ??
+      (await host.findCommit(api, identifier, refName));
+    if (!commit) throw new Refusal('invalid', `${identifier} has no branch, tag or commit ${refName}`);
     return host.listFolders(api, identifier, commit.sha);
   });
 }

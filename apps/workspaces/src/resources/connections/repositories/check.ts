@@ -39,8 +39,8 @@ export interface CheckedRepository extends HostRepository {
 }
 
 /**
- * Asks the host for a repository and its branch. Throws `invalid` if the host has none, or cannot be called. Undefined
- * if the kind of host is only stored. Call it outside any transaction.
+ * Asks the host for a repository and its branch. Throws `invalid` if the host does not have them, or cannot be called.
+ * Undefined if this service cannot call this kind of host. Call it outside any transaction.
  */
 export async function checkRepository(
   deps: CallDeps,

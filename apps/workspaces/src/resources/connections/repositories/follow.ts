@@ -18,7 +18,7 @@ interface Followed {
   readonly vcsIdentifier: string | null;
 }
 
-/** A full hash of a commit: a host may return anything. */
+/** Whether a string is the full hash of a commit, because a host may return any string. */
 export const isHash = (sha: string): boolean => /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/.test(sha);
 
 /** The name of a repository at its host. */
@@ -28,7 +28,7 @@ export const repositoryName = z
   .regex(/^[^/\s]+(?:\/[^/\s]+)+$/, 'must have the form :org/:repo');
 
 /** A folder without leading and trailing slashes and without a leading dot. */
-export const folderOf = (given: string): string => given.replace(/^(?:\.?\/)+/, '').replace(/(?<!\/)\/+$/, '');
+export const folderOf = (folder: string): string => folder.replace(/^(?:\.?\/)+/, '').replace(/(?<!\/)\/+$/, '');
 
 /** A folder of a repository; empty for its root. */
 export const repositoryFolder = z
@@ -36,10 +36,10 @@ export const repositoryFolder = z
   .max(512)
   .transform(folderOf)
   .refine(
-    (given) => given.split('/').every((part) => !['.', '..'].includes(part) && !/[\s?#\\\0]/.test(part)),
+    (folder) => folder.split('/').every((part) => !['.', '..'].includes(part) && !/[\s?#\\\0]/.test(part)),
     'must be a folder of the repository',
   )
-  .refine((given) => given === '' || !given.split('/').includes(''), 'must be a folder of the repository');
+  .refine((folder) => folder === '' || !folder.split('/').includes(''), 'must be a folder of the repository');
 
 /**
  * The connection that a request names, and its organization. An object that follows a repository belongs to the whole
@@ -93,7 +93,7 @@ export async function lookAtRepository(tx: Database, { oauthTokenId, vcsIdentifi
   await tx.prisma.vcsRepository.updateMany({ where, data: { nextAt: new Date(0), attempts: 0 } });
 }
 
-/** The repositories that rows follow, as far as their hosts have described them. */
+/** The repositories that rows follow, if their hosts have already described them. */
 export async function followedBy(
   { prisma }: Database,
   rows: readonly Followed[],

@@ -14,15 +14,15 @@ import {
   webhookUrl,
 } from './repository';
 
-/** How often removing a webhook from a host is tried before we give up, over more than a week. */
+/** The maximum number of attempts to remove a webhook from a host. They take more than a week. */
 const mostRemovals = 40;
 
 /** The tables whose rows follow repositories. */
 const followers = ['workspace', 'registry_module', 'policy_set'] as const;
 
 /**
- * Adds rows for followed repositories that have none, because an older version connected them or an older node removed
- * the row.
+ * Adds rows for followed repositories that have no row, because an older version connected them or an older node
+ * removed the row.
  */
 export async function adoptRepositories({ db, keyring }: VcsDeps): Promise<void> {
   const rows = await db.prisma.$queryRawUnsafe<{ token: string; identifier: string }[]>(
@@ -52,17 +52,20 @@ const isUsed = (alias: string) =>
 export const repositoryClaims = new Claims({ table: 'vcs_repository', keys: ['id'], lease: keptFor });
 
 /**
- * Claims the repository that has been due longest. `used`: a workspace, a module or a policy set is connected to it.
+ * Claims the repository that has been due longest. `used` means that a workspace, a module or a policy set is connected
+ * to it.
  */
 export async function takeDue(
   db: Database,
   busy: string[],
 ): Promise<(OwnedWork & { row: VcsRepository; used: boolean })[]> {
   const columns = Prisma.sql`${Prisma.raw(isUsed('x'))} AS used`;
-  const [taken] = await repositoryClaims.take<{ used: boolean }>(db, busy, columns);
-  if (!taken) return [];
-  const row = await db.prisma.vcsRepository.findUnique({ where: { id: taken.id } });
-  return row ? [{ row: { ...row, claim: taken.claim }, used: taken.used, organization_id: row.organizationId }] : [];
+  const [claimedRow] = await repositoryClaims.take<{ used: boolean }>(db, busy, columns);
+  if (!claimedRow) return [];
+  const row = await db.prisma.vcsRepository.findUnique({ where: { id: claimedRow.id } });
+  return row
+    ? [{ row: { ...row, claim: claimedRow.claim }, used: claimedRow.used, organization_id: row.organizationId }]
+    : [];
 }
 
 /** Removes the webhook of a repository without connections, and deletes its row. Retried later if the host is down. */
@@ -97,8 +100,8 @@ export async function removeHook(deps: VcsDeps, row: VcsRepository): Promise<voi
 }
 
 /**
- * Reads a repository's data from the host, and creates its webhook if there is none. Returns the data of the repository
- * afterwards.
+ * Reads a repository's data from the host, and creates its webhook if there is none. Returns the updated row of the
+ * repository.
  */
 export async function refresh(deps: VcsDeps, { row, host, api }: Reached): Promise<VcsRepository> {
   const facts = factsOf(await host.findRepository(api, row.identifier));
@@ -111,7 +114,7 @@ export async function refresh(deps: VcsDeps, { row, host, api }: Reached): Promi
     await db.prisma.vcsRepository.updateMany({ where: { id: row.id }, data: { hookId, hookAttempts: 0 } });
     return { ...row, ...facts, hookId };
   } catch (error) {
-    // Without a webhook it is read from time to time.
+    // A repository without a webhook is polled from time to time.
     if (!(error instanceof HostRefused)) throw error;
     const problem = `no webhook could be made: ${error.message}`.slice(0, 1000);
     await db.prisma.vcsRepository.updateMany({

@@ -7,7 +7,7 @@ import type { GitHost, HostRepository } from '../git-hosts/git-host';
 import type { HostApi } from '../git-hosts/host-api';
 import { apiOf, hostOf } from '../git-hosts/hosts';
 
-/** What work with repositories needs. */
+/** The dependencies of work with repositories. */
 export interface VcsDeps extends CallDeps {
   readonly publicUrl: string;
 }
@@ -49,22 +49,22 @@ export async function accessTo(
   row: VcsRepository,
 ): Promise<RepositoryAccess> {
   const { id, apiUrl } = row;
-  const kept = keyring.open(row.credential, credentialCell(id)).toString('utf8');
+  const credential = keyring.open(row.credential, credentialCell(id)).toString('utf8');
   const current = await tokenText(db, keyring, row.oauthTokenId);
   const client = await db.prisma.oauthClient.findFirst({
     where: { tokens: { some: { id: row.oauthTokenId } } },
     select: { httpUrl: true, agentPoolId: true },
   });
-  if (current === undefined || !client) return { credential: kept, apiUrl, agentPoolId: row.agentPoolId };
+  if (current === undefined || !client) return { credential, apiUrl, agentPoolId: row.agentPoolId };
   const { httpUrl, agentPoolId } = client;
-  if (current !== kept || agentPoolId !== row.agentPoolId) {
+  if (current !== credential || agentPoolId !== row.agentPoolId) {
     const credential = sealed(keyring, current, credentialCell(id));
     await db.prisma.vcsRepository.updateMany({ where: { id }, data: { credential, agentPoolId } });
   }
   return { credential: current, apiUrl, httpUrl, agentPoolId };
 }
 
-/** A repository ready for calls; undefined if its kind of host is only stored. */
+/** A repository ready for calls; undefined if this service cannot call its kind of host. */
 export async function reachRepository(deps: VcsDeps, row: VcsRepository): Promise<Reached | undefined> {
   const host = hostOf(row.serviceProvider);
   if (!host) return undefined;
@@ -94,7 +94,7 @@ export async function keepRepository(
   const client = await tx.prisma.oauthClient.findFirst({ where: { tokens: { some: { id: tokenId } } } });
   const token = await tokenText(tx, keyring, tokenId);
   if (!client || token === undefined) return;
-  // It is in the address of the webhook, which clients expect to end with a UUID.
+  // The id is in the address of the webhook, which clients expect to end with a UUID.
   const id = randomUUID();
   const facts = found ? factsOf(found) : {};
   await tx.prisma.vcsRepository.upsert({

@@ -34,9 +34,11 @@ export interface WorkspaceIdentity {
   readonly projectName: string;
   readonly workspaceId: string;
   readonly workspaceName: string;
-  /** The role of the workspace, otherwise of its project; if empty or null, runs get no credentials. */
+  /**
+   * The role of the workspace, or of its project if the workspace has none. If empty or null, runs get no credentials.
+   */
   readonly role: string | null;
-  /** Empty for the root namespace. */
+  /** The namespace of the secrets service; empty for the root namespace. */
   readonly namespace: string;
 }
 
@@ -63,8 +65,8 @@ export async function workspaceIdentity(db: Database, id: string): Promise<Works
 
 /**
  * The claims of an identity in addition to audience and times. `subject` consists of ids, which are never reused, or of
- * names, as HCP Terraform documents. If the name of an organization looks like an id, its subject consists of ids, so
- * that names never equal the ids of others.
+ * names, as HCP Terraform documents. If the name of an organization looks like an id, the subject consists of ids, so
+ * that a name never equals the id of another object.
  */
 export function claimsOf(of: WorkspaceIdentity, { kind, runId }: IdentifiedPhase, subject: 'ids' | 'names') {
   const named = subject === 'names' && !/^org-\w{16}$/.test(of.organizationName);
@@ -91,8 +93,8 @@ export function claimsOf(of: WorkspaceIdentity, { kind, runId }: IdentifiedPhase
 }
 
 /**
- * Proves which run's plan or apply the bearer is. Valid for five minutes for a login, and for an hour for tokens given
- * to the run.
+ * A token that proves to which run's plan or apply the bearer belongs. Valid for five minutes for a login, and for an
+ * hour for tokens given to the run.
  */
 export async function identityToken(
   db: Database,

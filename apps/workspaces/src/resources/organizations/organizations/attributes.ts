@@ -5,7 +5,7 @@ import type { View } from '../../../kernel/endpoints/endpoint';
 import type { Organization } from './organization';
 import { organizationPolicy } from './policy';
 
-const { setting, toggle, ruled, taken, shown, table } = attributesOf<Organization, View>();
+const { setting, toggle, ruled, writeOnly, shown, table } = attributesOf<Organization, View>();
 
 const NAME = /^[A-Za-z0-9_-]+$/;
 const LONGEST_NAME = 90;
@@ -38,8 +38,8 @@ export const organizationAttributes = table({
   email: setting('email', { type: text, takes: email, initial: '', when: 'required' }),
   'external-id': shown(text, (org) => org.id),
   'created-at': shown(instant, (org) => org.createdAt),
-  // Applied nevertheless: no session lasts longer than two weeks. Shown as unset, because providers would otherwise
-  // plan to unset it.
+  // The limit is applied nevertheless: no session lasts longer than two weeks. It is shown as unset, because providers
+  // would otherwise plan to unset it.
   'session-timeout': setting('sessionTimeout', { type: whole.nullable(), takes: minutes, initial: null }),
   'session-remember': setting('sessionRemember', { type: whole.nullable(), takes: minutes, initial: null }),
   'collaborator-auth-policy': setting('collaboratorAuthPolicy', {
@@ -87,7 +87,7 @@ export const organizationAttributes = table({
     initial: 'remote',
   }),
   // Shown as a relationship.
-  'default-agent-pool-id': taken(z.string().nullable(), { defaultAgentPoolId: null }),
+  'default-agent-pool-id': writeOnly(z.string().nullable(), { defaultAgentPoolId: null }),
   'remaining-testable-count': shown(whole, () => 5),
   permissions: shown(permissions(organizationPolicy), (org, { access }) => abilities(organizationPolicy, access, org)),
 });

@@ -58,12 +58,12 @@ export const organizationSerializer = serializerOf<Organization>()({
 
 /** How organizations are shown from cached text. */
 export const cachedOrganizations: Cached<Organization, Organization> = {
-  key(org, { access, settings }) {
+  version: ({ id, revision, twoFactorConformant }) => `${id} ${revision} ${twoFactorConformant}`,
+  rights(org, { access, settings }) {
     const may = Object.values(organizationPolicy).map((rule) => (rule(access, org) ? '1' : '0'));
     const expired = org.planEndsAt !== null && org.planEndsAt.getTime() <= Date.now();
     const { fairRunQueuingEnabled, costEstimationEnabled, samlEnabled } = settings;
-    const around = `${fairRunQueuingEnabled} ${costEstimationEnabled} ${samlEnabled} ${expired} ${org.twoFactorConformant}`;
-    return `${org.id} ${org.revision} ${around} ${may.join('')}`;
+    return `${fairRunQueuingEnabled} ${costEstimationEnabled} ${samlEnabled} ${expired} ${may.join('')}`;
   },
   load: async (_db, organizations) => organizations,
   idOf: ({ id }) => id,

@@ -40,13 +40,13 @@ export async function find(db: Database, env: PlanEnvironment, id: string): Prom
   return row && mapped(db, env, row);
 }
 
-/** Organizations by name or id, in no order; unknown ones are left out. */
+/** Organizations by name or id, in no order; unknown names and ids are left out. */
 export async function findMany(db: Database, env: PlanEnvironment, keys: readonly string[]): Promise<Organization[]> {
   const found = await Promise.all(keys.map((key) => findByName(db, env, key)));
   return found.filter((organization) => organization !== undefined);
 }
 
-/** The same; throws `missing`. */
+/** The organization with an id. Throws `missing` if it does not exist. */
 export async function requireOrganization(db: Database, env: PlanEnvironment, id: string): Promise<Organization> {
   const found = await find(db, env, id);
   if (found === undefined) throw notFound();
@@ -55,7 +55,7 @@ export async function requireOrganization(db: Database, env: PlanEnvironment, id
 
 /** The filters of a list; each matches a part of the text, ignoring case. */
 export interface OrganizationSearch {
-  /** Matches the name or the address; replaces the other filters. */
+  /** Part of the name or the address. Replaces the other filters. */
   any?: string;
   name?: string;
   email?: string;
@@ -68,7 +68,7 @@ function matching({ any, name, email }: OrganizationSearch): Prisma.Sql {
   return Prisma.sql`(${byName} AND ${byEmail})`;
 }
 
-/** SQL: rows named `o` that the caller belongs to. */
+/** SQL: whether the caller belongs to the organization in row `o`. */
 export function belonging({ kind, id, organizationId }: Principal): Prisma.Sql {
   return kind === 'user'
     ? Prisma.sql`o.id IN (SELECT organization_id FROM membership WHERE user_id = ${id} AND status = 'active')`
@@ -82,10 +82,10 @@ export async function select(
   where: Prisma.Sql,
   page: Page | undefined,
 ): Promise<{ items: Organization[]; total?: number }> {
-  const cut = page === undefined ? Prisma.empty : Prisma.sql`LIMIT ${page.size} OFFSET ${page.offset}`;
+  const limit = page === undefined ? Prisma.empty : Prisma.sql`LIMIT ${page.size} OFFSET ${page.offset}`;
   const rows = await db.prisma.$queryRaw<Record<string, unknown>[]>`
     ${Prisma.raw(selectOrganizations)} WHERE o.removed_at IS NULL AND ${where}
-    ORDER BY o.name COLLATE "C", o.id ${cut}`;
+    ORDER BY o.name COLLATE "C", o.id ${limit}`;
   const items = rows.map((row) => organizationOf(row, env));
   if (page === undefined) return { items };
   const [count] = await db.prisma.$queryRaw<[{ total: number }]>`
@@ -106,7 +106,7 @@ export async function list(
 
 async function requireRoom(db: Database, settings: SiteSettings, userId: string): Promise<void> {
   if (!settings.limitOrganizationsPerUser) return;
-  // Simultaneous ones are counted one after the other.
+  // Simultaneous requests count the organizations one after the other.
   await lockRow(db, 'user_account', userId);
   const owned = await db.prisma.team.count({
     where: { isOwners: true, members: { some: { membership: { userId } } }, organization: { removedAt: null } },
@@ -215,9 +215,9 @@ export async function update(
 }
 
 /**
- * Shortens the lifetimes of an organization's and its teams' tokens to its limit. User tokens are not changed; those
- * with a longer lifetime are refused instead. The caller holds the lock of the organization, so new tokens wait. Throws
- * `invalid` if the token of the request itself would be refused.
+ * Shortens the lifetimes of an organization's and its teams' tokens to its limit. User tokens are not changed; instead,
+ * user tokens with a longer lifetime are refused. The caller holds the lock of the organization, so new tokens wait.
+ * Throws `invalid` if the token of the request itself would be refused.
  */
 export async function shortenTokens(tx: Database, id: string, by: Principal): Promise<void> {
   const [own] = await tx.prisma.$queryRaw<{ max: number | null }[]>`

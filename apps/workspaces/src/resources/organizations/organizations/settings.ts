@@ -4,19 +4,19 @@ import type { Edition } from '../../../kernel/installation/edition';
 import { type OrganizationSettings, organizationAttributes } from './attributes';
 import type { OrganizationChanges } from './schema';
 
-/** The requested pool: undefined if the request omits it. An empty id means none. */
+/** The requested pool; undefined if the request omits it. An empty id means no pool. */
 function poolOf(changes: OrganizationChanges): string | null | undefined {
   const requested = changes.defaultAgentPoolId !== undefined ? changes.defaultAgentPoolId : changes.defaultAgentPool;
   return requested === '' ? null : requested;
 }
 
 function statusIssues(after: OrganizationSettings, changes: OrganizationChanges, edition: Edition): Issue[] {
-  const passing = 'sendPassingStatusesForUntriggeredSpeculativePlans';
-  if (edition === 'self-hosted' && changes[passing] === true) {
-    return [{ path: [passing], message: 'is always false in this edition' }];
+  const passingField = 'sendPassingStatusesForUntriggeredSpeculativePlans';
+  if (edition === 'self-hosted' && changes[passingField] === true) {
+    return [{ path: [passingField], message: 'is always false in this edition' }];
   }
   if (!after.sendPassingStatuses || !after.aggregatedCommitStatusEnabled) return [];
-  const named = changes.aggregatedCommitStatusEnabled === true ? 'aggregatedCommitStatusEnabled' : passing;
+  const named = changes.aggregatedCommitStatusEnabled === true ? 'aggregatedCommitStatusEnabled' : passingField;
   return [
     {
       path: [named],
@@ -35,8 +35,8 @@ function poolIssues(after: OrganizationSettings, pool: string | null | undefined
 }
 
 /**
- * The settings after a change, with every rule between them. Throws `invalid`, one issue per failing attribute.
- * Spec: Organizations
+ * The settings after a change, checked against all rules between them. Throws `invalid` with one issue for each failing
+ * attribute. Spec: Organizations
  */
 export function settingsAfter(
   before: OrganizationSettings,
@@ -44,9 +44,9 @@ export function settingsAfter(
   edition: Edition,
 ): OrganizationSettings {
   const pool = poolOf(changes);
-  const passing = changes.sendPassingStatusesForUntriggeredSpeculativePlans;
+  const sendsPassing = changes.sendPassingStatusesForUntriggeredSpeculativePlans;
   const after: OrganizationSettings = { ...before, ...organizationAttributes.plain(changes) };
-  after.sendPassingStatuses = edition === 'self-hosted' ? false : (passing ?? before.sendPassingStatuses);
+  after.sendPassingStatuses = edition === 'self-hosted' ? false : (sendsPassing ?? before.sendPassingStatuses);
   if (pool !== undefined) {
     after.defaultAgentPoolId = pool;
   }

@@ -84,7 +84,7 @@ const subscriptionSerializer = serializerOf<OrganizationPlan>()({
   }),
 });
 
-/** A plan, and whether it is the organization's. */
+/** A plan, and whether it is the organization's current plan. */
 type ShownPlan = FeatureSet & { readonly isCurrent: boolean };
 
 const featureSetSerializer = serializerOf<ShownPlan>()({
@@ -130,10 +130,10 @@ function searchPlans(
   page: { size: number; offset: number } | undefined,
   current?: string,
 ): { items: ShownPlan[]; total?: number } {
-  // Clients use a longer name for one of them: `Standard (entitlement)`.
-  const wanted = (text ?? '').toLowerCase().replace(/ \(.*\)$/, '');
+  // Clients use a longer name for one of the plans: `Standard (entitlement)`.
+  const term = (text ?? '').toLowerCase().replace(/ \(.*\)$/, '');
   const found = featureSets
-    .filter(({ name, identifier }) => `${name} ${identifier}`.toLowerCase().includes(wanted))
+    .filter(({ name, identifier }) => `${name} ${identifier}`.toLowerCase().includes(term))
     .map((plan) => ({ ...plan, isCurrent: plan.identifier === current }));
   return page === undefined
     ? { items: found }

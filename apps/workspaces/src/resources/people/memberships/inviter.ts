@@ -6,22 +6,22 @@ import * as teams from '../teams/service';
 import type { OneTimeLink } from '../users/links';
 
 /**
- * Whether the inviter may still invite users, and into every team that the membership now has. Others may have added
- * teams since then, and the inviter knows the link. Check this when the invitation is accepted, while the membership is
- * locked.
+ * Whether the inviter may still invite users, and may add users to every team that the membership has now. Other
+ * callers may have added teams since then, and the inviter knows the link. Check this when the invitation is accepted,
+ * while the membership is locked.
  */
 export async function mayStillInvite(
   tx: Database,
   { createdByType: type, createdById: id }: OneTimeLink,
-  { organizationId, teams: given }: { organizationId: string; teams: readonly { id: string }[] },
+  { organizationId, teams: sentTeams }: { organizationId: string; teams: readonly { id: string }[] },
 ): Promise<boolean> {
-  // Created by an earlier version, or by the service.
+  // The invitation was created by an earlier version, or by the service.
   if (type === null || type === system.type) return true;
   const access = await accessNow(tx, { type, id }, organizationId);
   if (access?.can(organizationId, 'manage-membership') !== true) return false;
   const found = await teams.findMany(
     tx,
-    given.map((team) => team.id),
+    sentTeams.map((team) => team.id),
   );
   return found.every((team) => teamPolicy['can-update-membership'](access, team));
 }

@@ -15,7 +15,7 @@ export interface MembershipSearch {
   readonly page?: { readonly offset: number; readonly size: number };
 }
 
-/** Memberships in the order of their creation, and the number for each status before `status` filters them. */
+/** Memberships in the order of their creation, and the number for each status before the filter `status` is applied. */
 export async function listMemberships(
   db: Database,
   search: MembershipSearch,
@@ -29,7 +29,7 @@ export async function listMemberships(
     ORDER BY m.created_at, m.id LIMIT ${search.page?.size ?? null} OFFSET ${search.page?.offset ?? 0}`;
   const rows = await db.prisma.$queryRaw<{ status: string; count: bigint }[]>`
     SELECT m.status, count(*) AS count ${from} GROUP BY m.status`;
-  const count = (wanted: string) => Number(rows.find((row) => row.status === wanted)?.count ?? 0);
+  const count = (status: string) => Number(rows.find((row) => row.status === status)?.count ?? 0);
   const counts = { invited: count('invited'), active: count('active'), total: count('invited') + count('active') };
   return {
     items: await inOrder(ids, (some) => findMany(db, some)),

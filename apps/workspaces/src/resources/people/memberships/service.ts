@@ -60,9 +60,9 @@ export async function find(db: Database, id: string): Promise<Membership | undef
 /** The limits that an organization and its plan set for invitations. */
 export interface Inviting {
   readonly organizationId: string;
-  /** The number of users that the plan allows; null: no limit. */
+  /** The number of users that the plan allows; null means no limit. */
   readonly userLimit: number | null;
-  /** May the inviter add people to a team? */
+  /** Whether the inviter may add people to a team. */
   readonly mayGive: (team: Team) => boolean;
   readonly keyring: Keyring;
   readonly now: number;
@@ -83,20 +83,20 @@ export async function invite(
 ): Promise<Membership> {
   return db.transaction(async (tx) => {
     await lockRow(tx, 'organization', organizationId);
-    const [known] = await tx.prisma.$queryRaw<{ id: string; userId: string; status: string }[]>`
+    const [existing] = await tx.prisma.$queryRaw<{ id: string; userId: string; status: string }[]>`
       SELECT m.id, m.user_id AS "userId", m.status FROM membership m JOIN user_account u ON u.id = m.user_id
        WHERE m.organization_id = ${organizationId} AND lower(u.email) = lower(${email}) ORDER BY m.status LIMIT 1`;
-    if (known?.status === 'active') throw invalid('email', 'User is already a member');
-    if (known && !(await mayReplace(tx, actor, known.id, mayGive, now))) {
+    if (existing?.status === 'active') throw invalid('email', 'User is already a member');
+    if (existing && !(await mayReplace(tx, actor, existing.id, mayGive, now))) {
       throw invalid('email', 'User has already been invited');
     }
-    const { id, userId } = known ?? (await addInvited(tx, organizationId, userLimit, email));
+    const { id, userId } = existing ?? (await addInvited(tx, organizationId, userLimit, email));
     for (const team of teams) await addMembers(tx, actor, team, [id]);
     const link = { kind: 'invitation', userId, membershipId: id, inviter: actor } as const;
     const inviteSecret = await createLink(tx, keyring, link, now);
     await recordChange(tx, actor, {
       organizationId,
-      action: known ? 'membership.invite-again' : 'membership.create',
+      action: existing ? 'membership.invite-again' : 'membership.create',
       target: { type: 'organization-memberships', id, name: email },
       after: { email, teams: teams.map(({ name }) => name) },
     });
@@ -139,8 +139,8 @@ async function addInvited(tx: Database, organizationId: string, userLimit: numbe
 }
 
 /**
- * The number of additional users that the plan of an organization allows, valid until the transaction ends; null: no
- * limit.
+ * The number of additional users that the plan of an organization allows, valid until the transaction ends; null means
+ * no limit.
  */
 export async function roomIn(tx: Database, organizationId: string, limit: number | null): Promise<number> {
   if (limit === null) return Number.POSITIVE_INFINITY;
@@ -166,7 +166,7 @@ export async function accept(tx: Database, actor: Actor, id: string, userId: str
   }
   await tx.prisma.oneTimeLink.deleteMany({ where: { membershipId: id } });
   if (place !== userId) {
-    // Notifications for the invited user after they have an account.
+    // Moves the notifications for the invited user to their account.
     await tx.prisma.$executeRaw`
       UPDATE notification_configuration SET user_ids = array_replace(user_ids, ${place}, ${userId})
        WHERE ${place} = ANY(user_ids)`;

@@ -25,12 +25,12 @@ const settingSerializer = serializerOf<settings.ScimSettings>()({
     'sign-in-provider-id': text.nullable(),
   },
   id: () => settings.id,
-  attributes: (given) => ({
-    enabled: given.enabled,
-    paused: given.paused,
-    'site-admin-group-scim-id': given.siteAdminGroupId,
-    'site-admin-group-display-name': given.siteAdminGroupName,
-    'sign-in-provider-id': given.signInProviderId,
+  attributes: (settings) => ({
+    enabled: settings.enabled,
+    paused: settings.paused,
+    'site-admin-group-scim-id': settings.siteAdminGroupId,
+    'site-admin-group-display-name': settings.siteAdminGroupName,
+    'sign-in-provider-id': settings.signInProviderId,
   }),
 });
 
@@ -80,12 +80,12 @@ const CreateScimToken = document('authentication-tokens', {
 });
 
 /** The expiry of a SCIM token: at least a month and at most a year from now. Default: a year. */
-function endOf(asked: Date | null | undefined, nowMs: number): Date {
-  const days = asked ? (asked.getTime() - nowMs) / dayMs : longestDays;
+function endOf(requestedEnd: Date | null | undefined, nowMs: number): Date {
+  const days = requestedEnd ? (requestedEnd.getTime() - nowMs) / dayMs : longestDays;
   if (days < shortestDays || days > longestDays) {
     throw invalid('expiredAt', `must be between ${shortestDays} and ${longestDays} days from now`);
   }
-  return asked ?? new Date(nowMs + longestDays * dayMs);
+  return requestedEnd ?? new Date(nowMs + longestDays * dayMs);
 }
 
 const token = endpoints({} as Policy<undefined>, tokenSerializer, nobodys);

@@ -15,8 +15,8 @@ const expression = /^\s*(?:urn:[\w:.-]+:)?(\w+)\s+eq\s+("(?:[^"\\]|\\.)*")\s*$/i
  */
 export function readFilter(text: string | undefined, attributes: readonly string[]): Filter | undefined {
   if (text === undefined) return undefined;
-  const offered = attributes.map((name) => `${name} eq "…"`).join(' or ');
-  const refused = () => new ScimRefusal('invalidFilter', `The supported filters are ${offered}.`);
+  const supported = attributes.map((name) => `${name} eq "…"`).join(' or ');
+  const refused = () => new ScimRefusal('invalidFilter', `The supported filters are ${supported}.`);
   if (text.length > longest) throw refused();
   const [, name, literal] = expression.exec(text) ?? [];
   const attribute = attributes.find((one) => one.toLowerCase() === name?.toLowerCase());
@@ -24,7 +24,7 @@ export function readFilter(text: string | undefined, attributes: readonly string
   return { attribute, value: readLiteral(literal!) ?? raise(refused()) };
 }
 
-/** The text of a JSON string literal; undefined if it is not one. */
+/** The text of a JSON string literal; undefined if the text is not a string literal. */
 export function readLiteral(literal: string): string | undefined {
   try {
     const value: unknown = JSON.parse(literal);

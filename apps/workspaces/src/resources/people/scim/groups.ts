@@ -27,7 +27,7 @@ export async function find(db: Database, id: string): Promise<ScimGroup | undefi
   return (await db.prisma.scimGroup.findUnique({ where: { id } })) ?? undefined;
 }
 
-/** Groups, by name. Names ignore case, ids do not; `q` is part of a name. */
+/** Groups, by name. Filters on names ignore case, filters on ids do not; `q` is a part of a name. */
 export async function list(
   db: Database,
   { filter, q }: { filter?: Filter; q?: string },
@@ -67,12 +67,14 @@ async function requireFree(
 ): Promise<void> {
   const others = { id: { not: except } };
   const sameName = { displayName: sameText(displayName) };
-  if ((await tx.prisma.scimGroup.count({ where: { ...others, ...sameName } })) > 0) throw taken('displayName');
+  if ((await tx.prisma.scimGroup.count({ where: { ...others, ...sameName } })) > 0)
+    throw uniquenessRefusal('displayName');
   if (externalId && (await tx.prisma.scimGroup.count({ where: { ...others, externalId } })) > 0)
-    throw taken('externalId');
+    throw uniquenessRefusal('externalId');
 }
 
-const taken = (what: string): ScimRefusal => new ScimRefusal('uniqueness', `${what} is taken by another group.`);
+const uniquenessRefusal = (what: string): ScimRefusal =>
+  new ScimRefusal('uniqueness', `${what} is taken by another group.`);
 
 /** Replaces a group's attributes and members. */
 export async function replace(keeping: Keeping, id: string, values: ScimValues): Promise<ScimGroup> {
@@ -84,7 +86,7 @@ export async function replace(keeping: Keeping, id: string, values: ScimValues):
   return patch(keeping, id, operations);
 }
 
-/** Changes a group step by step. The cost depends on how many people join or leave, not on how many there are. */
+/** Changes a group step by step. The cost depends on how many people join or leave, not on the size of the group. */
 export async function patch(keeping: Keeping, id: string, operations: readonly PatchOperation[]): Promise<ScimGroup> {
   const { db, actor, userLimit, nowMs } = keeping;
   await db.transaction(async (tx) => {
@@ -150,7 +152,7 @@ async function changeMembers(
   return { added: await addMembers(tx, id, stay), removed };
 }
 
-/** Removes a group: teams linked with it lose the members that it added. */
+/** Removes a group. Teams linked with it lose the members that it added. */
 export async function remove({ db, actor, userLimit }: Keeping, group: ScimGroup): Promise<void> {
   await db.transaction(async (tx) => {
     const people = await accountsIn(tx, group.id);

@@ -40,7 +40,7 @@ export function readOperations(sent: unknown): PatchOperation[] {
   });
 }
 
-/** Splits operations without a path into one for each attribute that their value names. */
+/** Splits operations without a path into one operation for each attribute in their value. */
 export function namedOperations(operations: readonly PatchOperation[]): (PatchOperation & { path: string })[] {
   return operations.flatMap(({ op, path, value }) => {
     if (path !== undefined) return [{ op, path, value }];
@@ -51,7 +51,7 @@ export function namedOperations(operations: readonly PatchOperation[]): (PatchOp
 
 const form = /^([A-Za-z$][\w$-]*)(?:\[\s*([A-Za-z$]\w*)\s+eq\s+("(?:[^"\\]|\\.)*")\s*\])?(?:\.([A-Za-z$]\w*))?$/i;
 
-/** The target of a path. Throws `invalidPath` if there is none. */
+/** The target of a path. Throws `invalidPath` if the path has no target. */
 export function placeOf(path: string, attributes: readonly ScimAttribute[]): PatchTarget {
   const nowhere = () => new ScimRefusal('invalidPath', `${shortened(path)} does not exist.`);
   const at = withoutUrn(path, attributes);
@@ -69,7 +69,10 @@ export function placeOf(path: string, attributes: readonly ScimAttribute[]): Pat
   return { attribute, filter: { part: filtered, value }, part: subAttribute };
 }
 
-/** An attribute of the extension has its schema as a prefix, as in `urn:…:User:department`; others may have one. */
+/**
+ * Removes the schema from a path. Attributes of the extension have their schema as a prefix, as in
+ * `urn:…:User:department`; other attributes may have one.
+ */
 function withoutUrn(path: string, attributes: readonly ScimAttribute[]): PatchTarget | { rest: string } {
   const small = path.toLowerCase();
   const extension = named(attributes, urns.enterprise);

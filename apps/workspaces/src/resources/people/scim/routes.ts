@@ -21,18 +21,18 @@ import { readValues } from './values';
 const { raw } = endpoints({} as Policy<undefined>, undefined, { organizationsOf: () => [] });
 
 const scimOptions = { dialect: scim, outside: true, tokens: ['scim'], edition: 'self-hosted' } as const;
-/** People and groups are managed while the settings say so. */
+/** The options of endpoints that manage people and groups. They answer 403 while the settings do not allow changes. */
 const memberOptions = { ...scimOptions, refuses: [403] } as const;
 const [type] = scim.mediaTypes;
 const resource = { type, schema: { type: 'object' } };
 const found = { 200: { description: 'The resource.', ...resource } };
-const made = { 201: { description: 'The resource, with its ID.', ...resource } };
+const createdAnswer = { 201: { description: 'The resource, with its ID.', ...resource } };
 const listed = { 200: { description: 'A page of resources.', ...resource } };
-const done = { 204: { description: 'Done.' } };
+const noContentAnswer = { 204: { description: 'Done.' } };
 
 type AnyCall = Call<string, unknown, unknown>;
 
-/** What a change needs. Throws unless the directory may change something now. */
+/** The dependencies of a change. Throws if the directory may currently not make changes. */
 async function keepingOf({ db, env, principal, request }: Pick<AnyCall, 'db' | 'env' | 'principal' | 'request'>) {
   const actor = actorOf({ principal, request });
   return { db, actor, settings: await settings.requireOn(db), userLimit: userLimitOf(env), nowMs: env.now() };
@@ -77,7 +77,7 @@ const userEndpoints: readonly Endpoint[] = [
     turns: false,
     query: choosing,
     body: UserBody,
-    answers: made,
+    answers: createdAnswer,
     run: async (call) => {
       const one = await users.create(await keepingOf(call), call.body);
       return answer(201, showUser(one, call.env.publicUrl), call.query);
@@ -118,7 +118,7 @@ const userEndpoints: readonly Endpoint[] = [
   raw('DELETE')(user, {
     ...memberOptions,
     summary: 'Delete a user from the directory. The account is kept, but suspended.',
-    answers: done,
+    answers: noContentAnswer,
     load: loadUser,
     async run(call): Promise<Raw> {
       await users.remove(await keepingOf(call), call.target);
@@ -137,13 +137,13 @@ function patched({ userName, externalId, active, attributes }: users.ScimUser, o
   return readValues(values, userAttributes);
 }
 
-/** A group as the query requests it: members are only looked up if they are requested. */
+/** A group in the form that the query requests. Members are looked up only if they are requested. */
 async function shownGroup(db: Database, env: Environment, one: groups.ScimGroup, query: AnyCall['query']) {
   const members = isAsked(query, 'members') ? await membersOf(db, [one.id]) : undefined;
   return showGroup(one, members, env.publicUrl);
 }
 
-/** Pages of groups are shorter if they include members, because a group may have thousands. */
+/** The page size for groups with members. It is smaller, because a group may have thousands of members. */
 const fewGroups = 20;
 
 const groupEndpoints: readonly Endpoint[] = [
@@ -180,7 +180,7 @@ const groupEndpoints: readonly Endpoint[] = [
     turns: false,
     query: choosing,
     body: GroupBody,
-    answers: made,
+    answers: createdAnswer,
     run: async (call) => {
       const one = await groups.create(await keepingOf(call), call.body);
       return answer(201, await shownGroup(call.db, call.env, one, call.query), call.query);
@@ -210,7 +210,7 @@ const groupEndpoints: readonly Endpoint[] = [
     ...memberOptions,
     summary: 'Change a group or its members.',
     body: PatchBody,
-    answers: done,
+    answers: noContentAnswer,
     load: loadGroup,
     async run(call): Promise<Raw> {
       await groups.patch(await keepingOf(call), call.target.id, call.body);
@@ -220,7 +220,7 @@ const groupEndpoints: readonly Endpoint[] = [
   raw('DELETE')(group, {
     ...memberOptions,
     summary: 'Delete a group. Teams linked to it lose the members that it added.',
-    answers: done,
+    answers: noContentAnswer,
     load: loadGroup,
     async run(call): Promise<Raw> {
       await groups.remove(await keepingOf(call), call.target);
@@ -231,7 +231,7 @@ const groupEndpoints: readonly Endpoint[] = [
 
 const json = (body: unknown): Raw => ({ status: 200, headers: { 'Content-Type': type }, body: JSON.stringify(body) });
 
-/** A list of the service's resources of a kind, and each of them by its id. */
+/** The endpoints that list the service's SCIM resources of a kind, and that return each of them by its id. */
 function catalogue(name: 'ResourceTypes' | 'Schemas', all: (url: string) => readonly { id: string }[]): Endpoint[] {
   const what = name === 'Schemas' ? 'schemas' : 'kinds of resources';
   return [

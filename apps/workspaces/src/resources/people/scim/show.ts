@@ -59,13 +59,13 @@ export function showGroup(group: ScimGroup, members: readonly Member[] | undefin
   };
 }
 
-/** The query parameters of every answer, for the API description. */
+/** The query parameters that select attributes, for the API description of every endpoint. */
 export const choosing = {
   attributes: 'Comma-separated: the only attributes to answer, besides id and schemas.',
   excludedAttributes: 'Comma-separated: attributes to leave out.',
 } as const;
 
-/** Those of a list. */
+/** The query parameters of a list. */
 export const listing = {
   ...choosing,
   filter: 'One comparison for equality: userName eq "ada".',
@@ -98,7 +98,7 @@ const chosen = (shown: Shown, query: Query): Shown =>
 
 const mostEntries = 200;
 
-/** Where a list begins and how long it may be. Throws `invalidValue` unless these are whole numbers. */
+/** The offset and the maximum length of a requested list. Throws `invalidValue` unless these are whole numbers. */
 export function windowOf(query: Query, most = mostEntries): { offset: number; size: number } {
   const whole = (name: string, fallback: number): number => {
     const text = query.get(name);

@@ -4,7 +4,7 @@ import type { Environment } from '../../../kernel/endpoints/environment';
 import { findByName } from '../../organizations/organizations/service';
 import { fillSiteAdmins, fillTeams, type GroupSource, type UserLimit, type Wanted } from '../sign-in-providers/filling';
 
-/** The directory, as a marker of what it granted. */
+/** The directory as the source of the memberships that it granted. */
 export const directory: GroupSource = { id: 'scim', name: 'SCIM' };
 
 /** How many people a plan allows. */
@@ -31,7 +31,7 @@ export async function syncPeople(
       JOIN scim_user s ON s.id = m.scim_user_id
      WHERE s.user_id = ANY(${people}) AND s.removed_at IS NULL`;
   await fillSiteAdmins(tx, actor, directory, people, new Set(administrators.map(({ userId }) => userId)));
-  const wanted = await tx.prisma.$queryRaw<Wanted[]>`
+  const assignments = await tx.prisma.$queryRaw<Wanted[]>`
     SELECT s.user_id AS "userId", t.team_id AS "teamId"
       FROM scim_user s JOIN scim_group_member m ON m.scim_user_id = s.id
       JOIN team_scim_group t ON t.group_id = m.group_id AND NOT t.paused
@@ -41,10 +41,10 @@ export async function syncPeople(
       FROM membership p JOIN team_member tm ON tm.membership_id = p.id AND tm.provider_id = ${directory.id}
       JOIN team_scim_group t ON t.team_id = tm.team_id AND t.paused
      WHERE p.user_id = ANY(${people})`;
-  await fillTeams(tx, actor, directory, people, wanted, userLimit);
+  await fillTeams(tx, actor, directory, people, assignments, userLimit);
 }
 
-/** The same for all users of the directory. */
+/** Updates the teams and site administration of all users of the directory. */
 export async function syncAll(tx: Database, actor: Actor, userLimit: UserLimit): Promise<void> {
   const rows = await tx.prisma.scimUser.findMany({ select: { userId: true } });
   await syncPeople(

@@ -27,7 +27,7 @@ export interface ScimUser {
   readonly groups: readonly { readonly id: string; readonly displayName: string }[];
 }
 
-/** What changes need. */
+/** The dependencies of changes. */
 export interface Keeping {
   readonly db: Database;
   readonly actor: Actor;
@@ -57,7 +57,7 @@ export async function find(db: Database, id: string): Promise<ScimUser | undefin
   return row === null ? undefined : toUser(row);
 }
 
-/** People of the directory, oldest first. User names ignore case, ids do not. */
+/** People of the directory, oldest first. Filters on user names ignore case, filters on ids do not. */
 export async function list(
   db: Database,
   filter: Filter | undefined,
@@ -106,7 +106,7 @@ export async function create(keeping: Keeping, values: ScimValues): Promise<Scim
     const existing = await accountFor(tx, provider, externalId);
     const account = existing ?? (await addAccount(tx, userName, addressOf(attributes)));
     const before = await tx.prisma.scimUser.findUnique({ where: { userId: account.id } });
-    if (before !== null && before.removedAt === null) throw taken('The account of this person');
+    if (before !== null && before.removedAt === null) throw uniquenessRefusal('The account of this person');
     const data = { userName, externalId, attributes, active: true, removedAt: null, updatedAt: new Date(nowMs) };
     const row =
       before === null
@@ -126,9 +126,9 @@ export async function create(keeping: Keeping, values: ScimValues): Promise<Scim
 async function requireFree(tx: Database, userName: string, externalId: string | null, except = ''): Promise<void> {
   const sameName = { userName: sameText(userName) };
   const others = { removedAt: null, id: { not: except } };
-  if ((await tx.prisma.scimUser.count({ where: { ...others, ...sameName } })) > 0) throw taken('userName');
+  if ((await tx.prisma.scimUser.count({ where: { ...others, ...sameName } })) > 0) throw uniquenessRefusal('userName');
   if (externalId === null) return;
-  if ((await tx.prisma.scimUser.count({ where: { ...others, externalId } })) > 0) throw taken('externalId');
+  if ((await tx.prisma.scimUser.count({ where: { ...others, externalId } })) > 0) throw uniquenessRefusal('externalId');
 }
 
 async function accountFor(tx: Database, providerId: string | null, externalId: string | null) {
@@ -208,14 +208,15 @@ export async function remove({ db, actor, userLimit, nowMs }: Keeping, user: Sci
   });
 }
 
-const taken = (what: string): ScimRefusal => new ScimRefusal('uniqueness', `${what} is taken by another user.`);
+const uniquenessRefusal = (what: string): ScimRefusal =>
+  new ScimRefusal('uniqueness', `${what} is taken by another user.`);
 
 function changeOf(
   { id, userId, userName }: { id: string; userId: string; userName: string },
   verb: string,
   values: { before?: Record<string, unknown>; after?: Record<string, unknown> },
 ) {
-  const about = (given: Record<string, unknown> | undefined) => given && { ...given, account: userId };
+  const about = (details: Record<string, unknown> | undefined) => details && { ...details, account: userId };
   return {
     organizationId: null,
     action: `scim-user.${verb}`,

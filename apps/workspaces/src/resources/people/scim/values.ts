@@ -7,7 +7,7 @@ export type ScimValues = Record<string, unknown>;
 const longestText = 1024;
 /** The maximum number of values of a multi-valued attribute. */
 export const mostValues = 100;
-/** The limit for all data of one person, as JSON. */
+/** The maximum number of characters of all data of one person as JSON. */
 const largest = 32_768;
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -37,7 +37,7 @@ export function readValues(sent: unknown, attributes: readonly ScimAttribute[]):
   return values;
 }
 
-/** Parses the value of one attribute; undefined if it has none. */
+/** Parses the value of one attribute; undefined if the attribute has no value. */
 export function readValue(attribute: ScimAttribute, value: unknown): unknown {
   const { name, kind } = attribute;
   if (value === null || value === undefined) return undefined;
@@ -47,7 +47,7 @@ export function readValue(attribute: ScimAttribute, value: unknown): unknown {
     case 'complex':
       return readParts(attribute, value);
     case 'plural': {
-      // A single value may come without a list.
+      // Clients may send a single value without a list.
       const list = Array.isArray(value) ? value : [value];
       if (list.length > mostValues && name !== 'members') throw bad(name, `has more than ${mostValues} values`);
       return list.length === 0 ? undefined : list.map((one) => readParts(attribute, one));
@@ -63,7 +63,7 @@ function readText(name: string, value: unknown): string | undefined {
   return value === '' ? undefined : value;
 }
 
-/** Some directories send the boolean as a word. */
+/** Parses a boolean, which some directories send as a word. */
 function readFlag(name: string, value: unknown): boolean {
   if (typeof value === 'boolean') return value;
   const word = typeof value === 'string' ? value.toLowerCase() : '';

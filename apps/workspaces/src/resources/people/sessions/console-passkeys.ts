@@ -18,9 +18,9 @@ export function consolePasskeys(parts: passkeys.PasskeyParts, personOf: PersonOf
       return view(await passkeys.ask(parts, { purpose, asker }, person));
     },
     list: async (session) => (await passkeys.list(parts.db, (await personOf(session, false)).id)).map(view),
-    async add(given, asker, { requestId }) {
+    async add(input, asker, { requestId }) {
       const actor = await actorFor(asker.session, requestId);
-      const added = parseProof(passkeys.NewPasskey, given, 'give name and answer');
+      const added = parseProof(passkeys.NewPasskey, input, 'give name and answer');
       return view(await passkeys.add(parts, { purpose: 'add', asker }, actor, added));
     },
     remove: async (session, id, { requestId }) => passkeys.remove(parts.db, await actorFor(session, requestId), id),

@@ -19,7 +19,7 @@ import { Again, Proof, parseProof } from './proofs';
 import { openSession, signIn, signInByPasskey } from './service';
 import { spendCode } from './two-factor';
 
-/** What console sessions need. */
+/** The dependencies of console sessions. */
 export interface ConsoleParts {
   readonly db: Database;
   readonly keyring: Keyring;
@@ -88,15 +88,15 @@ export class ConsoleSessions {
 
   /**
    * Creates a session from a password (and code or passkey), from a passkey that was requested for `browser`, or from
-   * an API token. Throws `unauthenticated` if anything is wrong, `limited` if locked, `invalid` at `code` if only the
-   * code is missing.
+   * an API token. Throws `unauthenticated` if anything is wrong, `limited` if the account is locked, `invalid` at
+   * `code` if only the code is missing.
    */
   async create(
-    given: unknown,
+    input: unknown,
     { requestId, browser }: Pick<From, 'requestId' | 'browser'>,
   ): Promise<NewConsoleSession> {
     const { sessionHours } = this.parts;
-    const proof = parseProof(Proof, given, 'method must be password, passkey or token');
+    const proof = parseProof(Proof, input, 'method must be password, passkey or token');
     const now = this.parts.now();
     const minutes = sessionHours * 60;
     const session =
@@ -199,8 +199,8 @@ export class ConsoleSessions {
   }
 
   /**
-   * Records that the user of a session has confirmed their identity at their provider. Throws `denied` for any other
-   * user.
+   * Records that the user of a session has confirmed their identity at their provider. Throws `denied` if the provider
+   * reports another user.
    */
   async provedAgain(
     hash: Uint8Array<ArrayBuffer>,
@@ -216,13 +216,13 @@ export class ConsoleSessions {
       throw new Refusal('denied', 'The user who signed in at the provider is not the user who is signed in here.');
   }
 
-  /** A session by its id; undefined if there is none or it has ended. Reading it is not a use. */
+  /** A session by its id; undefined if it does not exist or has ended. Reading it is not a use. */
   async find(id: string): Promise<ConsoleSession | undefined> {
     const row = await this.read(id);
     return row && this.view(row);
   }
 
-  /** Ends a session, and with it the token that was made for it. */
+  /** Ends a session, and the token that was created for it. */
   async end(id: string, requestId: string): Promise<void> {
     const { db, keyring } = this.parts;
     const row = await this.read(id);
@@ -235,11 +235,12 @@ export class ConsoleSessions {
   }
 
   /**
-   * Accepts another proof of identity, valid for a few minutes. Throws `unauthenticated` for a wrong one, `limited`.
+   * Accepts another proof of identity, valid for a few minutes. Throws `unauthenticated` for a wrong proof, and
+   * `limited` after too many.
    */
-  async stepUp(id: string, given: unknown, browser?: string): Promise<ConsoleSession> {
+  async stepUp(id: string, input: unknown, browser?: string): Promise<ConsoleSession> {
     const { db, keyring } = this.parts;
-    const proof = parseProof(Again, given, 'give one of password, code, passkey and token');
+    const proof = parseProof(Again, input, 'give one of password, code, passkey and token');
     const row = await this.read(id);
     if (row === undefined || !(await this.isProof(row, proof, { browser, session: id })))
       throw new Refusal('unauthenticated', '');
@@ -355,7 +356,7 @@ export function lacksCode(error: unknown): boolean {
   return isRefusal(error) && error.kind === 'invalid' && error.issues.some(({ path }) => path.at(-1) === 'code');
 }
 
-/** Deletes sessions that have ended, and ends the tokens that were made for them. Returns how many. */
+/** Deletes sessions that have ended, and ends the tokens that were created for them. Returns the number of sessions. */
 export async function sweepConsoleSessions(db: Database, idleMinutes: number, now: number): Promise<number> {
   return db.prisma.$executeRaw`
     WITH over AS (

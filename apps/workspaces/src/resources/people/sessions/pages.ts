@@ -7,13 +7,13 @@ const { raw } = endpoints({}, undefined, { organizationsOf: () => [] });
 /** The answers of endpoints that redirect a browser to a page of the console. */
 export const leads: Answers = { 302: { description: 'The page of the console.' } };
 
-/** Redirects a browser to a page of the console. Throws `missing` if there is none. */
+/** Redirects a browser to a page of the console. Throws `missing` if there is no console. */
 export function leadTo({ hasConsole }: Environment, page: string): Raw {
   if (!hasConsole) throw notFound();
   return { status: 302, headers: { Location: `/ui/${page}` } };
 }
 
-/** Where clients without a login send people for a token. */
+/** The page to which clients without a login command send people for a token. */
 export const tokenPageEndpoint = raw('GET')('/app/settings/tokens', {
   summary: 'Redirect to the page on which users create API tokens.',
   answers: leads,

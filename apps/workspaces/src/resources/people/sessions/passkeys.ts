@@ -58,13 +58,13 @@ const tooMany = () => new Refusal('conflict', `An account has at most ${mostPass
 /** The challenge for a browser. If the user is signed in, it is only for their own passkeys. */
 export async function ask(
   parts: PasskeyParts,
-  asked: PasskeyQuestion,
+  question: PasskeyQuestion,
   user?: { id: string; name: string },
 ): Promise<object> {
   const existing = user ? await parts.db.prisma.passkey.findMany({ where: { userId: user.id } }) : [];
-  if (asked.purpose !== 'add') return requestOptions(siteOf(parts), bindingOf(asked), existing);
+  if (question.purpose !== 'add') return requestOptions(siteOf(parts), bindingOf(question), existing);
   if (existing.length >= mostPasskeys) throw tooMany();
-  return creationOptions(siteOf(parts), bindingOf(asked), { id: Buffer.from(user!.id), name: user!.name }, existing);
+  return creationOptions(siteOf(parts), bindingOf(question), { id: Buffer.from(user!.id), name: user!.name }, existing);
 }
 
 /**
@@ -73,11 +73,11 @@ export async function ask(
  */
 export async function add(
   parts: PasskeyParts,
-  asked: PasskeyQuestion,
+  question: PasskeyQuestion,
   actor: Actor,
   { name, answer }: z.output<typeof NewPasskey>,
 ): Promise<ShownPasskey> {
-  const verified = await verifyNew(siteOf(parts), bindingOf(asked), answer);
+  const verified = await verifyNew(siteOf(parts), bindingOf(question), answer);
   if (!verified) throw notNew();
   const { askedAtMs, counter, publicKey, transports, credentialId } = verified;
   const data = {
@@ -122,17 +122,17 @@ export async function remove(db: Database, actor: Actor, id: string): Promise<vo
 }
 
 /**
- * The account whose passkey has answered a challenge of this browser; undefined otherwise. A response is accepted only
- * once: its challenge must be newer than all challenges answered before, and if the key has a counter, the counter must
- * be higher.
+ * The account whose passkey has answered a challenge of this browser; undefined if the response is not valid. A
+ * response is accepted only once: its challenge must be newer than all challenges answered before, and if the key has a
+ * counter, the counter must be higher.
  */
 export async function userOf(
   parts: PasskeyParts,
-  asked: PasskeyQuestion,
+  question: PasskeyQuestion,
   answer: PasskeyAnswer,
 ): Promise<string | undefined> {
   const { db, now } = parts;
-  const found = await verifyAnswer(siteOf(parts), bindingOf(asked), answer, async (credentialId) => {
+  const found = await verifyAnswer(siteOf(parts), bindingOf(question), answer, async (credentialId) => {
     const row = await db.prisma.passkey.findUnique({ where: { credentialId } });
     return row && { ...row, counter: Number(row.counter) };
   });

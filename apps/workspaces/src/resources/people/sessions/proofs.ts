@@ -28,8 +28,8 @@ export const Again = z.union([
 ]);
 
 /** Throws `invalid`. The message contains the problem, but none of the sent values. */
-export function parseProof<T>(schema: z.ZodType<T>, given: unknown, whole: string): T {
-  const parsed = schema.safeParse(given);
+export function parseProof<T>(schema: z.ZodType<T>, input: unknown, whole: string): T {
+  const parsed = schema.safeParse(input);
   if (parsed.success) return parsed.data;
   const issues = parsed.error.issues.filter(({ path }) => path.length > 0);
   if (issues.length === 0) throw new Refusal('invalid', whole);

@@ -10,7 +10,7 @@ import { checked, giveBack, inTurn, succeed, takeAttempt } from '../users/attemp
 import { checkPassword } from '../users/password';
 import { spendCode } from './two-factor';
 
-/** Two weeks: the lifetime of a session if no organization limits it further. */
+/** Two weeks, the lifetime of a session if no organization limits it further. */
 const LONGEST_MINUTES = 20_160;
 
 /** The credentials for signing in; `code` if the user has a second factor. */
@@ -18,14 +18,14 @@ export interface Credentials {
   readonly username: string;
   readonly password: string;
   readonly code?: string | null;
-  /** Whether a passkey of the account was used instead of a code; absent if none was. */
+  /** Whether a passkey of the account was used instead of a code; absent if no passkey was used. */
   readonly passkey?: ((userId: string) => Promise<boolean>) | undefined;
 }
 
 /**
  * Signs a user in by user name or email address. Returns a token that expires with the shortest session that any of
  * their organizations allows. Throws `unauthenticated` if anything is wrong, `invalid` if only the code is missing,
- * `limited` if locked, and `denied` if everyone except site administrators must sign in at a provider.
+ * `limited` if the account is locked, and `denied` if everyone except site administrators must sign in at a provider.
  */
 export async function signIn(
   db: Database,
@@ -131,7 +131,7 @@ interface LoginRow {
   password_hash: string | null;
   suspended_at: Date | null;
   two_factor: boolean;
-  /** Whether they have to sign in at a provider. */
+  /** Whether the user has to sign in at a provider. */
   elsewhere: boolean;
 }
 

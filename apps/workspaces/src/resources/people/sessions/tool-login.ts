@@ -99,7 +99,7 @@ export async function exchangeCode(
   db: Database,
   keyring: Keyring,
   requestId: string,
-  given: Exchange,
+  exchange: Exchange,
   now: number,
 ): Promise<string | undefined> {
   const [row] = await db.prisma.$queryRaw<
@@ -111,15 +111,15 @@ export async function exchangeCode(
       challenge: string;
       expires_at: Date;
     }[]
-  >`DELETE FROM login_code c USING user_account u WHERE c.hash = ${hashOf(keyring, given.code)}
+  >`DELETE FROM login_code c USING user_account u WHERE c.hash = ${hashOf(keyring, exchange.code)}
       AND u.id = c.user_id AND u.suspended_at IS NULL
     RETURNING c.user_id, u.username, c.client_id, c.redirect_uri, c.challenge, c.expires_at`;
   if (!row || row.expires_at.getTime() <= now) return undefined;
-  const challenge = createHash('sha256').update(given.codeVerifier).digest('base64url');
+  const challenge = createHash('sha256').update(exchange.codeVerifier).digest('base64url');
   const fits =
-    row.client_id === given.clientId &&
-    row.redirect_uri === given.redirectUri &&
-    /^[A-Za-z0-9._~-]{43,128}$/.test(given.codeVerifier) &&
+    row.client_id === exchange.clientId &&
+    row.redirect_uri === exchange.redirectUri &&
+    /^[A-Za-z0-9._~-]{43,128}$/.test(exchange.codeVerifier) &&
     equalSecrets(challenge, row.challenge);
   if (!fits) return undefined;
   const actor: Actor = { type: 'users', id: row.user_id, name: row.username, requestId };

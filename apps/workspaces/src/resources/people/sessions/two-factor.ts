@@ -68,7 +68,10 @@ export async function enrol(db: Database, keyring: Keyring, userId: string, acco
   return { ...(await findState(db, userId)), enrolment: { userId, secret, url, qrCode, recoveryCodes } };
 }
 
-/** Turns the second factor on with a first code. Throws `invalid` for a wrong one, `limited` after too many. */
+/**
+ * Turns the second factor on with a first code. Throws `invalid` for a wrong code, and `limited` after too many wrong
+ * codes.
+ */
 export async function verify(
   db: Database,
   keyring: Keyring,
@@ -115,7 +118,7 @@ export async function spendCode(
   return (await spendTotp(db, keyring, userId, code, now)) || spendRecoveryCode(db, keyring, userId, code);
 }
 
-// The database remembers the newest time step used, so that a code is accepted once across all nodes.
+// The database stores the newest used time step, so that a code is accepted only once across all nodes.
 async function spendTotp(db: Database, keyring: Keyring, userId: string, code: string, now: number): Promise<boolean> {
   const row = await db.prisma.twoFactor.findUnique({ where: { userId }, select: { secret: true } });
   if (!row) return false;
@@ -132,10 +135,10 @@ async function spendTotp(db: Database, keyring: Keyring, userId: string, code: s
 
 async function spendRecoveryCode(db: Database, keyring: Keyring, userId: string, code: string): Promise<boolean> {
   const hash = recoveryHash(keyring, code.trim());
-  const spent = await db.prisma.$executeRaw`
+  const updated = await db.prisma.$executeRaw`
     UPDATE two_factor SET recovery_codes = array_remove(recovery_codes, ${hash})
      WHERE user_id = ${userId} AND verified_at IS NOT NULL AND ${hash} = ANY(recovery_codes)`;
-  return spent === 1;
+  return updated === 1;
 }
 
 function recoveryHash(keyring: Keyring, code: string): Uint8Array<ArrayBuffer> {

@@ -123,15 +123,15 @@ export async function addAccount(
 const longestName = 60;
 
 /** A free user name like the requested one. */
-export async function freeName(tx: Database, asked: string): Promise<string> {
-  const plain = asked
+export async function freeName(tx: Database, requestedName: string): Promise<string> {
+  const plain = requestedName
     .replace(/@.*$/s, '')
     .replace(/[^A-Za-z0-9_.-]+/g, '-')
     .replace(/^[^A-Za-z0-9]+/, '');
   const base = plain.slice(0, longestName) || 'user';
   for (let name = base; ; name = `${base.slice(0, longestName - 7)}-${randomBase62(6)}`) {
     if (isIdOf('user', name)) continue;
-    const taken = await tx.prisma.user.count({ where: { username: sameText(name) } });
-    if (taken === 0 && !(await isReleased(tx, 'user', name))) return name;
+    const count = await tx.prisma.user.count({ where: { username: sameText(name) } });
+    if (count === 0 && !(await isReleased(tx, 'user', name))) return name;
   }
 }

@@ -3,10 +3,10 @@ import { z } from 'zod';
 import type { View } from '../../../kernel/endpoints/endpoint';
 import type { SignInProvider } from './provider';
 
-const { setting, toggle, ruled, taken, shown, table } = attributesOf<SignInProvider, View>();
+const { setting, toggle, ruled, writeOnly, shown, table } = attributesOf<SignInProvider, View>();
 
-const isIssuer = (given: string): boolean => {
-  const url = URL.canParse(given) ? new URL(given) : undefined;
+const isIssuer = (text: string): boolean => {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
   const isLoopback = ['localhost', '127.0.0.1', '[::1]'].includes(url?.hostname ?? '');
   const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback);
   return isSafe && `${url!.username}${url!.password}${url!.search}${url!.hash}` === '';
@@ -19,12 +19,12 @@ const claim = z.string().min(1).max(255);
 const scopes = z
   .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,255}$/, 'is not a scope'))
   .max(50)
-  .refine((given) => given.includes('openid'), 'must include openid');
+  .refine((scopes) => scopes.includes('openid'), 'must include openid');
 const certificate = z
   .string()
   .max(65_536)
   .regex(/-----BEGIN CERTIFICATE-----/, 'must be certificates in PEM')
-  .refine((given) => !given.includes('PRIVATE KEY'), 'must be only certificates');
+  .refine((pem) => !pem.includes('PRIVATE KEY'), 'must be only certificates');
 
 /**
  * The attributes of a provider, one row each. Request bodies, responses, columns and the API description are derived
@@ -41,7 +41,7 @@ export const providerAttributes = table({
     initial: '',
     when: 'required',
   }),
-  'client-secret': taken(sentTo(z.string().min(1).max(4096), 'issuer')),
+  'client-secret': writeOnly(sentTo(z.string().min(1).max(4096), 'issuer')),
   'ca-certificate': setting('caCertificate', { type: text.nullable(), takes: certificate.nullable(), initial: null }),
   scopes: setting('scopes', { type: z.array(text), takes: scopes, initial: ['openid', 'profile', 'email'] }),
   'username-claim': setting('usernameClaim', { type: text, takes: claim, initial: 'preferred_username' }),

@@ -6,7 +6,7 @@ import * as memberships from '../memberships/service';
 import { addMembers, removeMembers } from '../teams/members';
 import * as teams from '../teams/service';
 
-/** The number of users that a plan allows, by organization; null: no limit. */
+/** The number of users that a plan allows, by organization; null means no limit. */
 export type UserLimit = (db: Database, organizationName: string) => Promise<number | null>;
 
 /**
@@ -34,19 +34,19 @@ export async function fillTeams(
   actor: Actor,
   source: GroupSource,
   userIds: readonly string[],
-  wanted: readonly Wanted[],
+  assignments: readonly Wanted[],
   userLimit: UserLimit,
 ): Promise<void> {
   const ids = [...new Set(userIds)];
   await lockRows(tx, 'user_account', ids);
-  await takeOut(tx, actor, source, ids, wanted);
-  for (const [teamId, people] of byTeam(wanted)) await putInto(tx, actor, source, teamId, people, userLimit);
+  await takeOut(tx, actor, source, ids, assignments);
+  for (const [teamId, people] of byTeam(assignments)) await putInto(tx, actor, source, teamId, people, userLimit);
   await leaveOrganizations(tx, actor, source, ids);
 }
 
-function byTeam(wanted: readonly Wanted[]): [string, string[]][] {
+function byTeam(assignments: readonly Wanted[]): [string, string[]][] {
   const teams = new Map<string, string[]>();
-  for (const { teamId, userId } of wanted) {
+  for (const { teamId, userId } of assignments) {
     const people = teams.get(teamId);
     if (people) people.push(userId);
     else teams.set(teamId, [userId]);
@@ -59,21 +59,21 @@ async function takeOut(
   actor: Actor,
   { id }: GroupSource,
   userIds: string[],
-  wanted: readonly Wanted[],
+  assignments: readonly Wanted[],
 ): Promise<void> {
   const memberships = await tx.prisma.$queryRaw<{ teamId: string; membershipId: string; userId: string }[]>`
     SELECT tm.team_id AS "teamId", m.id AS "membershipId", m.user_id AS "userId"
       FROM team_member tm JOIN membership m ON m.id = tm.membership_id
      WHERE tm.provider_id = ${id} AND m.user_id = ANY(${userIds}) ORDER BY tm.team_id`;
-  const stays = new Set(wanted.map(({ teamId, userId }) => `${teamId} ${userId}`));
-  const over = memberships.filter(({ teamId, userId }) => !stays.has(`${teamId} ${userId}`));
-  for (const teamId of new Set(over.map((one) => one.teamId))) {
+  const stays = new Set(assignments.map(({ teamId, userId }) => `${teamId} ${userId}`));
+  const surplus = memberships.filter(({ teamId, userId }) => !stays.has(`${teamId} ${userId}`));
+  for (const teamId of new Set(surplus.map((one) => one.teamId))) {
     await lockRow(tx, 'team', teamId);
     const team = await teams.find(tx, teamId);
     if (team === undefined) continue;
-    const leaving = over.filter((one) => one.teamId === teamId);
-    // The last owner is kept, as if added by hand, because an organization without an owner could never be changed
-    // again.
+    const leaving = surplus.filter((one) => one.teamId === teamId);
+    // The last owner is kept, like a member added by hand, because an organization without an owner could never be
+    // changed again.
     const goes = new Set(leaving.map(({ userId }) => userId));
     if (team.isOwners && team.userIds.every((userId) => goes.has(userId))) leaving.shift();
     if (leaving.length === 0) continue;
@@ -112,7 +112,9 @@ async function putInto(
     UPDATE team_member SET provider_id = ${source.id} WHERE team_id = ${teamId} AND membership_id = ANY(${added})`;
 }
 
-/** The memberships of users in an organization. Missing ones are created while the plan allows more members. */
+/**
+ * The memberships of users in an organization. Missing memberships are created as long as the plan allows more members.
+ */
 async function membersOf(
   tx: Database,
   actor: Actor,
@@ -149,21 +151,21 @@ async function membersOf(
   return [...existing.map(({ id }) => id), ...rows.map(({ id }) => id)];
 }
 
-/** Memberships that came with a group end with the last team that depended on them. */
+/** Ends the organization memberships that a source created for users who are no longer in any team. */
 async function leaveOrganizations(tx: Database, actor: Actor, source: GroupSource, userIds: string[]): Promise<void> {
-  const over = await tx.prisma.$queryRaw<{ id: string; organizationId: string; userId: string }[]>`
+  const removed = await tx.prisma.$queryRaw<{ id: string; organizationId: string; userId: string }[]>`
     DELETE FROM membership m
      WHERE user_id = ANY(${userIds}) AND provider_id = ${source.id}
        AND NOT EXISTS (SELECT 1 FROM team_member tm WHERE tm.membership_id = m.id)
     RETURNING id, organization_id AS "organizationId", user_id AS "userId"`;
   const names = await namesOf(
     tx,
-    over.map(({ userId }) => userId),
+    removed.map(({ userId }) => userId),
   );
   await recordChanges(
     tx,
     actor,
-    over.map(({ id, organizationId, userId }) => ({
+    removed.map(({ id, organizationId, userId }) => ({
       ...changeOf(organizationId, 'delete')(id, names.get(userId)),
       before: { provider: source.name },
     })),

@@ -10,7 +10,7 @@ import type { SignInProvider } from './provider';
 export interface Leaving {
   readonly state: string;
   readonly nonce: string;
-  /** Derived from the PKCE verifier, which only the provider receives, and only at the end. */
+  /** Derived from the PKCE verifier, which only the provider receives, at the end of the sign-in. */
   readonly challenge: string;
 }
 
@@ -33,8 +33,8 @@ export type Pending = Pick<ComeBack, 'providerId' | 'nonce' | 'sessionHash' | 'b
 
 const lifetimeMs = 10 * 60_000;
 /**
- * Anyone may begin a sign-in, without a token. Beyond this number, the oldest sign-ins of the network with the most are
- * deleted.
+ * Anyone may begin a sign-in, without a token. Beyond this number, the oldest sign-ins are deleted from the network
+ * that has the most.
  */
 const mostPending = 10_000;
 /** 32 random bytes in base64url. */
@@ -45,7 +45,7 @@ export async function leave(
   db: Database,
   keyring: Keyring,
   provider: Pick<SignInProvider, 'id' | 'issuer' | 'clientId'>,
-  begun: { browser: string; address: string; returnTo: string; sessionHash?: Uint8Array<ArrayBuffer> },
+  signInRequest: { browser: string; address: string; returnTo: string; sessionHash?: Uint8Array<ArrayBuffer> },
   nowMs: number,
 ): Promise<Leaving> {
   const state = randomBytes(32).toString('base64url');
@@ -59,12 +59,12 @@ export async function leave(
   await db.prisma.pendingSignIn.create({
     data: {
       stateHash: hashOf(keyring, 'state', state),
-      browserHash: hashOf(keyring, 'browser', begun.browser),
-      networkHash: hashOf(keyring, 'network', networkOf(begun.address)),
+      browserHash: hashOf(keyring, 'browser', signInRequest.browser),
+      networkHash: hashOf(keyring, 'network', networkOf(signInRequest.address)),
       providerId: provider.id,
       client: clientOf(provider),
-      returnTo: begun.returnTo,
-      sessionHash: begun.sessionHash ?? null,
+      returnTo: signInRequest.returnTo,
+      sessionHash: signInRequest.sessionHash ?? null,
       createdAt: new Date(nowMs),
       expiresAt: new Date(nowMs + lifetimeMs),
     },
@@ -75,7 +75,7 @@ export async function leave(
 
 /**
  * Consumes the sign-in with a given state. It is valid only once, and only in the browser that started it. A stored
- * response is only valid with its handle. Undefined if there is none.
+ * response is only valid with its handle. Undefined if there is no such sign-in.
  */
 export async function comeBack(
   db: Database,
@@ -154,7 +154,7 @@ const cellOf = (keyring: Keyring, state: string) => ({
   column: 'answer',
 });
 
-/** The settings at the beginning of a sign-in: if they change, the sign-in becomes invalid. */
+/** The settings at the beginning of a sign-in. If they change, the sign-in becomes invalid. */
 export const clientOf = ({ issuer, clientId }: Pick<SignInProvider, 'issuer' | 'clientId'>): string =>
   createHash('sha256')
     .update(JSON.stringify([issuer, clientId]))

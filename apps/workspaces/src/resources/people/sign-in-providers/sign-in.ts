@@ -18,7 +18,7 @@ import { samlId } from './saml/settings';
 import { SamlSignIn } from './saml/sign-in';
 import * as providers from './service';
 
-/** What sign-in by providers needs. */
+/** The dependencies of sign-in by providers. */
 export interface SignInParts {
   readonly db: Database;
   readonly keyring: Keyring;
@@ -65,16 +65,16 @@ export class SignIn implements ProviderSignIn {
     if (session !== undefined && (await sessions.find(session))?.['sign-in-provider']?.id !== id) {
       throw new Refusal('denied', 'This session was not started through this provider.');
     }
-    const begun = {
+    const signInRequest = {
       browser,
       address,
       returnTo: ownPage.test(returnTo) ? returnTo : '/ui/',
       sessionHash: session === undefined ? undefined : sessions.hashOf(session),
     };
-    if (id === samlId) return this.saml.leave(begun);
+    if (id === samlId) return this.saml.leave(signInRequest);
     const provider = await this.client(id);
     const url = await this.openid.requireEndpoint(provider, 'authorization_endpoint');
-    const { state, nonce, challenge } = await leave(db, keyring, provider, begun, this.parts.now());
+    const { state, nonce, challenge } = await leave(db, keyring, provider, signInRequest, this.parts.now());
     const parameters = {
       response_type: 'code',
       client_id: provider.clientId,
@@ -94,32 +94,34 @@ export class SignIn implements ProviderSignIn {
   async comeBack({ sent, browser }: ComingBack, { requestId }: From): Promise<CameBack> {
     const { db, keyring } = this.parts;
     const named = { state: sent.get('state') ?? '', handle: sent.get('handle') ?? '', browser };
-    const begun = await comeBack(db, keyring, named, this.parts.now());
-    if (!begun) {
+    const pendingSignIn = await comeBack(db, keyring, named, this.parts.now());
+    if (!pendingSignIn) {
       throw new Refusal(
         'denied',
         `This sign-in was not started in this browser, has expired, or was already completed. ${again}`,
       );
     }
-    return this.end(begun, sent, requestId).catch(async (failure) => {
-      const target = { type: 'sign-in-providers', id: begun.providerId };
+    return this.end(pendingSignIn, sent, requestId).catch(async (failure) => {
+      const target = { type: 'sign-in-providers', id: pendingSignIn.providerId };
       const after = { why: isRefusal(failure) ? failure.message : 'a fault' };
       const change = { organizationId: null, action: 'account.refuse-sign-in', target, after };
-      await this.parts.trail.refused({ ...signInPage, requestId }, change, begun.providerId);
+      await this.parts.trail.refused({ ...signInPage, requestId }, change, pendingSignIn.providerId);
       throw failure;
     });
   }
 
-  private async end(begun: ComeBack, sent: URLSearchParams, requestId: string): Promise<CameBack> {
-    const { returnTo } = begun;
-    const isSaml = begun.providerId === samlId;
-    const provider = isSaml ? await this.saml.provider() : await this.client(begun.providerId);
-    if (begun.client !== clientOf(provider))
+  private async end(pendingSignIn: ComeBack, sent: URLSearchParams, requestId: string): Promise<CameBack> {
+    const { returnTo } = pendingSignIn;
+    const isSaml = pendingSignIn.providerId === samlId;
+    const provider = isSaml ? await this.saml.provider() : await this.client(pendingSignIn.providerId);
+    if (pendingSignIn.client !== clientOf(provider))
       throw new Refusal('denied', `The provider's settings have changed in the meantime. ${again}`);
-    const person = isSaml ? this.saml.person(begun) : await this.vouchedFor(provider as ProviderClient, begun, sent);
-    if (begun.sessionHash !== null) {
+    const person = isSaml
+      ? this.saml.person(pendingSignIn)
+      : await this.vouchedFor(provider as ProviderClient, pendingSignIn, sent);
+    if (pendingSignIn.sessionHash !== null) {
       const who = { providerId: provider.id, subject: person.subject };
-      await this.parts.sessions.provedAgain(begun.sessionHash, who, person.session);
+      await this.parts.sessions.provedAgain(pendingSignIn.sessionHash, who, person.session);
       return { returnTo };
     }
     return { returnTo, session: await this.enter(provider, person, requestId) };
@@ -139,11 +141,15 @@ export class SignIn implements ProviderSignIn {
     return { ...provider, clientSecret };
   }
 
-  private async vouchedFor(provider: ProviderClient, begun: ComeBack, sent: URLSearchParams): Promise<ProvenPerson> {
+  private async vouchedFor(
+    provider: ProviderClient,
+    pendingSignIn: ComeBack,
+    sent: URLSearchParams,
+  ): Promise<ProvenPerson> {
     const { openid } = this;
     const issuer = await openid.issuer(provider);
     const iss = sent.get('iss');
-    // Otherwise a code of another provider would be sent to this one.
+    // Without this check, a code of another provider would be sent to this provider.
     if (iss === null ? await openid.namesItself(provider) : iss !== issuer) {
       throw new Refusal('denied', `The response is from another provider. ${again}`);
     }
@@ -153,15 +159,16 @@ export class SignIn implements ProviderSignIn {
     }
     try {
       const code = sent.get('code') ?? '';
-      const tokens = await openid.exchange(provider, code, begun.verifier, this.parts.publicUrl + place);
+      const tokens = await openid.exchange(provider, code, pendingSignIn.verifier, this.parts.publicUrl + place);
       if (tokens.idToken === undefined) throw new Refusal('invalid', 'it sent no ID token');
       const claims = await verifyIdToken(tokens.idToken, tokens.accessToken, {
         ...openid.signatures(provider),
         issuer,
         clientId: provider.clientId,
-        nonce: begun.nonce,
+        nonce: pendingSignIn.nonce,
         // A repeated proof must be newer than the request for it.
-        maxAgeSeconds: begun.sessionHash === null ? 0 : Math.max(1, (this.parts.now() - begun.beganAtMs) / 1000),
+        maxAgeSeconds:
+          pendingSignIn.sessionHash === null ? 0 : Math.max(1, (this.parts.now() - pendingSignIn.beganAtMs) / 1000),
         nowMs: this.parts.now(),
       });
       const person = personOf(withUserInfo(claims, await openid.userInfo(provider, tokens.accessToken)), provider);
@@ -198,16 +205,16 @@ export class SignIn implements ProviderSignIn {
   }
 }
 
-/** A person, and when they last authenticated at their provider. */
+/** A person, and the time at which they last authenticated at their provider. */
 interface ProvenPerson extends Person {
   readonly provenAtMs: number;
-  /** False: groups decide only about site administration. */
+  /** If false, groups determine only site administration. */
   readonly fillsTeams?: boolean;
 }
 
 /**
- * A provider that keeps users signed in reports when they authenticated. Without this claim, they have just
- * authenticated.
+ * When a user authenticated. A provider that keeps users signed in reports this time. Without this claim, they have
+ * just authenticated.
  */
 function provenAt({ auth_time }: Readonly<Record<string, unknown>>, now: number): number {
   return typeof auth_time === 'number' ? Math.min(auth_time * 1000, now) : now;

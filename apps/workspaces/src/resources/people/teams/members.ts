@@ -9,7 +9,7 @@ import type { Team } from './team';
 
 /**
  * The memberships of users in an organization. Clients name users by id or by user name; text with the form of an id is
- * never a name. Throws `missing` if one does not exist, or is not in the organization.
+ * never a name. Throws `missing` if a user does not exist or is not in the organization.
  */
 export async function membershipsOfUsers(
   db: Database,
@@ -74,10 +74,10 @@ export async function removeMembers(db: Database, actor: Actor, team: Team, memb
   });
 }
 
-/** An organization without an active owner could never be changed again. */
+/** Throws if the organization would have no active owner, because it could never be changed again. */
 export async function requireOwner(tx: Database, ownersTeamId: string): Promise<void> {
-  const left = await tx.prisma.teamMember.count({
+  const ownerCount = await tx.prisma.teamMember.count({
     where: { teamId: ownersTeamId, membership: { status: 'active' } },
   });
-  if (left === 0) throw invalid(['data'], 'The owners team must keep at least one member');
+  if (ownerCount === 0) throw invalid(['data'], 'The owners team must keep at least one member');
 }

@@ -15,7 +15,7 @@ describe('rights of a team', () => {
       { manageOrganizationAccess: true },
       ['manage-membership', 'manage-teams', 'manage-organization-access'],
     ],
-  ])('giving %s gives what it requires', (_what, input, expected) => {
+  ])('granting %s grants the rights that it requires', (_what, input, expected) => {
     expect(names(updateRights(0, input))).toEqual(expected);
   });
 

@@ -62,7 +62,9 @@ export async function find(db: Database, id: string): Promise<Team | undefined> 
   return (await findMany(db, [id]))[0];
 }
 
-/** The teams of an organization that the caller sees, by name; `q` is part of a name, `names` are whole names. */
+/**
+ * The teams of an organization that the caller sees, by name; `q` filters by part of a name, `names` by whole names.
+ */
 export async function list(
   db: Database,
   access: Access,
@@ -101,8 +103,8 @@ export async function create(db: Database, actor: Actor, organizationId: string,
 }
 
 /**
- * Granting permissions to a new team requires the same permission as granting them to an existing team. Throws
- * `missing`.
+ * Throws `missing` if the caller may not grant the permissions of a new team. The rules are the same as for an existing
+ * team.
  */
 export function requireMayGive(access: Access, organizationId: string, { organizationAccess }: TeamInput): void {
   const gives = updateRights(0, organizationAccess ?? {}) !== 0;
@@ -136,12 +138,12 @@ export async function update(
     const before = still(await find(tx, id));
     requireRevision(before, ifMatch);
     const { organizationAccess } = input;
-    const wanted = {
+    const requested = {
       ...plain(input),
       ...(organizationAccess ? { rights: updateRights(before.rights, organizationAccess) } : {}),
     };
     const data = Object.fromEntries(
-      Object.entries(wanted).filter(([key, value]) => value !== undefined && value !== before[key as keyof Team]),
+      Object.entries(requested).filter(([key, value]) => value !== undefined && value !== before[key as keyof Team]),
     );
     for (const key of Object.keys(data) as (keyof typeof neededFor)[]) requireMay(access, before, key);
     await tx.prisma.team.update({ where: { id }, data });

@@ -13,11 +13,11 @@ import { hashConsoleId, hashSecret } from './secret';
 
 interface CachedTokenRow {
   readonly [column: string]: unknown;
-  /** Its hash, in hexadecimal digits. */
+  /** The hash of the token, in hexadecimal digits. */
   readonly key: string;
-  /** `TokenColumns`, as text: if it is unchanged, it need not be parsed again. */
+  /** `TokenColumns` as text. If the text is unchanged, it need not be parsed again. */
   readonly columns: string;
-  /** Settings of the installation, as text: every request needs them as well. */
+  /** Settings of the installation as text, which every request needs, too. */
   readonly settings: string | null;
 }
 
@@ -25,7 +25,7 @@ type TokenColumns = [
   id: string,
   kind: string,
   userId: string | null,
-  /** Of a team, or of an agent pool. */
+  /** The id of a team or an agent pool. */
   groupId: string | null,
   organizationId: string | null,
   name: string | null,
@@ -35,7 +35,7 @@ type TokenColumns = [
   lastUsedAtMs: number | null,
   expiresAtMs: number | null,
   longestRestMs: number,
-  /** Of an agent: the ranges of addresses from which it may connect. */
+  /** For an agent: the ranges of addresses from which it may connect. */
   onlyFrom: string[] | null,
 ];
 
@@ -78,7 +78,7 @@ UPDATE token SET last_used_at = $2,
  WHERE id = ANY($1) AND (last_used_at IS NULL OR last_used_at < $2)`,
 };
 
-// A session is looked up first, then its token like any other.
+// A session is looked up first, and then its token like any other token.
 const readSessions = {
   name: 'console_session',
   text: `
@@ -92,7 +92,7 @@ SELECT k.key, encode(t.hash, 'hex') AS token, ${ms('c.used_at')}::text AS used, 
 interface SessionRow {
   readonly [column: string]: unknown;
   readonly key: string;
-  /** The hash of its token, in hexadecimal digits. */
+  /** The hash of the session's token, in hexadecimal digits. */
   readonly token: string;
   readonly used: string;
   readonly expires: string;
@@ -105,7 +105,10 @@ const touchSessions = {
 };
 
 const TOUCH_EVERY_MS = 60_000;
-/** The error in a session's idle time; organizations set limits in minutes. */
+/**
+ * The minimum time between two recorded uses of a session, so its idle time may be wrong by this much. Organizations
+ * set limits in minutes.
+ */
 const TOUCH_SESSIONS_EVERY_MS = 5_000;
 
 /** A token, or the id of a console session. */
@@ -121,7 +124,7 @@ export function createAuthenticator(options: {
   db: Database;
   keyring: Keyring;
   now: () => number;
-  /** How long a session may be idle if no organization sets less. */
+  /** How long a session may be idle, unless an organization sets a shorter time. */
   sessionIdleMinutes: number;
   consoleIdleMinutes: number;
   settings: SettingsReader;
@@ -145,7 +148,7 @@ export function createAuthenticator(options: {
     await db.rows({ ...touchSessions, values: [keys, new Date(now())] });
     return new Map();
   });
-  // Keyed by a plain hash, because a token itself would remain here after its revocation.
+  // The key of the cache is a plain hash, because a token itself would remain here after its revocation.
   const hashOf = (token: string): string => {
     const plain = hash('sha256', token, 'base64');
     let keyed = hashes.get(plain);

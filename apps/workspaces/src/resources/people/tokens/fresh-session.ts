@@ -13,10 +13,10 @@ export async function requireFreshSession(db: Database, { id, session }: Princip
       FROM organization o JOIN membership m ON m.organization_id = o.id
      WHERE m.user_id = ${id} AND m.status = 'active' AND o.removed_at IS NULL`;
   const restedMs = Math.max(session.longestRestMs, now - session.idleSinceMs);
-  const over =
+  const isOver =
     restedMs > (limits?.timeout ?? Number.POSITIVE_INFINITY) * 60_000 ||
     now - session.startedAtMs > (limits?.remember ?? Number.POSITIVE_INFINITY) * 60_000;
-  if (over) {
+  if (isOver) {
     throw new Refusal(
       'denied',
       'the session has been idle for longer than one of your organizations allows: sign in again',

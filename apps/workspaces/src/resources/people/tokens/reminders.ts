@@ -6,14 +6,14 @@ const AHEAD = '7 days';
 /** There are no reminders for tokens with a shorter lifetime than this. */
 const SHORTEST = '14 days';
 const AT_ONCE = 50;
-/** If a mail server accepted none of this many mails in a row, it is considered down. */
+/** If a mail server refused this many mails in a row, it is considered down. */
 const FAILURES_IN_A_ROW = 3;
 
 interface Expiring {
   readonly id: string;
   readonly expires_at: Date;
   readonly description: string | null;
-  /** Its owner: a user, a team in an organization, or an organization. */
+  /** The owner of the token: a user, a team in an organization, or an organization. */
   readonly person: string | null;
   readonly team: string | null;
   readonly organization: string | null;
@@ -21,10 +21,10 @@ interface Expiring {
 }
 
 /**
- * Notifies users by mail that an API token expires within a week: its owner, or the owners of its organization. Each
- * token is claimed first, so that two nodes notify only once. If the server accepted the mail for no recipient, the
- * next run tries again. Tokens come in random order, so that addresses that are never accepted do not delay the others.
- * Returns how many.
+ * Notifies the owner of an API token, or the owners of its organization, by mail that the token expires within a week.
+ * Each token is claimed first, so that only one of several nodes sends the mail. If the server accepted the mail for no
+ * recipient, the next run tries again. Tokens come in random order, so that addresses that are never accepted do not
+ * delay the others. Returns the number of tokens.
  */
 export async function remindOfTokens(
   db: Database,
@@ -51,20 +51,20 @@ export async function remindOfTokens(
                   ORDER BY u.email LIMIT 20) AS emails
       FROM due d LEFT JOIN user_account p ON p.id = d.user_id LEFT JOIN team g ON g.id = d.team_id
       LEFT JOIN organization o ON o.id = coalesce(d.organization_id, g.organization_id)`;
-  const untold: string[] = [];
+  const unsentIds: string[] = [];
   let inARow = 0;
   for (const token of claimed) {
-    const { taken } =
-      inARow < FAILURES_IN_A_ROW ? await mailer.send(token.emails, mailOf(token, publicUrl)) : { taken: [] };
-    if (taken.length > 0 || token.emails.length === 0) inARow = 0;
+    const { accepted } =
+      inARow < FAILURES_IN_A_ROW ? await mailer.send(token.emails, mailOf(token, publicUrl)) : { accepted: [] };
+    if (accepted.length > 0 || token.emails.length === 0) inARow = 0;
     else {
       inARow++;
-      untold.push(token.id);
+      unsentIds.push(token.id);
     }
   }
-  if (untold.length > 0)
-    await db.prisma.token.updateMany({ where: { id: { in: untold } }, data: { remindedAt: null } });
-  return claimed.length - untold.length;
+  if (unsentIds.length > 0)
+    await db.prisma.token.updateMany({ where: { id: { in: unsentIds } }, data: { remindedAt: null } });
+  return claimed.length - unsentIds.length;
 }
 
 function mailOf({ id, description, expires_at, person, team, organization }: Expiring, publicUrl: string) {

@@ -27,13 +27,13 @@ const ending: readonly TokenKind[] = ['user', 'team', 'organization', 'audit-tra
  */
 function expiryOf(
   kind: TokenKind,
-  asked: Date | null | undefined,
+  requestedEnd: Date | null | undefined,
   now: number,
   maxMs: number | null,
 ): Date | null | undefined {
   const latest = maxMs === null ? undefined : new Date(now + maxMs);
-  if (asked !== undefined || !ending.includes(kind)) {
-    if (latest === undefined || (asked && asked <= latest)) return asked;
+  if (requestedEnd !== undefined || !ending.includes(kind)) {
+    if (latest === undefined || (requestedEnd && requestedEnd <= latest)) return requestedEnd;
     throw invalid(
       'expiredAt',
       `must be set, and no later than ${latest.toISOString()}: the organization limits the lifetime`,
@@ -55,7 +55,7 @@ async function maxLife(tx: Database, { kind, organizationId }: TokenOwner): Prom
   return row?.max ?? null;
 }
 
-/** A stored credential. `secret` is there only right after its creation. */
+/** A stored credential. `secret` is present only in the response to its creation. */
 export interface Token {
   readonly id: string;
   readonly kind: TokenKind;
@@ -157,7 +157,7 @@ async function endPrevious(
     await lockRow(tx, 'team', teamId!);
     const former = { teamId, kind, ...(description ? { description } : { OR: withoutDescription }) };
     if (!description) await tx.prisma.token.deleteMany({ where: former });
-    // The exact words that the Go client recognises this refusal by.
+    // The Go client recognises this refusal by these exact words.
     else if ((await tx.prisma.token.count({ where: former })) > 0)
       throw new ValidationFailed('description', 'Description has already been taken');
   }

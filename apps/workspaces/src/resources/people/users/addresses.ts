@@ -11,7 +11,7 @@ import { createLink, linkMs, linkUrl } from './links';
 /** An address that no mail reaches, for accounts without one. */
 export const unreachable = (): string => `${randomBase62(20).toLowerCase()}@accounts.invalid`;
 
-/** The account with an address. The address in an invitation does not count. */
+/** The account with an address. The address in an invitation is ignored. */
 export async function holderOf(
   db: Database,
   email: string,
@@ -61,8 +61,8 @@ export async function askForProof(
 }
 
 /**
- * Frees an email address for the user who verifies it: an account that had it unverified loses it. Returns false if
- * another user has verified it, or if it is too long to be stored.
+ * Frees an email address for the user who verifies it: an account that has the address without having verified it loses
+ * it. Returns false if another user has verified it, or if the address is too long to be stored.
  */
 export async function freeAddress(tx: Database, actor: Actor, email: string): Promise<boolean> {
   if (email.length > 254) return false;
@@ -76,9 +76,9 @@ export async function freeAddress(tx: Database, actor: Actor, email: string): Pr
 }
 
 /**
- * Gives an account the email address that it requested, as verified. With `named`: only if it requested this address.
- * Throws `invalid` if it requested another address or none, or if another user has verified the address in the
- * meantime.
+ * Gives an account the email address that it requested, as verified. With `named`, only if the account requested this
+ * address. Throws `invalid` if the account requested another address or no address, or if another user has verified the
+ * address in the meantime.
  */
 export async function changeAddress(tx: Database, actor: Actor, userId: string, named?: string): Promise<void> {
   await lockRow(tx, 'user_account', userId);

@@ -30,7 +30,7 @@ export async function takeAttempt(
 ): Promise<Attempt> {
   const key = keyOf(keyring, subject);
   const at = new Date(now);
-  const [taken] = await db.prisma.$queryRaw<{ failures: number }[]>`
+  const [attempt] = await db.prisma.$queryRaw<{ failures: number }[]>`
     WITH forgotten AS (DELETE FROM sign_in_attempt WHERE last_at < ${new Date(now - DAY_MS)} AND name_hash <> ${key})
     INSERT INTO sign_in_attempt AS a (name_hash, failures, last_at) VALUES (${key}, 1, ${at})
     ON CONFLICT (name_hash) DO UPDATE SET
@@ -40,8 +40,8 @@ export async function takeAttempt(
       last_at = ${at}
     WHERE a.locked_until IS NULL OR a.locked_until <= ${at}
     RETURNING failures`;
-  if (!taken) throw new Refusal('limited', 'Too many failed attempts to sign in; try again later');
-  return { key, number: taken.failures };
+  if (!attempt) throw new Refusal('limited', 'Too many failed attempts to sign in; try again later');
+  return { key, number: attempt.failures };
 }
 
 /** After a correct proof: forgets earlier failures. Attempts that others have started since then are still counted. */
@@ -50,8 +50,8 @@ export async function succeed(db: Database, attempt: Attempt): Promise<void> {
 }
 
 /**
- * The proof was neither correct nor wrong: no longer counts the attempt. Attempts that others have started since then
- * are still counted.
+ * Removes an attempt from the count, because its proof was neither correct nor wrong. Attempts that others have started
+ * since then are still counted.
  */
 export async function giveBack(db: Database, attempt: Attempt): Promise<void> {
   await forget(db, attempt, 1);

@@ -12,7 +12,7 @@ describe('a stored password', () => {
     expect(await checkPassword('', null)).toBe(false);
   });
 
-  it('is checked for a few callers at once, and refused to those far back in the line', async () => {
+  it('is checked for a few callers at once, and callers far back in the queue are refused', async () => {
     const cheap = `scrypt$5$8$1$${'A'.repeat(22)}==$${'A'.repeat(43)}=`;
     const checks = await Promise.allSettled(Array.from({ length: 600 }, () => checkPassword('guess', cheap)));
     const refused = checks.filter((check) => check.status === 'rejected').map(({ reason }) => reason);

@@ -8,7 +8,7 @@ const PARALLEL = 1;
 const KEY_BYTES = 32;
 const deriveKey = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
 
-/** The shortest password accepted. */
+/** The minimum length of a password, in characters. */
 export const shortestPassword = 10;
 
 /** A stored password: `scrypt$log2cost$blocksize$parallel$salt$key`, so that costs can rise later. */
@@ -19,10 +19,10 @@ export async function hashPassword(password: string): Promise<string> {
 }
 
 /**
- * True if the password matches the stored one. Takes the same time if none is stored, so that callers cannot find out.
+ * True if the password matches the stored one. Takes the same time if none is stored, so callers cannot notice that.
  */
-export async function checkPassword(password: string, kept: string | null): Promise<boolean> {
-  const [, cost, block, parallel, salt, key] = (kept ?? dummyHash).split('$');
+export async function checkPassword(password: string, stored: string | null): Promise<boolean> {
+  const [, cost, block, parallel, salt, key] = (stored ?? dummyHash).split('$');
   const expected = Buffer.from(key ?? '', 'base64');
   const actual = await derive(
     password,
@@ -31,12 +31,15 @@ export async function checkPassword(password: string, kept: string | null): Prom
     Number(block),
     Number(parallel),
   );
-  return timingSafeEqual(expected, actual) && kept !== null;
+  return timingSafeEqual(expected, actual) && stored !== null;
 }
 
 const dummyHash = `scrypt$${LOG2_COST}$${BLOCK_SIZE}$${PARALLEL}$${'A'.repeat(22)}==$${'A'.repeat(43)}=`;
 
-/** Only a few run at the same time, because each takes 32 MiB and a thread that file operations also need. */
+/**
+ * Only a few passwords are hashed at the same time, because each hash takes 32 MiB and a thread that file operations
+ * also need.
+ */
 const turns = new WorkTurns({ atOnce: 2, waiting: 512 }, 'sign-ins');
 
 function derive(password: string, salt: Buffer, cost: number, r: number, p: number): Promise<Buffer> {

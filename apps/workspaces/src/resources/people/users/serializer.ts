@@ -7,8 +7,8 @@ import { userPolicy } from './policy';
 import { type Account, directoryAttributes } from './service';
 
 /**
- * A person or service account. Settings are shown only to themselves, the address also to those who manage their
- * membership.
+ * A person or service account. Settings are shown only to the account itself. The address is also shown to callers who
+ * manage the account's membership.
  */
 export const userSerializer = serializerOf<Account>()({
   type: 'users',
@@ -64,7 +64,10 @@ function isSelf(account: Account, { access: { principal } }: View): boolean {
   return account.resource.type !== 'users' || principal.id === account.id;
 }
 
-/** Users included with an organization's resources. Callers who can invite members see their email addresses. */
+/**
+ * Whether the caller manages members, and so sees the email addresses of users that are included with an organization's
+ * resources.
+ */
 function managesMember({ access }: View): boolean {
   return access.organizationIds.some((id) => access.can(id, 'manage-membership'));
 }

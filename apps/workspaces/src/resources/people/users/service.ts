@@ -22,7 +22,7 @@ export interface Account {
   readonly twoFactor: { readonly enabled: boolean; readonly verified: boolean };
   /** The owner of the token. */
   readonly resource: { readonly type: 'users' | 'teams' | 'organizations'; readonly id: string };
-  /** How a directory identifies them. */
+  /** How a directory identifies the person; null if no directory manages the account. */
   readonly scim: DirectoryName | null;
   readonly revision: bigint;
 }
@@ -46,15 +46,18 @@ interface UserRow {
   scimUser: (DirectoryName & { removedAt: Date | null }) | null;
 }
 
-/** What is read together with the row of an account. */
+/** The relations that are read together with the row of an account. */
 export const accountInclude = {
   twoFactor: { select: { verifiedAt: true } },
   scimUser: { select: { userName: true, updatedAt: true, removedAt: true } },
 } as const;
 
 /** Data from a directory, shown to administrators and to the user; all null if directories are not allowed. */
-export function directoryAttributes(known: (DirectoryName & { removedAt?: Date | null }) | null, isOn: boolean) {
-  const named = isOn && known !== null && !known.removedAt ? known : undefined;
+export function directoryAttributes(
+  directoryName: (DirectoryName & { removedAt?: Date | null }) | null,
+  isOn: boolean,
+) {
+  const named = isOn && directoryName !== null && !directoryName.removedAt ? directoryName : undefined;
   return {
     'is-scim-managed': isOn ? named !== undefined : null,
     'scim-username': named?.userName ?? null,
@@ -101,7 +104,7 @@ export async function findKnown(db: Database, principal: Principal, id: string):
   return found.kind === 'user' ? find(db, id) : serviceAccount(found);
 }
 
-/** Creates a person. Without a password they can only get in by an invitation or a reset link. */
+/** Creates a person. A person without a password can sign in only after opening an invitation or a reset link. */
 export async function create(
   db: Database,
   input: { username: string; email: string; password?: string; siteAdmin?: boolean },
@@ -121,8 +124,8 @@ export async function create(
 }
 
 /**
- * Changes the caller's own name; omitted fields keep their values. A new address is only requested: it is confirmed
- * when someone opens the link that is mailed to it.
+ * Changes the caller's own name; omitted fields keep their values. A new address takes effect when someone opens the
+ * link that is mailed to it.
  */
 export async function update(
   db: Database,
@@ -152,8 +155,8 @@ export async function update(
 }
 
 /**
- * Changes a password after checking the current one; every session except the caller's own ends. Throws `invalid`
- * naming the attribute that is wrong, `limited` after too many wrong ones.
+ * Changes a password after checking the current one; all sessions except the caller's own end. Throws `invalid` with
+ * the name of the wrong attribute, and `limited` after too many wrong passwords.
  */
 export async function changePassword(
   db: Database,

@@ -6,6 +6,7 @@ import { type Actor, recordChange } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
+import type { Environment } from '../../../kernel/endpoints/environment';
 import { commonProtocol, type Registration, supportedVersions } from './protocol';
 
 /** An agent that sends requests. */
@@ -15,13 +16,13 @@ export interface Agent {
   readonly agentPoolId: string | undefined;
   readonly name: string;
   readonly versions: readonly string[];
-  /** It carries out requests to Git hosts of its pool's connections, and fetches commits from them. */
+  /** Whether the agent carries out requests to Git hosts of its pool's connections, and fetches commits from them. */
   readonly forwards: boolean;
-  /** It may get jobs: it has not deregistered, and it still uses the token that it registered with. */
+  /** Whether the agent may get jobs: it has not deregistered, and it still uses the token that it registered with. */
   readonly alive: boolean;
 }
 
-/** The data that an agent is looked up by. */
+/** The data for looking up an agent. */
 export interface Loading {
   readonly db: Database;
   readonly principal: Principal;
@@ -53,7 +54,7 @@ export async function findAgent(db: Database, principal: Principal, id: string):
   return { id, agentPoolId: agentPoolId ?? undefined, name: name ?? id, versions, forwards, alive };
 }
 
-/** Throws `transition` for an agent that has signed off, and for one that registered with another token. */
+/** Throws `transition` for an agent that has signed off, and for an agent that registered with another token. */
 export function requireAlive({ alive }: Agent): void {
   if (!alive)
     throw new Refusal('transition', 'this agent was deregistered, or registered with another token: register again');
@@ -89,7 +90,7 @@ export async function register(
   input: z.infer<typeof Registration>,
   address: string,
 ): Promise<{ id: string; protocol: number; pool: string; forwards: boolean }> {
-  // Agents of the installation call no hosts: the service does.
+  // Agents of the installation do not call hosts, because the service itself calls them.
   const forwards = input.forwards && !principal.isOwnWorker;
   const protocol = commonProtocol(input.protocol);
   if (protocol === undefined) {
@@ -147,4 +148,56 @@ export async function signOff(db: Database, actor: Actor, agent: Agent, organiza
       target: { type: 'agents', id: agent.id, name: agent.name },
     });
   });
+}
+
+/** Work that an agent requests, and how it is returned if the answer is not delivered. */
+interface WorkToTake<Work> {
+  /** Called once, before the first look. */
+  prepare?(): Promise<unknown>;
+  /** Takes work if there is any; otherwise returns undefined. */
+  take(): Promise<Work | undefined>;
+  release(work: Work): Promise<void>;
+}
+
+/** Takes work for an agent, checking every `lookMs` for as long as it waits, and until it disconnects (`mustStop`). */
+export async function waitForWork<Work>(
+  { queuedBell }: Pick<Environment, 'queuedBell'>,
+  { prepare, take, release }: WorkToTake<Work>,
+  { waitSeconds, lookMs, mustStop }: { waitSeconds: number; lookMs: number; mustStop: () => boolean },
+): Promise<Work | undefined> {
+  const untilMs = performance.now() + waitSeconds * 1000;
+  await prepare?.();
+  for (;;) {
+    const work = await take();
+    if (work && !mustStop()) return work;
+    if (work) await release(work);
+    if (mustStop() || performance.now() + lookMs > untilMs) return undefined;
+    await queuedBell.next(lookMs);
+  }
+}
+
+/** The parts of a request for work that are needed to take the work. */
+interface Asking {
+  readonly env: Pick<Environment, 'queuedBell' | 'waiting'>;
+  readonly body: { readonly 'wait-seconds': number };
+  readonly request: { isGone(): boolean };
+  readonly renew: () => Promise<unknown>;
+}
+
+/**
+ * Takes work other than jobs for an agent: `line` is the kind of work that it waits for, so that a newer request ends
+ * an older wait. Throws `unauthenticated`, and gives the work back, if the agent's token has ended in the meantime.
+ */
+export async function takeWork<Work>(
+  { env, body, request, renew }: Asking,
+  line: string,
+  work: WorkToTake<Work>,
+  lookMs = 500,
+): Promise<Work | undefined> {
+  const waitSeconds = body['wait-seconds'];
+  const job = await env.waiting.run(line, (mustStop) =>
+    waitForWork(env, work, { waitSeconds, lookMs, mustStop: () => mustStop() || request.isGone() }),
+  );
+  if (job) await requireStillKnown(renew, () => work.release(job));
+  return job;
 }

@@ -6,15 +6,13 @@ import type { Database } from '../../../kernel/database/database';
 import type { Endpoint } from '../../../kernel/endpoints/endpoint';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import { describe, findClosed, heartbeat, releaseJob, started } from '../runs/jobs/claims';
-import { forgetToken, jobIdentities, jobLogin, keepToken } from '../runs/jobs/credentials';
-import { jobFiles, jobInputs } from '../runs/jobs/inputs';
+import { forgetToken, jobFiles, jobIdentities, jobInputs, jobLogin, keepToken } from '../runs/jobs/inputs';
 import type { RunJob } from '../runs/jobs/job';
 import { append, endOf } from '../runs/jobs/logs';
 import { findAgent, type Loading } from './agent';
-import { type Lease, leaseLost, nameUpload, requireBegun, requireLease } from './lease';
+import { finishJob, type Lease, leaseLost, nameUpload, requireBegun, requireLease, saveSent } from './lease';
 import * as wire from './protocol';
-import { finishJob, saveSent } from './results';
-import { aboutWork, bodyOf, described, done, gather, json, numberOf, raw, serialOf, toWire } from './wire';
+import { aboutWork, bodyOf, described, gather, json, noContent, numberOf, raw, serialOf, toWire } from './wire';
 
 const job = `${wire.agentPrefix}/agents/:agent_id/jobs/:job_id` as const;
 const load = ({ db, principal, params }: Loading) => findAgent(db, principal, params.agent_id);
@@ -23,7 +21,7 @@ const bytes = { type: octets, schema: { type: 'string', format: 'binary' } };
 const largestPiece = 1024 * 1024;
 const largestUpload = 1024 * 1024 * 1024;
 
-/** What requests about a job need. */
+/** The dependencies of requests about a job. */
 interface JobRequest {
   readonly db: Database;
   readonly env: Environment;
@@ -51,8 +49,8 @@ const signing = ({ db, env }: JobRequest) => ({
 });
 
 /** The inputs of a job in the form sent to its agent. */
-async function inputsOf({ db, env }: JobRequest, held: RunJob) {
-  const inputs = await jobInputs(db, env.keyring, held, env.publicUrl);
+async function inputsOf({ db, env }: JobRequest, runJob: RunJob) {
+  const inputs = await jobInputs(db, env.keyring, runJob, env.publicUrl);
   const { variables, environment, sshKey = null, registry = null, logsIn } = inputs;
   return toWire({ variables, environment, sshKey, registry, logsIn });
 }
@@ -67,11 +65,11 @@ const starting = raw('POST')(`${job}/start`, {
   run: async (call) => {
     const { db, env, params } = call;
     const job = await heldJob(call);
-    // Repeated by an agent that did not receive the answer.
+    // If the job has already started, this is a repeated request of an agent that did not receive the answer.
     if (!job.isBegun && !(await started(db, env.keyring, job, params.agent_id))) throw leaseLost();
     // If a job's inputs cannot be read, the job starts and requests them separately, so that its run shows why it ends.
-    const [end, given] = await Promise.all([endOf(db, job), inputsOf(call, job).catch(() => undefined)]);
-    return json({ 'log-offset': Number(end), inputs: given });
+    const [end, inputs] = await Promise.all([endOf(db, job), inputsOf(call, job).catch(() => undefined)]);
+    return json({ 'log-offset': Number(end), inputs });
   },
 });
 
@@ -109,7 +107,7 @@ const files = (Object.keys(fileNames) as (keyof typeof fileNames)[]).map((name) 
     run: async (call) => {
       const job = await heldJob(call);
       const body = await jobFiles(call.db, call.env.keyring, job)[fileNames[name]]();
-      return body ? { status: 200, headers: { 'Content-Type': octets }, body } : done;
+      return body ? { status: 200, headers: { 'Content-Type': octets }, body } : noContent;
     },
   }),
 );
@@ -158,7 +156,7 @@ const saving = raw('PUT')(`${job}/state`, {
       bytes: call.request.stream!,
     };
     await saveSent(call.db, call.env.keyring, call.params.agent_id, leaseOf(call), state);
-    return done;
+    return noContent;
   },
 });
 
@@ -195,7 +193,7 @@ const finishing = raw('POST')(`${job}/finish`, {
   run: async (call) => {
     const lease = leaseOf(call);
     await finishJob(call.db, call.env.keyring, call.params.agent_id, lease, call.body);
-    return done;
+    return noContent;
   },
 });
 
@@ -206,7 +204,7 @@ const releasing = raw('POST')(`${job}/release`, {
   load,
   run: async (call) => {
     await releaseJob(call.db, leaseOf(call) as RunJob, call.params.agent_id);
-    return done;
+    return noContent;
   },
 });
 
@@ -220,7 +218,7 @@ const loggingIn = raw('POST')(`${job}/login`, {
   load,
   run: async (call) => {
     const login = await jobLogin(signing(call), await heldJob(call));
-    return login ? json(login) : done;
+    return login ? json(login) : noContent;
   },
 });
 
@@ -258,12 +256,13 @@ const forgetting = raw('DELETE')(`${job}/credentials/:credential_id`, {
   load,
   run: async (call) => {
     await forgetToken(call.db, call.params.credential_id, leaseOf(call).id);
-    return done;
+    return noContent;
   },
 });
 
 /**
- * Records in the audit trail that an agent was refused because its pool was closed to the workspace in the meantime.
+ * Makes an endpoint record in the audit trail that an agent was refused because its pool was closed to the workspace in
+ * the meantime.
  */
 function keepClosed(endpoint: Endpoint): Endpoint {
   const run: Endpoint['run'] = async (call) => {

@@ -1,9 +1,16 @@
 import { equalSecrets } from '@keystead/auth';
 import type { Keyring } from '@keystead/keyring';
 import { Refusal } from '@keystead/refusal';
+import type { z } from 'zod';
+import { BlobTooLarge } from '../../../kernel/blobs/blobs';
 import type { Database } from '../../../kernel/database/database';
-import { isMine } from '../runs/jobs/claims';
-import { leaseHeader, type UploadName } from './protocol';
+import { describe } from '../runs/jobs/claims';
+import { isMine, type SentState } from '../runs/jobs/job';
+import { endApply, finishPlan, quarantineState, takeState } from '../runs/jobs/results';
+import { finishToolJob, isToolJob } from '../runs/jobs/tool-jobs';
+import type { Health } from '../runs/record-assessment';
+import { leaseHeader, type Result, type UploadName } from './protocol';
+import { fromWire } from './wire';
 
 /** A job held by one agent, with the number of times that it was assigned. */
 export interface Lease {
@@ -26,7 +33,8 @@ export function mintLease(keyring: Keyring, agentId: string, lease: Lease, what:
 }
 
 /**
- * The lease that a request proves. Throws `denied` if there is none, and for a lease of another agent or another job.
+ * The lease that a request proves. Throws `denied` if the request proves no lease, and for a lease of another agent or
+ * another job.
  */
 export function requireLease(
   keyring: Keyring,
@@ -43,7 +51,7 @@ export function requireLease(
   return lease;
 }
 
-/** Refuses results of an agent that no longer holds the job. */
+/** The refusal of results from an agent that no longer holds the job. */
 export const leaseLost = (): Refusal =>
   new Refusal(
     'transition',
@@ -64,7 +72,7 @@ export function nameUpload(keyring: Keyring, lease: Lease, name: UploadName, blo
 }
 
 /** The bytes behind a name. Throws `denied` if they were not uploaded for this job under this name. */
-export function openUpload(
+function openUpload(
   keyring: Keyring,
   lease: Lease,
   name: UploadName,
@@ -76,4 +84,76 @@ export function openUpload(
     throw new Refusal('denied', `${name} does not name an upload of this job`);
   }
   return { blobId };
+}
+
+/**
+ * Makes the state after an apply the current one. Throws the refusal, or `transition` if the agent no longer holds the
+ * job. In both cases, the state is quarantined.
+ */
+export async function saveSent(
+  db: Database,
+  keyring: Keyring,
+  agentId: string,
+  lease: Lease,
+  state: SentState,
+): Promise<void> {
+  const found = await describe(db, keyring, lease.id);
+  if (!found) throw leaseLost();
+  const job = { ...found, attempt: lease.attempt };
+  if (job.kind !== 'apply') throw new Refusal('transition', 'only an apply produces a state');
+  try {
+    await requireBegun(db, agentId, lease);
+  } catch (error) {
+    await quarantineState(db, keyring, job, state, 'the agent that sent it no longer held the apply');
+    throw error;
+  }
+  await takeState(db, keyring, job, state).catch((error) => {
+    throw error instanceof BlobTooLarge ? new Refusal('too-large', error.message) : error;
+  });
+}
+
+/** Ends a job. Throws `transition` and changes nothing if the agent no longer holds it. */
+export async function finishJob(
+  db: Database,
+  keyring: Keyring,
+  agentId: string,
+  lease: Lease,
+  result: z.infer<typeof Result>,
+): Promise<void> {
+  const job = await describe(db, keyring, lease.id, { workerId: agentId, attempt: lease.attempt });
+  if (!job?.isBegun) throw leaseLost();
+  const { outcome, additions, changes, destructions, imports, uploads = {}, files = {} } = result;
+  const counts = { additions, changes, destructions, imports };
+  const errorMessage = result['error-message'];
+  const sent = (name: UploadName) => {
+    const file = files[name];
+    return file === undefined ? openUpload(keyring, lease, name, uploads[name]) : Buffer.from(file, 'base64');
+  };
+  const right = isToolJob(job) ? 'finished' : job.kind === 'plan' ? 'planned' : 'applied';
+  if (![right, 'errored', 'canceled'].includes(outcome)) {
+    throw new Refusal('transition', `the job is of the kind ${job.kind}`);
+  }
+  const stored = isToolJob(job)
+    ? await finishToolJob(db, keyring, job, agentId, { outcome: outcome as 'finished', errorMessage })
+    : job.kind === 'plan'
+      ? await finishPlan(db, keyring, job, agentId, {
+          ...counts,
+          outcome: outcome as 'planned',
+          hasChanges: result['has-changes'],
+          generatedConfiguration: result['generated-configuration'],
+          health: result.health && (fromWire(result.health) as unknown as Health),
+          requirements: result.requirements,
+          errorMessage,
+          jsonPlan: sent('json-plan'),
+          redactedJsonPlan: sent('redacted-json-plan'),
+          planFile: sent('plan-file'),
+        })
+      : await endApply(db, keyring, job, agentId, {
+          ...counts,
+          outcome: outcome as 'applied',
+          errorMessage,
+          lost: result['state-lost'],
+          erroredState: sent('errored-state'),
+        });
+  if (!stored) throw leaseLost();
 }

@@ -29,7 +29,10 @@ export const Registration = z.strictObject({
   protocol: z.strictObject({ oldest: whole(1000), newest: whole(1000) }),
   'tool-versions': z.array(word).min(1).max(100),
   isolation: word,
-  /** The agent carries out requests to Git hosts. Older services refuse the field, so only such agents send it. */
+  /**
+   * Whether the agent carries out requests to Git hosts. Older services refuse the field, so other agents do not send
+   * it.
+   */
   forwards: z.boolean().default(false),
 });
 
@@ -38,13 +41,13 @@ export const Registered = z.looseObject({
   id: z.string(),
   protocol: z.number(),
   pool: z.string(),
-  /** The id of the whole installation, for agents of several on one machine. */
+  /** The id of the whole installation, for a machine with agents of several installations. */
   installation: z.string(),
-  /** Whether it fetches commits. Absent in older services. */
+  /** Whether the agent fetches commits. Absent in older services. */
   fetches: z.boolean().default(false),
   /** Whether the agent takes requests to Git hosts. Absent in older services. */
   forwards: z.boolean().default(false),
-  /** Whether it evaluates policies. Absent in older services. */
+  /** Whether the agent evaluates policies. Absent in older services. */
   judges: z.boolean().default(false),
 });
 
@@ -96,7 +99,7 @@ export const JobAnswer = z.looseObject({
   'debugging-mode': z.boolean(),
   'structured-output': z.boolean(),
   'timeout-seconds': z.number(),
-  /** Of a test. */
+  /** Only for a test. */
   testing: z
     .looseObject({
       filters: z.array(z.string()),
@@ -110,7 +113,7 @@ export const JobAnswer = z.looseObject({
   lease: z.string(),
 });
 
-/** Asks for a commit to fetch. */
+/** A request for a commit to fetch. */
 export const FetchClaim = z.strictObject({ 'wait-seconds': whole(30) });
 
 /** A commit to fetch, and the limits for it. */
@@ -130,10 +133,10 @@ export const FetchAnswer = z.looseObject({
   lease: z.string(),
 });
 
-/** Why a commit was not fetched, and whether another try may help. */
+/** Why a commit was not fetched, and whether another attempt may help. */
 export const FetchFailure = z.strictObject({ reason: z.string().min(1).max(1000), again: z.boolean() });
 
-/** Requests a plan to evaluate, from an organization for which the agent is not already evaluating a plan. */
+/** A request for a plan to evaluate, from an organization for which the agent is not already evaluating a plan. */
 export const EvaluationClaim = z.strictObject({ 'wait-seconds': whole(30), busy: z.array(word).max(64) });
 
 /** The policies to evaluate for a plan; the plan itself is downloaded separately. */
@@ -170,7 +173,7 @@ export const Verdicts = z.strictObject({
   ),
 });
 
-/** Asks for a request to carry out. */
+/** A request of an agent for a Git host request to carry out. */
 export const RequestClaim = z.strictObject({ 'wait-seconds': whole(30) });
 
 /** A complete request to a Git host, sent unchanged. */
@@ -199,9 +202,9 @@ export const InputsAnswer = z.looseObject({
   variables: z.array(variable),
   environment: z.array(variable),
   'ssh-key': z.string().nullable(),
-  /** Reads modules and providers. Absent in older services. */
+  /** The login for reading modules and providers. Absent in older services. */
   registry: z.looseObject({ host: z.string(), token: z.string() }).nullish(),
-  /** Whether it is useful to ask for a login. Absent in older services. */
+  /** Whether the job may request a login at the secrets service. Absent in older services. */
   'logs-in': z.boolean().default(true),
 });
 
@@ -210,11 +213,11 @@ export const InputsAnswer = z.looseObject({
  */
 export const StartAnswer = z.looseObject({
   'log-offset': z.number(),
-  /** Older services sent them only in a separate answer. */
+  /** Older services send the inputs only in a separate answer. */
   inputs: InputsAnswer.optional(),
 });
 
-/** Where a log ends. */
+/** The end of a log. */
 export const LogAnswer = z.looseObject({ size: z.number() });
 
 /** The name that the result of a job uses for an upload. */
@@ -255,9 +258,9 @@ export const Result = z.strictObject({
   'error-message': z.string().max(10_000).optional(),
   'state-lost': z.string().max(10_000).optional(),
   uploads: byName(z.string().max(200).optional()),
-  /** Small files directly, in base64. Older services refuse the field. */
+  /** Small files, which are sent directly, in base64. Older services refuse the field. */
   files: byName(inline.optional()),
-  /** What `init` installed. Older services refuse the field. */
+  /** The modules and providers that `init` installed. Older services refuse the field. */
   requirements: z.array(Requirement).max(mostRequirements).optional(),
 });
 
@@ -273,7 +276,7 @@ export const LoginAnswer = z.union([
   }),
 ]);
 
-/** Identity tokens by audience, or why there are none. */
+/** Identity tokens by audience, or the reason why there are none. */
 export const IdentitiesAnswer = z.union([
   z.object({ withheld: z.string() }),
   z.object({ tokens: z.record(z.string(), z.string()), 'secrets-address': z.string().nullable() }),
@@ -289,8 +292,8 @@ export const Kept = z.strictObject({
 /** The id of a recorded token. */
 export const KeptAnswer = z.looseObject({ id: z.string() });
 
-/** The newest protocol that both support; undefined if there is none. */
-export function commonProtocol(theirs: { readonly oldest: number; readonly newest: number }): number | undefined {
-  const common = Math.min(theirs.newest, supportedVersions.newest);
-  return common >= Math.max(theirs.oldest, supportedVersions.oldest) ? common : undefined;
+/** The newest protocol that both sides support; undefined if there is none. */
+export function commonProtocol(versions: { readonly oldest: number; readonly newest: number }): number | undefined {
+  const common = Math.min(versions.newest, supportedVersions.newest);
+  return common >= Math.max(versions.oldest, supportedVersions.oldest) ? common : undefined;
 }

@@ -7,11 +7,10 @@ import {
   releaseRequest,
   takeRequest,
 } from '../../connections/forwarding/requests';
-import { type Agent, findAgent, type Loading, requireAlive } from './agent';
-import { takeWork } from './claim';
+import { type Agent, findAgent, type Loading, requireAlive, takeWork } from './agent';
 import { leaseLost, mintLease, requireLease } from './lease';
 import * as wire from './protocol';
-import { aboutWork, bodyOf, described, done, gather, json, numberOf, raw, toWire } from './wire';
+import { aboutWork, bodyOf, described, gather, json, noContent, numberOf, raw, toWire } from './wire';
 
 const requests = `${wire.agentPrefix}/agents/:agent_id/requests` as const;
 const one = `${requests}/:request_id` as const;
@@ -39,22 +38,22 @@ const claiming = raw('POST')(requests, {
     const agent = target as Forwarder;
     requireAlive(agent);
     await db.prisma.$executeRaw`UPDATE run_worker SET seen_at = now() WHERE id = ${agent.id}`;
-    if (!env.vcsReach) return done;
+    if (!env.vcsReach) return noContent;
     const assigned = await takeWork(call, `${agent.id} requests`, {
       take: () => takeRequest({ db, keyring: env.keyring }, agent),
       release: ({ id }: GivenRequest) => releaseRequest(db, id, agent.id),
     });
-    if (!assigned) return done;
+    if (!assigned) return noContent;
     return json(
       toWire({ ...assigned, lease: mintLease(env.keyring, agent.id, leaseOf(assigned.id), 'agent-request') }),
     );
   },
 });
 
-/** A request is given to one agent only. */
+/** The lease of a request. It has only one attempt, because a request is given to only one agent. */
 const leaseOf = (id: string) => ({ id, attempt: 1 });
 
-/** What requests about a forwarded request need. */
+/** The dependencies of endpoints about forwarded requests. */
 interface AboutRequest {
   readonly env: Environment;
   readonly params: { readonly agent_id: string; readonly request_id: string };
@@ -84,7 +83,7 @@ const answering = raw('PUT')(`${one}/answer`, {
     const { db, env } = call;
     if (!(await answerRequest({ db, keyring: env.keyring }, assigned, { status, retryAfterSeconds, bytes })))
       throw leaseLost();
-    return done;
+    return noContent;
   },
 });
 
@@ -96,7 +95,7 @@ const failing = raw('POST')(`${one}/failure`, {
   load,
   run: async (call) => {
     if (!(await failRequest(call.db, givenTo(call), call.body.reason))) throw leaseLost();
-    return done;
+    return noContent;
   },
 });
 

@@ -1,12 +1,17 @@
+import { Refusal } from '@keystead/refusal';
+import type { z } from 'zod';
 import { actorOf } from '../../../kernel/audit/audit';
+import type { Database } from '../../../kernel/database/database';
 import type { Call, Resource } from '../../../kernel/endpoints/endpoint';
-import { type Agent, findAgent, type Loading, register, requireAlive, signOff } from './agent';
-import { claimFor } from './claim';
+import type { Environment } from '../../../kernel/endpoints/environment';
+import { claimJob, newestQueued, releaseJob } from '../runs/jobs/claims';
+import type { RunJob } from '../runs/jobs/job';
+import { type Agent, findAgent, type Loading, register, requireAlive, signOff, waitForWork } from './agent';
 import { jobEndpoints } from './job-routes';
 import { mintLease } from './lease';
 import { agentPrefix, Claim, JobAnswer, Registered, Registration } from './protocol';
 import { requestEndpoints } from './request-routes';
-import { bodyOf, described, done, forAgents, json, raw, toWire } from './wire';
+import { bodyOf, described, forAgents, json, noContent, raw, toWire } from './wire';
 
 const agents = `${agentPrefix}/agents` as const;
 const agent = `${agents}/:agent_id` as const;
@@ -24,7 +29,7 @@ const registering = raw('POST')(agents, {
     const calls = env.vcsReach !== undefined;
     const forwards = agent.forwards && calls;
     const fetches = principal.isOwnWorker === true ? calls : forwards;
-    // Users whose plans are checked control the agents of a pool.
+    // Agents of pools do not evaluate policies, because they are controlled by users whose plans are checked.
     const judges = principal.isOwnWorker === true;
     return json({ ...agent, installation, fetches, forwards, judges }, 201);
   },
@@ -38,12 +43,63 @@ const exiting = raw('DELETE')(agent, {
   load,
   run: async ({ db, principal, target, request }: Call<typeof agent, undefined, Agent>) => {
     await signOff(db, actorOf({ principal, request }), target, principal.organizationId ?? null);
-    return done;
+    return noContent;
   },
 });
 
 /**
- * A job as it is sent: without data that only this service needs, and without values, which have a separate endpoint.
+ * How often a waiting agent's request checks for queued jobs when no notification arrives, and the number of quick
+ * checks before a complete one.
+ */
+const lookMs = 200;
+const wholeLooks = 5;
+
+/**
+ * Releases jobs that were given to an agent in a response that never arrived, so that other agents or the agent itself
+ * can take them.
+ */
+const releaseUnheard = ({ prisma }: Database, workerId: string, holds: readonly string[]) =>
+  prisma.$executeRaw`
+    UPDATE run_job SET state = 'queued', worker_id = NULL, claimed_until = NULL
+     WHERE worker_id = ${workerId} AND state = 'claimed' AND id <> ALL(${[...holds]})`;
+
+/**
+ * The next job for an agent. Waits as long as the agent asks for, and until it disconnects (`mustStop`). Throws
+ * `unauthenticated` when its token ends in the meantime.
+ */
+async function claimFor(
+  db: Database,
+  { keyring, queuedBell }: Pick<Environment, 'keyring' | 'queuedBell'>,
+  agent: Agent,
+  claim: z.infer<typeof Claim>,
+  { mustStop, isKnown }: { mustStop: () => boolean; isKnown: () => Promise<boolean> },
+): Promise<RunJob | undefined> {
+  const { id: workerId, versions, agentPoolId } = agent;
+  const by = { workerId, versions, agentPoolId, leaseSeconds: claim['lease-seconds'] };
+  const prepare = () => releaseUnheard(db, workerId, claim.holds);
+  let previous = '';
+  let looks = 0;
+  const take = async (): Promise<RunJob | undefined> => {
+    // Jobs queued before the last check are for other agents. Runs that wait for a lock, and jobs of dead workers, are
+    // checked less often.
+    const newest = await newestQueued(db);
+    const look = looks++;
+    const asks = look % wholeLooks === 0 || (newest !== '' && newest !== previous);
+    previous = newest;
+    if (!asks) return undefined;
+    if (look > 0 && !(await isKnown())) throw new Refusal('unauthenticated', '');
+    return claimJob(db, keyring, by);
+  };
+  const release = (job: RunJob) => releaseJob(db, job, workerId);
+  return waitForWork(
+    { queuedBell },
+    { prepare, take, release },
+    { waitSeconds: claim['wait-seconds'], lookMs, mustStop },
+  );
+}
+
+/**
+ * A job as it is sent, without data that only this service needs, and without values, which have a separate endpoint.
  */
 const claiming = raw('POST')(`${agent}/jobs`, {
   ...forAgents,
@@ -58,21 +114,21 @@ const claiming = raw('POST')(`${agent}/jobs`, {
   load,
   run: async ({ db, env, target, body, request, renew }) => {
     requireAlive(target as Agent);
-    const job = await env.waiting.run((target as Agent).id, (left) =>
+    const job = await env.waiting.run((target as Agent).id, (mustStop) =>
       claimFor(db, env, target as Agent, body, {
-        left: () => left() || request.isGone(),
+        mustStop: () => mustStop() || request.isGone(),
         isKnown: async () => (await renew()) !== undefined,
       }),
     );
-    if (!job) return done;
+    if (!job) return noContent;
     const { variables: _values, configurationBlobId: _blob, ...shown } = job;
     return json(toWire({ ...shown, lease: mintLease(env.keyring, (target as Agent).id, job) }));
   },
 });
 
 /**
- * The endpoints for agents. They need the token of the pool, and requests about a job need proof that the agent holds
- * it.
+ * The endpoints for agents. They need the token of the pool. Requests about a job also need a proof that the agent
+ * holds the job.
  */
 export const agentResource: Resource = {
   name: 'agents',

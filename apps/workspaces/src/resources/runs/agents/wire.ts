@@ -9,13 +9,13 @@ import { serialIn } from '../../states/state-versions/scanner/parse-state';
 /** Declares an endpoint for agents. */
 export const { raw } = endpoints({} as Policy<undefined>, undefined, { organizationsOf: () => [] });
 
-/** What all endpoints for agents have in common. */
+/** The options of all endpoints for agents. */
 export const forAgents = { outside: true, tokens: ['agent'], turns: false } as const;
-/** The same for endpoints about work that an agent takes or holds. */
+/** The options of endpoints about work that an agent takes or holds. */
 export const aboutWork = { ...forAgents, refuses: [403, 409] } as const;
 
 /** The answer without content. */
-export const done: Raw = { status: 204, headers: {} };
+export const noContent: Raw = { status: 204, headers: {} };
 
 /** A plain JSON body with a given shape. */
 export function bodyOf<T>(shape: z.ZodType<T>) {
@@ -69,7 +69,7 @@ export function serialOf({ query }: { query: Query }): bigint {
   return serial;
 }
 
-/** All bytes of a body. Throws `too-large` beyond a limit. */
+/** All bytes of a body. Throws `too-large` if they exceed the limit. */
 export async function gather(
   stream: AsyncIterable<Uint8Array> | undefined,
   limit: number,
@@ -88,8 +88,8 @@ export async function gather(
 const renamed = (value: object, name: (key: string) => string): Record<string, unknown> =>
   Object.fromEntries(Object.entries(value).map(([key, one]) => [name(key), one]));
 
-/** The same with the wire names: `run-id` for `runId`. */
+/** An object with the wire names: `run-id` for `runId`. */
 export const toWire = (value: object): Record<string, unknown> => renamed(value, dashed);
 
-/** The same with our own names. */
+/** An object with our own names instead of the wire names. */
 export const fromWire = (value: object): Record<string, unknown> => renamed(value, camel);

@@ -35,7 +35,7 @@ const resultSerializer = serializerOf<AssessmentResult>()({
     'checks-unknown': whole,
     'created-at': instant,
   },
-  // In this service there are none.
+  // Assessments have no relationships in this service.
   relations: {} as Record<string, never>,
   id: ({ id }) => id,
   self: ({ id }) => path(id),
@@ -90,7 +90,7 @@ const show = ofResult.get(byId, {
 type ContentReader = (db: Database, env: Environment, result: AssessmentResult) => Promise<Raw['body'] | undefined>;
 
 /** A file of an assessment. It contains sensitive values, as the plan of a run does. */
-const left = (name: string, summary: string, type: string, content: ContentReader) =>
+const contentEndpoint = (name: string, summary: string, type: string, content: ContentReader) =>
   ofResult.raw('GET')(`${byId}/${name}`, {
     summary: `${summary} For administrators of the workspace.`,
     tokens: ['user', 'team'],
@@ -108,14 +108,14 @@ const left = (name: string, summary: string, type: string, content: ContentReade
 const blob = (db: Database, env: Environment, id: string | null) =>
   id === null ? Promise.resolve(undefined) : readBlob(db, env.keyring, id);
 
-const jsonOutput = left(
+const jsonOutput = contentEndpoint(
   'json-output',
   'Read the plan of an assessment in JSON.',
   'application/json',
   (db, env, { plan }) => blob(db, env, plan.jsonBlobId),
 );
 
-const jsonSchema = left(
+const jsonSchema = contentEndpoint(
   'json-schema',
   'Read the schemas of the resources that have drifted.',
   'application/json',
@@ -143,10 +143,15 @@ const sanitized = ofResult.raw('GET')(`${byId}/sanitized-plan`, {
   },
 });
 
-const logOutput = left('log-output', 'Read the log of an assessment.', 'text/plain', async (db, env, { plan }) => {
-  const bytes = await readRange(db, env.keyring, plan.id, { from: 0, to: Number(plan.logSize) });
-  return bytes;
-});
+const logOutput = contentEndpoint(
+  'log-output',
+  'Read the log of an assessment.',
+  'text/plain',
+  async (db, env, { plan }) => {
+    const bytes = await readRange(db, env.keyring, plan.id, { from: 0, to: Number(plan.logSize) });
+    return bytes;
+  },
+);
 
 const assess = ofWorkspace.action<string, undefined, Workspace, Workspace>('/workspaces/:workspace_id/actions/assess', {
   summary: 'Start an assessment of a workspace now.',

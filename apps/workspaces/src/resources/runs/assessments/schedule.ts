@@ -64,8 +64,8 @@ async function startOne(db: Database, id: string, intervalHours: number): Promis
 }
 
 /**
- * Starts a requested assessment, whether or not the workspace has scheduled ones. Throws `transition` if none is
- * possible now.
+ * Starts a requested assessment, whether or not the workspace has scheduled assessments. Throws `transition` if no
+ * assessment is possible now.
  */
 export async function assessNow(db: Database, actor: Actor, { id }: Workspace): Promise<Workspace> {
   const refused = (why: string) => new Refusal('transition', `the workspace cannot be assessed: ${why}`);
@@ -119,8 +119,8 @@ async function begin(tx: Database, { id }: Workspace, parts: AssessmentParts, by
 }
 
 /**
- * Moves the time of the next assessment, by the database's clock. Returns false if none is due, or if a run was started
- * first.
+ * Moves the time of the next assessment, by the database's clock. Returns false if no assessment is due, or if a run
+ * was started first.
  */
 async function take({ prisma }: Database, { id, assessmentDueAt }: Workspace, intervalHours: number): Promise<boolean> {
   if (assessmentDueAt === null) {
@@ -128,12 +128,12 @@ async function take({ prisma }: Database, { id, assessmentDueAt }: Workspace, in
       UPDATE workspace SET assessment_due_at = now() + random() * make_interval(mins => ${FIRST_MINUTES}) WHERE id = ${id}`;
     return false;
   }
-  const taken = await prisma.$executeRaw`
+  const updated = await prisma.$executeRaw`
     UPDATE workspace w
        SET assessment_due_at = now() + (1 + ${SPREAD}::float * (2 * random() - 1)) * make_interval(hours => ${intervalHours})
      WHERE id = ${id} AND assessment_due_at <= now()
        AND NOT EXISTS (SELECT 1 FROM run r WHERE r.workspace_id = w.id AND r.finished_at IS NULL)`;
-  return taken > 0;
+  return updated > 0;
 }
 
 /**

@@ -11,7 +11,7 @@ export class BadArchive extends Error {
 
 /** The limits of an archive. */
 export interface ArchiveLimits {
-  /** Once unpacked. */
+  /** The size after unpacking. */
   readonly bytes: number;
   readonly entries: number;
 }
@@ -54,9 +54,9 @@ async function contentOf(entry: AsyncIterable<unknown>): Promise<Buffer> {
 export class ArchiveCheck {
   private readonly gunzip = createGunzip();
   private readonly reading: Promise<void>;
-  private over = false;
+  private isOver = false;
   /** Files to keep, by path, once they are read completely. */
-  readonly kept = new Map<string, Buffer>();
+  readonly files = new Map<string, Buffer>();
 
   constructor(
     private readonly limits: ArchiveLimits,
@@ -65,13 +65,13 @@ export class ArchiveCheck {
     this.reading = this.read().catch((error: Error) => {
       throw error instanceof BadArchive ? error : new BadArchive('the upload is not a gzip archive of files');
     });
-    this.reading.catch(() => undefined).finally(() => (this.over = true));
+    this.reading.catch(() => undefined).finally(() => (this.isOver = true));
   }
 
   async write(piece: Uint8Array): Promise<void> {
-    if (this.over) return this.reading;
+    if (this.isOver) return this.reading;
     if (this.gunzip.write(piece)) return;
-    // A stream that is not gzip ends the wait with zlib's error, which the reader explains.
+    // If the stream is not gzip, the wait ends with zlib's error, which the reader turns into a message.
     await Promise.race([once(this.gunzip, 'drain').catch(() => this.reading), this.reading]);
   }
 
@@ -82,7 +82,7 @@ export class ArchiveCheck {
 
   /** The content of README.md at the root of the archive. */
   get readme(): Buffer | undefined {
-    return this.kept.get('README.md');
+    return this.files.get('README.md');
   }
 
   /** Closes an archive that was not read to its end. */
@@ -113,7 +113,7 @@ export class ArchiveCheck {
       requireHarmless(entry.header);
       const { name, type, size = 0 } = entry.header;
       const at = path.posix.normalize(name);
-      if ((type ?? 'file') === 'file' && this.keeps(at, size)) this.kept.set(at, await contentOf(entry));
+      if ((type ?? 'file') === 'file' && this.keeps(at, size)) this.files.set(at, await contentOf(entry));
       else entry.resume();
     }
     await unpacking;

@@ -8,7 +8,7 @@ export interface ConfigurationVersion extends Omit<Row, 'workspaceId' | 'moduleI
   readonly workspaceId: string;
   readonly organizationId: string;
   readonly workspace: WorkspaceTarget;
-  /** The id of its commit; null for an uploaded one. */
+  /** The id of its commit; null for an uploaded configuration. */
   readonly ingressId: string | null;
   readonly changedFiles: readonly string[];
   /** Present only right after its creation. */
@@ -41,7 +41,7 @@ function configurationOf(found: Record<string, unknown>): ConfigurationVersion {
   return { ...row, workspace: { id, projectId, organizationId } };
 }
 
-/** Configuration versions by id, in no order; unknown ones are left out. */
+/** Configuration versions by id, in no order; unknown ids are left out. */
 export async function findMany(db: Database, ids: readonly string[]): Promise<ConfigurationVersion[]> {
   const rows = await db.prisma.$queryRaw<Record<string, unknown>[]>`${select} WHERE c.id = ANY(${[...ids]})`;
   return rows.map(configurationOf);
@@ -64,7 +64,7 @@ export async function findOfModule(db: Database, id: string): Promise<ModuleConf
   return { ...found, workspaceId: null, moduleId, organizationId: module.organizationId };
 }
 
-/** The configuration version that a run works on; undefined also for a run without one. */
+/** The configuration version of a run; also undefined for a run without a configuration version. */
 export async function findOfRun(db: Database, runId: string): Promise<ConfigurationVersion | undefined> {
   const run = await db.prisma.run.findFirst({
     where: { id: runId, isAssessment: false },

@@ -71,12 +71,12 @@ async function find(
   });
 }
 
-/** The commit behind one configuration; undefined for an uploaded one. */
+/** The commit behind one configuration; undefined for an uploaded configuration. */
 export async function findIngress(db: Database, configurationVersionId: string): Promise<Ingress | undefined> {
   return (await find(db, { configurationVersionId }))[0];
 }
 
-/** Commits where answers include them. */
+/** Commits in answers that include them. */
 export const ingressIncluded = includable<Ingress>({
   serializer: ingressSerializer,
   load: (db, ids) => find(db, { id: { in: [...ids] } }),

@@ -52,8 +52,8 @@ export function announce(db: Database, actor: Actor, module: { readonly id: stri
 const usedAlready = () => new Refusal('conflict', 'this upload URL was already used');
 
 /**
- * Stores the archive of such a configuration, once. The same bytes are accepted again. If the archive is invalid, the
- * configuration becomes errored, with the reason.
+ * Stores the archive of a module's configuration, which is possible only once. The same bytes are accepted again. If
+ * the archive is invalid, the configuration gets the status `errored`, with the reason.
  */
 export async function uploadOfModule(
   db: Database,

@@ -41,7 +41,7 @@ const configurationPolicy = policy<RunTarget>()({
   'can-manage-backing-data': (access, { organizationId }) => access.isOwner(organizationId),
 });
 
-/** Who may see a configuration of either kind, and who may upload it. */
+/** Whether the caller may see a configuration of either kind. */
 const readsAny = (access: Access, one: AnyConfiguration): boolean =>
   one.workspaceId === null ? testsModules(access, one) : readsRun(access, one);
 const uploadsAny = (access: Access, one: AnyConfiguration): boolean =>
@@ -94,8 +94,8 @@ const create = ofWorkspace.post(inWorkspace, {
     const by = { actor: actorOf(call), applies: workspacePolicy['can-queue-apply'](access, target), source: 'tfe-api' };
     return createConfiguration(db, by, target, body);
   },
-  adds: (made, env) =>
-    made.status === 'pending' ? { ...made, uploadUrl: signedUrl(env, 'PUT', contentPath(made.id)) } : made,
+  adds: (version, env) =>
+    version.status === 'pending' ? { ...version, uploadUrl: signedUrl(env, 'PUT', contentPath(version.id)) } : version,
 });
 
 const index = ofWorkspace.list(inWorkspace, {

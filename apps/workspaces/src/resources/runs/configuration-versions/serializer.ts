@@ -1,6 +1,6 @@
 import { choice, flag, hasOne, instant, text, timestamps, toOne } from '@keystead/jsonapi';
 import { z } from 'zod';
-import { gone, hidden } from '../../../kernel/blobs/backing-data';
+import { deletedStatus, hidden } from '../../../kernel/blobs/backing-data';
 import { serializerOf } from '../../../kernel/endpoints/endpoint';
 import type { AnyConfiguration } from './configuration-version';
 
@@ -18,7 +18,7 @@ export const configurationVersionSerializer = serializerOf<AnyConfiguration>()({
     provisional: flag,
     source: text,
     speculative: flag,
-    status: choice(['pending', 'fetching', 'uploaded', 'errored', 'archived', hidden, gone]),
+    status: choice(['pending', 'fetching', 'uploaded', 'errored', 'archived', hidden, deletedStatus]),
     'status-timestamps': timestamps,
     'upload-url': text.optional(),
   },

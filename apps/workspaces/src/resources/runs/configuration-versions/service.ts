@@ -1,7 +1,7 @@
 import { invalid } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
 import { type Actor, recordChange } from '../../../kernel/audit/audit';
-import { type BackingDataAction, changeBackingData, gone } from '../../../kernel/blobs/backing-data';
+import { type BackingDataAction, changeBackingData, deletedStatus } from '../../../kernel/blobs/backing-data';
 import { removeBlob } from '../../../kernel/blobs/blobs';
 import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
@@ -23,7 +23,7 @@ const changeOf = ({ id, organizationId, workspaceId }: ConfigurationVersion, ver
   target: { type: 'configuration-versions', id, name: workspaceId },
 });
 
-/** Creates a configuration that will be uploaded. `applies`: the resulting run may apply without confirmation. */
+/** Creates a configuration that will be uploaded. With `applies`, the resulting run may apply without confirmation. */
 export async function create(
   db: Database,
   by: { actor: Actor; applies: boolean; source: string },
@@ -131,7 +131,7 @@ export async function changeContent(
       move: (from: string, change: { status: string }) =>
         tx.prisma.configurationVersion.updateMany({
           where: { id, status: from },
-          data: { ...change, ...(change.status === gone ? { blobId: null } : {}) },
+          data: { ...change, ...(change.status === deletedStatus ? { blobId: null } : {}) },
         }),
     } as const;
     await changeBackingData(tx, actor, item, action);

@@ -45,8 +45,8 @@ export async function* checked(
  * Stores the archive of a configuration without files. Until a run uses it or someone else has read it, another archive
  * can replace it. Uploading the same archive again changes nothing. If the first archive is invalid, too large, or has
  * paths outside its folder, the configuration becomes errored, with the reason, and later archives are refused. After a
- * valid archive, runs of the workspace use the configuration, and its run starts. `replaces`: the archive may replace
- * another that arrived during the upload.
+ * valid archive, runs of the workspace use the configuration, and its run starts. With `replaces`, the archive may
+ * replace another archive that arrived during the upload.
  */
 export async function upload(
   db: Database,
@@ -76,17 +76,17 @@ export async function upload(
   const queues = first && configuration.autoQueueRuns;
   const content = { ...blob, readmeBlobId, digest: digest.digest(), replaces };
   let refused: unknown;
-  let taken = await take(db, keyring, configuration, content, queues).catch((error: unknown) => {
+  let outcome = await take(db, keyring, configuration, content, queues).catch((error: unknown) => {
     if (!queues || !(error instanceof Refusal)) throw error;
     refused = error;
     return undefined;
   });
   // The configuration still exists, and a run may be started by hand.
-  taken ??= await take(db, keyring, configuration, content, false);
-  if (taken !== 'taken') {
+  outcome ??= await take(db, keyring, configuration, content, false);
+  if (outcome !== 'taken') {
     await removeBlob(db, blob.id);
     if (readmeBlobId) await removeBlob(db, readmeBlobId);
-    if (taken === 'same') return;
+    if (outcome === 'same') return;
     throw uploadedAlready();
   }
   if (refused !== undefined) throw refused;
@@ -99,7 +99,8 @@ async function isReplaceable(db: Database, id: string): Promise<boolean> {
 }
 
 /**
- * A client that never received the response sends its archive again. The same bytes are accepted; others are refused.
+ * Accepts the same bytes as before and refuses others, because a client that never received the response sends its
+ * archive again.
  */
 async function requireSame(
   db: Database,
@@ -122,14 +123,14 @@ async function requireSame(
   if (!again.digest().equals(digest)) throw uploadedAlready();
 }
 
-/** Stored, so that showing a workspace does not unpack an archive. */
+/** Stores the README, so that showing a workspace does not require unpacking an archive. */
 async function keepReadme(db: Database, keyring: Keyring, readme: Buffer | undefined): Promise<string | undefined> {
   if (readme === undefined) return undefined;
   const { id } = await writeBlob(db, keyring, Readable.from([readme]), { limit: readme.length, provisional: true });
   return id;
 }
 
-/** Ends the wait for the files of a configuration, with the reason, because they will never come. */
+/** Ends the wait for the files of a configuration that will never come, and records the reason. */
 export async function refuse(
   db: Database,
   { id, workspaceId }: Pick<ConfigurationVersion, 'id' | 'workspaceId'>,
@@ -219,9 +220,9 @@ async function take(
       target: { type: 'configuration-versions', id, name: workspaceId },
       after: { size: blob.size },
     });
-    // A run may wait for its commit.
+    // A run may be waiting for this commit.
     if (configuration.status === 'fetching') await advance(tx, workspaceId);
-    // In the same transaction as its inputs, because no later job would create the missing run.
+    // The run is created in the same transaction as its inputs, because no later job would create a missing run.
     if (queues) await queueRun(tx, keyring, configuration);
     return 'taken';
   });

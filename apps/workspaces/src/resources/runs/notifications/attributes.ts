@@ -1,7 +1,7 @@
 import { attributesOf, choice, flag, instant, label, sentTo, text } from '@keystead/jsonapi';
 import { z } from 'zod';
 import type { View } from '../../../kernel/endpoints/endpoint';
-import { runTriggers, teamTriggers, workspaceTriggers } from '../runs/notification-triggers';
+import { runTriggers, teamTriggers, workspaceTriggers } from '../runs/note-notifications';
 import { destinations, type NotificationConfiguration } from './notification-configuration';
 
 const { setting, toggle, ruled, shown, table } = attributesOf<NotificationConfiguration, View>();
@@ -18,26 +18,26 @@ const delivery = z.object({
 });
 
 const deliveriesOf = ({ url, deliveries, createdAt }: NotificationConfiguration) =>
-  deliveries.map((tried) => ({
+  deliveries.map((attempt) => ({
     url,
-    code: tried.code ?? '',
-    body: tried.body ?? '',
-    successful: String(tried.successful === true),
-    'sent-at': tried.sentAt ?? createdAt,
+    code: attempt.code ?? '',
+    body: attempt.body ?? '',
+    successful: String(attempt.successful === true),
+    'sent-at': attempt.sentAt ?? createdAt,
   }));
 
 /** A web address without user and password, which logs would show. */
 const webAddress = z
   .string()
   .max(2048)
-  .refine((given) => {
-    if (given === '') return true;
-    if (!URL.canParse(given)) return false;
-    const { protocol, username, password } = new URL(given);
+  .refine((url) => {
+    if (url === '') return true;
+    if (!URL.canParse(url)) return false;
+    const { protocol, username, password } = new URL(url);
     return /^https?:$/.test(protocol) && username === '' && password === '';
   }, 'must be an http or https address without a user and a password');
 
-const once = <T>(given: readonly T[]): T[] => [...new Set(given)];
+const once = <T>(values: readonly T[]): T[] => [...new Set(values)];
 
 /**
  * The attributes of a configuration, one row each. Request bodies, responses, columns and the API description are
@@ -53,7 +53,7 @@ export const notificationAttributes = table({
   }),
   enabled: toggle('enabled', false),
   url: ruled({ type: text.nullable(), takes: webAddress.nullable(), show: ({ url }) => url }),
-  // Never shown again.
+  // The token is never shown again.
   token: ruled({ type: z.null(), takes: sentTo(z.string().max(1024), 'url').nullable(), show: () => null }),
   triggers: setting('triggers', {
     type: z.array(choice(triggerNames)),
@@ -69,7 +69,7 @@ export const notificationAttributes = table({
       .array(z.email().max(254))
       .max(50)
       .nullable()
-      .transform((given) => once(given ?? [])),
+      .transform((triggers) => once(triggers ?? [])),
     initial: [],
   }),
   'email-all-members': shown(flag, () => false),

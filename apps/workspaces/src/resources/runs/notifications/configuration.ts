@@ -8,7 +8,7 @@ import { type Database, still } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow } from '../../../kernel/database/lock-row';
 import { grantsOf } from '../../people/teams/service';
-import { teamTriggers } from '../runs/notification-triggers';
+import { teamTriggers } from '../runs/note-notifications';
 import { notificationAttributes } from './attributes';
 import type { NotificationConfiguration, SubscribedTeam, Tried } from './notification-configuration';
 import type { NewNotification, NotificationInput } from './schema';
@@ -36,7 +36,7 @@ function placeOf(subscribed: Subscribed) {
   return { table, of, where: { [`${table}Id`]: of.id } as OfSubject };
 }
 
-/** Those of one subject. */
+/** Selects the configurations of one subject. */
 export type OfSubject = { readonly workspaceId: string } | { readonly projectId: string } | { readonly teamId: string };
 
 const parts = {
@@ -115,7 +115,7 @@ export async function find(db: Database, keyring: Keyring, id: string): Promise<
   return (await findMany(db, keyring, [id]))[0];
 }
 
-/** Those of one subject, oldest first. */
+/** The configurations of one subject, oldest first. */
 export async function list(
   db: Database,
   keyring: Keyring,
@@ -133,24 +133,25 @@ export async function list(
   return page ? { items, total: await db.prisma.notificationConfiguration.count({ where }) } : { items };
 }
 
-/** Combinations that are not allowed. */
-async function requireSense(db: Database, made: Checked): Promise<void> {
+/** Throws `invalid` for combinations of settings that are not allowed. */
+async function requireSense(db: Database, configuration: Checked): Promise<void> {
   const issues: Issue[] = [];
-  const isMail = made.destinationType === 'email';
-  if (!isMail && !made.url) issues.push({ path: ['url'], message: "can't be blank" });
-  if (isMail && made.url) issues.push({ path: ['url'], message: 'must be empty for the destination-type email' });
-  if (made.destinationType !== 'generic' && made.token) {
+  const isMail = configuration.destinationType === 'email';
+  if (!isMail && !configuration.url) issues.push({ path: ['url'], message: "can't be blank" });
+  if (isMail && configuration.url)
+    issues.push({ path: ['url'], message: 'must be empty for the destination-type email' });
+  if (configuration.destinationType !== 'generic' && configuration.token) {
     issues.push({ path: ['token'], message: 'is only for the destination-type generic, whose bodies it signs' });
   }
-  if (!isMail && made.emailAddresses.length > 0) {
+  if (!isMail && configuration.emailAddresses.length > 0) {
     issues.push({ path: ['email-addresses'], message: 'is only for the destination-type email' });
   }
-  if (!isMail && made.userIds.length > 0) {
+  if (!isMail && configuration.userIds.length > 0) {
     issues.push({ path: ['users'], message: 'is only for the destination-type email' });
   }
   const isOfTeams = (trigger: string) => trigger in teamTriggers;
-  const { organizationId, userIds, teamId } = made;
-  if (made.triggers.some((trigger) => isOfTeams(trigger) === (teamId === null))) {
+  const { organizationId, userIds, teamId } = configuration;
+  if (configuration.triggers.some((trigger) => isOfTeams(trigger) === (teamId === null))) {
     const few = Object.keys(teamTriggers).join(', ');
     const message = teamId === null ? `may hold ${few} only for teams` : `may only hold ${few} for teams`;
     issues.push({ path: ['triggers'], message });
@@ -181,8 +182,8 @@ const idsOf = (users: NotificationInput['users']) => users && [...new Set(users.
 
 /** A configuration that is about to be created, and the result of its test. */
 export interface CheckedNotification {
-  readonly made: NewColumns;
-  readonly tried: Attempt | undefined;
+  readonly columns: NewColumns;
+  readonly attempt: Attempt | undefined;
 }
 
 const ofInput = (input: NewNotification) => ({
@@ -194,7 +195,7 @@ const ofInput = (input: NewNotification) => ({
 type NewColumns = ReturnType<typeof ofInput>;
 
 /**
- * Checks the recipients and the destination. If the configuration is enabled, tests it: throws `invalid` if the
+ * Checks the recipients and the destination. If the configuration is enabled, tests it, and throws `invalid` if the
  * destination does not accept the test. Call it outside any transaction. Decision 0129.
  */
 export async function check(
@@ -204,12 +205,12 @@ export async function check(
   input: NewNotification,
 ): Promise<CheckedNotification> {
   const { of } = placeOf(subscribed);
-  const made = ofInput(input);
+  const columns = ofInput(input);
   const { url = null, token = null } = input;
   const teamId = 'team' in subscribed ? of.id : null;
-  const checked = { ...made, url: url === '' ? null : url, token, organizationId: of.organizationId, teamId };
+  const checked = { ...columns, url: url === '' ? null : url, token, organizationId: of.organizationId, teamId };
   await requireSense(db, checked);
-  return { made, tried: made.enabled ? await sender.requireAnswer(db, checked) : undefined };
+  return { columns, attempt: columns.enabled ? await sender.requireAnswer(db, checked) : undefined };
 }
 
 /** Creates a configuration that has been checked. */
@@ -219,19 +220,19 @@ export async function create(
   actor: Actor,
   subscribed: Subscribed,
   input: NewNotification,
-  { made, tried }: CheckedNotification,
+  { columns, attempt }: CheckedNotification,
 ): Promise<NotificationConfiguration> {
-  const { id } = made;
+  const { id } = columns;
   const { table, of, where } = placeOf(subscribed);
   return db.transaction(async (tx) => {
-    // Simultaneous ones are counted one after the other.
+    // Simultaneous requests count the configurations one after the other.
     await lockRow(tx, table, of.id);
     const count = await tx.prisma.notificationConfiguration.count({ where });
     if (count >= MOST) throw invalid('name', `is one too many (maximum is ${MOST})`);
     await tx.prisma.notificationConfiguration.create({
-      data: { ...made, ...where, ...sealedParts(keyring, id, input) },
+      data: { ...columns, ...where, ...sealedParts(keyring, id, input) },
     });
-    if (tried) await recordTry(tx, id, tried);
+    if (attempt) await recordTry(tx, id, attempt);
     const after = still(await find(tx, keyring, id));
     await recordChange(tx, actor, { ...changeOf(after, 'create'), after: facts(after) });
     return after;
@@ -259,7 +260,7 @@ export async function update(
   };
   await requireSense(db, checked);
   const isNew = !before.enabled || checked.url !== before.url || checked.token !== before.token;
-  const tried = checked.enabled && isNew ? await sender.requireAnswer(db, checked) : undefined;
+  const attempt = checked.enabled && isNew ? await sender.requireAnswer(db, checked) : undefined;
   return db.transaction(async (tx) => {
     await lockRow(tx, 'notification_configuration', before.id);
     const { count } = await tx.prisma.notificationConfiguration.updateMany({
@@ -267,7 +268,7 @@ export async function update(
       data: { ...changes, ...sealedParts(keyring, before.id, input), updatedAt: new Date() },
     });
     if (count === 0) throw notFound();
-    if (tried) await recordTry(tx, before.id, tried);
+    if (attempt) await recordTry(tx, before.id, attempt);
     const after = still(await find(tx, keyring, before.id));
     await recordChange(tx, actor, { ...changeOf(after, 'update'), before: facts(before), after: facts(after) });
     return after;
@@ -280,9 +281,9 @@ export async function verify(
   sender: Sender,
   configuration: NotificationConfiguration,
 ): Promise<NotificationConfiguration> {
-  const tried = await sender.tryNow(db, configuration, true);
-  await recordTry(db, configuration.id, tried);
-  sender.requireWell(tried);
+  const attempt = await sender.tryNow(db, configuration, true);
+  await recordTry(db, configuration.id, attempt);
+  sender.requireWell(attempt);
   return still(await find(db, sender.keyring, configuration.id));
 }
 
@@ -306,14 +307,17 @@ export async function remove(db: Database, actor: Actor, configuration: Notifica
   });
 }
 
-async function recordTry(db: Database, configurationId: string, tried: Omit<Tried, 'trigger' | 'sentAt'>) {
-  const { successful, code, body } = tried;
+async function recordTry(db: Database, configurationId: string, attempt: Omit<Tried, 'trigger' | 'sentAt'>) {
+  const { successful, code, body } = attempt;
   await db.prisma.$executeRaw`
     INSERT INTO notification_delivery (id, configuration_id, trigger, attempts, done_at, sent_at, successful, code, body)
     VALUES (${newId('nd')}, ${configurationId}, 'verification', 1, now(), now(), ${successful}, ${code}, ${body})`;
 }
 
-/** The address is often a credential: the trail contains only the host. */
+/**
+ * The data of a configuration for the audit trail. It contains only the host of the address, because the address is
+ * often a credential.
+ */
 function facts({ name, destinationType, enabled, triggers, url, emailAddresses, userIds }: NotificationConfiguration) {
   return { name, destinationType, enabled, triggers, host: url && new URL(url).host, emailAddresses, userIds };
 }

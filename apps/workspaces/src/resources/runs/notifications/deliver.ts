@@ -4,7 +4,10 @@ import { find } from './configuration';
 import type { RunFacts, WorkspaceFacts } from './messages';
 import type { Sender } from './sender';
 
-/** Parallel deliveries, each for a different configuration, so that a stalled delivery does not delay others. */
+/**
+ * The number of parallel deliveries. Each is for a different configuration, so that a stalled delivery does not delay
+ * others.
+ */
 const BATCH = 50;
 const ROUNDS = 20;
 /** The number of attempts before a delivery is abandoned: about 12 hours in total. */
@@ -30,14 +33,14 @@ interface Due {
  * intervals. If a node dies while it sends, another node sends again after a minute, so a message may arrive twice.
  */
 export async function deliverDue(db: Database, sender: Sender, publicUrl: string): Promise<number> {
-  let tried = 0;
+  let attempts = 0;
   for (let round = 0; round < ROUNDS; round++) {
     const due = await take(db);
     if (due.length === 0) break;
-    tried += due.length;
+    attempts += due.length;
     await Promise.all(due.map((one) => deliver(db, sender, publicUrl, one)));
   }
-  return tried;
+  return attempts;
 }
 
 /** Claims the oldest due delivery of each configuration. */
@@ -48,9 +51,9 @@ const take = ({ prisma }: Database) => prisma.$queryRaw<Due[]>`
       WHERE d.id IN (
         SELECT f.id FROM (
           SELECT DISTINCT ON (configuration_id) id, due_at FROM notification_delivery
-           WHERE done_at IS NULL AND due_at <= now() ORDER BY configuration_id, due_at, id) f
+           WHERE done_at IS NULL AND due_at <= now()::timestamptz(3) ORDER BY configuration_id, due_at, id) f
          ORDER BY f.due_at LIMIT ${BATCH})
-        AND d.done_at IS NULL AND d.due_at <= now()
+        AND d.done_at IS NULL AND d.due_at <= now()::timestamptz(3)
       FOR UPDATE SKIP LOCKED)
   RETURNING id, configuration_id, run_id, workspace_id, details, trigger, run_status, actor_type, actor_id, created_at, attempts, mailed_to`;
 
@@ -78,16 +81,17 @@ async function deliver(db: Database, sender: Sender, publicUrl: string, due: Due
     details: due.details ?? undefined,
   };
   const { successful, code, body, reached = [] } = await sender.send(db, configuration, event, due.mailed_to);
-  const over = successful || due.attempts >= TRIES;
-  // Doubling from half a minute up to four hours, by the database's clock.
+  const isOver = successful || due.attempts >= TRIES;
+  // The pause doubles from half a minute up to four hours, by the database's clock.
   const wait = Math.min(30 * 2 ** (due.attempts - 1), 4 * 3600);
   const ended = await db.prisma.$executeRaw`
     UPDATE notification_delivery
        SET mailed_to = mailed_to || ${[...reached]}::text[], sent_at = now(), successful = ${successful}, code = ${code}, body = ${body},
-           done_at = CASE WHEN ${over} THEN now() END, due_at = now() + ${wait} * interval '1 second'
+           done_at = CASE WHEN ${isOver} THEN now() END, due_at = now() + ${wait} * interval '1 second'
      WHERE id = ${due.id} AND done_at IS NULL AND (attempts = ${due.attempts} OR ${successful})`;
   if (ended > 0 || reached.length === 0) return;
-  // Another node has claimed it since; the mail must not be sent twice.
+  // Another node has claimed the delivery since. The recipients that were reached are stored, so that no mail is sent
+  // twice.
   await db.prisma.$executeRaw`
     UPDATE notification_delivery SET mailed_to = mailed_to || ${[...reached]}::text[] WHERE id = ${due.id}`;
 }
@@ -142,6 +146,6 @@ async function nameOf({ prisma }: Database, type: string | null, id: string | nu
   return (await prisma.user.findUnique({ where: { id }, select: { username: true } }))?.username ?? null;
 }
 
-/** Deletes notifications that were sent, or given up, thirty days ago. */
+/** Deletes notifications that were sent or abandoned thirty days ago. */
 export const forgetDelivered = ({ prisma }: Database) =>
   prisma.$executeRaw`DELETE FROM notification_delivery WHERE done_at < now() - interval '30 days'`;

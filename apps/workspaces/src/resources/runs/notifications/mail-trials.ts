@@ -27,7 +27,7 @@ export async function takeTrial(db: Database, keyring: Keyring, { addresses, ver
   const budgets = [
     ...addresses.map((address) => ({ key: key(`address ${address.toLowerCase()}`), budget: ofAddress })),
     ...(verified === undefined ? [] : [{ key: key(`configuration ${verified}`), budget: ofConfiguration }]),
-    // Always in the same order, so that two at once do not deadlock.
+    // The counts are always changed in the same order, so that simultaneous requests do not deadlock.
   ].sort((a, b) => Buffer.compare(a.key, b.key));
   await db.transaction(async (tx) => {
     for (const one of budgets) await take(tx, one.key, one.budget);
@@ -35,11 +35,11 @@ export async function takeTrial(db: Database, keyring: Keyring, { addresses, ver
 }
 
 async function take(tx: Database, key: Uint8Array<ArrayBuffer>, { atOnce, everySeconds }: Budget): Promise<void> {
-  const taken = await tx.prisma.$executeRaw`
+  const inserted = await tx.prisma.$executeRaw`
     INSERT INTO mail_trial AS m (key, paid_until) VALUES (${key}, now() + make_interval(secs => ${everySeconds}))
     ON CONFLICT (key) DO UPDATE SET paid_until = greatest(m.paid_until, now()) + make_interval(secs => ${everySeconds})
      WHERE m.paid_until <= now() + make_interval(secs => ${everySeconds * (atOnce - 1)})`;
-  if (taken > 0) return;
+  if (inserted > 0) return;
   const [row] = await tx.prisma.$queryRaw<{ seconds: number }[]>`
     SELECT ceil(extract(epoch FROM paid_until - now()))::int - ${everySeconds * (atOnce - 1)}::int AS seconds
       FROM mail_trial WHERE key = ${key}`;

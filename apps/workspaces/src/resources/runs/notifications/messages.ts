@@ -1,12 +1,12 @@
 import { createHmac } from 'node:crypto';
-import { headlineOf, workspaceHeadlineOf } from '../runs/notification-triggers';
+import { headlineOf, workspaceHeadlineOf } from '../runs/note-notifications';
 
 /** The data of a notification about a workspace. */
 export interface WorkspaceFacts {
   readonly workspaceId: string;
   readonly workspaceName: string;
   readonly organizationName: string;
-  /** The page that shows it. */
+  /** The page that shows the workspace. */
   readonly url: string;
 }
 
@@ -18,7 +18,7 @@ export interface RunFacts extends WorkspaceFacts {
   readonly createdBy: string | null;
 }
 
-/** The event, of a run or of a workspace. A test has neither. */
+/** An event of a run or of a workspace. A test has neither a run nor a workspace. */
 export interface NotificationEvent {
   readonly configurationId: string;
   readonly configurationUrl?: string;
@@ -60,7 +60,7 @@ function workspaceBody(event: NotificationEvent) {
   };
 }
 
-/** The body for generic destinations. For runs it has the first shape, which always has the same members. */
+/** The body for generic destinations. For runs, it has the older shape, which always has the same members. */
 export function genericBody(event: NotificationEvent) {
   if (workspaceHeadlineOf(event.trigger) !== undefined) return workspaceBody(event);
   const { run } = event;

@@ -62,11 +62,11 @@ const loadTeam = ({ db, params }: Lookup<typeof inTeam>) => teams.find(db, param
 const load = ({ db, env, params }: LookupBy<'notification_configuration_id'>) =>
   configurations.find(db, env.keyring, params.notification_configuration_id);
 
-const checked = (asked: unknown) => asked as configurations.CheckedNotification;
+const checked = (answer: unknown) => answer as configurations.CheckedNotification;
 
-/** The path names the subject; a body may repeat it, but not contradict it. */
-function requireSame(id: string, given: string | null | undefined): void {
-  if (given !== undefined && given !== id) throw invalid('subscribable', 'must be the object in the path');
+/** Throws unless the subject in the body is the one in the path. The body may omit it. */
+function requireSame(id: string, sentId: string | null | undefined): void {
+  if (sentId !== undefined && sentId !== id) throw invalid('subscribable', 'must be the object in the path');
 }
 
 const listOfWorkspace = ofWorkspace.list(inWorkspace, {
@@ -86,8 +86,8 @@ const createOfWorkspace = ofWorkspace.post(inWorkspace, {
     requireSame(target.id, subscribable);
     return configurations.check(db, new Sender(env), { workspace: target }, input);
   },
-  run: ({ db, env, target, body, asked, ...call }) =>
-    configurations.create(db, env.keyring, actorOf(call), { workspace: target }, body, checked(asked)),
+  run: ({ db, env, target, body, answer, ...call }) =>
+    configurations.create(db, env.keyring, actorOf(call), { workspace: target }, body, checked(answer)),
 });
 
 const listOfProject = ofProject.list(inProject, {
@@ -107,8 +107,8 @@ const createOfProject = ofProject.post(inProject, {
     requireSame(target.id, subscribable);
     return configurations.check(db, new Sender(env), { project: target }, input);
   },
-  run: ({ db, env, target, body, asked, ...call }) =>
-    configurations.create(db, env.keyring, actorOf(call), { project: target }, body, checked(asked)),
+  run: ({ db, env, target, body, answer, ...call }) =>
+    configurations.create(db, env.keyring, actorOf(call), { project: target }, body, checked(answer)),
 });
 
 const listOfTeam = ofTeam.list(inTeam, {
@@ -128,8 +128,8 @@ const createOfTeam = ofTeam.post(inTeam, {
     requireSame(target.id, subscribable);
     return configurations.check(db, new Sender(env), { team: target }, input);
   },
-  run: ({ db, env, target, body, asked, ...call }) =>
-    configurations.create(db, env.keyring, actorOf(call), { team: target }, body, checked(asked)),
+  run: ({ db, env, target, body, answer, ...call }) =>
+    configurations.create(db, env.keyring, actorOf(call), { team: target }, body, checked(answer)),
 });
 
 const show = ofConfiguration.get(byId, {

@@ -11,9 +11,9 @@ export interface Attempt {
   readonly successful: boolean;
   /** The status of the response; empty if there was none. */
   readonly code: string;
-  /** The response, or the reason why there was none. */
+  /** The response, or the reason why there was no response. */
   readonly body: string;
-  /** The recipients are only people who have not accepted their invitation yet. */
+  /** Whether all recipients are people who have not accepted their invitation yet. */
   readonly waits?: boolean;
   /** The addresses that have received the mail in this attempt. */
   readonly reached?: readonly string[];
@@ -43,7 +43,10 @@ export class Sender {
     return this.parts.keyring;
   }
 
-  /** One attempt; never throws because of the destination. `reached`: the addresses that received the mail earlier. */
+  /**
+   * One attempt; never throws because of the destination. `reached` contains the addresses that already received the
+   * mail.
+   */
   async send(
     db: Database,
     receiver: Receiver,
@@ -58,7 +61,10 @@ export class Sender {
     }
   }
 
-  /** Sends a test. `verified`: for an existing configuration. Throws `limited` if too much test mail was sent. */
+  /**
+   * Sends a test. `verified` means that it is for an existing configuration. Throws `limited` if too much test mail was
+   * sent.
+   */
   async tryNow(db: Database, receiver: Receiver, verified = false): Promise<Attempt> {
     if (receiver.destinationType === 'email' && this.parts.mailer) {
       const addresses = await addressesOf(db, receiver);
@@ -70,13 +76,13 @@ export class Sender {
   }
 
   /**
-   * The same, but throws `invalid` if no destination responds successfully. If all recipients are only invited, no mail
-   * is sent.
+   * Sends a test, and throws `invalid` if no destination responds successfully. If all recipients are only invited, no
+   * mail is sent.
    */
   async requireAnswer(db: Database, receiver: Receiver): Promise<Attempt> {
-    const tried = await this.tryNow(db, receiver);
-    if (!tried.waits) this.requireWell(tried);
-    return tried;
+    const attempt = await this.tryNow(db, receiver);
+    if (!attempt.waits) this.requireWell(attempt);
+    return attempt;
   }
 
   /** Throws `invalid` for a failed attempt. */
@@ -108,10 +114,10 @@ export class Sender {
     if (to.length === 0) {
       return { successful: false, code: '', body: 'no recipient it names is a member at present', waits: true };
     }
-    const left = to.filter((address) => !reached.includes(address));
-    const { taken, said: answer, problem } = await mailer.send(left, mailOf(event));
+    const remaining = to.filter((address) => !reached.includes(address));
+    const { accepted, reply: answer, problem } = await mailer.send(remaining, mailOf(event));
     const successful = problem === undefined;
-    return { successful, code: successful ? '250' : '', body: problem ?? answer, reached: taken };
+    return { successful, code: successful ? '250' : '', body: problem ?? answer, reached: accepted };
   }
 }
 

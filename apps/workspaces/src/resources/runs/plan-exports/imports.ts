@@ -18,7 +18,7 @@ const resourcesOf = (module: StateModule | undefined): { module: string; resourc
         ...(module.child_modules ?? []).flatMap(resourcesOf),
       ];
 
-/** Outputs and resources of a state, prior or planned. */
+/** The outputs and resources of a prior or planned state. */
 function stateTables(values: StateValues | undefined): { outputs: ImportTable; resources: ImportTable } {
   const outputs = Object.entries(values?.outputs ?? {}).map(([name, { sensitive, value }]) => [
     name,
@@ -152,7 +152,7 @@ function collect(module: ModuleConfiguration | undefined, at: string, into: Tabl
 }
 
 function collectResource(resource: ResourceConfiguration, at: string, into: Tables): void {
-  // The tool gives the address within the module.
+  // The tool's address is relative to the module.
   const address = at === '' ? resource.address : `${at}.${resource.address}`;
   const provisioners = (resource.provisioners ?? []).map(({ type, expressions }, index) => ({
     config: expressions ?? {},

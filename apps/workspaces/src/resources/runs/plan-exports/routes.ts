@@ -37,7 +37,7 @@ const exportSerializer = serializerOf<PlanExport>()({
 });
 
 const { get, post, raw, remove } = endpoints({} as Policy<PlanExport>, exportSerializer, {
-  // Callers who may read the whole plan: not every secret is marked as one.
+  // Only callers who may read the whole plan see exports, because not every secret is marked as sensitive.
   visible: administers,
   organizationsOf,
 });

@@ -39,7 +39,7 @@ function conceal(value: unknown, texts: ReadonlySet<string>): unknown {
 
 /** Hides marked values, part by part of the document. */
 class Scrubber {
-  constructor(private readonly seen: (part: unknown) => void) {}
+  constructor(private readonly onHidden: (part: unknown) => void) {}
 
   plan(plan: PlanDocument, sensitive: ReadonlySet<string>): PlanDocument {
     const declared = plan.configuration?.root_module?.variables ?? {};
@@ -66,7 +66,7 @@ class Scrubber {
   }
 
   private hide(value: unknown, mask: unknown): unknown {
-    return redact(value, mask, this.seen);
+    return redact(value, mask, this.onHidden);
   }
 
   private resources(all: readonly PlannedChange[]): PlannedChange[] {

@@ -1,6 +1,6 @@
 import { ExactNumber } from '@keystead/envelope';
 
-/** Deeper values are written without further indentation. */
+/** The maximum indentation. Deeper values are written without further indentation. */
 const deepestIndent = 12;
 
 /** Renders JSON values as Sentinel assignments, one per key. */
@@ -24,7 +24,10 @@ function literal(value: unknown, depth: number): string {
   return `${open}\n${items.map((item) => `${indent}${item},\n`).join('')}${indent.slice(0, depth)}${close}`;
 }
 
-/** A lone surrogate is not a character, and the language has no escape for it. */
+/**
+ * A string literal. Lone surrogates are replaced, because they are not characters and the language has no escape for
+ * them.
+ */
 const text = (value: string): string => JSON.stringify(value.replace(/\p{Surrogate}/gu, '\uFFFD'));
 
 /** The maximum nesting depth of a JSON document. */

@@ -33,7 +33,7 @@ export interface PlanExport extends RunTarget {
   readonly blobId: string | null;
   readonly createdAt: Date;
   readonly expiresAt: Date;
-  /** By the database's clock. */
+  /** Whether the export has expired, by the database's clock. */
   readonly expired: boolean;
 }
 
@@ -83,8 +83,8 @@ async function readJson(db: Database, env: Pick<Environment, 'keyring'>, plan: P
 }
 
 /**
- * Parses JSON that a worker sent. Throws `invalid` for anything but a plan, without quoting it, because it may be
- * secret.
+ * Parses JSON that a worker sent. Throws `invalid` for anything other than a plan, without quoting it, because it may
+ * be secret.
  */
 function read(json: string): PlanDocument {
   try {
@@ -103,8 +103,8 @@ const sensitiveNames = (variables: readonly Variable[]): string[] =>
   });
 
 /**
- * Exports a plan: one export of each format at a time, for an hour. Values that the tool or a variable marks as
- * sensitive are omitted. Throws `invalid` if an export exists, and for a plan that cannot be exported.
+ * Exports a plan for an hour. Only one export of each format can exist at a time. Values that the tool or a variable
+ * marks as sensitive are omitted. Throws `invalid` if an export exists, and for a plan that cannot be exported.
  */
 export async function create(
   db: Database,
@@ -132,7 +132,7 @@ export async function create(
 
 async function keep(db: Database, actor: Actor, plan: Phase, dataType: string, blobId: string): Promise<PlanExport> {
   return db.transaction(async (tx) => {
-    // Simultaneous ones run one after the other.
+    // Simultaneous requests run one after the other.
     const locked = await lockRow(tx, 'run_phase', plan.id);
     if (!locked) throw notFound();
     await requireNone(tx, plan, dataType);

@@ -32,7 +32,7 @@ interface DryEvaluation {
   readonly policy_dry_run_id: string;
 }
 
-/** The next run to evaluate; with `at`, the one at that position. */
+/** The next run to evaluate; with `at`, the run at that position. */
 function waiting({ prisma }: Database, id: string, at: number | null = null): Promise<Next[]> {
   return prisma.$queryRaw<Next[]>`
     SELECT x.position, x.run_id, p.json_blob_id AS blob_id
@@ -41,7 +41,7 @@ function waiting({ prisma }: Database, id: string, at: number | null = null): Pr
      ORDER BY x.position LIMIT 1`;
 }
 
-/** The position of the run that a claim selected; undefined if there is none. */
+/** The position of the run that was assigned under a claim; undefined if no run is assigned. */
 async function givenOut({ prisma }: Database, { id, claim }: DryEvaluation): Promise<number | undefined> {
   const [found] = await prisma.$queryRaw<{ judged_position: number }[]>`
     SELECT judged_position FROM policy_evaluation WHERE id = ${id} AND judged_claim = ${claim}`;
@@ -50,17 +50,17 @@ async function givenOut({ prisma }: Database, { id, claim }: DryEvaluation): Pro
 
 /** Assigns a run under a claim. Returns the number of attempts; undefined if the claim is lost. */
 async function giveOut({ prisma }: Database, { id, claim }: DryEvaluation, at: number): Promise<number | undefined> {
-  const [given] = await prisma.$queryRaw<{ attempts: number }[]>`
+  const [updated] = await prisma.$queryRaw<{ attempts: number }[]>`
     UPDATE policy_evaluation SET attempts = CASE WHEN judged_position = ${at} THEN attempts ELSE 1 END,
            judged_position = ${at}, judged_claim = ${claim}
      WHERE id = ${id} AND claim = ${claim} RETURNING attempts`;
-  return given?.attempts;
+  return updated?.attempts;
 }
 
 /**
- * The plan to evaluate for a claim, the same at each call. Runs whose plans no longer exist are skipped. Undefined if
- * the run was deleted in the meantime, or if the dry run has ended. It ends when no runs are left, or when its creator
- * may no longer manage policies and so may not see all runs.
+ * The plan to evaluate for a claim. Each call returns the same plan. Runs whose plans no longer exist are skipped.
+ * Undefined if the run was deleted in the meantime, or if the dry run has ended. It ends when no runs are left, or when
+ * its creator may no longer manage policies and so may not see all runs.
  */
 export async function nextPlan(
   db: Database,
@@ -93,7 +93,7 @@ export async function nextPlan(
   }
 }
 
-/** Ends a dry run and deletes its evaluation. False: it had already ended. */
+/** Ends a dry run and deletes its evaluation. Returns false if it had already ended. */
 export async function endDryRun(
   tx: Database,
   id: string,

@@ -3,11 +3,11 @@ import { Refusal } from '@keystead/refusal';
 import type { Database } from '../../../kernel/database/database';
 import type { Resource } from '../../../kernel/endpoints/endpoint';
 import type { Environment } from '../../../kernel/endpoints/environment';
-import { type Agent, findAgent, type Loading, requireAlive, requireStillKnown } from '../agents/agent';
-import { takeWork } from '../agents/claim';
+import { type Agent, findAgent, type Loading, requireAlive, requireStillKnown, takeWork } from '../agents/agent';
+
 import { leaseLost, mintLease, requireLease } from '../agents/lease';
 import * as wire from '../agents/protocol';
-import { aboutWork, bodyOf, described, done, gather, json, raw, toWire } from '../agents/wire';
+import { aboutWork, bodyOf, described, gather, json, noContent, raw, toWire } from '../agents/wire';
 import type { SetVerdict } from '../runs/stages/policies';
 import {
   concludeEvaluation,
@@ -53,9 +53,9 @@ const claiming = raw('POST')(evaluations, {
       take: async () => (await takeEvaluations(db, body.busy))[0],
       release: (one: TakenEvaluation) => returnEvaluation(db, one),
     });
-    if (!due) return done;
+    if (!due) return noContent;
     const prepared = await prepareEvaluation({ db, keyring: env.keyring }, due);
-    if (!prepared) return done;
+    if (!prepared) return noContent;
     const { id, claim: attempt, organization_id: organizationId } = due;
     const sets = (await prepared.sets()).flatMap((loaded) => ('set' in loaded ? shownSet(loaded.set) : []));
     const lease = mintLease(env.keyring, agent.id, { id, attempt }, 'agent-evaluation');
@@ -66,7 +66,7 @@ const claiming = raw('POST')(evaluations, {
 const shownSet = ({ policies, ...set }: JudgingSet) =>
   toWire({ ...set, policies: policies.map(({ name, query }) => ({ name, query })) });
 
-/** What requests about a plan under evaluation need. */
+/** The dependencies of endpoints about plans under evaluation. */
 interface JudgingRequest {
   readonly db: Database;
   readonly env: Environment;
@@ -78,9 +78,9 @@ interface JudgingRequest {
 async function requireTaken({ db, env, params, request }: JudgingRequest): Promise<TakenEvaluation> {
   const { agent_id, policy_evaluation_id: id } = params;
   const { attempt } = requireLease(env.keyring, agent_id, id, request.headers, 'agent-evaluation');
-  const taken = await findEvaluation(db, id, attempt);
-  if (!taken) throw leaseLost();
-  return taken;
+  const evaluation = await findEvaluation(db, id, attempt);
+  if (!evaluation) throw leaseLost();
+  return evaluation;
 }
 
 const reading = raw('GET')(`${one}/plan`, {
@@ -89,8 +89,8 @@ const reading = raw('GET')(`${one}/plan`, {
   answers: { 200: { description: 'The plan in JSON.', type: octets, schema: { type: 'string', format: 'binary' } } },
   load,
   run: async (call) => {
-    const taken = await requireTaken(call);
-    const prepared = await prepareEvaluation({ db: call.db, keyring: call.env.keyring }, taken);
+    const evaluation = await requireTaken(call);
+    const prepared = await prepareEvaluation({ db: call.db, keyring: call.env.keyring }, evaluation);
     const body = await prepared?.plan();
     if (!body) throw leaseLost();
     return { status: 200, headers: { 'Content-Type': octets }, body };
@@ -104,7 +104,7 @@ const keeping = raw('POST')(`${one}/keep`, {
   load,
   run: async (call) => {
     if ((await keepEvaluation(call.db, await requireTaken(call))) === 0) throw leaseLost();
-    return done;
+    return noContent;
   },
 });
 
@@ -115,7 +115,7 @@ const releasing = raw('POST')(`${one}/release`, {
   load,
   run: async (call) => {
     await postponeEvaluation(call.db, await requireTaken(call));
-    return done;
+    return noContent;
   },
 });
 
@@ -131,9 +131,9 @@ function verdictsIn(bytes: Buffer): ReadonlyMap<string, (typeof wire.Verdicts)['
   return new Map(read.data.sets.map((set) => [set.id, set]));
 }
 
-/** A set has an error unless each of its policies was evaluated. */
-function verdictOf(set: JudgingSet, said: ReturnType<typeof verdictsIn>): SetVerdict {
-  const { error = 'The worker did not evaluate this set', outcomes = [] } = said.get(set.id) ?? {};
+/** The verdict on a set. It is an error unless each of the set's policies was evaluated. */
+function verdictOf(set: JudgingSet, verdicts: ReturnType<typeof verdictsIn>): SetVerdict {
+  const { error = 'The worker did not evaluate this set', outcomes = [] } = verdicts.get(set.id) ?? {};
   const blank = unjudged(set.policies);
   if (outcomes.length !== blank.length) {
     return { id: set.id, error: error || 'The worker evaluated other policies', outcomes: blank };
@@ -153,9 +153,9 @@ const judging = raw('PUT')(`${one}/verdicts`, {
     await requireTaken(call);
     const verdicts = verdictsIn(await gather(call.request.stream, largestVerdicts, 'a verdict'));
     await requireStillKnown(call.renew, async () => undefined);
-    const taken = await requireTaken(call);
-    await concludeEvaluation({ db: call.db, keyring: call.env.keyring }, taken, (set) => verdictOf(set, verdicts));
-    return done;
+    const evaluation = await requireTaken(call);
+    await concludeEvaluation({ db: call.db, keyring: call.env.keyring }, evaluation, (set) => verdictOf(set, verdicts));
+    return noContent;
   },
 });
 

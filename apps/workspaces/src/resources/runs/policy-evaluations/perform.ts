@@ -15,7 +15,7 @@ import { runInput } from './run-input';
 /** A policy set with everything needed to evaluate it. */
 export interface JudgingSet {
   readonly id: string;
-  /** An exact version of the engine; null for any. */
+  /** An exact version of the engine; null means any version. */
   readonly toolVersion: string | null;
   /** Versions that site administrators have disabled. */
   readonly disabledVersions: readonly string[];
@@ -34,7 +34,7 @@ export interface JudgedPlan {
 
 /** Evaluates OPA policies for plans. Returns an outcome for every set; only faults are thrown. */
 export interface PolicyEngine {
-  judge(sets: readonly JudgingSet[], judged: JudgedPlan): Promise<SetVerdict[]>;
+  judge(sets: readonly JudgingSet[], plan: JudgedPlan): Promise<SetVerdict[]>;
 }
 
 interface DueEvaluation {
@@ -54,12 +54,12 @@ const byService = new Claims({
     OR NOT EXISTS (SELECT 1 FROM policy_set_outcome o WHERE o.policy_evaluation_id = x.id))`,
 });
 const columns = Prisma.sql`x.task_stage_id, x.policy_dry_run_id, x.kind, x.ends_at <= now() AS is_late`;
-/** After this many failures an evaluation is an error. */
+/** After this number of failed attempts, an evaluation ends with an error. */
 const mostAttempts = 5;
 
 /** A waiting evaluation that someone has claimed. */
 export type TakenEvaluation = Taken<'id', DueEvaluation>;
-/** What evaluations need besides an engine. */
+/** The dependencies of evaluations, apart from the engine. */
 export interface JudgingParts {
   readonly db: Database;
   readonly keyring: Keyring;
@@ -95,7 +95,7 @@ export async function postponeEvaluation(db: Database, due: TakenEvaluation): Pr
   await byWorkers.end(db, due, inSeconds(2 ** due.attempts));
 }
 
-/** The condition that a claim still holds. */
+/** Finds an evaluation, if the claim on it is still valid. */
 export async function findEvaluation(
   { prisma }: Database,
   id: string,
@@ -122,7 +122,7 @@ export function settleEvaluations(parts: JudgingParts, turns = new Turns()): Pro
   );
 }
 
-/** No worker has evaluated a plan of a dry run for too long. */
+/** Ends a dry run if no worker has evaluated its plan for too long. */
 async function endUnjudged({ db }: JudgingParts, id: string): Promise<void> {
   await db.transaction((tx) => endDryRun(tx, id, 'errored', { reason: late }));
 }
@@ -196,7 +196,7 @@ async function judge(
   await conclude(parts, due, [...verdicts, ...loaded.flatMap((one) => ('verdict' in one ? one.verdict : []))]);
 }
 
-/** A set to evaluate, or the outcome of one that cannot be used. */
+/** A set to evaluate, or the outcome of a set that cannot be used. */
 type LoadedSet = { readonly set: JudgingSet } | { readonly verdict: SetVerdict };
 
 async function setsOf({ db, keyring }: JudgingParts, policyEvaluationId: string): Promise<LoadedSet[]> {

@@ -151,7 +151,10 @@ const showEvaluation = evaluations.get(byId, {
   run: async ({ target }) => target,
 });
 
-/** A set passes a filter if one of its policies has that status and level, in one of the numbered pairs. */
+/**
+ * The filter of sets in a query. A set matches if one of its policies has the status and the level of one of the
+ * numbered pairs.
+ */
 function filterOf(entries: Iterable<readonly [string, string]>): (set: SetOutcome) => boolean {
   const pairs = new Map<string, { status?: string; enforcement_level?: string }>();
   for (const [name, value] of entries) {

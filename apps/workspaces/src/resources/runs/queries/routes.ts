@@ -50,7 +50,7 @@ const queryPolicy = policy<RunTarget>()({
   'can-cancel': (access, { workspace }) => access.has(workspace, 'runs:plan'),
 });
 
-/** The same times under the names that clients of queries use. */
+/** The times of a query under the names that its clients use. */
 const timesOf = ({ 'queued-at': queued, 'started-at': started, ...others }: ToolRun['timestamps']) => ({
   ...(queued === undefined ? {} : { 'queuing-at': queued }),
   ...(started === undefined ? {} : { 'running-at': started }),
@@ -106,7 +106,7 @@ const CreateQuery = document('queries', {
   relationships: { workspace: requiredOne('workspaces'), 'configuration-version': one('configuration-versions') },
 });
 
-/** One client spells `created_by` with a dash. */
+/** Some clients spell `created_by` with a dash. */
 const include = ['created_by', 'created-by', 'configuration_version', 'workspace'];
 const onQuery = endpoints(queryPolicy, querySerializer, { visible: readsRun, organizationsOf });
 const onWorkspace = endpoints(workspacePolicy, querySerializer, {
@@ -184,8 +184,8 @@ const show = onQuery.get('/queries/:query_id', {
   run: async ({ target }: QueryCall) => target,
 });
 
-const stops = stopping('a query', (verb, given) =>
-  onQuery.command('POST')(`/queries/:query_id/actions/${verb}`, { ...given, requires: 'can-cancel', load }),
+const stops = stopping('a query', (verb, options) =>
+  onQuery.command('POST')(`/queries/:query_id/actions/${verb}`, { ...options, requires: 'can-cancel', load }),
 );
 
 const logs = logsAt<ToolRun & RunTarget>('queries', 'a query', {
@@ -193,7 +193,7 @@ const logs = logsAt<ToolRun & RunTarget>('queries', 'a query', {
   visible: readsRun,
 });
 
-/** Queries: the tool looks for resources that are in no state. */
+/** Queries, in which the tool looks for resources that are in no state. */
 export const queryResource: Resource = {
   name: 'queries',
   endpoints: [create, index, show, ...stops, ...logs],

@@ -49,10 +49,11 @@ export async function list(
   direction: 'inbound' | 'outbound',
   page: { offset: number; size: number },
 ): Promise<{ items: RunTrigger[]; total: number }> {
-  const [mine, other] = direction === 'inbound' ? ['workspace_id', 'sourceable_id'] : ['sourceable_id', 'workspace_id'];
+  const [ownColumn, other] =
+    direction === 'inbound' ? ['workspace_id', 'sourceable_id'] : ['sourceable_id', 'workspace_id'];
   const visible = await db.prisma.$queryRaw<{ id: string }[]>`
     SELECT t.id FROM run_trigger t JOIN workspace w ON w.id = t.${Prisma.raw(other!)}
-     WHERE t.${Prisma.raw(mine!)} = ${id} AND ${visibleWorkspaces(access, organizationId)}
+     WHERE t.${Prisma.raw(ownColumn!)} = ${id} AND ${visibleWorkspaces(access, organizationId)}
      ORDER BY t.created_at, t.id`;
   const ids = visible.slice(page.offset, page.offset + page.size).map((row) => row.id);
   const rows = await db.prisma.runTrigger.findMany({
@@ -69,7 +70,10 @@ const changeOf = ({ id, organizationId, workspace }: RunTrigger, verb: string) =
   target: { type: 'run-triggers', id, name: workspace.name },
 });
 
-/** Lets applies of another workspace that the caller sees start runs of this one. Throws `missing` and `invalid`. */
+/**
+ * Creates a trigger, by which applies of another workspace that the caller sees start runs of this workspace. Throws
+ * `missing` and `invalid`.
+ */
 export async function create(
   db: Database,
   { access, actor }: { access: Access; actor: Actor },
@@ -81,7 +85,7 @@ export async function create(
   if (!isSeen) throw notFound();
   if (source.id === workspace.id) throw invalid('sourceable', 'must be another workspace');
   return db.transaction(async (tx) => {
-    // Simultaneous ones are counted one after the other.
+    // Simultaneous requests count the triggers one after the other.
     await lockRow(tx, 'workspace', workspace.id);
     const there = await tx.prisma.runTrigger.findMany({ where: { workspaceId: workspace.id } });
     if (there.some((one) => one.sourceableId === sourceableId)) throw invalid('sourceable', 'has already been taken');

@@ -35,7 +35,7 @@ async function act(
   keyring: Keyring,
   runId: string,
   { actor, comment }: Act,
-  run: (tx: Database, held: Run) => Promise<void>,
+  run: (tx: Database, lockedRun: Run) => Promise<void>,
 ): Promise<void> {
   await db.transaction(async (tx) => {
     const locked = await lockRun(tx, keyring, runId);
@@ -50,8 +50,8 @@ async function audit(tx: Database, actor: Actor, run: Run, verb: string): Promis
 }
 
 /**
- * Confirms a plan: it will be applied. Throws `transition`, and `conflict` if another caller took the lock in the
- * meantime.
+ * Confirms a plan, which will then be applied. Throws `transition`, and `conflict` if another caller took the lock in
+ * the meantime.
  */
 export function apply(db: Database, keyring: Keyring, runId: string, by: Act): Promise<void> {
   return act(db, keyring, runId, by, async (tx, run) => {

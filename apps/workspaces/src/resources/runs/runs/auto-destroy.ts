@@ -11,7 +11,7 @@ import { autoDestroySource, finalStatuses } from './statuses';
 const BATCH = 20;
 
 /** Temporary refusals: a later sweep tries the workspace again. */
-const passing: readonly string[] = ['unavailable', 'upstream', 'timeout', 'limited', 'conflict'];
+const temporaryKinds: readonly string[] = ['unavailable', 'upstream', 'timeout', 'limited', 'conflict'];
 
 /**
  * Queues destroy runs for workspaces whose auto-destroy time has come by the database's clock, and returns their
@@ -52,7 +52,7 @@ async function destroyOne(db: Database, keyring: Keyring, id: string): Promise<b
       return true;
     });
   } catch (error) {
-    if (!isRefusal(error) || passing.includes(error.kind)) throw error;
+    if (!isRefusal(error) || temporaryKinds.includes(error.kind)) throw error;
     await db.transaction(async (tx) => {
       const workspace = await take(tx, id);
       if (workspace) await skip(tx, workspace, reasonOf(error));
@@ -69,13 +69,13 @@ const reasonOf = ({ message, issues }: Refusal): string =>
 async function take(tx: Database, id: string): Promise<Workspace | undefined> {
   await lockRow(tx, 'workspace', id);
   const workspace = await findWorkspace(tx, id);
-  const taken = await tx.prisma.$executeRaw`
+  const updated = await tx.prisma.$executeRaw`
     UPDATE workspace SET auto_destroy_at = NULL, auto_destroy_due_at = NULL
      WHERE id = ${id} AND auto_destroy_due_at <= now()`;
-  return taken > 0 ? workspace : undefined;
+  return updated > 0 ? workspace : undefined;
 }
 
-/** Whether such a run is already waiting or in progress. */
+/** Whether a destroy run is already waiting or in progress. */
 async function isUnderWay({ prisma }: Database, workspaceId: string): Promise<boolean> {
   const where = { workspaceId, source: autoDestroySource, status: { notIn: [...finalStatuses] } };
   return (await prisma.run.count({ where })) > 0;

@@ -12,7 +12,7 @@ import { reachRepository, type VcsDeps } from '../../connections/repositories/re
 import type { Workspace } from '../../workspaces/workspaces/workspace';
 import { type Configuration, createFetched, stamp } from './configuration';
 
-/** A commit of a repository, and how we learned about it. */
+/** A commit of a repository, and the event that reported it. */
 export interface CommitSeen {
   readonly commit: HostCommit;
   readonly branch: string | null;
@@ -27,7 +27,7 @@ const longestText = 10_000;
 /** The display names of the sources of configurations. */
 const sourceOf = (serviceProvider: string): string => serviceProvider.replace(/_.*$/, '');
 
-/** A proposed commit is only planned, never applied. */
+/** Whether a commit is only proposed. A proposed commit is only planned, never applied. */
 export const isProposed = ({ pull, queued }: CommitSeen): boolean => pull !== undefined || queued !== undefined;
 
 /** Creates a configuration for a commit that will be fetched; returns its id. Call it while the workspace is locked. */
@@ -36,12 +36,12 @@ export async function keepCommit(
   actor: Actor,
   row: VcsRepository,
   workspace: Workspace,
-  seen: CommitSeen,
-  given: { autoQueueRuns: boolean; files: readonly string[] | undefined },
+  commitDetails: CommitSeen,
+  options: { autoQueueRuns: boolean; files: readonly string[] | undefined },
 ): Promise<string> {
-  const { commit, branch, tag, pull, sender } = seen;
-  const speculative = isProposed(seen);
-  const { autoQueueRuns, files } = given;
+  const { commit, branch, tag, pull, sender } = commitDetails;
+  const speculative = isProposed(commitDetails);
+  const { autoQueueRuns, files } = options;
   const source = sourceOf(row.serviceProvider);
   const id = await createFetched(tx, actor, workspace, { source, speculative, autoQueueRuns });
   await tx.prisma.ingressAttributes.create({
@@ -90,10 +90,11 @@ async function configurationOf(tx: Database, workspaceId: string, commitSha: str
 }
 
 /**
- * The newest commit of the branch that a workspace follows, as a configuration that exists or will be fetched. For runs
- * that users start, even if no webhook reported the commit. Undefined if the workspace follows tags or nothing, or if
- * its host is down; the run then uses the newest fetched commit. Throws `invalid` if the host answers that the branch
- * or repository does not exist, or that the token may not read it. Call it outside any transaction.
+ * The newest commit of the branch that a workspace follows, as a configuration that exists or will be fetched. It is
+ * for runs that users start, and works even if no webhook reported the commit. Undefined if the workspace follows tags
+ * or no repository, or if its host is down. In these cases the run uses the newest fetched commit. Throws `invalid` if
+ * the host answers that the branch or repository does not exist, or that the token may not read it. Call it outside any
+ * transaction.
  */
 export async function newestCommit(
   deps: VcsDeps,
@@ -130,11 +131,11 @@ async function findHead(deps: VcsDeps, row: VcsRepository, branch: string): Prom
     if (found) return found;
   } catch (error) {
     if (isRefusal(error) && error.kind === 'upstream') return 'away';
-    if (error instanceof HostRefused) throw gone(`its repository ${row.identifier} ${refusedByHost(error)}`);
+    if (error instanceof HostRefused) throw noNewestCommit(`its repository ${row.identifier} ${refusedByHost(error)}`);
     throw error;
   }
-  throw gone(`its repository ${row.identifier} has no branch ${branch}`);
+  throw noNewestCommit(`its repository ${row.identifier} has no branch ${branch}`);
 }
 
-const gone = (why: string) =>
+const noNewestCommit = (why: string) =>
   invalid('workspace', `has no newest commit to run: ${why}. To run an older one, set a configuration version`);

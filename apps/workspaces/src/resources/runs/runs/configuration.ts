@@ -21,8 +21,8 @@ export async function newestUsable(db: Database, workspaceId: string): Promise<s
 }
 
 /**
- * The configuration of a run: the one in the request, otherwise the current one of the workspace, otherwise the newest
- * uploaded one. Throws `invalid`.
+ * The configuration of a run: the configuration in the request, otherwise the current configuration of the workspace,
+ * otherwise the newest uploaded configuration. Throws `invalid`.
  */
 export async function requireConfiguration(
   db: Database,
@@ -45,8 +45,8 @@ export async function requireConfiguration(
 }
 
 /**
- * The same for a destroy run. Undefined in a workspace without a configuration and a state, because there is nothing to
- * destroy.
+ * The configuration of a destroy run. Undefined in a workspace without a configuration and a state, because there is
+ * nothing to destroy.
  */
 export async function configurationToDestroy(
   db: Database,
@@ -63,16 +63,16 @@ export async function createFetched(
   tx: Database,
   actor: Actor,
   workspace: Pick<Workspace, 'id' | 'organizationId'>,
-  given: { source: string; speculative: boolean; autoQueueRuns: boolean },
+  options: { source: string; speculative: boolean; autoQueueRuns: boolean },
 ): Promise<string> {
   const id = newId('cv');
   const data = { id, workspaceId: workspace.id, status: 'fetching', createdByType: actor.type, creatorApplies: true };
-  await tx.prisma.configurationVersion.create({ data: { ...data, ...given } });
+  await tx.prisma.configurationVersion.create({ data: { ...data, ...options } });
   await recordChange(tx, actor, {
     organizationId: workspace.organizationId,
     action: 'configuration-version.create',
     target: { type: 'configuration-versions', id, name: workspace.id },
-    after: given,
+    after: options,
   });
   return id;
 }

@@ -3,13 +3,61 @@ import { maskOf } from '../../../kernel/access/capabilities';
 import { organizationRights, rightsOf, withImplied } from '../../../kernel/access/organization-rights';
 import type { Actor } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
-import { type TeamTriggerName, triggerOf, type WorkspaceTriggerName } from './notification-triggers';
 import { autoDestroySource, finalStatuses, type RunStatus } from './statuses';
+
+/** Events of runs that trigger notifications. */
+export const runTriggers = [
+  'run:created',
+  'run:planning',
+  'run:needs_attention',
+  'run:applying',
+  'run:completed',
+  'run:errored',
+] as const;
+type RunTriggerName = (typeof runTriggers)[number];
+
+/** Events of workspaces that trigger notifications, each with its headline. */
+export const workspaceTriggers = {
+  'workspace:auto_destroy_reminder': 'Auto Destroy Reminder',
+  'workspace:auto_destroy_run_results': 'Auto Destroy Results',
+  'assessment:drifted': 'Drift Detected',
+  'assessment:check_failure': 'Check Failed',
+  'assessment:failed': 'Health Assessment Failed',
+} as const;
+export type WorkspaceTriggerName = keyof typeof workspaceTriggers;
+
+/** Events of workspaces for the teams that may read them, each with its headline. */
+export const teamTriggers = { 'change_request:created': 'Change Request Created' } as const;
+export type TeamTriggerName = keyof typeof teamTriggers;
+
+/** The trigger of a run status, and its headline. */
+const triggerOf: { readonly [S in RunStatus]?: readonly [RunTriggerName, string] } = {
+  pending: ['run:created', 'Run Created'],
+  planning: ['run:planning', 'Run Planning'],
+  planned: ['run:needs_attention', 'Run Needs Attention'],
+  planned_and_saved: ['run:needs_attention', 'Run Needs Attention'],
+  pre_plan_awaiting_decision: ['run:needs_attention', 'Run Needs Attention'],
+  post_plan_awaiting_decision: ['run:needs_attention', 'Run Needs Attention'],
+  pre_apply_awaiting_decision: ['run:needs_attention', 'Run Needs Attention'],
+  applying: ['run:applying', 'Run Applying'],
+  applied: ['run:completed', 'Run Applied'],
+  planned_and_finished: ['run:completed', 'Run Planned and Finished'],
+  discarded: ['run:errored', 'Run Discarded'],
+  canceled: ['run:errored', 'Run Canceled'],
+  errored: ['run:errored', 'Run Errored'],
+};
+
+/** The headline of a notification about a run. */
+export const headlineOf = (status: string): string => triggerOf[status as RunStatus]?.[1] ?? 'Run Changed';
+
+/** The headline of a notification about a workspace; undefined for triggers of runs. */
+export const workspaceHeadlineOf = (trigger: string): string | undefined =>
+  (({ ...workspaceTriggers, ...teamTriggers }) as Readonly<Record<string, string>>)[trigger];
 
 /**
  * SQL that queues notifications together with a change of a run: one delivery for each configuration of its workspace
  * or project with that trigger. A run that applies without confirmation does not need attention. The end of an
- * auto-destroy run also has a separate trigger. `runs`: the name of a relation with only that run. Undefined: the
+ * auto-destroy run also has a separate trigger. `runs` is the name of a relation with only that run. Undefined if the
  * status has no trigger.
  */
 export function notesOf(
@@ -17,7 +65,7 @@ export function notesOf(
   status: RunStatus,
   actor: Pick<Actor, 'type' | 'id'> | undefined,
 ): Prisma.Sql | undefined {
-  const trigger = triggerOf(status);
+  const trigger = triggerOf[status]?.[0];
   if (trigger === undefined) return undefined;
   const triggers: string[] = [trigger];
   const results: WorkspaceTriggerName = 'workspace:auto_destroy_run_results';
@@ -33,7 +81,7 @@ export function notesOf(
        AND (t.name <> ${results} OR r.source = ${autoDestroySource})`;
 }
 
-/** The same for events of a workspace that do not belong to a run. */
+/** Queues notifications of an event of a workspace that does not belong to a run. */
 export async function tellOfWorkspace(
   tx: Database,
   workspaceId: string,
@@ -53,12 +101,14 @@ const readingRights = rightsOf(
 );
 const reading = maskOf('runs:read');
 
-/** SQL: the team `t` may read the workspace `w`. */
+/** SQL: whether the team `t` may read the workspace `w`. */
 const teamReads = Prisma.sql`t.organization_id = w.organization_id AND (t.is_owners OR t.rights & ${readingRights} <> 0
   OR EXISTS (SELECT FROM team_workspace g WHERE g.team_id = t.id AND g.workspace_id = w.id AND g.capabilities & ${reading} <> 0)
   OR EXISTS (SELECT FROM team_project g WHERE g.team_id = t.id AND g.project_id = w.project_id AND g.capabilities & ${reading} <> 0))`;
 
-/** Whether a team may still get messages about a workspace, because a message may wait for hours. */
+/**
+ * Whether a team may still get messages about a workspace. This is checked again, because a message may wait for hours.
+ */
 export async function mayTell({ prisma }: Database, teamId: string, workspaceId: string): Promise<boolean> {
   const found = await prisma.$queryRaw<unknown[]>`
     SELECT 1 FROM team t JOIN workspace w ON ${teamReads} WHERE t.id = ${teamId} AND w.id = ${workspaceId}`;

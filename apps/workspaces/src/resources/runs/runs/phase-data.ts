@@ -23,7 +23,7 @@ export interface DataOwner {
 /** The last segments of the paths of the actions, and the action of each. */
 export const dataActions = backingDataActions.map((action) => ({ action, name: action.replaceAll('_', '-') }));
 
-/** Who may hide, restore and remove the data of a phase. */
+/** The permission rule for hiding, restoring and removing the data of a phase. */
 export const dataPolicy = policy<{ readonly organizationId: string }>()({
   'can-manage-backing-data': (access, { organizationId }) => access.isOwner(organizationId),
 });
@@ -75,7 +75,7 @@ const blobColumns = ['json_blob_id', 'redacted_blob_id', 'plan_blob_id', 'state_
 const columns = Prisma.raw([...blobColumns, 'log_size'].join(', '));
 const nulls = Prisma.raw(blobColumns.map((column) => `${column} = NULL`).join(', '));
 
-/** A phase without data is treated as removed. */
+/** Hides the data of a phase. A phase without data is treated as removed. */
 async function hide({ prisma }: Database, phaseId: string): Promise<number> {
   const moved = await prisma.$executeRaw`
     INSERT INTO hidden_phase_data (phase_id, ${columns})

@@ -65,12 +65,12 @@ function moreOf(
   { id, status, logSize }: Logged,
   isGone: () => boolean,
 ): Promise<LogHead | undefined> {
-  return env.waiting.run(`${id} ${randomUUID()}`, (left) => {
+  return env.waiting.run(`${id} ${randomUUID()}`, (mustStop) => {
     const untilMs = performance.now() + patienceMs;
     return new Promise((resolve) => {
       const leave = env.watches.watch(watchedLogs, id, (head) => {
         const isNews = head !== undefined && (head.status !== status || head.logSize > Number(logSize));
-        if (!isNews && head !== undefined && !left() && !isGone() && performance.now() < untilMs) return;
+        if (!isNews && head !== undefined && !mustStop() && !isGone() && performance.now() < untilMs) return;
         leave();
         resolve(isNews ? head : undefined);
       });
@@ -135,7 +135,7 @@ export function resultOf({ path, name, summary, mayRead, blobOf, absent, partOf 
   const at = (id: string) => contentPath(path, id, name);
   const followed: Answers = { 307: { description: 'Redirect to the result.' } };
   const kind = path === 'plans' ? 'plan' : 'apply';
-  // Others may use the link, so the trail records who received it and when it is used.
+  // Other people may use the link, so the trail records who received it and when it is used.
   const discloses = {
     action: `${kind}.read-${name}`,
     when: ({ status }: Raw) => status !== 204 && mayRead !== readsRun,

@@ -15,7 +15,7 @@ export interface Phase extends Row, RunTarget {
   readonly exportIds: readonly string[];
 }
 
-/** The two phases in paths. */
+/** The two phases, as paths name them. */
 export type PhasePath = 'plans' | 'applies';
 
 const kindOf = { plans: 'plan', applies: 'apply' } as const;
@@ -27,7 +27,7 @@ const logPath = (path: PhasePath, id: string): string => `/${path}/${id}/logs`;
 /** Where a result of a plan or an apply is read. */
 export const contentPath = (path: PhasePath, id: string, form: string): string => `/${path}/${id}/content/${form}`;
 
-/** A phase with its surroundings and its outcome. */
+/** A phase with the ids of its workspace and project. */
 interface Found extends Omit<Phase, 'workspace' | 'logUrl'> {
   readonly workspaceId: string;
   readonly projectId: string;
@@ -37,7 +37,7 @@ const mapped = rowMapper<Found>(['log_size']);
 
 const executionMode = Prisma.raw(modeOf({ w: 'w', p: 'p', o: 'o' }));
 
-/** Plans or applies by id, in no order; unknown ones are left out. */
+/** Plans or applies by id, in no order; unknown ids are left out. */
 export async function findMany(
   db: Database,
   env: Environment,

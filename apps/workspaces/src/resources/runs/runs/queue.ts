@@ -18,7 +18,7 @@ interface QueuedRun {
   readonly save_plan: boolean;
   readonly input_state_version_id: string | null;
   readonly infra_version: string | null;
-  /** Its configuration has not been fetched yet. */
+  /** Whether its configuration has not been fetched yet. */
   readonly is_fetching: boolean;
   readonly plan_id: string;
   readonly apply_id: string;
@@ -32,7 +32,7 @@ interface WorkspaceQueue {
   readonly worker_versions: readonly string[];
 }
 
-/** Runs that do not wait for their turn: plans that change nothing, and saved plans until they are applied. */
+/** Whether a run does not wait for its turn. Plan-only runs do not, and saved plans do not until they are applied. */
 const bypasses = (run: QueuedRun): boolean => run.plan_only || (run.save_plan && !isApplying(run));
 const isApplying = ({ status }: QueuedRun): boolean => applyingStatuses.includes(status);
 const waits = (run: QueuedRun): boolean => run.status === 'pending' || (run.save_plan && run.status === 'confirmed');
@@ -70,7 +70,7 @@ export async function enqueue(
   if (!(await enterStage(tx, run.id, kind === 'plan' ? 'pre_plan' : 'pre_apply'))) await enqueueNow(tx, run, kind);
 }
 
-/** The same after the tasks have ended. */
+/** Queues the plan or the apply of a run after the tasks have ended. */
 export async function enqueueNow(
   tx: Database,
   run: { id: string; phaseId: string },
@@ -84,11 +84,11 @@ export async function enqueueNow(
 
 /** Gives the lock of an unlocked workspace to a run. Returns false if it is locked. */
 export async function lockFor(tx: Database, workspaceId: string, runId: string): Promise<boolean> {
-  const taken = await tx.prisma.$executeRaw`
+  const updated = await tx.prisma.$executeRaw`
     UPDATE workspace SET locked_at = now(), locked_by_type = 'runs', locked_by_id = ${runId}, locked_reason = NULL,
            current_run_id = ${runId}
      WHERE id = ${workspaceId} AND (locked_at IS NULL OR (locked_by_type = 'runs' AND locked_by_id = ${runId}))`;
-  if (taken === 0) return false;
+  if (updated === 0) return false;
   await tx.prisma.$executeRaw`
     INSERT INTO workspace_lock (workspace_id, holder_type, holder_id, locked_at)
     SELECT ${workspaceId}, 'runs', ${runId}, now()
@@ -117,9 +117,9 @@ async function unlockAfter(tx: Database, workspaceId: string, runId: string): Pr
 export async function advance(tx: Database, workspaceId: string): Promise<void> {
   const { workspace, runs } = await read(tx, workspaceId);
   if (!workspace) return;
-  const offered = new Set(workspace.worker_versions);
+  const versions = new Set(workspace.worker_versions);
   const mayStart = ({ infra_version: version, is_fetching: isFetching }: QueuedRun): boolean =>
-    !isFetching && (version === null ? offered.size > 0 : offered.has(version));
+    !isFetching && (version === null ? versions.size > 0 : versions.has(version));
   for (const run of runs.filter((one) => bypasses(one) && waits(one) && mayStart(one))) {
     await enqueue(tx, { id: run.id, phaseId: run.plan_id }, 'plan');
   }
@@ -192,8 +192,8 @@ export async function yieldAssessment(tx: Database, workspaceId: string): Promis
 }
 
 /**
- * Continues after a successful plan: with its tasks and policies, including those added in the meantime. If there are
- * none, continues with the next step.
+ * Continues after a successful plan with its tasks and policies, including those added in the meantime. Without tasks
+ * and policies, continues with the next step.
  */
 export async function afterPlan(tx: Database, run: Run, hasChanges: boolean): Promise<void> {
   await preparePolicies(tx, run.id);

@@ -8,7 +8,7 @@ import { containing } from '../../../kernel/database/like';
 import { fromRuns, type Run, runOf, selectRuns } from './run';
 import { confirmableStatuses, queuedStatuses, statusesOfGroup, waitingStatuses } from './statuses';
 
-/** Query parameters of run lists besides paging, for the documentation. */
+/** Query parameters of run lists other than those for paging, for the documentation. */
 export const listParameters = {
   'filter[operation]':
     'Comma-separated: plan_only, plan_and_apply, save_plan, refresh_only, destroy, empty_apply. Plan-only runs are listed only if requested.',
@@ -22,7 +22,7 @@ export const listParameters = {
   'search[basic]': "Part of the id, of the message, or of the name of the run's creator.",
 } as const;
 
-/** Lists of an organization also take: */
+/** Lists of an organization also take these parameters. */
 export const organizationParameters = {
   ...listParameters,
   'filter[workspace_names]': 'Comma-separated names of workspaces.',
@@ -40,9 +40,9 @@ const operations: ReadonlyMap<string, Prisma.Sql> = new Map([
 const byUser = (text: string): Prisma.Sql => Prisma.sql`EXISTS (
   SELECT 1 FROM user_account u WHERE u.id = r.created_by_id AND (u.username ILIKE ${containing(text)} OR u.email ILIKE ${containing(text)}))`;
 
-function operationFilter(asked: readonly string[]): Prisma.Sql[] {
-  if (asked.length === 0) return [Prisma.sql`NOT r.plan_only`];
-  const chosen = [...new Set(asked)].map((name) => {
+function operationFilter(requested: readonly string[]): Prisma.Sql[] {
+  if (requested.length === 0) return [Prisma.sql`NOT r.plan_only`];
+  const chosen = [...new Set(requested)].map((name) => {
     const condition = operations.get(name);
     if (!condition) throw badParameter('filter[operation]', `Invalid filter parameter: ${name}`);
     return Prisma.sql`(${condition})`;
@@ -81,7 +81,7 @@ function conditions(query: Query, ofOrganization: boolean): Prisma.Sql[] {
   }
   const user = query.get('search[user]');
   if (user !== undefined) found.push(byUser(user));
-  // Configurations without commits.
+  // Configurations have no commits here, so nothing matches.
   if (query.get('search[commit]') !== undefined) found.push(Prisma.sql`FALSE`);
   const basic = query.get('search[basic]');
   if (basic !== undefined) {
@@ -116,7 +116,7 @@ async function count(db: Database, where: Prisma.Sql): Promise<number> {
 /** The key of a run in pages that begin after an item. */
 export const runKey = ({ number }: Pick<Run, 'number'>): string => String(number);
 
-/** A page that begins after a run, or with the newest. */
+/** A page that begins after a run, or with the newest run. */
 async function readBehind(db: Database, keyring: Keyring, where: Prisma.Sql, after: string, size: number) {
   const place = await cursorAt(after, async (id) => {
     const [run] = await db.prisma.$queryRaw<{ number: bigint }[]>`
@@ -152,8 +152,8 @@ export async function listOfOrganization(
   query: Query,
   page: Page,
 ): Promise<{ items: Run[]; more: boolean }> {
-  const mine = [Prisma.sql`w.organization_id = ${organizationId}`, visibleWorkspaces(access, organizationId)];
-  const where = Prisma.join([...mine, ...conditions(query, true)], ' AND ');
+  const scope = [Prisma.sql`w.organization_id = ${organizationId}`, visibleWorkspaces(access, organizationId)];
+  const where = Prisma.join([...scope, ...conditions(query, true)], ' AND ');
   const { size, offset, after } = page;
   if (after !== undefined) return readBehind(db, keyring, where, after, size);
   const found = await read(db, keyring, where, newestFirst, { size: size + 1, offset });
@@ -182,7 +182,7 @@ export async function listAll(
 const queued = (access: Access, organizationId: string): Prisma.Sql => Prisma.sql`w.organization_id = ${organizationId}
   AND ${visibleWorkspaces(access, organizationId)} AND r.finished_at IS NULL AND NOT r.is_assessment AND r.status = ANY(${[...queuedStatuses]})`;
 
-/** A page of the runs of an organization that wait for a worker or have one, in their order. */
+/** A page of the runs of an organization that wait for a worker or have one, in the order of the queue. */
 export async function listQueue(db: Database, keyring: Keyring, access: Access, organizationId: string, page: Page) {
   const where = queued(access, organizationId);
   return { items: await read(db, keyring, where, Prisma.sql`r.number`, page), total: await count(db, where) };

@@ -49,8 +49,8 @@ export async function recordAssessment(
     prisma.workspace.findUniqueOrThrow({ where: { id: workspaceId } }),
     prisma.runPhase.findUniqueOrThrow({ where: { id: planId }, select: { health: true } }),
   ]);
-  const overtaken = run.inputStateVersionId !== workspace.currentStateVersionId && status !== 'errored';
-  if (status === 'canceled' || overtaken) {
+  const isOvertaken = run.inputStateVersionId !== workspace.currentStateVersionId && status !== 'errored';
+  if (status === 'canceled' || isOvertaken) {
     await prisma.$executeRaw`
       UPDATE workspace SET assessment_due_at = least(assessment_due_at, now() + make_interval(mins => ${againAfterMinutes}))
        WHERE id = ${workspaceId}`;
@@ -91,15 +91,15 @@ type RecordedAssessment = Health & {
   readonly createdAt: Date;
 };
 
-const wanting = ({ checksFailed, checksErrored, checksUnknown }: Health): string =>
+const checkCounts = ({ checksFailed, checksErrored, checksUnknown }: Health): string =>
   `${checksFailed} ${checksErrored} ${checksUnknown}`;
-const none = wanting(nothing);
+const none = checkCounts(nothing);
 
 /** The notification triggers of a result: changes since the previous one, and every failure. */
 function triggersOf(result: RecordedAssessment, prior: RecordedAssessment | null) {
   if (!result.succeeded) return ['assessment:failed'] as const;
   const drifts = result.drifted && result.resourcesDrifted !== prior?.resourcesDrifted;
-  const fails = wanting(result) !== none && (prior === null || wanting(result) !== wanting(prior));
+  const fails = checkCounts(result) !== none && (prior === null || checkCounts(result) !== checkCounts(prior));
   return [
     ...(drifts ? (['assessment:drifted'] as const) : []),
     ...(fails ? (['assessment:check_failure'] as const) : []),
@@ -107,7 +107,7 @@ function triggersOf(result: RecordedAssessment, prior: RecordedAssessment | null
 }
 
 /** Whether every check passed. */
-export const allChecksSucceeded = (health: Health): boolean => wanting(health) === none;
+export const allChecksSucceeded = (health: Health): boolean => checkCounts(health) === none;
 
 function factsOf(result: RecordedAssessment) {
   return {

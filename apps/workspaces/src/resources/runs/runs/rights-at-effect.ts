@@ -47,7 +47,7 @@ export async function phaseProblem(tx: Database, run: Run, kind: 'plan' | 'apply
 const unattendedProblem = async (tx: Database, run: Run): Promise<string | undefined> =>
   (await starterProblem(tx, run)) ?? (await retiredProblem(tx, run)) ?? (await configurationProblem(tx, run));
 
-/** The reason why a run that no user started must not apply: the setting that started it is off. */
+/** The reason why a run that no user started must not apply, because the setting that started it is off. */
 async function starterProblem(tx: Database, run: Run): Promise<string | undefined> {
   const { createdByType: type, createdById: id, source } = run;
   if (source === runTriggerSource) {
@@ -60,8 +60,9 @@ async function starterProblem(tx: Database, run: Run): Promise<string | undefine
 }
 
 /**
- * The reason why a run that no user started must not apply a commit: the workspace now follows something else, the host
- * no longer has the branch or tag, or the tag names another commit. Scheduled destroy runs often outlive their branch.
+ * The reason why a run that no user started must not apply a commit: the workspace now follows another branch or
+ * repository, the host no longer has the branch or tag, or the tag names another commit. Scheduled destroy runs often
+ * outlive their branch.
  */
 async function retiredProblem(tx: Database, run: Run): Promise<string | undefined> {
   if ((run.createdByType !== system.type && run.source !== runTriggerSource) || run.isDestroy) return undefined;

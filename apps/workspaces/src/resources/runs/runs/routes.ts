@@ -68,13 +68,13 @@ const load = (lookup: Lookup<string>) => find(lookup.db, lookup.env.keyring, par
 const loadOrganization = (lookup: Lookup<string>) =>
   organizations.findByName(lookup.db, lookup.env, param(lookup, 'organization_name'));
 
-/** The source of a run: the tool sends it, and only its cloud block distinguishes the two. */
+/** The source of a run, from headers that the tool sends. One header shows whether the tool has a cloud block. */
 function sourceOf(headers: NodeJS.Dict<string | string[]>): string {
   if (headers['x-terraform-integration'] === 'cloud') return 'terraform+cloud';
   return headers['terraform-version'] === undefined ? 'tfe-api' : 'terraform';
 }
 
-/** What the permission for a new run depends on. */
+/** The properties of a new run that its permission depends on. */
 interface RunKind {
   readonly workspace: string;
   readonly isDestroy?: boolean | null;
@@ -112,15 +112,15 @@ const create = ofRun.post('/runs', {
     const { db, env, body } = call;
     const { keyring, publicUrl, vcsReach: reach } = env;
     runs.requireSense(workspace, body);
-    // Without a configuration the newest one is used.
+    // Without a configuration in the request, the newest configuration is used.
     const commit =
       reach === undefined || body.configurationVersion
         ? undefined
         : await newestCommit({ db, keyring, publicUrl, reach }, actorOf(call), workspace);
     return { workspace, applies, commit };
   },
-  run: ({ db, env, body, asked, ...call }) => {
-    const { workspace, applies, commit } = asked as Wanted;
+  run: ({ db, env, body, answer, ...call }) => {
+    const { workspace, applies, commit } = answer as Wanted;
     const starter = { actor: actorOf(call), applies, source: sourceOf(call.request.headers) };
     return runs.create(db, env.keyring, starter, workspace, body, commit);
   },
@@ -256,7 +256,7 @@ const capacity = endpoints(organizationPolicy, capacitySerializer, {
   }),
 });
 
-/** Runs that wait for people, and for workers. */
+/** The numbers of runs that wait for people and for workers. */
 interface Counts {
   readonly id: string;
   readonly organizationId: string;

@@ -21,7 +21,7 @@ export async function noteApplied(tx: Database, run: Run): Promise<void> {
   await tx.prisma.runTrigger.updateMany({ where: { sourceableId: run.workspaceId }, data: { dueRunId: run.id } });
 }
 
-/** Starts the runs that are due after others, and returns their number. Safe to call concurrently. */
+/** Starts the runs that are due after runs of other workspaces, and returns their number. Safe to call concurrently. */
 export async function startTriggered(db: Database, keyring: Keyring): Promise<number> {
   const due = await db.prisma.$queryRaw<Due[]>`
     SELECT id, workspace_id, due_run_id FROM run_trigger WHERE due_run_id IS NOT NULL ORDER BY id LIMIT ${BATCH}`;
@@ -31,13 +31,13 @@ export async function startTriggered(db: Database, keyring: Keyring): Promise<nu
 }
 
 /**
- * If the workspace refuses the run, for example because it has no configuration or no remote runs, the run is not
- * retried.
+ * Starts one due run. If the workspace refuses the run, for example because it has no configuration or no remote runs,
+ * the run is not retried.
  */
 async function startOne(db: Database, keyring: Keyring, due: Due): Promise<boolean> {
   try {
     return await db.transaction(async (tx) => {
-      // The workspace before the trigger: applies lock in this order.
+      // The workspace is locked before the trigger, because applies lock in this order.
       await lockRow(tx, 'workspace', due.workspace_id);
       if (!(await take(tx, due))) return false;
       const [workspace, source] = await Promise.all([

@@ -39,25 +39,27 @@ export interface Run extends Omit<Row, 'variables' | 'moduleVersions'> {
   /** The tokens that its plan and its apply received from the secrets service, by their accessors. */
   readonly secretsLogins: readonly SecretsLogin[];
   readonly variables: readonly RunVariable[];
-  /** Runs of the organization that are ahead of it, or in progress. */
+  /** The number of runs of the organization that are ahead of this run or in progress. */
   readonly position: number;
-  /** When it was read, by the database's clock. */
+  /** When the run was read, by the database's clock. */
   readonly readAt: Date;
   readonly executionMode: string;
   readonly lockedByType: string | null;
   readonly lockedById: string | null;
-  /** The current run of the workspace, or the next one if none is current. */
+  /** The current run of the workspace, or the next run if no run is current. */
   readonly currentRunId: string | null;
   readonly workersAlive: boolean;
   /** The versions of the tool that workers have. */
   readonly workerVersions: readonly string[];
-  /** Set while its commit has not been fetched: the failed attempts, and who fetches it. */
+  /**
+   * Set while its commit has not been fetched: the number of failed attempts, and the agents or workers that fetch it.
+   */
   readonly fetching: Fetching | null;
 }
 
 /** A version of a registry module that a plan tries. */
 export interface ModuleVersion {
-  /** With its host: `registry.example.com/acme/network/aws`. */
+  /** The source with its host: `registry.example.com/acme/network/aws`. */
   readonly source: string;
   readonly version: string;
 }
@@ -86,7 +88,7 @@ export const poolOf = ({ w, p, o }: Placed): string =>
   `CASE WHEN ${w}.execution_mode IS NOT NULL THEN ${w}.agent_pool_id
         WHEN ${p}.execution_mode IS NOT NULL THEN ${p}.agent_pool_id ELSE ${o}.default_agent_pool_id END`;
 
-/** SQL: whether a workspace may use a pool (its own, unless another is named). */
+/** SQL: whether a workspace may use a pool. Default: its own pool. */
 export const isPoolOpen = (
   at: Placed,
   pool = poolOf(at),
@@ -179,13 +181,13 @@ export async function find(db: Database, keyring: Keyring, id: string): Promise<
   return row && runOf(keyring, row);
 }
 
-/** The same, with assessments: for workers. */
+/** Like `find`, but also finds assessments. It is for workers. */
 export async function findAny(db: Database, keyring: Keyring, id: string): Promise<Run | undefined> {
   const row = await db.readOne(readAnyById, id);
   return row && runOf(keyring, row);
 }
 
-/** Runs by id, in no order; unknown ones are left out. */
+/** Runs by id, in no order; unknown ids are left out. */
 export async function findMany(db: Database, keyring: Keyring, ids: readonly string[]): Promise<Run[]> {
   const found = await Promise.all(ids.map((id) => find(db, keyring, id)));
   return found.filter((run) => run !== undefined);

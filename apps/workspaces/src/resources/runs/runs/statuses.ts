@@ -1,5 +1,5 @@
 import { taskStages } from '../../workspaces/run-tasks/run-task';
-import { over } from '../../workspaces/workspaces/workspace';
+import { finishedStatuses } from '../../workspaces/workspaces/workspace';
 
 /** The source of scheduled destroy runs. */
 export const autoDestroySource = 'tfe-infrastructure-lifecycle';
@@ -28,16 +28,16 @@ export const runStatuses = [
   'pre_apply_completed',
   'apply_queued',
   'applying',
-  ...over,
+  ...finishedStatuses,
   'planned_and_saved',
 ] as const;
 export type RunStatus = (typeof runStatuses)[number];
 
-/** Where a run ends. */
-export type FinalStatus = (typeof over)[number];
+/** The status in which a run ends. */
+export type FinalStatus = (typeof finishedStatuses)[number];
 
 /** Statuses of runs that are over. */
-export const finalStatuses: readonly string[] = over;
+export const finalStatuses: readonly string[] = finishedStatuses;
 
 /** Statuses of plans and applies. */
 export const phaseStatuses = [
@@ -58,7 +58,7 @@ const confirmable = new Set([
   'post_plan_completed',
   'planned_and_saved',
 ]);
-/** Statuses of runs that wait for their tasks, or for a decision about failed ones. */
+/** Statuses of runs that wait for their tasks, or for a decision about failed tasks. */
 const taskStatuses = taskStages
   .filter((stage) => stage !== 'post_apply')
   .flatMap((stage) => [`${stage}_running`, `${stage}_awaiting_decision`]);
@@ -68,7 +68,7 @@ const cancelable = new Set([
   ...taskStatuses,
 ]);
 
-/** Statuses of saved plans that are being applied. They then hold the workspace. */
+/** Statuses of saved plans that are being applied. In these statuses, the run holds the workspace. */
 export const applyingStatuses: readonly string[] = [
   ...['confirmed', 'pre_apply_running', 'pre_apply_awaiting_decision', 'pre_apply_completed'],
   ...['apply_queued', 'applying'],
@@ -90,7 +90,7 @@ export const queuedStatuses: readonly string[] = [
   'applying',
 ];
 
-/** Waits until its workspace or a worker is free. */
+/** Statuses of runs that wait until their workspace or a worker is free. */
 export const waitingStatuses: readonly string[] = ['pending', 'plan_queued', 'confirmed', 'apply_queued'];
 
 interface RunFacts {

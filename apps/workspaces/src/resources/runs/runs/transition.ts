@@ -23,7 +23,7 @@ export async function lockRun(tx: Database, keyring: Keyring, id: string): Promi
   return run;
 }
 
-/** The same for a run that may have been deleted with its workspace. */
+/** Like `lockRun`, but returns undefined if the run was deleted with its workspace. */
 export async function lockRunIfThere(tx: Database, keyring: Keyring, id: string): Promise<Run | undefined> {
   try {
     return await lockRun(tx, keyring, id);
@@ -42,7 +42,7 @@ const stampOf: ReadonlyMap<string, string> = new Map(
 );
 const stampName = (status: string): string => stampOf.get(status) ?? `${status.replace(/_/g, '-')}-at`;
 
-/** Records an event of a run; `actor` if a caller requested it. */
+/** Records an event of a run; `actor` is set if a caller requested it. */
 export async function recordEvent(
   tx: Database,
   runId: string,
@@ -63,8 +63,8 @@ export async function recordEvent(
 }
 
 /**
- * Moves a run to a status: with its timestamp, its reason, an event, and its notifications. A final status is recorded
- * as the end. Assessments have no events, and only their result is notified.
+ * Moves a run to a status, and records the timestamp, the reason, an event, and notifications. A final status is
+ * recorded as the end. Assessments have no events, and only their result is notified.
  */
 export async function moveRun(
   tx: Database,
@@ -72,14 +72,14 @@ export async function moveRun(
   status: RunStatus,
   more: { reason?: string | null; actor?: Pick<Actor, 'type' | 'id'>; stamp?: string; event?: string } = {},
 ): Promise<void> {
-  const over = finalStatuses.includes(status);
+  const isOver = finalStatuses.includes(status);
   const { actor, reason = null } = more;
   const notes = notesOf(Prisma.sql`moved`, status, actor);
   await tx.prisma.$executeRaw`
     WITH changed AS (
       UPDATE run SET status = ${status}, status_reason = ${reason},
              timestamps = timestamps || jsonb_build_object(${more.stamp ?? stampName(status)}::text, ${stampNow}),
-             finished_at = CASE WHEN ${over} THEN now() END
+             finished_at = CASE WHEN ${isOver} THEN now() END
        WHERE id = ${id} RETURNING id, workspace_id, auto_apply, source, is_assessment),
     moved AS (SELECT * FROM changed WHERE NOT is_assessment)
     ${notes ? Prisma.sql`, noted AS (${notes})` : Prisma.empty}
@@ -92,13 +92,16 @@ export async function moveRun(
 interface RunEnd {
   readonly name: string;
   readonly organizationId: string;
-  /** The run holds its lock. */
+  /** Whether the run holds the lock of the workspace. */
   readonly locked: boolean;
-  /** The run has stages. */
+  /** Whether the run has stages. */
   readonly staged: boolean;
 }
 
-/** Ends the remaining phases and the job of a finished run. Call it while the workspace is locked. */
+/**
+ * Ends the remaining phases and the job of a finished run. Returns its workspace, whether the run holds its lock, and
+ * whether the run has stages; undefined if the workspace was deleted. Call it while the workspace is locked.
+ */
 export async function endPhases(
   tx: Database,
   run: { readonly id: string; readonly workspaceId: string },

@@ -9,14 +9,14 @@ import { toStatus } from '../runs/stages/stages';
 import { lockRun } from '../runs/transition';
 import type { TaskResult } from './task-stage';
 
-/** How long a task may be silent. */
+/** How long a task may send nothing. */
 export const silence = Prisma.raw("interval '10 minutes'");
 
 const link = z
   .string()
   .max(2048)
   .refine(
-    (given) => given === '' || (URL.canParse(given) && /^https?:$/.test(new URL(given).protocol)),
+    (url) => url === '' || (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)),
     'must be an http or https address',
   );
 
@@ -58,8 +58,8 @@ export const Callback = z.object({
 });
 
 /**
- * Proves that a request comes from the service that was asked for a result. It is bound to this result, and so to its
- * run and stage.
+ * A token that proves that a request comes from the service that was asked for a result. It is bound to this result,
+ * and so to the run and the stage of the result.
  */
 export const tokenOf = (keyring: Keyring, id: string): string =>
   `${id}.${keyring.mac('task-result', id).toString('base64url')}`;
@@ -79,7 +79,7 @@ export async function isAsked(db: Database, runTaskId: string, taskUrl: string):
   return task?.url === taskUrl;
 }
 
-/** Like isAsked; throws `transition` instead of returning false. */
+/** Like isAsked, but throws `transition` instead of returning false. */
 export async function requireAsked(db: Database, { runTaskId, taskUrl }: TaskResult): Promise<void> {
   if (!(await isAsked(db, runTaskId, taskUrl)))
     throw new Refusal('transition', 'the task was deleted, or its address has changed');
@@ -87,13 +87,13 @@ export async function requireAsked(db: Database, { runTaskId, taskUrl }: TaskRes
 
 const isOpen = ({ status }: { readonly status: string }): boolean => status === 'pending' || status === 'running';
 
-/** Throws `transition` for a result that exists or was given up. */
+/** Throws `transition` for a result that already has an outcome or was abandoned. */
 export function requireOpen(result: { readonly status: string }): void {
   if (!isOpen(result)) throw new Refusal('transition', `the result is ${result.status} and can no longer be changed`);
 }
 
 /**
- * Stores a task's message about a result: that the task is running or, only once, its outcome. Throws `transition` if
+ * Stores a task's message about a result: that the task is running, or (only once) its outcome. Throws `transition` if
  * the result is final.
  */
 export async function takeResult(

@@ -11,7 +11,7 @@ import { type ResultStatus, toStatus } from '../runs/stages/stages';
 import { lockRunIfThere } from '../runs/transition';
 import { isAsked, silence, tokenOf } from './callback';
 
-/** What sending requests to tasks needs. */
+/** The dependencies of sending requests to tasks. */
 export interface TaskDeps {
   readonly db: Database;
   readonly keyring: Keyring;
@@ -19,7 +19,7 @@ export interface TaskDeps {
   readonly publicUrl: string;
 }
 
-/** Requests that are not accepted are sent again after 2, 4, 8 and 16 seconds. */
+/** The maximum number of attempts. Requests that are not accepted are sent again after 2, 4, 8 and 16 seconds. */
 const mostAttempts = 5;
 
 interface DueTask {
@@ -48,47 +48,47 @@ export function performTasks(deps: TaskDeps, turns = new Turns()): Promise<void>
   return turns.each(
     50,
     (busy) => claims.take<DueTask>(db, busy, columns),
-    (taken) => perform(deps, taken),
-    (taken) => claims.keep(db, taken),
+    (task) => perform(deps, task),
+    (task) => claims.keep(db, task),
   );
 }
 
-async function perform(deps: TaskDeps, taken: Taken<'id', DueTask>): Promise<void> {
+async function perform(deps: TaskDeps, task: Taken<'id', DueTask>): Promise<void> {
   const { db, keyring, reach } = deps;
-  if (taken.sent_at !== null) return conclude(deps, taken, 'errored', 'The service of the task did not answer in time');
-  if (!(await isAsked(db, taken.run_task_id, taken.task_url))) {
-    return conclude(deps, taken, 'errored', 'The task was deleted, or its address has changed: start another run');
+  if (task.sent_at !== null) return conclude(deps, task, 'errored', 'The service of the task did not answer in time');
+  if (!(await isAsked(db, task.run_task_id, task.task_url))) {
+    return conclude(deps, task, 'errored', 'The task was deleted, or its address has changed: start another run');
   }
-  const key = await findKey(db, keyring, taken.run_task_id);
-  const body = await bodyOf(deps, taken);
-  if (!body) return claims.remove(db, taken);
-  const problem = await callTask(reach, { url: taken.task_url, key }, body);
+  const key = await findKey(db, keyring, task.run_task_id);
+  const body = await bodyOf(deps, task);
+  if (!body) return claims.remove(db, task);
+  const problem = await callTask(reach, { url: task.task_url, key }, body);
   if (problem === undefined) {
     const next = Prisma.sql`LEAST(now() + ${silence}, ends_at)`;
-    await claims.end(db, taken, next, Prisma.sql`sent_at = now(), ${toStatus('running')}`);
-  } else if (taken.attempts < mostAttempts) {
+    await claims.end(db, task, next, Prisma.sql`sent_at = now(), ${toStatus('running')}`);
+  } else if (task.attempts < mostAttempts) {
     const message = `The request to the task is sent again: ${problem}`.slice(0, 1000);
-    await claims.end(db, taken, inSeconds(2 ** taken.attempts), Prisma.sql`message = ${message}`);
+    await claims.end(db, task, inSeconds(2 ** task.attempts), Prisma.sql`message = ${message}`);
   } else {
-    await conclude(deps, taken, 'unreachable', `The request to the task failed: ${problem}`);
+    await conclude(deps, task, 'unreachable', `The request to the task failed: ${problem}`);
   }
 }
 
-/** Ends a result without an answer, unless there is one by now. */
+/** Ends a result without an answer, unless an answer has arrived in the meantime. */
 async function conclude(
   { db, keyring }: TaskDeps,
-  taken: Taken<'id', DueTask>,
+  task: Taken<'id', DueTask>,
   status: ResultStatus,
   message: string,
 ): Promise<void> {
   const [stage] = await db.prisma.$queryRaw<{ run_id: string }[]>`
-    SELECT run_id FROM task_stage WHERE id = ${taken.task_stage_id}`;
+    SELECT run_id FROM task_stage WHERE id = ${task.task_stage_id}`;
   if (!stage) return;
   await db.transaction(async (tx) => {
     const run = await lockRunIfThere(tx, keyring, stage.run_id);
     if (!run) return;
     const columns = Prisma.sql`${toStatus(status)}, message = ${message.slice(0, 1000)}`;
-    if (await claims.end(tx, taken, Prisma.sql`NULL`, columns)) await settleStage(tx, run, taken.task_stage_id);
+    if (await claims.end(tx, task, Prisma.sql`NULL`, columns)) await settleStage(tx, run, task.task_stage_id);
   });
 }
 
@@ -110,7 +110,7 @@ interface Facts {
   readonly clone_url: string | null;
 }
 
-/** The body of a request, in the words of the protocol. */
+/** The body of a request, with the names of the protocol. */
 async function bodyOf(
   { db, keyring, publicUrl }: TaskDeps,
   { id, task_stage_id, enforcement_level }: Taken<'id', DueTask>,

@@ -243,7 +243,10 @@ const callback = raw('PATCH')(`${resultPath}/callback`, {
   },
 });
 
-/** The data of its run that a task may read, with the token of its request, until it has answered. */
+/**
+ * The options of endpoints with data of a run. A task may read them with the token of its request, until it has
+ * answered.
+ */
 const reading = {
   auth: 'none',
   refuses: [401, 409],
@@ -284,7 +287,7 @@ async function requireReader(
 ): Promise<TaskResult> {
   requireToken(keyring, result, authorization);
   await requireAsked(db, result);
-  // A request that was sent, or is about to be.
+  // Only a request that was sent, or is about to be sent, can be answered.
   if (result.endsAt === null) throw new Refusal('transition', 'the task has not started');
   requireOpen(result);
   return result;

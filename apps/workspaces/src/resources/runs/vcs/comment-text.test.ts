@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { cellText } from './comment-text';
 
-describe('a text in a comment on a pull request', () => {
+describe('a string in a comment on a pull request', () => {
   it.each([
     ['Error: @everyone look', 'Error: @\u200beveryone look'],
     ['ask @team/owners, see #12 and !7', 'ask @\u200bteam/owners, see #\u200b12 and !\u200b7'],

@@ -29,7 +29,7 @@ interface NamedWorkspace {
   readonly workspace: string;
 }
 
-/** Whether the organization has one status for all its workspaces. */
+/** Whether the organization reports a single status for all its workspaces. */
 interface Aggregation {
   readonly isAggregated: boolean;
 }
@@ -81,7 +81,10 @@ export function commitStatusOf(progress: Progress): Standing | undefined {
   return statusOf('pending', `Planned: ${planned(progress)}. Waiting to be ${waitsFor}`);
 }
 
-/** The combined status of several workspaces for one commit, with their names. A failure counts at once. */
+/**
+ * The combined status of several workspaces for one commit, with their names. If one of them has failed, the combined
+ * status is a failure.
+ */
 export function together(
   all: readonly (Standing & { readonly workspace: string; readonly hasChanges: boolean | null })[],
 ): Standing {

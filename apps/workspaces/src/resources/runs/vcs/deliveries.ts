@@ -42,8 +42,8 @@ function parsed(body: Buffer): unknown {
 }
 
 /**
- * Accepts a delivery of a webhook, once. It is stored before the response, and any node processes it later. Throws
- * `denied` for a delivery that was not signed with the secret, and for one about another repository.
+ * Accepts a delivery of a webhook, only once. It is stored before the response, and any node processes it later. Throws
+ * `denied` for a delivery that was not signed with the secret, and for a delivery about another repository.
  */
 export async function receive(
   { db, env }: { db: Database; env: Pick<Environment, 'keyring'> },
@@ -143,38 +143,40 @@ export function processDeliveries(
   return turns.each(
     50,
     (busy) => claims.take<Delivery>(db, busy, columns),
-    async (taken) => processOne(deps, taken, await settings(), follow),
-    (taken) => claims.keep(db, taken),
+    async (delivery) => processOne(deps, delivery, await settings(), follow),
+    (delivery) => claims.keep(db, delivery),
   );
 }
 
 async function processOne(
   deps: VcsDeps,
-  taken: Taken<'id', Delivery>,
+  delivery: Taken<'id', Delivery>,
   settings: SiteSettings,
   follow: Follow,
 ): Promise<void> {
   const { db } = deps;
   try {
-    const row = await findRepository(db, taken.repository_id);
+    const row = await findRepository(db, delivery.repository_id);
     const reached = row ? await reachRepository(deps, row) : undefined;
     if (reached) {
       const facts = factsOf(await reached.host.findRepository(reached.api, reached.row.identifier));
       await db.prisma.vcsRepository.updateMany({ where: { id: reached.row.id }, data: facts });
       const fresh = { ...reached, row: { ...reached.row, ...facts } };
-      for (const event of taken.events) await applyEvent(db, fresh, event, settings);
-      if (taken.events.some(({ kind }) => kind !== 'pull-request')) await follow(db, fresh);
+      for (const event of delivery.events) await applyEvent(db, fresh, event, settings);
+      if (delivery.events.some(({ kind }) => kind !== 'pull-request')) await follow(db, fresh);
     }
-    await claims.end(db, taken, Prisma.sql`now()`, Prisma.sql`state = 'done', problem = NULL`);
+    await claims.end(db, delivery, Prisma.sql`now()`, Prisma.sql`state = 'done', problem = NULL`);
   } catch (error) {
     const problem = (error as Error).message.slice(0, 1000);
-    const state = taken.attempts >= mostAttempts ? 'failed' : 'waiting';
-    const next = inSeconds(pauseSeconds(taken.attempts - quickTries));
-    await claims.end(db, taken, next, Prisma.sql`state = ${state}, problem = ${problem}`);
+    const state = delivery.attempts >= mostAttempts ? 'failed' : 'waiting';
+    const next = inSeconds(pauseSeconds(delivery.attempts - quickTries));
+    await claims.end(db, delivery, next, Prisma.sql`state = ${state}, problem = ${problem}`);
   }
 }
 
-/** Deletes deliveries that were processed two weeks ago. If one is sent again later, its commit is already known. */
+/**
+ * Deletes deliveries that were processed two weeks ago. If a delivery is sent again later, its commit is already known.
+ */
 export async function forgetDeliveries(db: Database): Promise<void> {
   await db.prisma.$executeRaw`
     DELETE FROM vcs_delivery WHERE state <> 'waiting' AND received_at < now() - interval '14 days'`;

@@ -30,7 +30,7 @@ function once<T>(find: (key: string) => Promise<T>): (key: string) => Promise<T>
   };
 }
 
-/** Records when a branch or a tag that workspaces have read disappeared, or that it is back. */
+/** Records when a branch or a tag that workspaces have read disappeared, or that it exists again. */
 async function noteGone(db: Database, workspaces: readonly Workspace[], ref: string, isGone: boolean): Promise<void> {
   const ids = workspaces.map(({ id }) => id);
   await db.prisma.vcsHead.updateMany({
@@ -88,7 +88,10 @@ async function ingestTag(
   await ingest(db, reached, workspaces, arrival);
 }
 
-/** Stored next to the tags that a workspace has seen: its tag expression when it first looked for them. */
+/**
+ * The name under which the tag expression at the first search for tags is stored, next to the tags that a workspace has
+ * seen.
+ */
 const tagsRef = 'tags';
 
 /** Tags of runs that have not ended. */
@@ -159,8 +162,8 @@ export async function lookForTags(db: Database, reached: Reached, workspaces: re
 }
 
 /**
- * Whether a passing status is reported for commits that concern no workspace: set by the organization or the
- * installation.
+ * Whether a passing status is reported for commits that concern no workspace. The organization or the installation sets
+ * this.
  */
 async function tellsPassing(db: Database, id: string, settings: SiteSettings): Promise<boolean> {
   if (settings.sendPassingStatusesForUntriggeredSpeculativePlans) return true;
@@ -212,8 +215,8 @@ async function queueMoved(
   });
 }
 
-/** A commit that is proposed to a branch, before it is looked up. */
-interface Proposal extends Omit<Arrival, 'commit' | 'before' | 'changesSince' | 'passing'> {
+/** A commit that is proposed for a branch, before it is looked up. */
+interface Proposal extends Omit<Arrival, 'commit' | 'before' | 'changesSince' | 'sendsPassing'> {
   readonly baseBranch: string;
   find(): Promise<HostCommit | undefined>;
   listChanges(commit: HostCommit): Promise<readonly string[] | undefined>;
@@ -233,8 +236,8 @@ async function proposed(
   const commit = await find();
   if (commit === undefined) return;
   const changes = once(() => listChanges(commit));
-  const passing = await tellsPassing(db, reached.row.organizationId, settings);
-  await ingest(db, reached, planning, { ...more, commit, passing, before: null, changesSince: () => changes('') });
+  const sendsPassing = await tellsPassing(db, reached.row.organizationId, settings);
+  await ingest(db, reached, planning, { ...more, commit, sendsPassing, before: null, changesSince: () => changes('') });
 }
 
 /** Processes an event, by the current state at the host. */

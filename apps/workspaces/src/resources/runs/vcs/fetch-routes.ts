@@ -1,11 +1,11 @@
 import type { Database } from '../../../kernel/database/database';
 import type { Resource } from '../../../kernel/endpoints/endpoint';
 import type { Environment } from '../../../kernel/endpoints/environment';
-import { type Agent, findAgent, type Loading, requireAlive, requireStillKnown } from '../agents/agent';
-import { takeWork } from '../agents/claim';
+import { type Agent, findAgent, type Loading, requireAlive, requireStillKnown, takeWork } from '../agents/agent';
+
 import { leaseLost, mintLease, requireLease } from '../agents/lease';
 import * as wire from '../agents/protocol';
-import { aboutWork, bodyOf, described, done, json, raw, toWire } from '../agents/wire';
+import { aboutWork, bodyOf, described, json, noContent, raw, toWire } from '../agents/wire';
 import {
   claimFetch,
   type Fetch,
@@ -21,7 +21,8 @@ const fetches = `${wire.agentPrefix}/agents/:agent_id/fetches` as const;
 const one = `${fetches}/:configuration_version_id` as const;
 
 /**
- * Only the installation's own agents, and agents of the pool that a connection names, get credentials of repositories.
+ * Finds the agent of a request. Only the installation's own agents, and agents of the pool in a connection, get
+ * credentials of repositories.
  */
 const load = async ({ db, principal, params }: Loading): Promise<Agent | undefined> => {
   const agent = await findAgent(db, principal, params.agent_id);
@@ -42,14 +43,14 @@ const claiming = raw('POST')(fetches, {
     const agent = target as Agent;
     const { id } = agent;
     requireAlive(agent);
-    if (!env.vcsReach) return done;
+    if (!env.vcsReach) return noContent;
     const work = {
       prepare: () => releaseUnheard(db, id),
       take: () => claimFetch(db, env.keyring, id, agent.agentPoolId ?? null),
       release: (fetch: Fetch) => releaseFetch(db, fetch),
     };
     const fetch = await takeWork(call, `${id} fetches`, work, 1000);
-    if (!fetch) return done;
+    if (!fetch) return noContent;
     const { configurationVersionId, attempt, ref = null, sshKey = null } = fetch;
     const lease = mintLease(env.keyring, id, { id: configurationVersionId, attempt }, 'agent-fetch');
     const { configurationBytes } = env;
@@ -59,7 +60,7 @@ const claiming = raw('POST')(fetches, {
   },
 });
 
-/** What requests about a commit need. */
+/** The dependencies of requests about a commit. */
 interface FetchRequest {
   readonly db: Database;
   readonly env: Environment;
@@ -71,9 +72,9 @@ interface FetchRequest {
 async function requireTaken({ db, env, params, request }: FetchRequest): Promise<TakenFetch> {
   const { agent_id, configuration_version_id: id } = params;
   const { attempt } = requireLease(env.keyring, agent_id, id, request.headers, 'agent-fetch');
-  const taken = await findTaken(db, id, attempt);
-  if (!taken) throw leaseLost();
-  return taken;
+  const claim = await findTaken(db, id, attempt);
+  if (!claim) throw leaseLost();
+  return claim;
 }
 
 const archiving = raw('PUT')(`${one}/archive`, {
@@ -86,14 +87,14 @@ const archiving = raw('PUT')(`${one}/archive`, {
   load,
   run: async (call) => {
     const { keyring, configurationBytes } = call.env;
-    const taken = await requireTaken(call);
-    // An archive may take long to arrive.
+    const claim = await requireTaken(call);
+    // The claim is checked again at the end, because an archive may take long to arrive.
     const still = async () => {
       await requireStillKnown(call.renew, async () => undefined);
       await requireTaken(call);
     };
-    await finishFetch(call.db, { keyring, configurationBytes }, taken, call.request.stream!, still);
-    return done;
+    await finishFetch(call.db, { keyring, configurationBytes }, claim, call.request.stream!, still);
+    return noContent;
   },
 });
 
@@ -105,7 +106,7 @@ const failing = raw('POST')(`${one}/failure`, {
   load,
   run: async (call) => {
     await failFetch(call.db, await requireTaken(call), call.body.reason, call.body.again);
-    return done;
+    return noContent;
   },
 });
 

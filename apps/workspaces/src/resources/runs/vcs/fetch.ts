@@ -11,7 +11,7 @@ import { accessTo } from '../../connections/repositories/repository';
 export interface Fetch {
   /** The purpose of the commit: a configuration version, or a version of a module. */
   readonly configurationVersionId: string;
-  /** Empty if it is for no workspace. */
+  /** Empty if the commit is not for a workspace. */
   readonly workspaceId: string;
   readonly attempt: number;
   readonly cloneUrl: string;
@@ -25,12 +25,12 @@ export interface Fetch {
   readonly sshKey: string | undefined;
 }
 
-/** A commit that a worker claimed, by what it is for and the number of the claim. */
+/** A commit that a worker claimed, identified by its purpose and the number of the claim. */
 export type TakenFetch = Pick<Fetch, 'configurationVersionId' | 'workspaceId' | 'attempt'>;
 
-/** How long a worker may take over a commit, in seconds. */
+/** How long a worker may take to fetch a commit, in seconds. */
 export const leaseSeconds = 900;
-/** How long a host may be down before its commits are given up. */
+/** How long a host may be down before its commits are no longer fetched. */
 export const patienceHours = 6;
 const longestPauseSeconds = 60;
 
@@ -47,7 +47,7 @@ export const poolOf = `(SELECT CASE WHEN o.id IS NULL THEN v.agent_pool_id ELSE 
    FROM vcs_repository v LEFT JOIN oauth_token t ON t.id = v.oauth_token_id LEFT JOIN oauth_client o ON o.id = t.oauth_client_id
   WHERE v.id = j.repository_id)`;
 
-/** The credentials for fetching a commit, or why it cannot be fetched. */
+/** The credentials for fetching a commit, or the reason why it cannot be fetched. */
 export async function credentialsFor(
   db: Database,
   keyring: Keyring,

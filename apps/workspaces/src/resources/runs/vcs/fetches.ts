@@ -39,7 +39,7 @@ export async function claimFetch(
       FROM configuration_version c
      WHERE c.id = i.configuration_version_id AND i.id = (
        SELECT j.id FROM fetching d JOIN ingress_attributes j ON j.configuration_version_id = d.id
-        WHERE (j.fetch_at <= now() OR ${workerIsGone('j')})
+        WHERE (j.fetch_at <= now()::timestamptz(3) OR ${workerIsGone('j')})
           AND ${poolOf} IS NOT DISTINCT FROM $2
         ORDER BY j.fetch_at LIMIT 1 FOR UPDATE OF j SKIP LOCKED)
      RETURNING i.configuration_version_id, c.workspace_id, i.fetch_attempts`,
@@ -115,7 +115,7 @@ export async function findTaken(
 export async function finishFetch(
   db: Database,
   deps: { keyring: Keyring; configurationBytes: number },
-  taken: TakenFetch,
+  claim: TakenFetch,
   archive: AsyncIterable<Uint8Array>,
   requireTaken: () => Promise<unknown> = async () => undefined,
 ): Promise<void> {
@@ -123,15 +123,15 @@ export async function finishFetch(
     yield* archive;
     await requireTaken();
   }
-  const { configurationVersionId } = taken;
-  if (isModuleFetch(configurationVersionId)) return finishModuleFetch(db, deps, taken, whole());
+  const { configurationVersionId } = claim;
+  if (isModuleFetch(configurationVersionId)) return finishModuleFetch(db, deps, claim, whole());
   const configuration = await findConfiguration(db, configurationVersionId);
   if (configuration?.status !== 'fetching') return;
   await upload(db, deps, configuration, whole(), false);
   await hostIsBack(db, configurationVersionId);
 }
 
-/** Fetches that waited because a host was down need not wait any longer. */
+/** Makes fetches due that were waiting because a host was down. */
 async function hostIsBack(db: Database, configurationVersionId: string): Promise<void> {
   await db.prisma.$executeRaw`
     UPDATE ingress_attributes i SET fetch_at = now()
@@ -146,9 +146,9 @@ async function hostIsBack(db: Database, configurationVersionId: string): Promise
  * Records a failed fetch. It is retried for hours if that may help; otherwise its configuration becomes errored. Does
  * nothing if another worker has claimed the commit in the meantime.
  */
-export async function failFetch(db: Database, taken: TakenFetch, reason: string, again: boolean): Promise<void> {
-  const { configurationVersionId: id, workspaceId, attempt } = taken;
-  if (isModuleFetch(id)) return failModuleFetch(db, taken, reason, again);
+export async function failFetch(db: Database, claim: TakenFetch, reason: string, again: boolean): Promise<void> {
+  const { configurationVersionId: id, workspaceId, attempt } = claim;
+  if (isModuleFetch(id)) return failModuleFetch(db, claim, reason, again);
   // The number is incremented, as with a claim, so that a repeated report of this attempt is ignored.
   const [row] = await db.prisma.$queryRaw<{ failures: number; waits: boolean }[]>`
     UPDATE ingress_attributes i SET fetch_attempts = fetch_attempts + 1, fetch_failures = fetch_failures + ${again ? 1 : 0}

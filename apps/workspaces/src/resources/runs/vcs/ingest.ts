@@ -15,15 +15,15 @@ export interface Arrival extends CommitSeen {
   readonly before: string | null;
   /** Files that differ from a commit; undefined if not all are known. */
   changesSince(base: string | null): Promise<readonly string[] | undefined>;
-  /** Found by polling, not by a webhook. */
+  /** Whether the commit was found by polling, not by a webhook. */
   readonly looked?: boolean;
-  /** If it does not concern the workspace, the host gets a passing status. */
-  readonly passing?: boolean;
+  /** Whether the host gets a passing status if the commit does not concern the workspace. */
+  readonly sendsPassing?: boolean;
 }
 
 /**
- * A push starts runs if the workspace queues all runs, or after its first run. The first check after connecting starts
- * a run only if the workspace queues all runs.
+ * Whether a push starts runs: if the workspace queues all runs, or after its first run. The first check after
+ * connecting starts a run only if the workspace queues all runs.
  */
 async function startsByItself(tx: Database, workspace: Workspace, isFirst: boolean): Promise<boolean> {
   if (workspace.queueAllRuns || isFirst) return workspace.queueAllRuns;
@@ -48,31 +48,31 @@ export async function ingest(
   for (const workspace of behind) await ingestFor(db, reached, workspace, arrival, commits.get(workspace.id));
 }
 
-/** `seen`: the last commit that the workspace has seen. */
+/** Creates the configuration for one workspace. `lastCommit` is the last commit that the workspace has seen. */
 async function ingestFor(
   db: Database,
   { row }: Reached,
   workspace: Workspace,
   arrival: Arrival,
-  seen: string | undefined,
+  lastCommit: string | undefined,
 ): Promise<void> {
   const { ref, commit, pull, queued } = arrival;
   const where = { workspaceId_ref: { workspaceId: workspace.id, ref } };
-  const files = await arrival.changesSince(seen ?? arrival.before);
-  const isFirst = seen === undefined && arrival.looked === true;
+  const files = await arrival.changesSince(lastCommit ?? arrival.before);
+  const isFirst = lastCommit === undefined && arrival.looked === true;
   // No plan is made for pull requests older than the connection.
   const isConcerned = arrival.tag !== undefined || (await concerns(workspace, files));
-  const wanted = isConcerned && !(isFirst && pull);
+  const isPlanned = isConcerned && !(isFirst && pull);
   await db.transaction(async (tx) => {
     if (!(await lockRow(tx, 'workspace', workspace.id))) return;
     const now = await tx.prisma.vcsHead.findUnique({ where });
     // Another node recorded a commit first. Later events are compared with that commit.
-    if (now?.commit !== seen) return;
+    if (now?.commit !== lastCommit) return;
     const head = { workspaceId: workspace.id, ref, commit: commit.sha };
     await tx.prisma.vcsHead.upsert({ where, create: head, update: { commit: commit.sha } });
-    if (!wanted) {
+    if (!isPlanned) {
       const number = (pull ?? queued)?.number;
-      if (number !== undefined && arrival.passing)
+      if (number !== undefined && arrival.sendsPassing)
         await noteUntriggered(tx, row.id, workspace, { commit: commit.sha, number });
       return;
     }

@@ -18,12 +18,12 @@ const kind = 'modfetch';
 /** Whether a commit is for a version of a module or of a policy set. */
 export const isModuleFetch = (id: string): boolean => id.startsWith(`${kind}-`);
 
-/** A commit that a version waits for: one of a module, or one of a policy set. */
+/** A commit that a version of a module or of a policy set waits for. */
 export type AwaitedCommit = ({ readonly moduleVersionId: string } | { readonly policySetVersionId: string }) & {
   readonly commitSha: string;
-  /** Where it was seen. */
+  /** The branch or tag where the commit was seen. */
   readonly ref: string;
-  /** With the content of its submodules. */
+  /** Whether the content of its submodules is fetched, too. */
   readonly submodules?: boolean;
 };
 
@@ -48,7 +48,7 @@ export async function claimModuleFetch(
     `UPDATE module_fetch f SET claim = claim + 1, fetch_worker_id = $1, next_at = now() + interval '${leaseSeconds} seconds'
       WHERE f.id = (
         SELECT j.id FROM module_fetch j
-         WHERE j.status = 'fetching' AND (j.next_at <= now() OR ${workerIsGone('j')}) AND ${poolOf} IS NOT DISTINCT FROM $2
+         WHERE j.status = 'fetching' AND (j.next_at <= now()::timestamptz(3) OR ${workerIsGone('j')}) AND ${poolOf} IS NOT DISTINCT FROM $2
          ORDER BY j.next_at LIMIT 1 FOR UPDATE OF j SKIP LOCKED)
      RETURNING f.id`,
     workerId,
@@ -57,14 +57,14 @@ export async function claimModuleFetch(
   const found = row && (await db.prisma.moduleFetch.findUnique({ where: row, include: { repository: true } }));
   if (!found) return undefined;
   const { id, claim: attempt, cloneUrl, repository } = found;
-  const taken = { configurationVersionId: id, workspaceId: '', attempt };
+  const claim = { configurationVersionId: id, workspaceId: '', attempt };
   const credentials = await credentialsFor(db, keyring, repository, { cloneUrl, agentPoolId });
   if (typeof credentials === 'string') {
-    await failModuleFetch(db, taken, credentials, false);
+    await failModuleFetch(db, claim, credentials, false);
     return undefined;
   }
   return {
-    ...taken,
+    ...claim,
     cloneUrl,
     commit: found.commitSha,
     ref: found.ref ?? undefined,
@@ -78,11 +78,11 @@ const ended = { fetchWorkerId: null, claim: { increment: 1 } } as const;
 
 /** The claimed commit, unless another worker has claimed it since. */
 export async function findModuleFetch(db: Database, id: string, attempt: number): Promise<TakenFetch | undefined> {
-  const taken = { configurationVersionId: id, workspaceId: '', attempt };
-  return (await db.prisma.moduleFetch.count({ where: heldBy(taken) })) > 0 ? taken : undefined;
+  const claim = { configurationVersionId: id, workspaceId: '', attempt };
+  return (await db.prisma.moduleFetch.count({ where: heldBy(claim) })) > 0 ? claim : undefined;
 }
 
-/** Releases commits whose fetch did not start: one, or all that a worker never received. */
+/** Releases commits whose fetch did not start: a single commit, or all commits that a worker never received. */
 export async function releaseModuleFetches(db: Database, whose: TakenFetch | { workerId: string }): Promise<void> {
   const where = 'workerId' in whose ? { fetchWorkerId: whose.workerId, status: 'fetching' } : heldBy(whose);
   await db.prisma.moduleFetch.updateMany({ where, data: { ...ended, nextAt: new Date(0) } });
@@ -92,17 +92,17 @@ export async function releaseModuleFetches(db: Database, whose: TakenFetch | { w
 export async function finishModuleFetch(
   db: Database,
   { keyring, configurationBytes: limit }: { keyring: Keyring; configurationBytes: number },
-  taken: TakenFetch,
+  claim: TakenFetch,
   archive: AsyncIterable<Uint8Array>,
 ): Promise<void> {
   const blob = await writeBlob(db, keyring, archive, { limit, provisional: true }).catch((error: unknown) => {
     if (error instanceof BlobTooLarge) return undefined;
     throw error;
   });
-  if (!blob) return failModuleFetch(db, taken, `the archive of the repository is larger than ${limit} bytes`, false);
+  if (!blob) return failModuleFetch(db, claim, `the archive of the repository is larger than ${limit} bytes`, false);
   const isTaken = await db.transaction(async (tx) => {
     const data = { ...ended, status: 'fetched', blobId: blob.id, nextAt: new Date(0) };
-    const { count } = await tx.prisma.moduleFetch.updateMany({ where: heldBy(taken), data });
+    const { count } = await tx.prisma.moduleFetch.updateMany({ where: heldBy(claim), data });
     if (count > 0) await keepBlob(tx, blob.id);
     return count > 0;
   });
@@ -110,9 +110,9 @@ export async function finishModuleFetch(
 }
 
 /** Records a failed fetch, to be tried again for hours if that may help. */
-export async function failModuleFetch(db: Database, taken: TakenFetch, problem: string, again: boolean): Promise<void> {
-  const { configurationVersionId: id, attempt } = taken;
-  const row = await db.prisma.moduleFetch.findFirst({ where: heldBy(taken) });
+export async function failModuleFetch(db: Database, claim: TakenFetch, problem: string, again: boolean): Promise<void> {
+  const { configurationVersionId: id, attempt } = claim;
+  const row = await db.prisma.moduleFetch.findFirst({ where: heldBy(claim) });
   if (!row) return;
   const failures = row.fetchFailures + 1;
   await db.prisma.$executeRaw`

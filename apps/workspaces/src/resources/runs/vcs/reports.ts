@@ -19,7 +19,7 @@ interface ReportRow extends Progress {
   readonly workspace: string;
   readonly organization: string;
   readonly organizationId: string;
-  /** The organization wants one status for all its workspaces. */
+  /** Whether the organization reports a single status for all its workspaces. */
   readonly isAggregated: boolean;
 }
 
@@ -44,7 +44,7 @@ SELECT i.id, i.repository_id AS "repositoryId", i.pull_request_number AS number,
   LEFT JOIN LATERAL (SELECT * FROM run x WHERE x.configuration_version_id = c.id AND NOT x.is_assessment ORDER BY x.number DESC LIMIT 1) r ON true
   LEFT JOIN run_phase p ON p.run_id = r.id AND p.kind = 'plan'`;
 
-/** What is stored about a report: the status that was sent, and whether it is the last one of the run. */
+/** The stored text of a report: the status that was sent, and the run that it is about. */
 const textOf = ({ runId }: ReportRow, { state, description }: Standing): string =>
   `${state === 'pending' ? 'open' : 'done'} ${runId ?? ''} ${state} ${description}`;
 
@@ -57,8 +57,8 @@ const linkOf = ({ publicUrl }: VcsDeps, row: ReportRow): string =>
 const givenUp = 'given up';
 
 /**
- * Nothing is left to report unless another run of the commit starts: the last status was sent or abandoned, or there
- * will be none.
+ * SQL: whether nothing is left to report unless another run of the commit starts, because the last status was sent or
+ * abandoned, or there will be no status.
  */
 const isOver = `(c.created_at <= now() - interval '30 days' OR i.repository_id IS NULL OR i.status_sent IS NOT DISTINCT FROM '${givenUp}'
    OR coalesce(i.status_sent LIKE 'done %', false)
@@ -66,8 +66,8 @@ const isOver = `(c.created_at <= now() - interval '30 days' OR i.repository_id I
    OR c.status = 'uploaded' AND r.id IS NULL AND NOT c.auto_queue_runs)`;
 
 /**
- * Finished commits are not checked again. A run that starts in the meantime changes the time and thereby keeps its
- * commit open.
+ * Closes finished commits, so that they are not checked again. A run that starts in the meantime changes the time and
+ * thereby keeps its commit open.
  */
 const closeThoseThatAreOver = `
 UPDATE ingress_attributes o SET status_open = false
@@ -81,7 +81,7 @@ export async function reportStatuses(deps: VcsDeps, turns = new Turns()): Promis
   const { db } = deps;
   await db.prisma.$executeRawUnsafe(closeThoseThatAreOver);
   const rows = await db.prisma.$queryRawUnsafe<ReportRow[]>(
-    `${select} WHERE i.status_open AND i.status_at <= now() AND NOT ${isOver} AND NOT o.id = ANY($1)
+    `${select} WHERE i.status_open AND i.status_at <= now()::timestamptz(3) AND NOT ${isOver} AND NOT o.id = ANY($1)
         AND (c.auto_queue_runs OR r.id IS NOT NULL OR c.status = 'errored')
       ORDER BY i.status_at LIMIT 100`,
     turns.busy,
@@ -95,11 +95,11 @@ export async function reportStatuses(deps: VcsDeps, turns = new Turns()): Promis
   await turns.each(rows.length, take, async ({ row }) => tell(deps, row.isAggregated ? await besides(db, row) : [row]));
 }
 
-/** Rows with the same key are reported together. */
+/** The key of a row. Rows with the same key are reported together. */
 const keyOf = ({ isAggregated, repositoryId, sha, organizationId, id }: ReportRow): string =>
   isAggregated ? `${repositoryId} ${sha} ${organizationId}` : id;
 
-/** The newest configuration of a commit of each workspace of the organization. */
+/** The newest configuration for a commit, for each workspace of the organization. */
 const besides = (db: Database, { repositoryId, sha, organizationId }: ReportRow): Promise<ReportRow[]> =>
   db.prisma.$queryRawUnsafe<ReportRow[]>(
     `SELECT DISTINCT ON (t.workspace) t.* FROM (${select}
@@ -111,35 +111,35 @@ const besides = (db: Database, { repositoryId, sha, organizationId }: ReportRow)
     organizationId,
   );
 
-/** Reports the status of a commit in some workspaces to a host: one status. */
+/** Reports one status for a commit in some workspaces to a host. */
 async function tell(deps: VcsDeps, rows: readonly ReportRow[]): Promise<void> {
   const { db } = deps;
   const reportable = rows.flatMap((row) => {
-    const standing = commitStatusOf(row);
-    return standing ? [{ row, ...standing, workspace: row.workspace, hasChanges: row.hasChanges }] : [];
+    const commitStatus = commitStatusOf(row);
+    return commitStatus ? [{ row, ...commitStatus, workspace: row.workspace, hasChanges: row.hasChanges }] : [];
   });
-  // The node that claims the first row reports all rows. A row that was given up is ignored.
+  // The node that claims the first row reports all rows. Rows whose report was abandoned are ignored.
   const leaders = reportable.map(({ row }) => row).filter(({ statusSent }) => statusSent !== givenUp);
   const [leader] = leaders.sort((a, b) => (a.id < b.id ? -1 : 1));
   if (!leader) return;
-  const standing = together(reportable);
+  const commitStatus = together(reportable);
   const sent = reportable.map(({ row }) => ({
     id: row.id,
-    text: textOf(row, standing),
+    text: textOf(row, commitStatus),
     number: row.number,
     was: row.statusSent,
   }));
   if (sent.every(({ text, was }) => text === was)) {
-    // The others are checked before these come up again.
+    // All other commits are checked before these are checked again.
     await db.prisma.$executeRaw`
-      UPDATE ingress_attributes SET status_at = now() WHERE id = ANY(${sent.map(({ id }) => id)}) AND status_at <= now()`;
+      UPDATE ingress_attributes SET status_at = now() WHERE id = ANY(${sent.map(({ id }) => id)}) AND status_at <= now()::timestamptz(3)`;
     return;
   }
   const claim = await take(db, leader);
   if (claim === undefined) return;
   const order = ['failure', 'error', 'pending', 'success'];
   const [shown] = reportable.sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state));
-  await report(deps, { ...leader, claim }, { ...standing, url: linkOf(deps, shown!.row) }, sent);
+  await report(deps, { ...leader, claim }, { ...commitStatus, url: linkOf(deps, shown!.row) }, sent);
 }
 
 const lease = "interval '1 minute'";
@@ -151,13 +151,13 @@ const statusClaims = new Claims({
   lease,
 });
 
-/** Only one of several nodes reports. */
+/** Claims a report, so that only one of several nodes sends it. */
 async function take(db: Database, { id, statusSent }: ReportRow): Promise<number | undefined> {
-  const [taken] = await db.prisma.$queryRaw<{ claim: number }[]>`
+  const [claimedRow] = await db.prisma.$queryRaw<{ claim: number }[]>`
     UPDATE ingress_attributes t SET status_attempts = t.status_attempts + 1, ${statusClaims.taking}
-     WHERE t.id = ${id} AND t.status_at <= now() AND t.status_sent IS NOT DISTINCT FROM ${statusSent}
+     WHERE t.id = ${id} AND t.status_at <= now()::timestamptz(3) AND t.status_sent IS NOT DISTINCT FROM ${statusSent}
     RETURNING ${statusClaims.claimed}`;
-  return taken?.claim;
+  return claimedRow?.claim;
 }
 
 const mostAttempts = 20;
@@ -165,7 +165,7 @@ const mostAttempts = 20;
 async function report(
   deps: VcsDeps,
   leader: ReportRow & { readonly claim: number },
-  standing: Standing & { readonly url: string },
+  commitStatus: Standing & { readonly url: string },
   sent: readonly { readonly id: string; readonly text: string; readonly number: number | null }[],
 ): Promise<void> {
   const { db } = deps;
@@ -174,11 +174,11 @@ async function report(
     const reached = repository && (await reachRepository(deps, repository));
     const numbers = new Set(sent.flatMap(({ number }) => number ?? []));
     if (reached) {
-      const status = { ...standing, context: contextOf(leader), number: [...numbers][0] };
+      const status = { ...commitStatus, context: contextOf(leader), number: [...numbers][0] };
       await reached.host.setStatus(reached.api, reached.row.identifier, leader.sha, status);
     }
-    // The reported status is stored even if another node has claimed it since: it is compared with the current status
-    // next time.
+    // The reported status is stored even if another node has claimed the report since. It will be compared with the
+    // current status next time.
     await db.prisma.$executeRaw`
       UPDATE ingress_attributes i SET status_sent = t.text, status_attempts = 0,
              status_at = CASE WHEN i.id = ${leader.id} AND i.status_claim <> ${leader.claim} THEN i.status_at ELSE now() END
@@ -221,7 +221,7 @@ const commentClaims = new Claims({
   lease,
   owner: 'vcs_repository y ON y.id = x.repository_id',
 });
-/** Far in the future: until a new status changes it. */
+/** A time far in the future, which stays until a new status changes it. */
 const whenTold = Prisma.sql`timestamptz '9999-01-01T00:00:00Z'`;
 
 /** Maintains one comment on each pull request, with the newest plan of every affected workspace. */
@@ -270,10 +270,10 @@ async function comment(deps: VcsDeps, due: CommentDue): Promise<void> {
 
 function commentOf(deps: VcsDeps, rows: readonly ReportRow[]): string[] {
   const lines = rows.flatMap((row) => {
-    const standing = commitStatusOf(row);
-    if (!standing) return [];
+    const commitStatus = commitStatusOf(row);
+    if (!commitStatus) return [];
     const name = `${cellText(row.organization)}/${cellText(row.workspace)}`;
-    const { state, description } = standing;
+    const { state, description } = commitStatus;
     return `| ${icons[state]} | ${name} | [${cellText(description)}](${linkOf(deps, row)}) | ${row.sha.slice(0, 10)} |`;
   });
   return ['| | Workspace | Plan | Commit |', '|---|---|---|---|', ...lines];

@@ -21,7 +21,7 @@ const delivered = {
     403: { description: 'The signature is wrong, or the event is about another repository.' },
   },
 } as const;
-const taken = { status: 202, headers: {}, body: '' };
+const accepted = { status: 202, headers: {}, body: '' };
 
 const webhook = raw('POST')('/webhooks/vcs/:vcs_repository_id', {
   summary: 'Webhook for events of a repository. The Git host signs them with the secret of the webhook.',
@@ -31,7 +31,7 @@ const webhook = raw('POST')('/webhooks/vcs/:vcs_repository_id', {
   run: async ({ db, env, target, request }) => {
     const body = await readBody(request.stream);
     await receive({ db, env }, target as unknown as VcsRepository, request.headers, body);
-    return taken;
+    return accepted;
   },
 });
 
@@ -43,7 +43,7 @@ const appWebhook = raw('POST')('/webhooks/github-app/:oauth_client_id', {
   run: async ({ db, env, target, request }) => {
     const body = await readBody(request.stream);
     await receiveOfApp({ db, env }, target as unknown as OauthClient, request.headers, body);
-    return taken;
+    return accepted;
   },
 });
 

@@ -34,7 +34,7 @@ function expressionOf(pattern: string): RE2JS {
 const mostSteps = 200_000_000;
 const longestTurnMs = 10;
 
-/** Lets other requests run, if they have waited for a while. */
+/** Returns a function that lets other requests run if they have waited for a while. */
 function turns(): () => Promise<void> {
   let sinceMs = performance.now();
   return async () => {
@@ -94,7 +94,7 @@ async function filtered<T>(items: readonly T[], passes: (item: T) => boolean): P
   return found;
 }
 
-/** The tags for which workspaces wait, by an expression that matches a part of their names. */
+/** The tags that workspaces wait for. A workspace's expression must match a part of the tag's name. */
 export async function tagsOf<T extends { readonly name: string }>(
   expression: string,
   tags: readonly T[],

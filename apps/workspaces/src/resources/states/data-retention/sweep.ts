@@ -24,7 +24,7 @@ const tableOf = {
 } as const;
 
 /** Data in use is never removed: the current state, the current configuration, and data of unfinished runs. */
-const spared = {
+const conditions = {
   'state-versions': Prisma.sql`x.status = 'finalized' AND x.id IS DISTINCT FROM w.current_state_version_id`,
   'configuration-versions': Prisma.sql`x.status = 'uploaded' AND x.id IS DISTINCT FROM w.current_configuration_id
     AND NOT EXISTS (SELECT 1 FROM run u WHERE u.configuration_version_id = x.id AND u.finished_at IS NULL)`,
@@ -32,10 +32,10 @@ const spared = {
 
 function due(kind: Kind, nowMs: number, within: Prisma.Sql): Prisma.Sql {
   const old = Prisma.sql`x.created_at < ${new Date(nowMs)}::timestamptz - make_interval(days => ${effectiveDays})`;
-  return Prisma.sql`FROM ${tableOf[kind]} x ${policies} WHERE ${spared[kind]} AND ${old} AND ${within}`;
+  return Prisma.sql`FROM ${tableOf[kind]} x ${policies} WHERE ${conditions[kind]} AND ${old} AND ${within}`;
 }
 
-/** What a policy would remove now, oldest first: the number of versions and the first ids. */
+/** The versions that a policy would remove now: their number, and the first ids, oldest first. */
 export interface Preview {
   readonly kind: Kind;
   readonly count: number;
@@ -44,7 +44,7 @@ export interface Preview {
 
 const SHOWN = 100;
 
-/** What the effective policies would remove now, in one workspace, one organization, or everywhere. */
+/** The versions that the effective policies would remove now, in one workspace, one organization, or everywhere. */
 export async function preview(
   db: Database,
   holder: { readonly workspaceId: string | null; readonly organizationId: string | null },
@@ -107,7 +107,7 @@ async function removeForGood(db: Database, nowMs: number): Promise<number> {
   });
 }
 
-/** How much one sweep removed. */
+/** The numbers of objects that a sweep has removed. */
 export interface Swept {
   readonly softDeleted: number;
   readonly removed: number;

@@ -24,8 +24,9 @@ import {
 import * as states from './service';
 import { changeContent } from './service';
 import { find, findCurrent, findMany, list as listVersions, type StateVersion, stateVersionKey } from './state-version';
+import { uploadJson, uploadRaw } from './upload';
 
-/** Anything with the rights of a workspace. */
+/** An object that has the rights of a workspace. */
 interface StateTarget {
   readonly organizationId: string;
   readonly workspace: WorkspaceTarget;
@@ -206,7 +207,7 @@ const contentOf = (form: Form) => {
     load,
     run: async ({ db, env, target, request }) => {
       const source = request.stream!;
-      const take = form === 'raw' ? states.uploadRaw : states.uploadJson;
+      const take = form === 'raw' ? uploadRaw : uploadJson;
       const announced = Number(request.headers['content-length'] ?? uploadLimitBytes);
       if (announced > uploadLimitBytes) tooLarge(new BlobTooLarge(`more than ${uploadLimitBytes} bytes`));
       const work = () => take(db, env, target, source, uploadLimitBytes).catch(tooLarge);
@@ -268,8 +269,8 @@ const listKept = endpoints(workspacePolicy, quarantineSerializer, {
   requires: 'can-read-state-versions',
   load: loadWorkspace,
   run: async ({ db, target }) => ({
-    items: (await quarantine.list(db, target.id)).map((kept) => ({
-      ...kept,
+    items: (await quarantine.list(db, target.id)).map((state) => ({
+      ...state,
       organizationId: target.organizationId,
       workspace: target,
     })),

@@ -20,7 +20,7 @@ export interface Claim {
 
 /**
  * Refuses a claim that contradicts the state itself, because the content of files decides about history, as in the
- * tool. Throws `invalid` naming the field.
+ * tool. Throws `invalid` with the name of the field.
  */
 export function requireOwnClaim({ serial, lineage }: Claim, parsed: ParsedState): void {
   if (serial !== parsed.serial) {
@@ -50,8 +50,8 @@ export async function requireLock(
 
 /**
  * Refuses a state that does not follow the current one: the same serial with other content, a lower serial, or another
- * lineage without a higher serial. Throws `conflict` with the serials and lineages of both. `force` accepts every
- * state.
+ * lineage without a higher serial. Throws `conflict` with the serials and lineages of both. With `force`, every state
+ * is accepted.
  */
 export function requireSuccessor(claim: Claim, current: History | undefined): void {
   if (!current || claim.force) return;

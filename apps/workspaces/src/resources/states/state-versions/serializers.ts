@@ -12,7 +12,7 @@ import {
   whole,
 } from '@keystead/jsonapi';
 import { actorTypes } from '../../../kernel/audit/audit';
-import { gone, hidden } from '../../../kernel/blobs/backing-data';
+import { deletedStatus, hidden } from '../../../kernel/blobs/backing-data';
 import { signedUrl } from '../../../kernel/blobs/signed-urls';
 import { serializerOf } from '../../../kernel/endpoints/endpoint';
 import type { Environment } from '../../../kernel/endpoints/environment';
@@ -31,7 +31,10 @@ export interface ShownStateVersion extends StateVersion {
   };
 }
 
-/** Resources in the form of state versions: indexes of instances are for the list of the workspace. */
+/**
+ * Resources in the form that state versions show: without the indexes of instances, which only the list of the
+ * workspace shows.
+ */
 function withoutKeys(resources: unknown): unknown {
   return (resources as { keys?: unknown }[]).map(({ keys, ...resource }) => resource);
 }
@@ -44,7 +47,7 @@ export const stateVersionSerializer = serializerOf<ShownStateVersion>()({
     size: whole,
     serial: serialNumber,
     lineage: text.optional(),
-    status: choice(['pending', 'finalized', 'discarded', hidden, gone]),
+    status: choice(['pending', 'finalized', 'discarded', hidden, deletedStatus]),
     intermediate: flag,
     'state-version': whole.nullable(),
     'infra-version': text.nullable(),
@@ -139,7 +142,7 @@ export const workspaceOutputSerializer = serializerOf<StateOutput>()({
   }),
 });
 
-/** The two formats of a state: as the tool wrote it, and as the tool's JSON. */
+/** The two formats of a state: the file that the tool wrote, and the tool's JSON. */
 export type Form = 'raw' | 'json';
 
 /** Where a format of a state version is read and written, below `/api/v2`. */

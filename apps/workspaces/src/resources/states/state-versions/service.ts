@@ -2,7 +2,7 @@ import { ExactNumber, parseExact } from '@keystead/envelope';
 import { invalid } from '@keystead/jsonapi';
 import { isRefusal, notFound, Refusal } from '@keystead/refusal';
 import type { Actor } from '../../../kernel/audit/audit';
-import { type BackingDataAction, changeBackingData, gone } from '../../../kernel/blobs/backing-data';
+import { type BackingDataAction, changeBackingData, deletedStatus } from '../../../kernel/blobs/backing-data';
 import { readBlob, writeBlob } from '../../../kernel/blobs/blobs';
 import { type Database, still } from '../../../kernel/database/database';
 import { patienceMs, tooMany } from '../../../kernel/database/keyed-mutex';
@@ -10,19 +10,17 @@ import { lockRow } from '../../../kernel/database/lock-row';
 import type { Environment } from '../../../kernel/endpoints/environment';
 import type { Workspace } from '../../workspaces/workspaces/workspace';
 import { requireWorkspace } from '../../workspaces/workspaces/workspace';
-import { accept, lockWorkspace } from './accept';
 import * as outputs from './outputs';
 import type * as quarantine from './quarantine';
 import { type Claim, requireLock, requireOwnClaim, requireSuccessor } from './rules';
 import { jsonObject } from './scanner/json-scanner';
 import { type ParsedOutput, parseOutputs, serialAfter } from './scanner/parse-state';
+import { watch } from './scanner/state-threads';
 import { withSerial } from './scanner/with-serial';
 import { type Base64, decoded, inlineLimitBytes } from './schema';
 import { find, findCurrent, type StateVersion } from './state-version';
-import { watch } from './watch';
+import { accept, lockWorkspace } from './upload';
 import { type Announced, announce, tryAnnounce } from './writes';
-
-export { uploadJson, uploadRaw } from './upload';
 
 /** The content of a request for a new state version. */
 export interface NewState {
@@ -58,9 +56,9 @@ async function givenOutputs(text: Base64 | null | undefined): Promise<ParsedOutp
 }
 
 /**
- * Creates a state version without content (pending, to be uploaded), or with it (finalized). The caller must hold the
- * workspace's lock. Throws `conflict` for a lock or history that does not match, and `invalid` for bytes that are not a
- * state. Refused content is quarantined.
+ * Creates a state version without content (pending, to be uploaded) or with content (finalized). The caller must hold
+ * the workspace's lock. Throws `conflict` for a lock or history that does not match, and `invalid` for bytes that are
+ * not a state. Refused content is quarantined.
  */
 export async function create(
   db: Database,
@@ -90,7 +88,7 @@ export async function create(
   await requireLock(db, actor, await requireWorkspace(db, workspace.id));
   const outputList = await givenOutputs(input.jsonStateOutputs);
   const state = input.state;
-  const { md5, parsed } = await watch(db, async (seen) => {
+  const { md5, parsed } = await watch(db, async (onPiece) => {
     let size = 0;
     for await (const piece of decoded(state)) {
       size += piece.length;
@@ -100,7 +98,7 @@ export async function create(
           'inline state can be at most 16 MiB; omit state and use hosted-state-upload-url',
         );
       }
-      await seen(piece);
+      await onPiece(piece);
     }
   });
   if (md5 !== claim.md5) throw invalid('md5', 'does not match the state');
@@ -144,8 +142,8 @@ async function insert(
 }
 
 /**
- * Returns to the content of an earlier state version, as a new version with the next serial. Throws `conflict` without
- * the lock, `invalid` if the content of the earlier version no longer exists.
+ * Creates a new version with the next serial and the content of an earlier state version. Throws `conflict` without the
+ * lock, `invalid` if the content of the earlier version no longer exists.
  */
 export async function rollback(
   db: Database,
@@ -166,8 +164,8 @@ export async function rollback(
     const current = await findCurrent(db, workspace.id);
     const serial = serialAfter(current?.serial ?? earlier.serial);
     const content = withSerial(() => readBlob(db, env.keyring, blobId), serial);
-    const watched = await watch(db, (seen) =>
-      writeBlob(db, env.keyring, content, { limit: unlimited, seen, provisional: true }),
+    const watched = await watch(db, (onPiece) =>
+      writeBlob(db, env.keyring, content, { limit: unlimited, onPiece, provisional: true }),
     );
     const { md5, parsed, result: blob } = watched;
     const claim = { serial, lineage: earlier.lineage, md5, force: false };
@@ -185,22 +183,25 @@ export async function rollback(
   }
 }
 
-/** Why the serial of an encrypted state stays. */
+/** The reason why the serial of an encrypted state cannot be changed. */
 const sealedSerial = 'is encrypted, and only the tool that encrypted it can give it another serial: use its state push';
 
-/** Makes a quarantined state the current one, without lineage or serial checks. The caller must hold the lock. */
+/**
+ * Makes a quarantined state the current one, without lineage or serial checks. Throws `conflict` without the lock,
+ * `invalid` for bytes that are not a state, and `missing` if they no longer exist.
+ */
 export async function promote(
   db: Database,
   env: KeyringEnv,
   actor: Actor,
   workspace: Workspace,
-  kept: quarantine.QuarantinedState,
+  quarantined: quarantine.QuarantinedState,
 ): Promise<StateVersion> {
-  const read = () => readBlob(db, env.keyring, kept.blobId);
+  const read = () => readBlob(db, env.keyring, quarantined.blobId);
   const stream = await read();
   if (!stream) throw notFound();
-  const found = await watch(db, async (seen) => {
-    for await (const piece of stream) await seen(piece as Buffer);
+  const found = await watch(db, async (onPiece) => {
+    for await (const piece of stream) await onPiece(piece as Buffer);
   });
   if (!found.parsed) throw invalid('state', 'is not a state file');
   const { parsed } = found;
@@ -211,12 +212,12 @@ export async function promote(
   const renumbered =
     serial === own
       ? undefined
-      : await watch(db, (seen) =>
-          writeBlob(db, env.keyring, withSerial(read, serial), { limit: unlimited, seen, provisional: true }),
+      : await watch(db, (onPiece) =>
+          writeBlob(db, env.keyring, withSerial(read, serial), { limit: unlimited, onPiece, provisional: true }),
         );
   const claim = { serial, lineage: parsed.lineage || null, md5: renumbered?.md5 ?? found.md5, force: true };
-  const blob = renumbered?.result ?? { id: kept.blobId, size: Number(kept.size) };
-  const id = await accept(db, env, actor, workspace, claim, { blob, parsed, quarantinedId: kept.id }, (tx) =>
+  const blob = renumbered?.result ?? { id: quarantined.blobId, size: Number(quarantined.size) };
+  const id = await accept(db, env, actor, workspace, claim, { blob, parsed, quarantinedId: quarantined.id }, (tx) =>
     insert(tx, env, actor, workspace, claim, {}),
   );
   return still(await find(db, id));
@@ -246,7 +247,7 @@ export async function changeContent(
       move: (from: string, change: { status: string }) =>
         tx.prisma.stateVersion.updateMany({
           where: { id, status: from },
-          data: { ...change, ...(change.status === gone ? { rawBlobId: null, jsonBlobId: null } : {}) },
+          data: { ...change, ...(change.status === deletedStatus ? { rawBlobId: null, jsonBlobId: null } : {}) },
         }),
     } as const;
     await changeBackingData(tx, actor, item, action);

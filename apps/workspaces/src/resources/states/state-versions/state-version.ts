@@ -67,7 +67,7 @@ export function addedVersion(
   });
 }
 
-/** State versions by id, in no order; unknown ones are left out. */
+/** State versions by id, in no order; unknown ids are left out. */
 export async function findMany(db: Database, ids: readonly string[]): Promise<StateVersion[]> {
   const found = await Promise.all(ids.map((id) => find(db, id)));
   return found.filter((version) => version !== undefined);
@@ -88,7 +88,7 @@ export async function findCurrent(db: Database, workspaceId: string): Promise<St
 /** The key of a state version in pages that begin after an item. */
 export const stateVersionKey = ({ createdAt }: Pick<StateVersion, 'createdAt'>): string => createdAt.toISOString();
 
-/** A page that begins after a version, or with the newest. */
+/** A page that begins after a version, or with the newest version. */
 async function listBehind(
   db: Database,
   where: { workspaceId: string; status?: string },

@@ -3,17 +3,20 @@ import { readBlob } from '../../../kernel/blobs/blobs';
 import type { Database } from '../../../kernel/database/database';
 import * as outputs from './outputs';
 import type { ParsedState } from './scanner/parse-state';
+import { watch } from './scanner/state-threads';
 import { find } from './state-version';
-import { watch } from './watch';
 import { described } from './writes';
 
 const claimSeconds = 600;
-/** If this many nodes died while reading a state, it is not tried again. */
+/**
+ * The maximum number of attempts to read a state. A state is not read again if this number of nodes died while reading
+ * it.
+ */
 const attempts = 5;
 
 /**
  * Reads the finalized states that have not been read yet, for their outputs and resources. Each is claimed in the
- * database, so that only one node reads it, and another node after a crash. Returns how many.
+ * database, so that only one node reads it, and another node after a crash. Returns the number of states.
  */
 export async function readUnread(db: Database, keyring: Keyring): Promise<number> {
   let done = 0;
@@ -37,8 +40,8 @@ export async function readUnread(db: Database, keyring: Keyring): Promise<number
 }
 
 async function read(db: Database, keyring: Keyring, blobId: string): Promise<ParsedState | undefined> {
-  const { parsed } = await watch(db, async (seen) => {
-    for await (const piece of (await readBlob(db, keyring, blobId)) ?? []) await seen(piece as Buffer);
+  const { parsed } = await watch(db, async (onPiece) => {
+    for await (const piece of (await readBlob(db, keyring, blobId)) ?? []) await onPiece(piece as Buffer);
   });
   return parsed;
 }

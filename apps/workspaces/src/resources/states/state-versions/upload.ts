@@ -1,19 +1,78 @@
 import { invalid } from '@keystead/jsonapi';
 import { isRefusal, notFound, Refusal } from '@keystead/refusal';
 import type { Actor } from '../../../kernel/audit/audit';
-import { gatherBlob, keepBlob, removeBlob, storeBlob, writeBlob } from '../../../kernel/blobs/blobs';
+import { gatherBlob, keepBlob, removeBlob, storeBlob, type WrittenBlob, writeBlob } from '../../../kernel/blobs/blobs';
 import type { Database } from '../../../kernel/database/database';
 import { lockRow } from '../../../kernel/database/lock-row';
 import type { Environment } from '../../../kernel/endpoints/environment';
-import { requireWorkspace } from '../../workspaces/workspaces/workspace';
-import { accept } from './accept';
+import { requireWorkspace, type Workspace } from '../../workspaces/workspaces/workspace';
 import * as quarantine from './quarantine';
-import { type Claim, requireOwnClaim } from './rules';
+import { type Claim, requireLock, requireOwnClaim, requireSuccessor } from './rules';
 import { jsonObject } from './scanner/json-scanner';
 import type { ParsedState } from './scanner/parse-state';
-import { find, type StateVersion } from './state-version';
-import { watch } from './watch';
-import { tryFinalize } from './writes';
+import { watch } from './scanner/state-threads';
+import { find, findCurrent, type StateVersion } from './state-version';
+import { finalize, tryFinalize } from './writes';
+
+/** Locks the row of a workspace until the transaction ends, and reads it as it is then. */
+export async function lockWorkspace(tx: Database, id: string): Promise<Workspace> {
+  await lockRow(tx, 'workspace', id);
+  return requireWorkspace(tx, id);
+}
+
+/** The bytes of a state, provisional until they are accepted, and their content. */
+export interface Offered {
+  readonly blob: WrittenBlob;
+  readonly parsed: ParsedState | undefined;
+  /** The blob with the tool's JSON of the same state. */
+  readonly jsonBlobId?: string;
+  /**
+   * The quarantined state from which the bytes come. It is removed from quarantine if they are accepted, and kept if
+   * they are refused.
+   */
+  readonly quarantinedId?: string;
+  /** Whether the bytes were derived from stored bytes, so that nothing is lost if they are refused. */
+  readonly derived?: boolean;
+}
+
+/**
+ * Makes content current if the lock and the history still allow this; this is decided while the workspace's row is
+ * locked. Otherwise quarantines it and refuses. Returns the id of the state version.
+ */
+export async function accept(
+  db: Database,
+  { keyring }: Pick<Environment, 'keyring'>,
+  actor: Actor,
+  workspace: Workspace,
+  claim: Claim,
+  { blob, parsed, jsonBlobId, quarantinedId, derived }: Offered,
+  versionOf: (tx: Database) => Promise<StateVersion>,
+): Promise<string> {
+  try {
+    return await db.transaction(async (tx) => {
+      const locked = await lockWorkspace(tx, workspace.id);
+      await requireLock(tx, actor, locked);
+      const current = await findCurrent(tx, workspace.id);
+      requireSuccessor({ ...claim, lineage: claim.lineage ?? (parsed?.lineage || null) }, current);
+      const version = await versionOf(tx);
+      if (jsonBlobId) await keepBlob(tx, jsonBlobId);
+      await finalize(tx, keyring, actor, version, { blob, parsed, jsonBlobId });
+      if (quarantinedId) {
+        const { count } = await tx.prisma.quarantinedState.deleteMany({ where: { id: quarantinedId } });
+        if (count === 0) throw notFound();
+      }
+      return version.id;
+    });
+  } catch (error) {
+    if (jsonBlobId) await removeBlob(db, jsonBlobId);
+    if (isRefusal(error) && !quarantinedId) {
+      if (error.kind === 'conflict' && !derived)
+        await quarantine.keep(db, actor, workspace, claim, blob, error.message);
+      else await removeBlob(db, blob.id);
+    }
+    throw error;
+  }
+}
 
 type KeyringEnv = Pick<Environment, 'keyring'>;
 
@@ -37,7 +96,9 @@ export async function uploadRaw(
 ): Promise<void> {
   const discarded = version.status === 'discarded' && version.rawBlobId === null;
   if (!discarded) requireMissing(version, 'raw');
-  const watched = await watch(db, (seen) => gatherBlob(db, env.keyring, source, { limit, seen, provisional: true }));
+  const watched = await watch(db, (onPiece) =>
+    gatherBlob(db, env.keyring, source, { limit, onPiece, provisional: true }),
+  );
   const { md5, parsed, result: gathered } = watched;
   const actor = announcer(version);
   const claim = { serial: version.serial, lineage: version.lineage, md5: version.md5, force: version.forced };
@@ -75,8 +136,8 @@ export async function uploadRaw(
 }
 
 /**
- * Receives the JSON format of a state version, which is an object. It can arrive before, after or together with the
- * state itself.
+ * Receives the JSON format of a state version. It can arrive before, after or together with the state itself. Throws
+ * `conflict` for a second upload, and `invalid` for anything other than a JSON object.
  */
 export async function uploadJson(
   db: Database,
@@ -87,7 +148,7 @@ export async function uploadJson(
 ): Promise<void> {
   requireMissing(version, 'json');
   const blob = await writeBlob(db, env.keyring, jsonObject(source, 'jsonState'), { limit, provisional: true });
-  const taken = await db.transaction(async (tx) => {
+  const isUpdated = await db.transaction(async (tx) => {
     const { count } = await tx.prisma.stateVersion.updateMany({
       where: { id: version.id, jsonBlobId: null, status: { in: ['pending', 'finalized'] } },
       data: { jsonBlobId: blob.id },
@@ -95,7 +156,7 @@ export async function uploadJson(
     if (count > 0) await keepBlob(tx, blob.id);
     return count > 0;
   });
-  if (taken) return;
+  if (isUpdated) return;
   await removeBlob(db, blob.id);
   throw uploadedAlready();
 }

@@ -2,8 +2,7 @@ import type { Keyring } from '@keystead/keyring';
 import { isRefusal, Refusal } from '@keystead/refusal';
 import type { Prisma } from '../../../generated/prisma/client';
 import type { WorkspaceTarget } from '../../../kernel/access/access';
-import type { Actor } from '../../../kernel/audit/audit';
-import { auditColumns, auditJson } from '../../../kernel/audit/audit-columns';
+import { type Actor, auditColumns, auditJson } from '../../../kernel/audit/audit';
 import type { GatheredBlob } from '../../../kernel/blobs/blobs';
 import type { Database, KeyedRead, PackedRow } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
@@ -13,7 +12,10 @@ import { type Claim, type History, requireSuccessor } from './rules';
 import { type ParsedOutput, type ParsedState, shownSerial } from './scanner/parse-state';
 import { addedVersion, type StateVersion } from './state-version';
 
-/** More or larger outputs are stored in several statements. */
+/**
+ * The maximum number of outputs that are stored in the same statement. More or larger outputs are stored in several
+ * statements.
+ */
 const fewOutputs = 200;
 const smallOutputsBytes = 256 * 1024;
 
@@ -31,14 +33,14 @@ const announcing = {
            clock_timestamp() FROM held RETURNING *`,
 };
 
-// All or nothing: `held` is empty if any condition fails.
-const finalizing = (blob: { name: string; ready: string; kept: string }) => ({
+// The statement does everything or nothing: `held` is empty if any condition fails.
+const finalizing = (blob: { name: string; ready: string; keep: string }) => ({
   name: blob.name,
   text: `WITH held AS (
     SELECT s.id, s.created_at FROM workspace w, state_version s ${blob.ready}
      WHERE w.id = $1 AND w.revision = coalesce($2::bigint, w.revision) AND s.id = $3 AND s.workspace_id = w.id AND s.status = 'pending'
        AND s.raw_blob_id IS NULL FOR UPDATE),
-  ${blob.kept},
+  ${blob.keep},
   taken AS (
     UPDATE state_version s SET status = 'finalized', raw_blob_id = $4, size = $5, finalized_at = clock_timestamp(),
            format = coalesce($6, s.format), infra_version = coalesce($7, s.infra_version), lineage = coalesce($8, s.lineage),
@@ -64,17 +66,17 @@ const finalizing = (blob: { name: string; ready: string; kept: string }) => ({
   SELECT id FROM held`,
 });
 
-/** For bytes that are already stored. */
+/** The statement for bytes that are already stored. */
 const finalizeStored = finalizing({
   name: 'state_finalize',
   ready: 'JOIN blob b ON b.id = $4',
-  kept: 'kept AS (UPDATE blob b SET provisional = false FROM held WHERE b.id = $4)',
+  keep: 'kept AS (UPDATE blob b SET provisional = false FROM held WHERE b.id = $4)',
 });
-/** For a single chunk, which the same statement stores. */
+/** The statement for a single chunk, which it also stores. */
 const finalizeWhole = finalizing({
   name: 'state_finalize_whole',
   ready: '',
-  kept: `kept AS (
+  keep: `kept AS (
     INSERT INTO blob (id, size, chunks, completed_at, provisional) SELECT $4, $5, 1, now(), false FROM held RETURNING id),
   filled AS (INSERT INTO blob_chunk (blob_id, position, sealed) SELECT id, 0, $17 FROM kept)`,
 });
@@ -83,14 +85,14 @@ const finalizeWhole = finalizing({
 export interface Announced {
   readonly intermediate?: boolean | null;
   readonly run?: string | null;
-  /** Its outputs came separately, and are not those of the state. */
+  /** Whether its outputs were sent separately, and are not those of the state. */
   readonly outputsGiven?: boolean;
   readonly rollbackOfId?: string;
 }
 
 /**
  * Creates a pending version; undefined if the workspace is no longer at the revision. Without a revision, the caller
- * must hold the lock of its row.
+ * must hold the lock of the workspace's row.
  */
 export async function announce(
   db: Database,
@@ -126,7 +128,7 @@ export async function announce(
 export interface Content {
   readonly blob: GatheredBlob;
   readonly parsed: ParsedState | undefined;
-  /** The tool's JSON, if it was sent too. */
+  /** The blob with the tool's JSON, if it was sent, too. */
   readonly jsonBlobId?: string;
 }
 
@@ -138,9 +140,9 @@ function fewSealed(keyring: Keyring, found: readonly ParsedOutput[]) {
 }
 
 /**
- * Makes an announced version the current one, with everything that the workspace shows of it. Older announced versions
- * without an upload are discarded. False if the workspace is no longer at the revision, or the version does not meet
- * the conditions.
+ * Makes an announced version the current one, and updates everything that the workspace shows of its current state.
+ * Older announced versions without an upload are discarded. Returns false if the workspace is no longer at the
+ * revision, or the version does not meet the conditions.
  */
 async function finalizeAt(
   db: Database,
@@ -186,7 +188,10 @@ async function finalizeAt(
   return (await db.execute(statement)).length > 0;
 }
 
-/** The same inside the transaction that holds the row of the workspace. */
+/**
+ * Makes an announced version the current one, inside the transaction that holds the row of the workspace. Throws
+ * `unavailable` if the bytes were already removed.
+ */
 export async function finalize(
   tx: Database,
   keyring: Keyring,
@@ -202,7 +207,10 @@ export async function finalize(
   if (!sealed) await outputs.store(tx, keyring, version.id, found);
 }
 
-/** Errors of a lost race, or a missing reference: the transaction that locks the row finds out which. */
+/**
+ * Errors of a conflict with another request, or of a missing reference. The transaction that locks the row then finds
+ * the reason.
+ */
 const lost = new Set(['40001', '40P01', '23503']);
 
 async function attempted<T>(write: Promise<T>): Promise<T | undefined> {
@@ -308,7 +316,7 @@ const read: KeyedRead = {
   packed: true,
 };
 
-/** The current state, which a new one would follow. */
+/** The current state, which a new state would follow. */
 async function findBase(db: Database, workspaceId: string): Promise<StateBase | undefined> {
   const row = await db.readOne<StateBaseRow>(read, workspaceId);
   if (!row) return undefined;

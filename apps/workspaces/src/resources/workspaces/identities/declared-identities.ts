@@ -2,17 +2,17 @@
 export const identityKinds = ['token', 'aws', 'gcp', 'azure', 'vault', 'kubernetes'] as const;
 export type IdentityKind = (typeof identityKinds)[number];
 
-/** An identity that the environment variables of a workspace ask for. */
+/** An identity that the environment variables of a workspace request. */
 export interface DeclaredIdentity {
   readonly kind: IdentityKind;
   /** Empty for the identity without a tag. */
   readonly tag: string;
   readonly audience: string;
-  /** Its other variables, by the name of the setting. */
+  /** The other variables of the identity, by the name of the setting. */
   readonly settings: Readonly<Record<string, string>>;
 }
 
-/** The identities for a plan or an apply, and what is wrong with the variables that ask for them. */
+/** The identities for a plan or an apply, and the errors in the variables that request them. */
 export interface Declared {
   readonly identities: readonly DeclaredIdentity[];
   readonly problems: readonly string[];
@@ -54,7 +54,7 @@ const providers: Readonly<Record<Exclude<IdentityKind, 'token'>, Provider>> = {
 
 const audienceName = /^TFC_WORKLOAD_IDENTITY_AUDIENCE(?:_(\w+))?$/;
 const providerName = /^TFC_(AWS|GCP|AZURE|VAULT|KUBERNETES)_PROVIDER_AUTH(?:_(\w+))?$/;
-/** Logins of this kind that are not supported. */
+/** Variables of logins that are not supported. */
 const unserved = /^TFC_(HCP_PROVIDER|VAULT_BACKED_(AWS|GCP|AZURE))_AUTH(_\w+)?$/;
 const most = 50;
 
@@ -87,7 +87,7 @@ export function declaredIdentities(environment: ReadonlyMap<string, string>, pha
   return { identities, problems };
 }
 
-/** One login of a provider, or what is wrong with its variables. */
+/** One login of a provider, or the error in its variables. */
 function readProvider(
   environment: ReadonlyMap<string, string>,
   word: string,
@@ -125,7 +125,7 @@ function readProvider(
   return { kind, tag, audience: tokenAudience, settings };
 }
 
-/** The value is sent there only if it can be part of an address. */
+/** Why the settings of Vault cannot be used; undefined if they can. Their values become part of an address. */
 function vaultProblem({ ADDR = '', AUTH_PATH = 'jwt', NAMESPACE = '' }: Settings): string | undefined {
   const address = URL.canParse(ADDR) ? new URL(ADDR) : undefined;
   const isPlain = address && /^https?:$/.test(address.protocol) && `${address.username}${address.password}` === '';

@@ -12,7 +12,7 @@ export interface Goal {
 interface Uses {
   readonly agentPoolId: string | null;
   readonly oauthTokenId: string | null;
-  /** An installation of an app, whose token is the one above. */
+  /** The installation of an app, if any. In this case, `oauthTokenId` is its token. */
   readonly vcsInstallationId: string | null;
   readonly vcsIdentifier: string | null;
 }
@@ -85,7 +85,7 @@ async function requireConnection(
 
 /**
  * Checks the parts of new settings that need the database: that the pool and the connection exist, and that the
- * workspace may use them in its project, or in the one it is `moved` to. Throws `invalid`.
+ * workspace may use them in its project, or in the project to which it is `moved`. Throws `invalid`.
  */
 export async function requireAllowed(db: Database, goal: Goal, before: Uses | 'moved', after: Uses): Promise<void> {
   const changed = (key: keyof Uses) => before === 'moved' || before[key] !== after[key];

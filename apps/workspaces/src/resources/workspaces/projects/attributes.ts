@@ -6,7 +6,7 @@ import { secretsLogin } from '../../installation/identity-tokens/schema';
 import { projectPolicy } from './policy';
 import type { Project } from './project';
 
-const { setting, ruled, taken, shown, table } = attributesOf<Project, View>();
+const { setting, ruled, writeOnly, shown, table } = attributesOf<Project, View>();
 
 const name = z
   .string()
@@ -44,7 +44,7 @@ export const projectAttributes = table({
     takes: duration,
     initial: null,
   }),
-  // Null: the setting of the organization. Only its owners may change it.
+  // Null means the setting of the organization. Only owners may change this attribute.
   'allow-force-delete-workspaces': setting('allowForceDeleteWorkspaces', {
     type: flag.nullable(),
     takes: flag.nullable(),
@@ -56,8 +56,8 @@ export const projectAttributes = table({
     show: (project) => project.executionMode ?? project.inherited.executionMode,
     columns: { executionMode: null },
   }),
-  // Shown as a relationship.
-  'default-agent-pool-id': taken(z.string().nullable(), { agentPoolId: null }),
+  // The attribute is shown as a relationship.
+  'default-agent-pool-id': writeOnly(z.string().nullable(), { agentPoolId: null }),
   'secrets-role': setting('secretsRole', {
     type: text.nullable(),
     takes: secretsLogin['secrets-role'],

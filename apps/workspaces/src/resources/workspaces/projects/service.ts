@@ -47,19 +47,22 @@ export async function find(db: Database, id: string): Promise<Project | undefine
   return (await findMany(db, [id]))[0];
 }
 
-/** Who creates or changes a project. */
+/** The caller who creates or changes a project. */
 export interface Caller {
   readonly actor: Actor;
   readonly isOwner: boolean;
 }
 
-/** An administrator of a project may not allow actions that the organization reserves for its owners. */
+/**
+ * Throws unless the caller may change a setting that the organization reserves for its owners. Administrators of a
+ * project may not.
+ */
 function requireOwner(
   { isOwner }: Caller,
-  { allowForceDeleteWorkspaces: given }: ProjectInput,
+  { allowForceDeleteWorkspaces: requested }: ProjectInput,
   before: boolean | null,
 ) {
-  if (given === undefined || given === before || isOwner) return;
+  if (requested === undefined || requested === before || isOwner) return;
   throw new Refusal('denied', 'Only owners of the organization may change allow-force-delete-workspaces');
 }
 
@@ -85,7 +88,7 @@ export async function create(
   });
 }
 
-/** Changes the settings in a request. Throws `invalid` if the new name is taken, `denied` as `create` does. */
+/** Changes the settings in a request. Throws `invalid` if the new name is taken, and `denied` as `create` does. */
 export async function update(
   db: Database,
   caller: Caller,
@@ -114,21 +117,21 @@ export async function update(
   });
 }
 
-/** Deletes an empty project. Throws `denied` for the default one, `invalid` while workspaces are in it. */
+/** Deletes an empty project. Throws `denied` for the default project, and `invalid` while workspaces are in it. */
 export async function remove(db: Database, actor: Actor, project: Project): Promise<void> {
   if (project.isDefault) throw new Refusal('denied', 'The default project cannot be deleted');
   await db.transaction(async (tx) => {
     // Prevents workspaces from being created in the project or moved to it in the meantime, because they share-lock its
     // row.
     await lockRow(tx, 'project', project.id);
-    const left = await tx.prisma.workspace.findMany({
+    const remaining = await tx.prisma.workspace.findMany({
       where: { projectId: project.id },
       select: { name: true },
       orderBy: { name: 'asc' },
       take: 10,
     });
-    if (left.length > 0) {
-      const names = left.map(({ name }) => name).join(', ');
+    if (remaining.length > 0) {
+      const names = remaining.map(({ name }) => name).join(', ');
       throw invalid(['data'], `Project still holds workspaces and cannot be deleted: ${names}`);
     }
     await tx.prisma.project.deleteMany({ where: { id: project.id } });

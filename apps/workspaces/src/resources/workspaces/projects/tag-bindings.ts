@@ -28,7 +28,7 @@ export interface Binding {
   readonly inheritedFrom: string | null;
 }
 
-/** The owner of bindings: a project, or with a `workspaceId` a workspace in it. */
+/** The owner of bindings: a project, or a workspace in it if `workspaceId` is set. */
 export interface Bound {
   readonly organizationId: string;
   readonly projectId: string;
@@ -54,7 +54,7 @@ function readBindings(sent: readonly SentReference[]): Map<string, string> {
   return read;
 }
 
-/** SQL: the organization reserves the key, and workspaces may not override their project's value. */
+/** SQL: whether the organization reserves the key and workspaces may not override their project's value. */
 export const isFixedKey = (organizationId: Prisma.Sql, key: Prisma.Sql): Prisma.Sql => Prisma.sql`EXISTS (
   SELECT 1 FROM reserved_tag_key rk WHERE rk.organization_id = ${organizationId} AND rk.key = ${key} AND rk.disable_overrides)`;
 
@@ -112,7 +112,10 @@ export async function bindTagsTo(
   }
 }
 
-/** The same for a project, or for a workspace in it. A workspace must not override a reserved key of its project. */
+/**
+ * Adds or replaces the bindings of a project, or of a workspace in it. A workspace must not override a reserved key of
+ * its project.
+ */
 export async function bindTags(
   db: Database,
   bound: Bound,

@@ -10,7 +10,7 @@ export const taggedParameters = {
 
 const TAGGED = /^filter\[tagged\]\[(\d+)\]\[(key|value)\]$/;
 
-/** The keys that a query asks for, with their values if it names any. */
+/** The keys in a query's filters, with their values, if any. */
 export function taggedFilters(query: Query): { key: string; value?: string }[] {
   const filters = new Map<string, { key?: string; value?: string }>();
   for (const [name, value] of query.entries) {
@@ -27,15 +27,15 @@ export function taggedFilters(query: Query): { key: string; value?: string }[] {
 const valued = (value: string | Prisma.Sql | undefined): Prisma.Sql =>
   value === undefined ? Prisma.sql`TRUE` : Prisma.sql`b.value = ${value}`;
 
-/** SQL: the project p has the binding. */
+/** SQL: whether the project p has the binding. */
 export function projectHasBinding(key: string, value?: string): Prisma.Sql {
   return Prisma.sql`EXISTS (
     SELECT 1 FROM tag_binding b WHERE b.project_id = p.id AND b.key = ${key} AND ${valued(value)})`;
 }
 
 /**
- * SQL: the binding, its own or its project's, applies to the workspace w. Its own binding overrides the project's with
- * that key, unless the key is reserved and may not be overridden.
+ * SQL: whether a binding of the workspace w or of its project applies to w. The workspace's binding overrides the
+ * project's binding with the same key, unless the key is reserved and may not be overridden.
  */
 export function workspaceHasBinding(key: string | Prisma.Sql, value?: string | Prisma.Sql): Prisma.Sql {
   const fixed = isFixedKey(Prisma.sql`w.organization_id`, Prisma.sql`${key}`);

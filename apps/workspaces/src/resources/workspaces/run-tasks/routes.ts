@@ -21,7 +21,7 @@ import { enforcementLevels, findKey, type RunTask, taskStages, type WorkspaceTas
 
 const stages = z.array(choice(taskStages));
 
-/** The uses of a task reveal which workspaces exist. */
+/** Whether the caller sees the uses of a task, which show which workspaces exist. */
 const seesUses = (access: Access, { organizationId }: { readonly organizationId: string }): boolean =>
   access.can(organizationId, 'manage-run-tasks') || access.can(organizationId, 'read-workspaces');
 
@@ -49,7 +49,7 @@ const taskSerializer = serializerOf<RunTask>()({
     description: task.description,
     category: 'task',
     enabled: task.enabled,
-    // Never shown again.
+    // The key is never shown again.
     'hmac-key': null,
     'global-configuration': {
       enabled: task.globalEnabled === true,
@@ -94,9 +94,9 @@ const name = z
 const address = z
   .string()
   .max(2048)
-  .refine((given) => {
-    if (!URL.canParse(given)) return false;
-    const { protocol, username, password } = new URL(given);
+  .refine((url) => {
+    if (!URL.canParse(url)) return false;
+    const { protocol, username, password } = new URL(url);
     return /^https?:$/.test(protocol) && `${username}${password}` === '';
   }, 'must be an http or https address without a user and a password');
 const someStages = z.array(z.enum(taskStages)).min(1).max(taskStages.length);

@@ -59,7 +59,7 @@ export async function findKey(db: Database, keyring: Keyring, id: string): Promi
   return row?.hmacKey ? keyring.open(row.hmacKey, keyCell(id)).toString('utf8') : undefined;
 }
 
-/** Tasks by id, in no order; unknown ones are left out. */
+/** Tasks by id, in no order; unknown ids are left out. */
 export async function findTasks(db: Database, ids: readonly string[]): Promise<RunTask[]> {
   return tasksWhere(db, { id: { in: [...ids] } });
 }
@@ -85,19 +85,21 @@ export async function listTasks(db: Database, organizationId: string, page: Page
   return { items, total: await db.prisma.runTask.count({ where: { organizationId } }) };
 }
 
-/** An organization, and what its plan allows. */
+/** An organization, and the entitlements of its plan. */
 interface Home {
   readonly id: string;
   readonly entitlements: Pick<Entitlements, 'globalRunTasks' | 'runTaskLimit'>;
 }
 
 /** A task's settings for all workspaces; absent if the plan has no global tasks, as clients expect. */
-function globalOf({ globalConfiguration: given }: TaskInput, { entitlements }: Pick<Home, 'entitlements'>) {
-  if (!given || !entitlements.globalRunTasks) return {};
+function globalOf({ globalConfiguration }: TaskInput, { entitlements }: Pick<Home, 'entitlements'>) {
+  if (!globalConfiguration || !entitlements.globalRunTasks) return {};
   return {
-    globalEnabled: given.enabled ?? false,
-    ...(given.stages === undefined ? {} : { globalStages: [...new Set(given.stages)] }),
-    ...(given.enforcementLevel === undefined ? {} : { globalEnforcement: given.enforcementLevel }),
+    globalEnabled: globalConfiguration.enabled ?? false,
+    ...(globalConfiguration.stages === undefined ? {} : { globalStages: [...new Set(globalConfiguration.stages)] }),
+    ...(globalConfiguration.enforcementLevel === undefined
+      ? {}
+      : { globalEnforcement: globalConfiguration.enforcementLevel }),
   };
 }
 
@@ -113,7 +115,10 @@ const plainOf = ({ name, url, description, enabled }: TaskInput) => ({
   ...(enabled === undefined ? {} : { enabled }),
 });
 
-/** The address of a task is sometimes a credential: the trail contains only the host. */
+/**
+ * The data of a task for the audit trail. It contains only the host of the address, because the address is sometimes a
+ * credential.
+ */
 const facts = ({ name, url, enabled, globalEnabled, globalStages, globalEnforcement }: RunTask) => ({
   name,
   host: new URL(url).host,
@@ -124,8 +129,8 @@ const facts = ({ name, url, enabled, globalEnabled, globalStages, globalEnforcem
 });
 
 async function requireFreeName(db: Database, organizationId: string, name: string, except?: string): Promise<void> {
-  const taken = await db.prisma.runTask.findFirst({ where: { organizationId, name }, select: { id: true } });
-  if (taken && taken.id !== except) throw invalid('name', 'has already been taken');
+  const existing = await db.prisma.runTask.findFirst({ where: { organizationId, name }, select: { id: true } });
+  if (existing && existing.id !== except) throw invalid('name', 'has already been taken');
 }
 
 /** Creates a task. Throws `invalid` for a name that is taken, and beyond the limit of the plan. */
@@ -184,7 +189,7 @@ async function changedTask(db: Database, actor: Actor, id: string, verb: string,
   return after;
 }
 
-/** Deletes a task, in all workspaces. Runs that have it keep it. */
+/** Deletes a task from all workspaces. Existing runs keep it. */
 export async function removeTask(db: Database, actor: Actor, task: RunTask): Promise<void> {
   await db.transaction(async (tx) => {
     const { count } = await tx.prisma.runTask.deleteMany({ where: { id: task.id } });
@@ -199,7 +204,7 @@ export async function removeTask(db: Database, actor: Actor, task: RunTask): Pro
   });
 }
 
-const placed = {
+const include = {
   runTask: { select: { name: true } },
   workspace: { select: { id: true, name: true, projectId: true, organizationId: true } },
 } as const;
@@ -207,7 +212,7 @@ const placed = {
 async function attachedWhere(db: Database, where: object, page?: Page): Promise<WorkspaceTask[]> {
   const rows = await db.prisma.workspaceRunTask.findMany({
     where: { ...where, workspace: { organization: { removedAt: null } } },
-    include: placed,
+    include,
     orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
     skip: page?.offset,
     take: page?.size,
@@ -219,7 +224,7 @@ async function attachedWhere(db: Database, where: object, page?: Page): Promise<
   }));
 }
 
-/** Tasks of workspaces by id, in no order; unknown ones are left out. */
+/** Tasks of workspaces by id, in no order; unknown ids are left out. */
 export const findAttached = (db: Database, ids: readonly string[]): Promise<WorkspaceTask[]> =>
   attachedWhere(db, { id: { in: [...ids] } });
 

@@ -62,7 +62,7 @@ const load = ({ db, params }: Lookup<typeof byId>) => find(db, params.reserved_t
 const find = (db: Database, id: string) =>
   db.prisma.reservedTagKey.findFirst({ where: { id, organization: { removedAt: null } }, include });
 
-/** The keys with the ids given. */
+/** The reserved keys with the given ids. */
 export const findReservedTagKeys = (db: Database, ids: readonly string[]) =>
   db.prisma.reservedTagKey.findMany({ where: { id: { in: [...ids] }, organization: { removedAt: null } }, include });
 
@@ -78,9 +78,9 @@ const changeOf = (reserved: ReservedTagKey, verb: string) => ({
 });
 const auditOf = (reserved: ReservedTagKey) => ({ key: reserved.key, disableOverrides: reserved.disableOverrides });
 
-async function requireFree(db: Database, organizationId: string, wanted: string | undefined, id = ''): Promise<void> {
-  if (wanted === undefined) return;
-  const where = { organizationId, key: wanted, NOT: { id } };
+async function requireFree(db: Database, organizationId: string, key: string | undefined, id = ''): Promise<void> {
+  if (key === undefined) return;
+  const where = { organizationId, key, NOT: { id } };
   if ((await db.prisma.reservedTagKey.count({ where })) > 0) throw invalid('key', 'has already been taken');
 }
 
@@ -113,9 +113,9 @@ export const reservedTagKeyEndpoints = [
       db.transaction(async (tx) => {
         await requireFree(tx, target.id, body.key);
         const data = { organizationId: target.id, key: body.key, disableOverrides: body.disableOverrides ?? false };
-        const made = await tx.prisma.reservedTagKey.create({ data: { id: newId('rtk'), ...data }, include });
-        await recordChange(tx, actorOf(call), { ...changeOf(made, 'create'), after: auditOf(made) });
-        return made;
+        const created = await tx.prisma.reservedTagKey.create({ data: { id: newId('rtk'), ...data }, include });
+        await recordChange(tx, actorOf(call), { ...changeOf(created, 'create'), after: auditOf(created) });
+        return created;
       }),
   }),
   onKeys.patch(byId, {

@@ -86,8 +86,8 @@ const bindingsInWorkspace = '/workspaces/:workspace_id/relationships/tag-binding
 const bindingsInProject = '/projects/:project_id/relationships/tag-bindings';
 
 /**
- * The same bindings as relationships, for newer clients. The bindings in the request are added, or replace all. The
- * response has no body.
+ * The bindings as relationships, for newer clients. The bindings in the request are added, or replace all existing
+ * bindings. The response has no body.
  */
 const relationshipsOfBindings = [
   onBindings.list(bindingsInWorkspace, {
@@ -220,7 +220,7 @@ const endpointsOfTags = [
   ...reservedTagKeyEndpoints,
 ];
 
-/** Flat tags of workspaces, key-value tags of workspaces and projects, and the keys reserved for some. */
+/** Flat tags of workspaces, key-value tags of workspaces and projects, and reserved keys. */
 export const tagResource: Resource = {
   name: 'tags',
   endpoints: endpointsOfTags,
@@ -238,7 +238,7 @@ export const tagResource: Resource = {
       visible: (access, { organizationId }) => access.isMember(organizationId),
       organizationsOf: ({ organizationId }) => [organizationId],
     }),
-    // Included only through workspaces and projects that the caller may see.
+    // These are included only through workspaces and projects that the caller may see.
     'effective-tag-bindings': includable<Binding>({
       serializer: effectiveBindingSerializer,
       load: async () => [],

@@ -12,7 +12,7 @@ import { type Binding, bindingsOfProject, bindTags, isFixedKey } from '../projec
 import { attachTags, readTags } from '../workspaces/tags';
 import type { Workspace } from '../workspaces/workspace';
 
-/** A tag and how many workspaces have it. */
+/** A tag, and the number of workspaces that have it. */
 export interface Tag {
   readonly id: string;
   readonly organizationId: string;
@@ -168,14 +168,17 @@ export async function effectiveBindings(
   return found;
 }
 
-/** First the bindings of the request, in its order. */
+/** All bindings, beginning with those in the request, in their order there. */
 function sentFirst(all: Binding[], sent: readonly SentReference[]): Binding[] {
   const keys = sent.map(({ attributes }) => attributes?.key);
   const place = ({ key }: Binding): number => (keys.includes(key) ? keys.indexOf(key) : keys.length);
   return all.sort((a, b) => place(a) - place(b));
 }
 
-/** Adds bindings to a workspace, or changes their values; or replaces them. Returns all of them. Throws `invalid`. */
+/**
+ * Adds bindings to a workspace or changes their values, or replaces all bindings. Returns all bindings of the
+ * workspace. Throws `invalid`.
+ */
 export async function bind(
   db: Database,
   actor: Actor,
@@ -190,7 +193,7 @@ export async function bind(
   });
 }
 
-/** The same for a project, whose workspaces inherit them. */
+/** Adds or replaces the bindings of a project, whose workspaces inherit them. */
 export async function bindProject(
   db: Database,
   actor: Actor,

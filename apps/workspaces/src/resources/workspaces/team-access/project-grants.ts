@@ -67,7 +67,9 @@ export async function list(
   return { items: rows.map(toGrant), total: await db.prisma.teamProject.count({ where: { projectId } }) };
 }
 
-/** Gives a team access. Throws `invalid` if it has some already, or for settings its level does not allow. */
+/**
+ * Gives a team access. Throws `invalid` if the team already has access, and for settings that its level does not allow.
+ */
 export async function create(
   db: Database,
   actor: Actor,
@@ -80,8 +82,8 @@ export async function create(
   const capabilities = capabilitiesOf(access, undefined, input);
   requireHeld(holder, { id: projectId, organizationId }, capabilities);
   return db.transaction(async (tx) => {
-    const known = await tx.prisma.teamProject.findFirst({ where: { teamId, projectId }, select: { id: true } });
-    if (known) throw invalid('team', 'has already been given access to this project');
+    const existing = await tx.prisma.teamProject.findFirst({ where: { teamId, projectId }, select: { id: true } });
+    if (existing) throw invalid('team', 'has already been given access to this project');
     const { id } = await tx.prisma.teamProject.create({
       data: { id: newId('tprj'), teamId, projectId, access, capabilities },
     });
@@ -114,7 +116,7 @@ export async function update(
 }
 
 /**
- * A caller who manages the teams of a project can grant them only permissions that the caller has there or may
+ * A caller who manages the teams of a project can grant only permissions that the caller has in the project or may
  * delegate. Throws `missing`.
  */
 function requireHeld(holder: Access, project: ProjectTarget, capabilities: Mask): void {

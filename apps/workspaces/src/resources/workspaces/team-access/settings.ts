@@ -5,7 +5,7 @@ import { type Dial, dialValue, type Mask } from '../../../kernel/access/capabili
 /** The values of some settings, by their names in the service. */
 export type DialValues<D extends Record<string, Dial>> = Record<keyof D, string | boolean>;
 
-/** The same in a request. Absent and null values leave a setting unchanged. */
+/** The values of some settings in a request. Absent and null values leave a setting unchanged. */
 export type SentDials<D extends Record<string, Dial>> = { readonly [K in keyof D]?: string | boolean | null };
 
 /** The shown form of a setting. */
@@ -23,7 +23,7 @@ export function settingsOf<D extends Record<string, Dial>>(dials: D, mask: Mask)
 
 /**
  * The settings after a request. Only the `custom` level allows arbitrary values; other levels accept only their own
- * values. Throws `invalid` with one issue for each different attribute, below `at`.
+ * values. Throws `invalid` with one issue for each attribute whose value is different, below `at`.
  */
 export function settled<D extends Record<string, Dial>>(
   access: string,
@@ -31,13 +31,13 @@ export function settled<D extends Record<string, Dial>>(
   sent: SentDials<D>,
   at: readonly string[] = [],
 ): DialValues<D> {
-  const given = Object.entries(sent).filter(([, value]) => value !== undefined && value !== null);
+  const entries = Object.entries(sent).filter(([, value]) => value !== undefined && value !== null);
   if (access !== 'custom') {
-    const refused = given.filter(([name, value]) => base[name] !== value);
+    const refused = entries.filter(([name, value]) => base[name] !== value);
     if (refused.length > 0) {
       const message = `is read-only when access level is '${access}'; use the 'custom' access level to set this attribute.`;
       throw invalidAll(refused.map(([name]) => ({ path: [...at, name], message })));
     }
   }
-  return { ...base, ...Object.fromEntries(given) } as DialValues<D>;
+  return { ...base, ...Object.fromEntries(entries) } as DialValues<D>;
 }

@@ -23,7 +23,7 @@ export interface WorkspaceGrant {
   readonly capabilities: Mask;
 }
 
-/** What a request can set on a grant. */
+/** The settings of a grant in a request. */
 export type WorkspaceGrantInput = SentDials<typeof workspaceDials> & { readonly access?: WorkspaceLevel };
 
 const withTarget = {
@@ -58,7 +58,9 @@ export async function list(
   return { items: rows.map(toGrant), total: await db.prisma.teamWorkspace.count({ where }) };
 }
 
-/** Gives a team access. Throws `invalid` if the team already has access, and for settings its level does not allow. */
+/**
+ * Gives a team access. Throws `invalid` if the team already has access, and for settings that its level does not allow.
+ */
 export async function create(
   db: Database,
   actor: Actor,
@@ -68,8 +70,8 @@ export async function create(
 ): Promise<WorkspaceGrant> {
   const capabilities = workspaceGrant(access, settled(access, workspaceLevelSettings[access], dialsOf(sent)));
   return db.transaction(async (tx) => {
-    const known = await tx.prisma.teamWorkspace.findFirst({ where: { teamId, workspaceId }, select: { id: true } });
-    if (known) throw invalid('team', 'has already been given access to this workspace');
+    const existing = await tx.prisma.teamWorkspace.findFirst({ where: { teamId, workspaceId }, select: { id: true } });
+    if (existing) throw invalid('team', 'has already been given access to this workspace');
     const { id } = await tx.prisma.teamWorkspace.create({
       data: { id: newId('tws'), teamId, workspaceId, access, capabilities },
     });
@@ -84,13 +86,13 @@ export async function update(
   db: Database,
   actor: Actor,
   id: string,
-  { access: wanted, ...sent }: WorkspaceGrantInput,
+  { access: requestedAccess, ...sent }: WorkspaceGrantInput,
 ): Promise<WorkspaceGrant> {
   return db.transaction(async (tx) => {
     await lockRow(tx, 'team_workspace', id);
     const before = await find(tx, id);
     if (!before) throw notFound();
-    const access = wanted ?? before.access;
+    const access = requestedAccess ?? before.access;
     const base = access === 'custom' ? settingsOf(workspaceDials, before.capabilities) : workspaceLevelSettings[access];
     const capabilities = workspaceGrant(access, settled(access, base, dialsOf(sent)));
     await tx.prisma.teamWorkspace.update({ where: { id }, data: { access, capabilities } });

@@ -19,7 +19,7 @@ const shownSource = ({ origin, priority, set }: Source) => ({
 });
 
 /** A variable in the form a run gets it: without its creation time and its version. */
-const given = <A extends { readonly 'created-at': unknown; readonly 'version-id': unknown }>(all: A) => {
+const withoutStamps = <A extends { readonly 'created-at': unknown; readonly 'version-id': unknown }>(all: A) => {
   const { 'created-at': _at, 'version-id': _version, ...rest } = all;
   return rest;
 };
@@ -28,14 +28,14 @@ const given = <A extends { readonly 'created-at': unknown; readonly 'version-id'
 export const effectiveVariableSerializer = serializerOf<EffectiveVariable>()({
   type: 'effective-variables',
   shape: {
-    ...given(variableAttributes.shape),
+    ...withoutStamps(variableAttributes.shape),
     ...source,
     hides: z.array(z.object({ 'variable-id': text, ...source })),
   },
   relations: { variable: hasOne('vars') },
   id: ({ variable }) => variable.id,
   attributes: ({ variable, hides, ...from }, view) => ({
-    ...given(variableAttributes.show(variable, view)),
+    ...withoutStamps(variableAttributes.show(variable, view)),
     ...shownSource(from),
     hides: hides.map(({ variableId, ...one }) => ({ 'variable-id': variableId, ...shownSource(one) })),
   }),

@@ -46,17 +46,20 @@ export async function candidates(db: Database, workspaceId: string): Promise<Can
      ORDER BY rank, r.name COLLATE "C" DESC NULLS LAST, v.id`;
 }
 
-/** The source of a value: the workspace itself, or a set assigned to it, to its project, or to all. */
+/**
+ * The source of a value: the workspace itself, or a set assigned to the workspace, to its project, or to all
+ * workspaces.
+ */
 export type Origin = 'workspace' | 'workspace-varset' | 'project-varset' | 'global-varset';
 
-/** One of the values of a key, with its source. `set` is undefined for the workspace's own. */
+/** One of the values of a key, with its source. `set` is undefined for the workspace's own value. */
 export interface Source {
   readonly origin: Origin;
   readonly priority: boolean;
   readonly set: { readonly id: string; readonly name: string } | undefined;
 }
 
-/** The effective variable of a key, and those it overrides, the strongest first. */
+/** The effective variable of a key, and the variables that it overrides, the one with the highest rank first. */
 export interface EffectiveVariable extends Source {
   readonly organizationId: string;
   readonly variable: Variable;
@@ -102,8 +105,8 @@ export async function effectiveVariables(
 }
 
 /**
- * The variables of a set as they apply to a workspace, each with the variable that overrides it and those that it
- * overrides.
+ * The variables of a set as they apply to a workspace, each with the variable that overrides it and the variables that
+ * it overrides.
  */
 export async function variablesWithOverrides(
   db: Database,
@@ -116,11 +119,17 @@ export async function variablesWithOverrides(
   return items.map((variable) => {
     const chain = chains.find((ids) => ids.includes(variable.id)) ?? [variable.id];
     const place = chain.indexOf(variable.id);
-    return { ...variable, standing: { overwriter: place > 0 ? chain[0]! : null, overwritten: chain.slice(place + 1) } };
+    return {
+      ...variable,
+      precedence: { overwriter: place > 0 ? chain[0]! : null, overwritten: chain.slice(place + 1) },
+    };
   });
 }
 
-/** The effective variables of a workspace, its own and those of sets: one for each key and category, by key. */
+/**
+ * The effective variables of a workspace, its own and those of sets: one variable for each key and category, sorted by
+ * key.
+ */
 export async function finalVariables(db: Database, workspaceId: string): Promise<Variable[]> {
   const counting = new Map<string, string>();
   for (const { id, key, category } of await candidates(db, workspaceId)) counting.set(`${category} ${key}`, id);

@@ -41,7 +41,7 @@ const list = inOrganization.list(inPath, {
 
 const create = inOrganization.post(inPath, {
   summary: 'Create a variable set, with its variables and assignments.',
-  // Callers who write the sets of a project may create more of them: the document names the project.
+  // Callers who may write the sets of a project may create sets in it. The document names the project.
   requires: (access, organization) =>
     organizationPolicy['can-manage-varsets'](access, organization) || access.writesSetsOfSomeProject(organization.id),
   include,
@@ -54,8 +54,8 @@ const create = inOrganization.post(inPath, {
 });
 
 /**
- * The project that will own the set, or null for the organization. Throws `missing` unless the caller may do that, and
- * `invalid` for a project that cannot be found.
+ * The project that will own the set, or null for the organization. Throws `missing` unless the caller may create sets
+ * there, and `invalid` for an unknown project.
  */
 async function requireParent(
   db: Database,
@@ -84,12 +84,13 @@ interface SentRelations {
 /** A request's value with plain ids, and with the new variables of its `vars` relationship. Throws `invalid`. */
 function inputOf<B extends SentRelations>(
   { workspaces: ws, projects: prj, vars, ...settings }: B,
-  known: readonly string[] = [],
+  existingIds: readonly string[] = [],
 ) {
   const ids = (sent: readonly SentReference[] | undefined) => sent?.map(({ id }) => id ?? '');
   const fresh = vars?.filter(({ id }) => id === undefined) ?? [];
-  // Variables are created here, or exist already: a variable of another owner cannot be moved.
-  if (vars?.some(({ id }) => id !== undefined && !known.includes(id))) throw invalid('vars', 'were not all found');
+  // The variables must be new or already in this set, because a variable of another owner cannot be moved.
+  if (vars?.some(({ id }) => id !== undefined && !existingIds.includes(id)))
+    throw invalid('vars', 'were not all found');
   return {
     ...settings,
     workspaceIds: ids(ws),

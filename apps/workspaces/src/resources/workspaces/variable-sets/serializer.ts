@@ -31,7 +31,7 @@ export const variableSetSerializer = serializerOf<VariableSet>()({
       assigned(set, view).workspaces.map(({ id }) => id),
     ),
     projects: toMany('projects', assigned(set, view).projectIds),
-    // This service has none, but clients of the hosted edition ask for them.
+    // This service has no stacks, but clients of the hosted edition ask for them.
     stacks: toMany('stacks', []),
   }),
 });

@@ -74,7 +74,7 @@ async function loadReached(db: Database, workspaceId: string, setId: string) {
   const workspace = await workspaces.find(db, workspaceId);
   return workspace && (await reaches(db, setId, workspace)) ? workspace : undefined;
 }
-const standing = ofWorkspace.list(standingPath, {
+const listInWorkspace = ofWorkspace.list(standingPath, {
   summary:
     'List the variables of a set as they apply to a workspace, with the variables that they overwrite or that overwrite them.',
   paging: 'none',
@@ -164,7 +164,7 @@ export const variableEndpoints = [
   search,
   inForce,
   effective,
-  standing,
+  listInWorkspace,
   oneStanding,
   listVariables,
   createVariable,
@@ -173,7 +173,7 @@ export const variableEndpoints = [
   removeVariable,
 ];
 
-/** Variables of both kinds, for answers that include them. */
+/** Variables of workspaces and of sets, for answers that include them. */
 export const variablesIncluded = includable<OwnedVariable>({
   serializer: variableSerializer,
   load: findOwned,

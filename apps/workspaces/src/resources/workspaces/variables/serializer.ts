@@ -21,13 +21,13 @@ export const variableSerializer = serializerOf<Variable>()({
       ? `/api/v2/varsets/${variableSetId}/relationships/vars/${id}`
       : `/api/v2/workspaces/${workspaceId}/vars/${id}`,
   attributes: show,
-  relationships: ({ workspaceId, variableSetId, standing }) => ({
+  relationships: ({ workspaceId, variableSetId, precedence }) => ({
     ...(workspaceId === null
       ? { varset: toOne('varsets', variableSetId) }
       : { configurable: toOne('workspaces', workspaceId, `/api/v2/workspaces/${workspaceId}`) }),
-    ...(standing && {
-      overwriter: toOne('vars', standing.overwriter),
-      overwritten: toMany('vars', standing.overwritten),
+    ...(precedence && {
+      overwriter: toOne('vars', precedence.overwriter),
+      overwritten: toMany('vars', precedence.overwritten),
     }),
   }),
 });

@@ -12,7 +12,7 @@ import { variableAttributes } from './attributes';
 import type { VariableInput } from './schema';
 import type { Variable } from './variable';
 
-/** What owns variables: a workspace, a variable set, a policy set (its parameters), or a module (for its tests). */
+/** The owner of variables: a workspace, a variable set, a policy set (its parameters), or a module (for its tests). */
 export interface Owner {
   readonly organizationId: string;
   readonly workspaceId?: string;
@@ -61,7 +61,7 @@ export async function list(
   return page ? { items, total: await db.prisma.variable.count({ where }) } : { items };
 }
 
-/** Creates a variable. Throws `invalid` if the owner has one with that key and category. */
+/** Creates a variable. Throws `invalid` if the owner already has a variable with this key and category. */
 export async function create(
   db: Database,
   keyring: Keyring,
@@ -130,7 +130,8 @@ export async function update(
 }
 
 /**
- * Changes several variables, all or none. Throws `invalid` for the first one that cannot be changed, with its position.
+ * Changes either all of the given variables or none. Throws `invalid` with the position of the first variable that
+ * cannot be changed.
  */
 export async function updateSeveral(
   db: Database,
@@ -139,11 +140,11 @@ export async function updateSeveral(
   owner: Owner,
   changes: readonly { readonly id: string; readonly value: VariableInput }[],
 ): Promise<void> {
-  const placed = changes.map((change, index) => ({ ...change, index }));
+  const indexed = changes.map((change, index) => ({ ...change, index }));
   // Always in the same order, because two such requests could otherwise deadlock.
-  placed.sort((one, other) => (one.id < other.id ? -1 : 1));
+  indexed.sort((one, other) => (one.id < other.id ? -1 : 1));
   await db.transaction(async (tx) => {
-    for (const { id, value, index } of placed) {
+    for (const { id, value, index } of indexed) {
       try {
         await update(tx, keyring, actor, owner, id, value);
       } catch (error) {
@@ -179,7 +180,7 @@ function valueColumns(keyring: Keyring, id: string, sensitive: boolean, value: s
 
 const notShown = '(not shown)';
 
-// Without the value, because a plain value may become sensitive later, and events are kept.
+// A variable in an audit event. It has no value, because a plain value may become sensitive later, and events are kept.
 function shown(variable: Variable, value = notShown) {
   return { ...variableAttributes.stored(variable), value, versionId: variable.versionId };
 }

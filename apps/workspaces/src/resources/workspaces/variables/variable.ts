@@ -1,7 +1,10 @@
 import type { Variable as Row } from '../../../generated/prisma/client';
 
-/** A variable; the value of a sensitive one is never read to be shown. */
+/** A variable; the value of a sensitive variable is never read for responses. */
 export interface Variable extends Omit<Row, 'sealed'> {
-  /** In one workspace: the id of the variable that overrides it, and those that it overrides. */
-  readonly standing?: { readonly overwriter: string | null; readonly overwritten: readonly string[] };
+  /**
+   * For one workspace: the id of the variable that overrides this variable, and the ids of the variables that it
+   * overrides.
+   */
+  readonly precedence?: { readonly overwriter: string | null; readonly overwritten: readonly string[] };
 }

@@ -7,7 +7,7 @@ import { secretsLogin } from '../../installation/identity-tokens/schema';
 import { workspacePolicy } from './policy';
 import { effectiveMode, isAssessed, type Workspace } from './workspace';
 
-const { setting, toggle, ruled, taken, shown, table } = attributesOf<Workspace, View>();
+const { setting, toggle, ruled, writeOnly, shown, table } = attributesOf<Workspace, View>();
 
 const NAME = /^[A-Za-z0-9_-]+$/;
 const MOST_PATHS = 1000;
@@ -17,13 +17,16 @@ const name = z.string().min(1).max(90).regex(NAME, 'Name can only include letter
 const textUpTo = (longest: number) => z.string().max(longest).nullable();
 const paths = z.array(z.string().max(4096)).max(MOST_PATHS).nullable();
 
-/** With or without a leading slash, like trigger prefixes. */
+/** A folder, with or without a leading slash, like trigger prefixes. */
 const folder = z
   .string()
   .max(4096)
   .refine((value) => !value.split('/').includes('..'), 'must be a path in the repository');
 
-/** Like the tool's `-var-file`. A path that begins with a slash is relative to the root of the repository. */
+/**
+ * Files of variables, like the tool's `-var-file`. A path that begins with a slash is relative to the root of the
+ * repository.
+ */
 const varFiles = z.array(folder.min(1)).max(100);
 
 const duration = z
@@ -110,8 +113,8 @@ export const workspaceAttributes = table({
     show: (ws) => effectiveMode(ws).mode,
     columns: { executionMode: null },
   }),
-  // Shown as a relationship.
-  'agent-pool-id': taken(z.string().nullable(), { agentPoolId: null }),
+  // The attribute is shown as a relationship.
+  'agent-pool-id': writeOnly(z.string().nullable(), { agentPoolId: null }),
   operations: ruled({ type: flag, takes: flag, show: (ws) => effectiveMode(ws).mode !== 'local' }),
   'allow-destroy-plan': toggle('allowDestroyPlan', true),
   'auto-apply': toggle('autoApply', false),

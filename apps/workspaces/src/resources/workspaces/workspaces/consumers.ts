@@ -49,8 +49,8 @@ async function requireConsumers(
     where: { id: { in: ids }, organizationId },
     select: { id: true, projectId: true, organizationId: true },
   });
-  const seen = found.filter((other) => access.has(other, 'runs:read'));
-  if (seen.length < ids.length) throw notFound();
+  const visible = found.filter((other) => access.has(other, 'runs:read'));
+  if (visible.length < ids.length) throw notFound();
   return ids;
 }
 
@@ -73,15 +73,15 @@ export async function changeConsumers(
   }
   const ids = await requireConsumers(db, caller.access, workspace, sent);
   await db.transaction(async ({ prisma, ...rest }) => {
-    const mine = { workspaceId: workspace.id };
+    const ownRows = { workspaceId: workspace.id };
     if (how === 'replace') {
-      await prisma.remoteStateConsumer.deleteMany({ where: { ...mine, consumerId: { notIn: ids } } });
+      await prisma.remoteStateConsumer.deleteMany({ where: { ...ownRows, consumerId: { notIn: ids } } });
     }
     if (how === 'remove') {
-      await prisma.remoteStateConsumer.deleteMany({ where: { ...mine, consumerId: { in: ids } } });
+      await prisma.remoteStateConsumer.deleteMany({ where: { ...ownRows, consumerId: { in: ids } } });
     } else {
       await prisma.remoteStateConsumer.createMany({
-        data: ids.map((consumerId) => ({ ...mine, consumerId })),
+        data: ids.map((consumerId) => ({ ...ownRows, consumerId })),
         skipDuplicates: true,
       });
     }

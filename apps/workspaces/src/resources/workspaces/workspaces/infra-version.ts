@@ -32,7 +32,7 @@ interface VersionsRow {
   pooled: string[];
 }
 
-/** The available versions, and the newest stable one that can run, which is the default for workspaces. */
+/** The available versions, and the newest stable version that can run, which is the default for workspaces. */
 export interface Catalogue {
   readonly versions: readonly string[];
   /** The versions on workers with a recent heartbeat. */
@@ -49,11 +49,11 @@ export interface Catalogue {
 export async function catalogue(db: Database): Promise<Catalogue> {
   const stored = await db.readOne<VersionsRow>(readVersions, 'all');
   return db.remembered('infra-versions', JSON.stringify(stored), async () => {
-    const { versions: listed = [], offered: carried = [], pooled = [] } = stored ?? {};
-    const known = new Map([...shippedVersions, ...carried].map((version) => [version, true]));
-    for (const [version, isEnabled, isBeta] of listed) known.set(version, isEnabled && !isBeta);
-    const versions = [...known].flatMap(([version, usable]) => (usable ? [version] : []));
-    const offered = versions.filter((version) => carried.includes(version));
+    const { versions: listed = [], offered: workerVersions = [], pooled = [] } = stored ?? {};
+    const availability = new Map([...shippedVersions, ...workerVersions].map((version) => [version, true]));
+    for (const [version, isEnabled, isBeta] of listed) availability.set(version, isEnabled && !isBeta);
+    const versions = [...availability].flatMap(([version, usable]) => (usable ? [version] : []));
+    const offered = versions.filter((version) => workerVersions.includes(version));
     const enabled = new Map(listed.map(([version, isEnabled]) => [version, isEnabled]));
     const ofPools = new Set(pooled);
     return {
@@ -61,22 +61,23 @@ export async function catalogue(db: Database): Promise<Catalogue> {
       offered,
       newest: newest(offered) ?? newest(versions) ?? shippedVersions.at(-1)!,
       knows: (version, organizationId) =>
-        enabled.get(version) ?? (known.has(version) || ofPools.has(`${organizationId} ${version}`)),
+        enabled.get(version) ?? (availability.has(version) || ofPools.has(`${organizationId} ${version}`)),
     };
   });
 }
 
 /**
  * Accepts an exact version that the catalogue lists and enables or that a worker of the organization has, `latest`, or
- * a constraint that some version of the catalogue satisfies; it is stored as sent. Throws `invalid` otherwise.
+ * a constraint that some version of the catalogue satisfies. The setting is stored as sent. Throws `invalid` for
+ * anything else.
  */
 export async function requireVersion(
   db: Database,
   text: string,
-  { organizationId, known }: { organizationId: string; known?: Catalogue },
+  { organizationId, loaded }: { organizationId: string; loaded?: Catalogue },
 ): Promise<string> {
   if (text === LATEST) return text;
-  const { knows, versions } = known ?? (await catalogue(db));
+  const { knows, versions } = loaded ?? (await catalogue(db));
   if (isExact(text)) {
     if (knows(text, organizationId)) return text;
     throw invalid('infraVersion', `is not available: ${text} is not an enabled version, and no worker has it`);
@@ -88,20 +89,20 @@ export async function requireVersion(
 }
 
 /**
- * The exact version for a run of a workspace: the newest version that matches its setting, if possible one that workers
- * have.
+ * The exact version for a run of a workspace: the newest version that matches its setting, if possible a version that
+ * workers have.
  */
 export async function resolveVersion(db: Database, text: string): Promise<string> {
   if (isExact(text)) return text;
-  const known = await catalogue(db);
-  if (text === LATEST) return known.newest;
+  const available = await catalogue(db);
+  if (text === LATEST) return available.newest;
   const allowed = parseConstraint(text);
-  return newest(known.offered, allowed) ?? newest(known.versions, allowed) ?? known.newest;
+  return newest(available.offered, allowed) ?? newest(available.versions, allowed) ?? available.newest;
 }
 
 /**
- * Sets the version of queued runs to the one that their workspace now selects. A speculative plan that requested
- * another version keeps it. The caller must hold the workspace lock.
+ * Sets the version of queued runs to the version that their workspace selects now. A speculative plan that requested
+ * another version keeps that version. The caller must hold the workspace lock.
  */
 export async function repinWaiting(
   tx: Database,

@@ -13,12 +13,12 @@ import {
   fromNearerEnd,
   type WorkspaceStamp,
 } from './stamp';
-import { over } from './workspace';
+import { finishedStatuses } from './workspace';
 
 /** The sort keys of a list of workspaces. */
 export const sortKeys = ['name', 'current-run.created-at', 'latest-change-at'] as const;
 
-/** Query parameters of the list besides paging, for the documentation. */
+/** Query parameters of the list other than those for paging, for the documentation. */
 export const listParameters = {
   'search[name]': 'Part of the name, ignoring case.',
   'search[wildcard-name]': 'Name with * at its start, its end, or both.',
@@ -40,7 +40,7 @@ function wildcard(pattern: string): Prisma.Sql {
 const hasTag = (name: string): Prisma.Sql => Prisma.sql`EXISTS (
   SELECT 1 FROM workspace_tag wt JOIN tag t ON t.id = wt.tag_id WHERE wt.workspace_id = w.id AND t.name = ${name})`;
 
-/** The conditions of a query on rows named `w`, besides what the caller may see. */
+/** The conditions of a query on rows named `w`, apart from the condition that the caller may see them. */
 function conditions(query: Query): Prisma.Sql[] {
   const found: Prisma.Sql[] = [];
   const name = query.get('search[name]');
@@ -76,7 +76,7 @@ function conditions(query: Query): Prisma.Sql[] {
 interface SortColumn {
   readonly column: Prisma.Sql;
   readonly nullable?: true;
-  /** Its value as the key of a cursor; empty if there is none. */
+  /** The column's value as the key of a cursor; empty if there is no value. */
   readonly key: Prisma.Sql;
   /** The value in a key; undefined if it is not valid. */
   parse(key: string): Prisma.Sql | undefined;
@@ -125,7 +125,8 @@ export function pageOf(where: Prisma.Sql, sort: Sort, page: Page, total?: number
 /** Workspaces whose current run has one of the statuses. Few runs have not ended, and they have an index. */
 export function currentRunIn(statuses: readonly string[]): Prisma.Sql {
   const found = Prisma.sql`u.id = w.current_run_id AND u.status = ANY(${[...statuses]})`;
-  if (over.some((status) => statuses.includes(status))) return Prisma.sql`EXISTS (SELECT 1 FROM run u WHERE ${found})`;
+  if (finishedStatuses.some((status) => statuses.includes(status)))
+    return Prisma.sql`EXISTS (SELECT 1 FROM run u WHERE ${found})`;
   return Prisma.sql`w.id = ANY(ARRAY(SELECT u.workspace_id FROM run u WHERE u.finished_at IS NULL AND u.status = ANY(${[...statuses]})))
     AND EXISTS (SELECT 1 FROM run u WHERE ${found})`;
 }
@@ -198,7 +199,7 @@ async function listBehind(
   return { items: rows.slice(0, size), more: rows.length > size };
 }
 
-/** Conditions. For each workspace after a position, one of them is true. */
+/** The conditions for workspaces after a position. For each of these workspaces, exactly one condition is true. */
 function behind({ column, nullable, parse }: SortColumn, descending: boolean, place: Cursor | undefined): Prisma.Sql[] {
   const withoutValue = nullable ? [Prisma.sql`${column} IS NULL`] : [];
   if (place === undefined) return [nullable ? Prisma.sql`${column} IS NOT NULL` : Prisma.sql`TRUE`, ...withoutValue];
@@ -212,7 +213,7 @@ function behind({ column, nullable, parse }: SortColumn, descending: boolean, pl
   ];
 }
 
-/** The total. It need not be counted if the first page is not full. */
+/** The total number of workspaces. It need not be counted if the first page is not full. */
 async function countWhere(db: Database, where: Prisma.Sql, found: number, page: Page): Promise<number> {
   if (found < page.size && (found > 0 || page.offset === 0)) return page.offset + found;
   const [count] = await db.prisma.$queryRaw<[{ total: number }]>`

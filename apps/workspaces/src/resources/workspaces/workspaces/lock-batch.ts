@@ -1,8 +1,18 @@
-import type { Actor } from '../../../kernel/audit/audit';
-import { auditColumns, auditJson } from '../../../kernel/audit/audit-columns';
-import type { Batch, Batched, NamedStatement } from '../../../kernel/database/batched-writes';
-import type { LockTerms } from './schema';
+import { bare, type ParsedDocument } from '@keystead/jsonapi';
+import { z } from 'zod';
+import { type Actor, auditColumns, auditJson } from '../../../kernel/audit/audit';
+import type { Batch, Batched, NamedStatement } from '../../../kernel/database/database';
 import type { Workspace } from './workspace';
+
+/**
+ * The reason for a lock, and how long it outlives the last heartbeat of its holder. Without this time, it does not
+ * expire.
+ */
+export const LockBody = bare({
+  reason: z.string().max(2048).nullish(),
+  'heartbeat-seconds': z.int().min(10).max(86_400).nullish(),
+});
+export type LockTerms = ParsedDocument<typeof LockBody>;
 
 /** A request to release a lock. */
 export interface UnlockRequest {
@@ -40,7 +50,7 @@ const holds: NamedStatement = {
 };
 
 // If a batch has several requests for one workspace, the first that can be granted wins. `$3` tells the planner how few rows there are.
-const asked = `asked AS (
+const requestRows = `asked AS (
     SELECT x.*, w.revision AS was, w.locked_at IS NOT NULL AS locked,
            w.locked_at IS NOT NULL AND w.locked_by_type = x.holder_type AND w.locked_by_id = x.holder_id AS is_holder
       FROM jsonb_to_recordset($1::jsonb)
@@ -55,7 +65,7 @@ const outcomes =
 
 const lockAll: NamedStatement = {
   name: 'workspace_lock_all',
-  text: `WITH ${asked}, granted AS (
+  text: `WITH ${requestRows}, granted AS (
     SELECT DISTINCT ON (id) * FROM asked WHERE NOT locked ORDER BY id, n),
   changed AS (
     UPDATE workspace w SET locked_at = clock_timestamp(), locked_by_type = x.holder_type, locked_by_id = x.holder_id,
@@ -74,7 +84,7 @@ const lockAll: NamedStatement = {
 
 const unlockAll: NamedStatement = {
   name: 'workspace_unlock_all',
-  text: `WITH ${asked}, granted AS (
+  text: `WITH ${requestRows}, granted AS (
     SELECT DISTINCT ON (id) * FROM asked x
      WHERE is_holder AND NOT EXISTS (SELECT 1 FROM state_version s WHERE s.workspace_id = x.id AND s.status = 'pending')
      ORDER BY id, n),
@@ -130,18 +140,18 @@ function requested<Name extends string>(
     }),
   );
   return {
-    held: ids,
+    heldKeys: ids,
     values: [JSON.stringify(rows), JSON.stringify(events), ids],
     settle(found) {
       const byNumber = new Map((found as LockRow[]).map((row) => [row.n, row]));
-      const done = new Set(
+      const grantedIds = new Set(
         requests.filter((_, n) => byNumber.get(n + 1)?.revision).map(({ workspace }) => workspace.id),
       );
       return requests.map((request, n) => {
         const row = byNumber.get(n + 1);
         return row?.revision
           ? { name: 'done' as const, workspace: after(request, row) }
-          : { name: why(row, done.has(request.workspace.id)) };
+          : { name: why(row, grantedIds.has(request.workspace.id)) };
       });
     },
   };

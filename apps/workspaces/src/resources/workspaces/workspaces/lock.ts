@@ -2,8 +2,8 @@ import { Refusal } from '@keystead/refusal';
 import { type Actor, recordChange, system } from '../../../kernel/audit/audit';
 import type { Database } from '../../../kernel/database/database';
 import { lockRow } from '../../../kernel/database/lock-row';
+import type { LockTerms } from './lock-batch';
 import { locking, unlocking } from './lock-batch';
-import type { LockTerms } from './schema';
 import { rememberWorkspace, type WorkspaceStamp, workspaceAt } from './stamp';
 import { find, requireWorkspace, type Workspace } from './workspace';
 
@@ -23,7 +23,7 @@ async function nameOf(db: Database, { type, id }: LockHolder): Promise<string> {
   return user?.username ?? id;
 }
 
-/** `is locked by User ann`: clients recognize a lock conflict by this text. */
+/** A message such as `is locked by User ann`. Clients recognize a lock conflict by this form. */
 export async function lockedByWhom(db: Database, workspace: Workspace): Promise<string> {
   const holder = { type: workspace.lockedByType ?? 'users', id: workspace.lockedById ?? '' };
   return `is locked by ${SINGULAR.get(holder.type) ?? holder.type} ${await nameOf(db, holder)}`;
@@ -39,7 +39,8 @@ async function record(db: Database, actor: Actor, workspace: Workspace, action: 
 }
 
 /**
- * Locks a workspace for the caller. Of simultaneous requests one wins; the others get `conflict`, even from the holder.
+ * Locks a workspace for the caller. Of simultaneous requests, only one succeeds. The others get `conflict`, even if
+ * they come from the holder.
  */
 export async function lock(db: Database, actor: Actor, stamp: WorkspaceStamp, terms: LockTerms): Promise<Workspace> {
   const workspace = await workspaceAt(db, stamp);
@@ -55,10 +56,10 @@ export async function lock(db: Database, actor: Actor, stamp: WorkspaceStamp, te
 }
 
 /** The workspace after a change: from the result of the change if it has it, otherwise read again. */
-async function afterwards(db: Database, id: string, known: Workspace | undefined): Promise<Workspace> {
-  if (known === undefined) return requireWorkspace(db, id);
-  rememberWorkspace(db, known);
-  return known;
+async function afterwards(db: Database, id: string, workspace: Workspace | undefined): Promise<Workspace> {
+  if (workspace === undefined) return requireWorkspace(db, id);
+  rememberWorkspace(db, workspace);
+  return workspace;
 }
 
 const stillPending = () =>
@@ -90,7 +91,9 @@ async function locked(db: Database, id: string): Promise<Workspace> {
   return current;
 }
 
-/** Releases the caller's own lock. Throws `conflict` if there is none, or if someone else holds it. */
+/**
+ * Releases the caller's own lock. Throws `conflict` if the workspace is not locked, or if someone else holds the lock.
+ */
 export async function unlock(db: Database, actor: Actor, stamp: WorkspaceStamp): Promise<Workspace> {
   const workspace = await workspaceAt(db, stamp);
   const outcome = await db.write(unlocking, { actor, workspace });
@@ -134,7 +137,8 @@ export async function releaseExpired(db: Database, workspaceId?: string): Promis
   for (const { workspace_id: id } of expired) {
     released += await db.transaction(async (tx) => {
       await lockRow(tx, 'workspace', id);
-      // Checked again under the row's lock: it may have been extended, or ended, in between.
+      // This is checked again under the row's lock, because the workspace's lock may have been extended or ended in
+      // between.
       const still = await tx.prisma.$queryRaw<unknown[]>`
         SELECT 1 FROM workspace_lock WHERE workspace_id = ${id} AND unlocked_at IS NULL AND expires_at < now() FOR UPDATE`;
       if (still.length === 0) return 0;
@@ -153,7 +157,7 @@ async function databaseNow(db: Database): Promise<Date> {
   return row!.now;
 }
 
-/** Releases any lock. Throws `conflict` if there is none. */
+/** Releases any lock. Throws `conflict` if the workspace is not locked. */
 export async function forceUnlock(db: Database, actor: Actor, workspace: Workspace): Promise<Workspace> {
   return db.transaction(async (tx) => release(tx, actor, await locked(tx, workspace.id)));
 }

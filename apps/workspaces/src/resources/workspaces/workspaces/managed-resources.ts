@@ -12,7 +12,7 @@ export interface ManagedResource {
   readonly address: string;
   readonly name: string;
   readonly type: string;
-  /** `network.subnets` from `module.network.module.subnets`; `root` without a module. */
+  /** The module, for example `network.subnets` for `module.network.module.subnets`; `root` without a module. */
   readonly module: string;
   readonly provider: string;
   /** The key that distinguishes it from other instances of the same resource. */
@@ -36,12 +36,15 @@ interface ManagedResourceRow {
 const QUALIFIED = /^(?:module\..+\.)?provider\["(?:[^"/]+\/)?([^"]+)"\]/;
 const BARE = /^(?:module\..+\.)?provider\.([^.]+)/;
 
-/** `hashicorp/null` from `provider["registry.example.org/hashicorp/null"]`, `null` from `provider.null`. */
+/**
+ * The name of a provider: `hashicorp/null` for `provider["registry.example.org/hashicorp/null"]`, `null` for
+ * `provider.null`.
+ */
 function providerName(text: string): string {
   return QUALIFIED.exec(text)?.[1] ?? BARE.exec(text)?.[1] ?? text;
 }
 
-/** `[0]`, `["a"]`, or empty if there is no index. */
+/** The index in brackets, such as `[0]` or `["a"]`; empty if there is no index. */
 function bracketed({ index, is_text: isText }: ManagedResourceRow): string {
   if (index === null) return '';
   return `[${isText ? JSON.stringify(index).replace(/([$%])\{/g, '$1$1{') : index}]`;
@@ -53,7 +56,9 @@ function idOf(workspaceId: string, address: string): string {
   return `wsr-${digest.slice(0, 16)}`;
 }
 
-/** Matches the word before each module name, and quoted strings, because they may contain it. */
+/**
+ * Matches the word `module` before each module name. Also matches quoted strings, because they may contain this word.
+ */
 const moduleWords = '("(?:[^"\\\\]|\\\\.)*")|(^|\\.)module\\.';
 
 /**
@@ -121,7 +126,7 @@ export const managedResourceSerializer = serializerOf<ManagedResource>()({
     module,
     provider,
     'provider-type': type,
-    // Of the current state: earlier ones are not compared.
+    // The times of the current state, because earlier states are not compared.
     'created-at': updatedAt,
     'updated-at': updatedAt,
     'modified-by-state-version-id': stateVersionId,

@@ -14,22 +14,15 @@ import * as organizations from '../../organizations/organizations/service';
 import { changeConsumers, listConsumers } from './consumers';
 import { listParameters, list as listWorkspaces, sortKeys } from './list';
 import { forceUnlock, heartbeat, lock, unlock } from './lock';
+import { LockBody, type LockTerms } from './lock-batch';
 import { listLocks, lockSerializer } from './lock-history';
 import { listResources, managedResourceSerializer } from './managed-resources';
 import { workspacePolicy } from './policy';
 import { remove as removeWorkspace, safeRemove } from './removal';
-import type { RepositoryLink } from './repository-link';
-import {
-  AssignSshKey,
-  CreateWorkspace,
-  LockBody,
-  type LockTerms,
-  UpdateWorkspace,
-  type WorkspaceChanges,
-} from './schema';
 import { workspaceSerializer } from './serializer';
 import * as workspaces from './service';
-import { assignSshKey } from './ssh-key';
+import { CreateWorkspace, UpdateWorkspace, type WorkspaceChanges } from './settings';
+import { AssignSshKey, assignSshKey } from './ssh-key';
 import { cachedWorkspaces, findStamp, findStampByName, type WorkspaceStamp } from './stamp';
 import { findBase, type WorkspaceBase } from './target-project';
 import { find, findByName as findInOrganization, findMany, type Workspace, type WorkspaceCaller } from './workspace';
@@ -80,7 +73,7 @@ const include = [
   'current_configuration_version',
   'current_configuration_version.ingress_attributes',
   'current_state_version',
-  // The spelling of one client.
+  // A spelling that some clients use.
   'current-state-version',
   'current_state_version.outputs',
   'locked_by',
@@ -98,7 +91,7 @@ const index = list<typeof collection, undefined, Organization, WorkspaceStamp>(c
   spec,
   query: listParameters,
   sort: sortKeys,
-  // Only pages that begin after an item need it.
+  // Only pages that begin after an item need the key.
   cursorKey: ({ cursorKey }) => cursorKey ?? '',
   include,
   cached: cachedWorkspaces,
@@ -121,8 +114,8 @@ const create = post(collection, {
   body: CreateWorkspace,
   load: ({ db, env, params }) => findBase(db, env, params.organization_name),
   asks: ({ db, target, body, ...call }) => workspaces.checkNew(db, callerOf(call), target, body),
-  run: ({ db, target, body, asked, ...call }) =>
-    workspaces.create(db, callerOf(call), target, body, asked as RepositoryLink | undefined),
+  run: ({ db, target, body, answer, ...call }) =>
+    workspaces.create(db, callerOf(call), target, body, answer as workspaces.RepositoryLink | undefined),
 });
 
 const show = both(

@@ -4,14 +4,15 @@ import type { Database } from '../../../kernel/database/database';
 import { newId } from '../../../kernel/database/ids';
 import { lockRow, requireRevision } from '../../../kernel/database/lock-row';
 import type { SiteSettings } from '../../../kernel/endpoints/environment';
+import type { HostRepository } from '../../connections/git-hosts/git-host';
+import { checkRepository } from '../../connections/repositories/check';
+import { keepRepository } from '../../connections/repositories/repository';
 import type { Organization } from '../../organizations/organizations/organization';
 import { requireAllowed } from '../projects/allowed';
 import { type Bound, bindTags } from '../projects/tag-bindings';
 import { type WorkspaceSettings, workspaceAttributes } from './attributes';
 import { repinWaiting, requireVersion } from './infra-version';
-import { checkLink, keepLink, type RepositoryLink } from './repository-link';
-import type { NewWorkspace, WorkspaceChanges } from './schema';
-import { initialSettings, settingsAfter } from './settings';
+import { initialSettings, type NewWorkspace, settingsAfter, type WorkspaceChanges } from './settings';
 import { type WorkspaceStamp, workspaceAt } from './stamp';
 import { attachTags } from './tags';
 import { moveOf, targetProjectOf, type WorkspaceBase } from './target-project';
@@ -75,8 +76,8 @@ export async function create(
 }
 
 /**
- * Looks up, at the host, the repository that a new workspace will follow; undefined if it follows none, or if the
- * service does not call hosts. Throws like `create`. Call it outside any transaction.
+ * Looks up, at the host, the repository that a new workspace will follow; undefined if the workspace follows no
+ * repository, or if the service does not call hosts. Throws like `create`. Call it outside any transaction.
  */
 export async function checkNew(
   db: Database,
@@ -94,8 +95,8 @@ async function settleNew(db: Database, caller: WorkspaceCaller, base: WorkspaceB
   const { access, settings, edition } = caller;
   const { organization, versions } = base;
   const target = await targetProjectOf(db, access, base, body.project);
-  const known = { organizationId: organization.id, known: versions };
-  const version = body.infraVersion ? await requireVersion(db, body.infraVersion, known) : versions.newest;
+  const scope = { organizationId: organization.id, loaded: versions };
+  const version = body.infraVersion ? await requireVersion(db, body.infraVersion, scope) : versions.newest;
   const initial = initialSettings(body.name, version, settings.defaultRemoteStateAccess);
   const inherited = target.mode ?? (organization.defaultExecutionMode as ExecutionMode);
   const after = settingsAfter(initial, body, { inherited, edition });
@@ -104,7 +105,7 @@ async function settleNew(db: Database, caller: WorkspaceCaller, base: WorkspaceB
   return { id, target, initial, after };
 }
 
-/** Tags are added to the existing ones; bindings replace the existing ones. */
+/** Adds the tags to the existing tags, and replaces the existing bindings by those in the request. */
 async function tag(
   db: Database,
   bound: Bound & { readonly workspaceId: string },
@@ -141,8 +142,8 @@ function isPlainEdit(workspace: WorkspaceStamp, changes: WorkspaceChanges): bool
 
 /**
  * Changes the settings in a request and keeps the rest. Throws `invalid` for taken names, broken rules and unknown
- * references, `denied` for a move the caller may not make, `precondition` if it is no longer at the required revision.
- * Spec: Workspaces
+ * references, `denied` for a move that the caller may not make, and `precondition` if the workspace is no longer at the
+ * required revision. Spec: Workspaces
  */
 export async function update(
   db: Database,
@@ -151,15 +152,16 @@ export async function update(
   changes: WorkspaceChanges,
   ifMatch?: bigint,
 ): Promise<Workspace> {
-  const wanted = changes.infraVersion || undefined;
-  const isRepinned = wanted !== undefined && wanted !== (await workspaceAt(db, workspace)).infraVersion;
+  const requestedVersion = changes.infraVersion || undefined;
+  const isRepinned =
+    requestedVersion !== undefined && requestedVersion !== (await workspaceAt(db, workspace)).infraVersion;
   // The current value is always accepted, even if the version no longer exists, because clients send all fields.
-  if (isRepinned) await requireVersion(db, wanted, workspace);
+  if (isRepinned) await requireVersion(db, requestedVersion, workspace);
   if (isPlainEdit(workspace, changes) && !isRepinned && !db.inTransaction) {
     return writeEdit(db, workspace, {
       actor: caller.actor,
       ifMatch,
-      apply: (current, before) => editedSettings(current, before, changes, caller, wanted),
+      apply: (current, before) => editedSettings(current, before, changes, caller, requestedVersion),
     });
   }
   const projectId = await moveOf(db, caller.access, workspace, changes.project);
@@ -169,7 +171,7 @@ export async function update(
     const current = await requireWorkspace(tx, workspace.id);
     requireRevision(current, ifMatch);
     const before = workspaceAttributes.stored(current);
-    const after = editedSettings(current, before, changes, caller, wanted);
+    const after = editedSettings(current, before, changes, caller, requestedVersion);
     const goal = { ...current, projectId: projectId ?? current.projectId };
     await requireAllowed(tx, goal, projectId === undefined ? before : 'moved', after);
     await keepLink(tx, caller, link, after);
@@ -187,7 +189,7 @@ export async function update(
   });
 }
 
-/** Called without the workspace lock: a Git host may be slow. */
+/** Checks a new link to a repository. Call it without the workspace lock, because a Git host may be slow. */
 async function checkNewLink(
   db: Database,
   caller: WorkspaceCaller,
@@ -201,4 +203,47 @@ async function checkNewLink(
   const goal = { ...current, projectId: movesTo ?? current.projectId };
   await requireAllowed(db, goal, movesTo === undefined ? before : 'moved', after);
   return checkLink(db, caller, current.organizationId, current, after);
+}
+
+/** The repository that a workspace will be connected to, as its host describes it. */
+export interface RepositoryLink {
+  readonly tokenId: string;
+  readonly identifier: string;
+  readonly found: HostRepository | undefined;
+}
+
+type Linked = Pick<WorkspaceSettings, 'oauthTokenId' | 'vcsIdentifier' | 'vcsBranch'>;
+
+const isSame = (a: Linked, b: Linked): boolean =>
+  a.oauthTokenId === b.oauthTokenId && a.vcsIdentifier === b.vcsIdentifier && a.vcsBranch === b.vcsBranch;
+
+/**
+ * Asks the host for the repository in new settings; undefined if the repository does not change, or no host is called.
+ * Throws `invalid`. Call it outside any transaction.
+ */
+async function checkLink(
+  db: Database,
+  { vcs }: WorkspaceCaller,
+  organizationId: string,
+  before: Linked,
+  after: Linked,
+): Promise<RepositoryLink | undefined> {
+  const { oauthTokenId: tokenId, vcsIdentifier: identifier, vcsBranch: branch } = after;
+  if (!vcs.reach || tokenId === null || identifier === null || isSame(before, after)) return undefined;
+  const deps = { db, keyring: vcs.keyring, reach: vcs.reach };
+  return { tokenId, identifier, found: await checkRepository(deps, { organizationId, tokenId, identifier, branch }) };
+}
+
+/**
+ * Records a repository that the host described, if the settings still name it. Call it when the settings are written.
+ */
+async function keepLink(
+  tx: Database,
+  { vcs }: WorkspaceCaller,
+  link: RepositoryLink | undefined,
+  after: Linked,
+): Promise<void> {
+  if (link && link.tokenId === after.oauthTokenId && link.identifier === after.vcsIdentifier) {
+    await keepRepository(tx, vcs.keyring, link, link.found);
+  }
 }

@@ -1,10 +1,38 @@
-import { invalidAll } from '@keystead/jsonapi';
+import { document, invalidAll, many, one, type ParsedDocument } from '@keystead/jsonapi';
 import type { Issue } from '@keystead/refusal';
+import { RE2JS } from 're2js';
 import type { Edition } from '../../../kernel/installation/edition';
+import { sentBindings } from '../projects/tag-bindings';
 import { type WorkspaceSettings, workspaceAttributes } from './attributes';
-import type { NewWorkspace, WorkspaceChanges } from './schema';
-import { requireRegex } from './tags-regex';
+import { tagsByName } from './tags';
 import type { ExecutionMode } from './workspace';
+
+const { create, update, editions, aliases } = workspaceAttributes;
+const inBoth = {
+  relationships: {
+    project: one('projects'),
+    'agent-pool': one('agent-pools'),
+    tags: many(tagsByName),
+    'tag-bindings': many(sentBindings),
+  },
+  editions,
+  aliases,
+  unserved: {
+    'hyok-enabled': 'hold your own key (HYOK) is not built',
+    'migration-environment': 'there are no environments to migrate',
+  },
+};
+
+/** Body of a create. Spec: Workspaces */
+export const CreateWorkspace = document('workspaces', { attributes: create, ...inBoth });
+
+/** Body of an update: omitted fields keep their values. Spec: Workspaces */
+export const UpdateWorkspace = document('workspaces', { attributes: update, ...inBoth });
+
+/** The content of a create. */
+export type NewWorkspace = ParsedDocument<typeof CreateWorkspace>;
+/** The content of an update. */
+export type WorkspaceChanges = ParsedDocument<typeof UpdateWorkspace>;
 
 /** The initial settings of a new workspace. */
 export function initialSettings(name: string, infraVersion: string, globalRemoteState: boolean): WorkspaceSettings {
@@ -13,7 +41,7 @@ export function initialSettings(name: string, infraVersion: string, globalRemote
 
 type Changes = WorkspaceChanges | NewWorkspace;
 
-/** The requested pool: undefined if the request omits it. An empty id means none. */
+/** The requested pool: undefined if the request omits it. An empty id means no pool. */
 function poolOf(changes: Changes): string | null | undefined {
   const requested = changes.agentPoolId !== undefined ? changes.agentPoolId : changes.agentPool;
   return requested === '' ? null : requested;
@@ -50,7 +78,7 @@ function executionAfter(before: WorkspaceSettings, changes: Changes, inherited: 
   if (mode === 'agent' && poolId === null) {
     issues.push({ path: [named], message: "Agent pool must be specified when using 'agent' execution mode" });
   }
-  // Setting a pool also sets a mode: the two change together.
+  // Setting a pool also sets a mode, because the two change together.
   if (mode === null && pool !== undefined && pool !== null && effective === 'agent') {
     return { executionMode: 'agent' as const, agentPoolId: pool };
   }
@@ -82,8 +110,8 @@ function repositoryAfter(before: WorkspaceSettings, changes: Changes, issues: Is
   const vcsInstallationId =
     typeof token === 'string' ? null : installation === undefined ? before.vcsInstallationId : installation;
   // The token of an app installation has the installation's id.
-  const kept = token === undefined && before.vcsInstallationId === null ? before.oauthTokenId : (token ?? null);
-  const oauthTokenId = vcsInstallationId ?? kept;
+  const tokenId = token === undefined && before.vcsInstallationId === null ? before.oauthTokenId : (token ?? null);
+  const oauthTokenId = vcsInstallationId ?? tokenId;
   if (oauthTokenId === null) {
     issues.push({ path: ['vcsRepo', 'oauthTokenId'], message: "can't be blank" });
   }
@@ -104,7 +132,7 @@ function triggersAfter(before: WorkspaceSettings, changes: Changes, issues: Issu
   if (prefixes !== undefined && patterns !== undefined && prefixes.length > 0 && patterns.length > 0) {
     issues.push({ path: ['triggerPatterns'], message: 'must not be set together with trigger prefixes' });
   }
-  // One kind replaces the other.
+  // Prefixes in a request replace patterns, and patterns replace prefixes.
   const triggerPrefixes = prefixes ?? (patterns !== undefined && patterns.length > 0 ? [] : before.triggerPrefixes);
   const triggerPatterns = patterns ?? (prefixes !== undefined && prefixes.length > 0 ? [] : before.triggerPatterns);
   return { triggerPrefixes: [...triggerPrefixes], triggerPatterns: [...triggerPatterns] };
@@ -116,7 +144,7 @@ function sharingAfter(before: WorkspaceSettings, changes: Changes, issues: Issue
     const message = 'cannot be enabled when global remote state sharing is enabled';
     issues.push({ path: ['projectRemoteState'], message });
   }
-  // One kind replaces the other.
+  // Sharing with the organization and sharing with the project replace each other.
   return {
     globalRemoteState: all ?? (inProject ? false : before.globalRemoteState),
     projectRemoteState: inProject ?? (all ? false : before.projectRemoteState),
@@ -146,7 +174,7 @@ function destroyAfter(before: WorkspaceSettings, changes: Changes, issues: Issue
     const message = 'must not be true if the request sets a time or duration for the workspace';
     issues.push({ path: ['inheritsProjectAutoDestroy'], message });
   }
-  // One kind replaces the others.
+  // A time, a duration and the setting of the project replace each other.
   return {
     autoDestroyAt: at !== undefined ? at : duration || inherits ? null : before.autoDestroyAt,
     autoDestroyActivityDuration:
@@ -185,4 +213,49 @@ export function settingsAfter(
   issues.push(...regexIssues(after, changes));
   if (issues.length > 0) throw invalidAll(issues);
   return after;
+}
+
+/** The maximum number of states of the automaton for an expression, in which repeated parts are written out. */
+const mostSteps = 5_000;
+
+/** Why an expression for version tags cannot be used; undefined if it can. The syntax allows no backtracking. */
+export function requireRegex(expression: string): string | undefined {
+  if (stepsOf(expression) > mostSteps) return `repeats too much (maximum is ${mostSteps} steps)`;
+  try {
+    RE2JS.compile(expression);
+    return undefined;
+  } catch {
+    return 'is not a valid regular expression';
+  }
+}
+
+// A group without a closing bracket extends to the end, so that nothing is read twice.
+const atom = /\\[pP]\{[^}]*(?:\}|$)|\\[\s\S]|\[\^?\]?(?:\\[\s\S]|[^\]\\])*(?:\]|\\?$)|\{(\d+)(?:,(\d*))?\}|[\s\S]/gu;
+
+/**
+ * The approximate number of states of an expression, before it is compiled. Every repetition multiplies the states of
+ * the repeated part.
+ */
+function stepsOf(expression: string): number {
+  const open: number[] = [];
+  let sum = 0;
+  let last = 0;
+  for (const [text, least, most] of expression.matchAll(atom)) {
+    if (text === '(') {
+      open.push(sum);
+      sum = 0;
+      last = 0;
+    } else if (text === ')') {
+      last = sum + 1;
+      sum = (open.pop() ?? 0) + last;
+    } else if (least !== undefined) {
+      const times = Math.max(Number(least), Number(most || 0), 1);
+      sum += last * (times - 1);
+      last *= times;
+    } else {
+      last = 1;
+      sum += 1;
+    }
+  }
+  return open.reduce((total, outer) => total + outer, sum);
 }

@@ -3,9 +3,9 @@ import type { Database, KeyedRead, PackedRow } from '../../../kernel/database/da
 import type { Cached, View } from '../../../kernel/endpoints/endpoint';
 import { findMany, requireWorkspace, type Workspace, workspacesById } from './workspace';
 
-/** What permission rules need, and the revisions of everything that a workspace's text shows. */
+/** The data for permission rules, and the revisions of everything that the answer about a workspace shows. */
 export interface WorkspaceStamp extends WorkspaceTarget {
-  /** Absent from pages of lists. */
+  /** The name; absent in pages of lists. */
   readonly name?: string;
   readonly revision: string | bigint;
   readonly organizationRevision: string | bigint;
@@ -57,7 +57,7 @@ const readByName: KeyedRead = {
   packed: true,
 };
 
-// How many workspaces an organization has, and a number that changes when one is added, removed or renamed.
+// The number of workspaces of an organization, and a number that changes when a workspace is added, removed or renamed.
 const readTally = {
   name: 'workspace_tally',
   text: 'SELECT organization_id AS key, workspaces, revision FROM organization_tally WHERE organization_id = ANY($1)',
@@ -72,8 +72,8 @@ interface TallyRow {
 }
 
 /**
- * The position of a page in an order that is read from its nearer end, because an index scan passes every earlier row,
- * at 0.2 µs each. Without a total it is read from the start.
+ * The position of a page in an order that is read from the end nearer to the page, because an index scan passes every
+ * earlier row, which takes 0.2 µs per row. Without a total, the order is read from the start.
  */
 export function fromNearerEnd({ size, offset }: { size: number; offset: number }, total = Infinity) {
   const end = Math.min(offset + size, total);
@@ -100,7 +100,7 @@ interface PageRow {
   ids: string[];
 }
 
-// One row for a whole page: rows cost more than their bytes.
+// The statement returns one row for a whole page, because rows cost more than their bytes.
 const readStamps = {
   name: 'workspace_stamps_of_ids',
   text: `SELECT k.key, min(o.revision) AS organization_revision,
@@ -137,25 +137,28 @@ export async function findStampByName(db: Database, organization: string, name: 
   return isName ? stampOf(await db.readOne<StampRow>(readByName, `${organization}/${name}`)) : undefined;
 }
 
-/** The stamps of some workspaces of one organization, in the order of the ids; missing ones are left out. */
+/** The stamps of some workspaces of one organization, in the order of the ids; missing workspaces are left out. */
 async function findStamps(db: Database, organizationId: string, ids: readonly string[]): Promise<WorkspaceStamp[]> {
   const row = ids.length === 0 ? undefined : await db.readOne<StampsRow>(readStamps, ids.join(','));
   if (row === undefined) return [];
-  return row.stamps.split(',').map((text) => {
-    const [id, projectId, revision, projectRevision] = text.split(' ') as [string, string, string, string];
-    const { organization_revision: organizationRevision } = row;
-    return { id, organizationId, projectId, revision, projectRevision, organizationRevision };
-  });
+  const { key, stamps, organization_revision: organizationRevision } = row;
+  // Return the same array as long as nothing has changed, because the array is the cache key of the whole page.
+  return db.remembered(`workspace-stamps ${key}`, `${organizationRevision} ${stamps}`, async () =>
+    stamps.split(',').map((text) => {
+      const [id, projectId, revision, projectRevision] = text.split(' ') as [string, string, string, string];
+      return { id, organizationId, projectId, revision, projectRevision, organizationRevision };
+    }),
+  );
 }
 
-/** How many workspaces an organization has. */
+/** The number of workspaces of an organization. */
 export async function countAll(db: Database, organizationId: string): Promise<number> {
   return (await db.readOne<TallyRow>(readTally, organizationId))?.workspaces ?? 0;
 }
 
 /**
- * A page of all workspaces of an organization, by name. The list of workspaces on a page is cached until one is added,
- * removed or renamed; their data is always read.
+ * A page of all workspaces of an organization, by name. The list of workspaces on a page is cached until a workspace is
+ * added, removed or renamed; their data is always read.
  */
 export async function findStampPage(
   db: Database,
@@ -206,7 +209,7 @@ export async function findGrantedPage(
   return { items, total: ids.length };
 }
 
-// Workspaces of an organization by a part of their name: those on the page, and how many there are.
+// Workspaces of an organization by a part of their name: the workspaces on the page, and the total number.
 const readSearch = {
   name: 'workspace_ids_of_search',
   text: `SELECT k.key, f.total, f.ids
@@ -249,7 +252,10 @@ type Revisions = Pick<WorkspaceStamp, 'revision' | 'organizationRevision' | 'pro
 const revisionsOf = ({ revision, organizationRevision, projectRevision }: Revisions): string =>
   `${revision} ${organizationRevision} ${projectRevision}`;
 
-/** The workspace of a stamp, or a newer revision of it; from memory if no revision has changed. Throws `missing`. */
+/**
+ * The workspace of a stamp, or a newer revision of the workspace. It is cached as long as no revision changes. Throws
+ * `missing`.
+ */
 export function workspaceAt(db: Database, stamp: WorkspaceStamp): Promise<Workspace> {
   return db.remembered(`workspace ${stamp.id}`, revisionsOf(stamp), () => requireWorkspace(db, stamp.id));
 }
@@ -266,10 +272,12 @@ export function lastSeen(db: Database, id: string): Workspace | undefined {
 
 /** How workspaces are shown from cached text. */
 export const cachedWorkspaces: Cached<WorkspaceStamp | Workspace, Workspace> = {
-  key(stamp, { access }: View) {
-    const { id, revision, organizationRevision, projectRevision, organizationId } = stamp;
-    const may = `${access.workspaceMask(stamp)}${access.mayForceDelete(organizationId) ? '+' : ''}`;
-    return `${id} ${revision} ${organizationRevision} ${projectRevision} ${may}`;
+  version: (stamp) => `${stamp.id} ${revisionsOf(stamp)}`,
+  // Besides the capabilities, what `mayForceDelete` asks: the project may set another rule for all but owners.
+  rights: (stamp, { access }: View) => {
+    const { organizationId } = stamp;
+    const isOwner = access.isOwner(organizationId) ? '*' : '';
+    return `${access.workspaceMask(stamp)}${isOwner}${access.mayForceDelete(organizationId) ? '+' : ''}`;
   },
   whole: (stamp) => ('createdAt' in stamp ? stamp : undefined),
   load: (db, stamps) =>

@@ -21,7 +21,7 @@ function requireName(name: string): void {
   }
 }
 
-/** The names and ids of tags in a request. Throws `invalid` for an item with neither. */
+/** The names and ids of tags in a request. Throws `invalid` for an item without a name and an id. */
 export function readTags(sent: readonly SentReference[]): { names: string[]; ids: string[] } {
   if (sent.length > MOST_TAGS) throw invalid('tags', `has too many members (maximum is ${MOST_TAGS})`);
   const names = new Set<string>();
@@ -63,8 +63,8 @@ export async function attachTags(
     where: { organizationId, OR: [{ name: { in: names } }, { id: { in: ids } }] },
     select: { id: true, name: true },
   });
-  const known = new Set(tags.map(({ id }) => id));
-  if (ids.some((id) => !known.has(id))) throw notFound();
+  const existingIds = new Set(tags.map(({ id }) => id));
+  if (ids.some((id) => !existingIds.has(id))) throw notFound();
   const byName = new Map(tags.map(({ id, name }) => [name, id]));
   const ordered = new Set([...names.map((name) => byName.get(name)!), ...ids]);
   await prisma.workspaceTag.createMany({

@@ -64,20 +64,23 @@ export async function findBase(db: Database, env: PlanEnvironment, name: string)
 }
 
 /**
- * The project of a new workspace: the one in the request, if the caller may create workspaces in it, otherwise the
- * default project.
+ * The project of a new workspace: the project in the request, otherwise the default project. Throws `invalid` for a
+ * requested project that the caller does not see, `missing` if the caller may not create workspaces in it.
  */
 export async function targetProjectOf(
   db: Database,
   access: Access,
   { organization, home }: WorkspaceBase,
-  asked: string | null | undefined,
+  requestedId: string | null | undefined,
 ): Promise<TargetProject> {
-  const id = asked === null || asked === undefined || asked === '' ? organization.defaultProjectId : asked;
+  const id =
+    requestedId === null || requestedId === undefined || requestedId === ''
+      ? organization.defaultProjectId
+      : requestedId;
   const project = home?.projectId === id ? home : await findProject(db, id ?? '');
   const target = { id: id ?? '', organizationId: organization.id };
   if (project?.organizationId !== organization.id || !access.seesProject(target)) {
-    throw asked ? invalid('project', 'was not found') : notFound();
+    throw requestedId ? invalid('project', 'was not found') : notFound();
   }
   if (!access.hasProject(target, 'workspaces:create')) throw notFound();
   return { projectId: project.projectId, mode: project.mode };
@@ -88,22 +91,28 @@ async function findProject(db: Database, id: string): Promise<WorkspaceBase['hom
   return row && { projectId: row.key, organizationId: row.organization_id, mode: row.execution_mode };
 }
 
-/** The project to which an update moves the workspace; undefined if it is not moved. Both projects must allow this. */
+/**
+ * The project to which an update moves the workspace; undefined if it is not moved. Throws `invalid` for an unknown
+ * project, and `denied` unless the caller may move workspaces of both projects.
+ */
 export async function moveOf(
   db: Database,
   access: Access,
   workspace: Pick<Workspace, 'id' | 'projectId' | 'organizationId'>,
-  asked: string | null | undefined,
+  requestedId: string | null | undefined,
 ): Promise<string | undefined> {
-  if (asked === undefined || asked === '' || asked === workspace.projectId) return undefined;
-  if (asked === null) throw invalid('project', 'must be a project: every workspace belongs to one');
+  if (requestedId === undefined || requestedId === '' || requestedId === workspace.projectId) return undefined;
+  if (requestedId === null) throw invalid('project', 'must be a project: every workspace belongs to one');
   const { organizationId } = workspace;
-  const target = { id: asked, organizationId };
-  const project = await db.prisma.project.findFirst({ where: { id: asked, organizationId }, select: { id: true } });
+  const target = { id: requestedId, organizationId };
+  const project = await db.prisma.project.findFirst({
+    where: { id: requestedId, organizationId },
+    select: { id: true },
+  });
   if (project === null || !access.seesProject(target)) throw invalid('project', 'was not found');
   const mayLeave = access.hasProject({ id: workspace.projectId, organizationId }, 'workspaces:move');
   if (!mayLeave || !access.hasProject(target, 'workspaces:move')) {
     throw new Refusal('denied', `Workspace(s) not found, or you are not authorized to move them: ${workspace.id}`);
   }
-  return asked;
+  return requestedId;
 }

@@ -18,7 +18,7 @@ export type ExecutionMode = 'remote' | 'local' | 'agent';
 export interface Workspace extends Row {
   /** Name of the organization. */
   readonly organization: string;
-  /** The organization has assessments on for all its workspaces that support them. */
+  /** Whether the organization turns assessments on for all its workspaces that support them. */
   readonly assessmentsEnforced: boolean;
   readonly organizationRevision: bigint;
   readonly projectRevision: bigint;
@@ -28,13 +28,13 @@ export interface Workspace extends Row {
   readonly projectPoolId: string | null;
   /** How long workspaces of the project may be idle, such as `14d`; null if the project sets no limit. */
   readonly projectAutoDestroy: string | null;
-  /** Whether its workspaces may be deleted while they manage resources; null: the setting of the organization. */
+  /** Whether its workspaces may be deleted while they manage resources; null means the setting of the organization. */
   readonly projectForceDelete: boolean | null;
   readonly tagNames: readonly string[];
   readonly variableIds: readonly string[];
-  /** Of the current state. */
+  /** The ids of the outputs of the current state. */
   readonly outputIds: readonly string[];
-  /** Over the last 30 finished runs; null before any. */
+  /** Figures about the last 30 finished runs; null before the first finished run. */
   readonly kpis: {
     runs: number;
     failures: number;
@@ -42,7 +42,7 @@ export interface Workspace extends Row {
     planMs: number | null;
     applyMs: number | null;
   } | null;
-  /** Of the connection behind the repository. */
+  /** The address of the host, from the connection behind the repository. */
   readonly vcsHttpUrl: string | null;
   readonly vcsProvider: string | null;
   /** The repository as its host has described it. */
@@ -52,7 +52,7 @@ export interface Workspace extends Row {
   /** The plan of the organization; null in the self-hosted edition. */
   readonly featureSet: string | null;
   readonly retentionId: string | null;
-  /** Null also if the policy is to keep everything. */
+  /** The number of days for which old data is kept; also null if the policy keeps everything. */
   readonly retentionDays: number | null;
 }
 
@@ -81,7 +81,7 @@ export const selectWorkspaces = `${columns},
                    AND NOT u.is_assessment
                  ORDER BY u.created_at DESC LIMIT 30) l) AS kpis`;
 
-/** The same for rows that were just inserted and have no related rows yet. */
+/** The columns of a `Workspace` for rows that were just inserted and have no related rows yet. */
 export const selectNewWorkspaces = `${columns},
        '{}'::text[] AS tag_names, '{}'::text[] AS variable_ids, '{}'::text[] AS output_ids, NULL::json AS kpis`;
 
@@ -128,14 +128,14 @@ interface Mode {
   readonly poolId: string | null;
 }
 
-/** The value of the project, otherwise of the organization, for a workspace that sets none. */
+/** The mode of the project, otherwise of the organization, for a workspace that sets none. */
 export function inheritedMode(workspace: Workspace): Mode {
   return workspace.projectMode === null
     ? { mode: workspace.organizationMode, poolId: workspace.organizationPoolId }
     : { mode: workspace.projectMode, poolId: workspace.projectPoolId };
 }
 
-/** The workspace's own value, otherwise the inherited one. Only this function decides about inheritance. */
+/** The workspace's own mode, otherwise the inherited mode. Only this function decides about inheritance. */
 export function effectiveMode(workspace: Workspace): Mode {
   return workspace.executionMode === null
     ? inheritedMode(workspace)
@@ -145,15 +145,18 @@ export function effectiveMode(workspace: Workspace): Mode {
 const assessedSince = '0.15.4';
 
 /**
- * Whether assessments are on: requested by the workspace or by its organization, and possible. The request is kept while
- * they are not. Spec: Workspaces
+ * Whether assessments are on: requested by the workspace or by its organization, and possible. The request is kept
+ * while they are not possible. Spec: Workspaces
  */
 export function isAssessed(workspace: Workspace): boolean {
   const { assessmentsEnabled, assessmentsEnforced, featureSet } = workspace;
   return (assessmentsEnabled || assessmentsEnforced) && featureSet !== null && canBeAssessed(workspace);
 }
 
-/** Whether assessments are possible: included in the organization's plan, if it has one, and with mode and version. */
+/**
+ * Whether assessments are possible: included in the organization's plan, if it has one, and supported with the
+ * workspace's mode and version.
+ */
 export function canBeAssessed(workspace: Workspace): boolean {
   const { featureSet, infraVersion } = workspace;
   if (featureSet !== null && !requireFeatureSet(featureSet).assesses) return false;
@@ -173,7 +176,7 @@ export async function findByName(db: Database, organization: string, name: strin
   return row && workspaceOf(row);
 }
 
-/** Workspaces by id, in no order; unknown ones are left out. */
+/** Workspaces by id, in no order; unknown ids are left out. */
 export async function findMany(db: Database, ids: readonly string[]): Promise<Workspace[]> {
   const found = await Promise.all(ids.map((id) => find(db, id)));
   return found.filter((workspace) => workspace !== undefined);
@@ -186,7 +189,7 @@ export async function requireWorkspace(db: Database, id: string): Promise<Worksp
   return found;
 }
 
-/** The caller who changes a workspace, and what the rules need. */
+/** The caller who changes a workspace, and the data that the rules need. */
 export interface WorkspaceCaller {
   readonly actor: Actor;
   readonly access: Access;
@@ -197,4 +200,4 @@ export interface WorkspaceCaller {
 }
 
 /** Statuses of finished runs. Lists of workspaces separate them from unfinished runs, which are few. */
-export const over = ['applied', 'planned_and_finished', 'errored', 'canceled', 'discarded'] as const;
+export const finishedStatuses = ['applied', 'planned_and_finished', 'errored', 'canceled', 'discarded'] as const;

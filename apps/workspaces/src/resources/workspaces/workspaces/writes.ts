@@ -1,9 +1,8 @@
 import { invalid } from '@keystead/jsonapi';
 import { Refusal } from '@keystead/refusal';
-import type { Actor } from '../../../kernel/audit/audit';
-import { auditColumns, auditJson } from '../../../kernel/audit/audit-columns';
-import { type Batched, writeAllWithin } from '../../../kernel/database/batched-writes';
-import type { Database, Decision } from '../../../kernel/database/database';
+import { type Actor, auditColumns, auditJson } from '../../../kernel/audit/audit';
+import { writeAllWithin } from '../../../kernel/database/batched-writes';
+import type { Batched, Database, Decision } from '../../../kernel/database/database';
 import { changedSinceRead, lockRow } from '../../../kernel/database/lock-row';
 import { type WorkspaceSettings, workspaceAttributes } from './attributes';
 import { lastSeen, rememberWorkspace, type WorkspaceStamp, workspaceAt } from './stamp';
@@ -12,8 +11,9 @@ import { fromWorkspaces, requireWorkspace, selectNewWorkspaces, type Workspace, 
 const { initial, stored } = workspaceAttributes;
 const settingKeys = Object.keys(initial) as (keyof WorkspaceSettings)[];
 const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-const columnOf = new Map(settingKeys.map((key) => [key, snake(key)]));
-const settingColumns = [...columnOf.values()];
+// The pairs are stored in a list, because iterating over a map creates a pair for each of its keys.
+const columnOf = settingKeys.map((key) => [key, snake(key)] as const);
+const settingColumns = columnOf.map(([, column]) => column);
 const changedByEdits = [...settingColumns, 'project_id'];
 const newColumns = ['id', 'organization_id', 'project_id', 'source', 'source_name', 'source_url', ...settingColumns];
 
@@ -47,7 +47,7 @@ const updateMany = {
 
 type ColumnValues = Record<string, unknown>;
 
-/** Dates and lists are compared by their content. */
+/** Whether a setting differs. Dates and lists are compared by their content. */
 function differs(key: keyof WorkspaceSettings, one: WorkspaceSettings, other: WorkspaceSettings): boolean {
   return one[key] !== other[key] && JSON.stringify(one[key]) !== JSON.stringify(other[key]);
 }
@@ -60,10 +60,10 @@ function changedColumns(before: WorkspaceSettings, after: WorkspaceSettings): Co
   return row;
 }
 
-// Rows to insert contain only their differences from this one.
-const initialRow = JSON.stringify(Object.fromEntries([...columnOf].map(([key, column]) => [column, initial[key]])));
+// Rows to insert contain only their differences from this row.
+const initialRow = JSON.stringify(Object.fromEntries(columnOf.map(([key, column]) => [column, initial[key]])));
 
-/** A workspace about to be written, and who writes it. */
+/** A workspace that is about to be written, and the caller who writes it. */
 export interface NewRow {
   readonly actor: Actor;
   readonly id: string;
@@ -125,7 +125,7 @@ export interface Proposed extends Edit {
   readonly current: Workspace;
 }
 
-/** Another request changed the workspace in between: the edit has to be repeated. */
+/** Another request changed the workspace in between, so the edit must be repeated. */
 class Overtaken extends Error {}
 
 function isSame(one: WorkspaceSettings, other: WorkspaceSettings): boolean {
@@ -144,7 +144,7 @@ interface Edited {
   readonly events: ColumnValues[];
 }
 
-/** Applies an edit after the earlier ones in the batch. A refused edit changes nothing. */
+/** Applies an edit after the earlier edits in the batch. A refused edit changes nothing. */
 function applyEdit(edit: Edit, latest: Edited): Edited | Error {
   const isFirst = latest.events.length === 0;
   const current = isFirst ? latest.before : settled(latest.before, latest.after);
@@ -155,13 +155,14 @@ function applyEdit(edit: Edit, latest: Edited): Edited | Error {
     const before = latest.after;
     const after = edit.apply(current, before);
     const projectId = edit.projectId ?? latest.projectId;
-    if (isSame(before, after) && projectId === latest.projectId) return latest;
+    const moves = projectId !== latest.projectId;
+    if (isSame(before, after) && !moves) return latest;
     const event = auditJson(edit.actor, {
       organizationId: current.organizationId,
       action: 'workspace.update',
       target: { type: 'workspaces', id: current.id, name: after.name },
-      before: { ...before, projectId: latest.projectId },
-      after: { ...after, projectId },
+      before: moves ? { ...before, projectId: latest.projectId } : (before as unknown as ColumnValues),
+      after: moves ? { ...after, projectId } : (after as unknown as ColumnValues),
     });
     return { before: latest.before, after, projectId, events: [...latest.events, event] };
   } catch (error) {
@@ -177,17 +178,18 @@ function applyEdit(edit: Edit, latest: Edited): Edited | Error {
 function newest(edits: readonly Proposed[]): Map<string, Edited> {
   const latest = new Map<string, Edited>();
   for (const { db, current } of edits) {
-    const seen = lastSeen(db, current.id);
+    const cached = lastSeen(db, current.id);
     const surroundingsHold =
-      seen?.organizationRevision === current.organizationRevision && seen.projectRevision === current.projectRevision;
-    const before = surroundingsHold ? seen : current;
+      cached?.organizationRevision === current.organizationRevision &&
+      cached.projectRevision === current.projectRevision;
+    const before = surroundingsHold ? cached : current;
     latest.set(current.id, { before, after: stored(before), projectId: before.projectId, events: [] });
   }
   return latest;
 }
 
 /** The columns that the database itself sets when a row is written. */
-function kept(row: ColumnValues): Pick<Workspace, 'revision' | 'autoDestroyDueAt'> {
+function databaseColumns(row: ColumnValues): Pick<Workspace, 'revision' | 'autoDestroyDueAt'> {
   const dueAt = row.auto_destroy_due_at as Date | string | null;
   return { revision: BigInt(row.revision as string), autoDestroyDueAt: dueAt === null ? null : new Date(dueAt) };
 }
@@ -229,7 +231,9 @@ export const editing: Batched<Proposed, Workspace> = {
           const row = rows.get(id);
           if (events.length > 0 && row === undefined) return new Overtaken();
           const edited =
-            row === undefined ? before : Object.assign(settled(before, after), kept(row), { projectId, updatedAt });
+            row === undefined
+              ? before
+              : Object.assign(settled(before, after), databaseColumns(row), { projectId, updatedAt });
           // The next batch starts from what this one has written.
           if (projectId === before.projectId) rememberWorkspace(db, edited);
           return refused[index] ?? edited;
@@ -253,8 +257,8 @@ const editingUnderLock: Decision<Edit, Workspace> = {
 };
 
 /**
- * Makes an edit together with simultaneous edits, one after the other. Edits that conflict with another write are
- * repeated under the lock of the workspace. Throws what the edit refuses, `missing`, and `precondition`.
+ * Makes an edit. Simultaneous edits are made one after the other, in the same batch. Edits that conflict with another
+ * write are repeated under the lock of the workspace. Throws the refusals of the edit, `missing`, and `precondition`.
  */
 export async function writeEdit(db: Database, stamp: WorkspaceStamp, edit: Edit): Promise<Workspace> {
   const { id } = stamp;

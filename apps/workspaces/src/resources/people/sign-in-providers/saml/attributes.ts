@@ -7,10 +7,10 @@ import { placesOf } from './places';
 /** The settings of sign-in by SAML. */
 export type SamlSettings = Omit<SamlSetting, 'id' | 'privateKey'>;
 
-const { setting, toggle, taken, shown, table } = attributesOf<SamlSettings, View>();
+const { setting, toggle, writeOnly, shown, table } = attributesOf<SamlSettings, View>();
 
-function isSafeUrl(given: string): boolean {
-  const url = URL.canParse(given) ? new URL(given) : undefined;
+function isSafeUrl(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
   const isLoopback = ['localhost', '127.0.0.1', '[::1]'].includes(url?.hostname ?? '');
   return url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback);
 }
@@ -53,7 +53,7 @@ export const samlAttributes = table({
   'metadata-url': shown(text, (_, { publicUrl }) => placesOf(publicUrl).metadata),
   'team-management-enabled': toggle('teamManagementEnabled', false),
   certificate: setting('certificate', certificate),
-  'private-key': taken(sentTo(orNothing(z.string().max(65_536)))),
+  'private-key': writeOnly(sentTo(orNothing(z.string().max(65_536)))),
   'authn-requests-signed': toggle('authnRequestsSigned', false),
   'want-assertions-signed': toggle('wantAssertionsSigned', false),
   'signature-signing-method': setting('signatureSigningMethod', method),

@@ -14,8 +14,8 @@ const policy = [
 ].join('; ');
 
 /** A page that shows one message to a person, and a link back to the console. */
-export function notice(status: number, title: string, said: string): Raw {
-  const escaped = said.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
+export function notice(status: number, title: string, message: string): Raw {
+  const escaped = message.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
   return {
     status,
     headers: {

@@ -27,19 +27,19 @@ export async function receive(parts: Receiving, form: URLSearchParams): Promise<
   const pending = settings.enabled ? await leaving(db, keyring, state, nowMs) : undefined;
   if (pending?.providerId !== samlId) throw tooLate();
   const expected = { settings, publicUrl, requestId: requestIdOf(pending.nonce), nowMs };
-  const vouched = await readResponse(form.get('SAMLResponse') ?? '', expected).catch((failure) => {
+  const assertion = await readResponse(form.get('SAMLResponse') ?? '', expected).catch((failure) => {
     const why = settings.debug && failure instanceof Refusal ? `: ${failure.message}` : '';
     throw new Refusal('denied', `The provider's answer is not valid${why}. Ask its administrator.`, [], {
       cause: failure,
     });
   });
-  requireProven(pending, vouched.provenAtMs);
-  const handle = await keepAnswer(db, keyring, state, personOf(vouched, settings));
+  requireProven(pending, assertion.provenAtMs);
+  const handle = await keepAnswer(db, keyring, state, personOf(assertion, settings));
   if (handle === undefined) throw tooLate();
   return { state, handle };
 }
 
-/** A repeated proof of identity must be newer than the request for it. */
+/** Throws if a repeated proof of identity is older than the request for it. */
 function requireProven({ sessionHash, beganAtMs }: Pending, provenAtMs: number): void {
   const leewayMs = 60_000;
   if (sessionHash !== null && provenAtMs < beganAtMs - leewayMs) {

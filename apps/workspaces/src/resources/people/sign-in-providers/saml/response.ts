@@ -20,14 +20,15 @@ export interface Expected {
   readonly nowMs: number;
 }
 
-/** Clocks differ; the same tolerance applies to OpenID tokens. */
+/** The tolerated difference between clocks, the same as for OpenID tokens. */
 const leewayMs = 60_000;
 const protocol = 'urn:oasis:names:tc:SAML:2.0';
 
 /**
  * Reads a response. The library checks the signature and returns the part of the document that the signature covers;
- * only that part is read. Documents that only attackers send are refused first: with a document type, comments or
- * instructions, with several assertions, or with weak algorithms. Throws `denied` with the reason.
+ * only that part is read. Documents that only attackers send are refused first: documents with a document type,
+ * comments or processing instructions, with several assertions, or with weak algorithms. Throws `denied` with the
+ * reason.
  */
 export async function readResponse(encoded: string, expected: Expected): Promise<Vouched> {
   const { settings, publicUrl } = expected;
@@ -81,7 +82,7 @@ function requirePlain(xml: string): void {
 }
 
 /**
- * Elements around the assertion are checked if they exist. They may be unsigned, but must not contradict the assertion.
+ * Checks the elements around the assertion, if they exist. They may be unsigned, but must not contradict the assertion.
  */
 function requireEnvelope(xml: string, { requestId }: Expected, consumer: string): void {
   const root = /<(?:[^\s<>/:]+:)?Response\s([^<>]*)>/.exec(xml)?.[1] ?? '';
@@ -161,7 +162,7 @@ function requireSubject(assertion: Node, { requestId, nowMs }: Expected, consume
 
 function statementsOf(assertion: Node, nowMs: number): Omit<Vouched, 'subject'> {
   const [authn] = children(assertion, 'AuthnStatement');
-  const proven = timeOf(authn?.$?.AuthnInstant);
+  const authenticatedAtMs = timeOf(authn?.$?.AuthnInstant);
   const attributes: Record<string, string[]> = {};
   for (const statement of children(assertion, 'AttributeStatement')) {
     for (const attribute of children(statement, 'Attribute')) {
@@ -170,7 +171,7 @@ function statementsOf(assertion: Node, nowMs: number): Omit<Vouched, 'subject'> 
       if (name !== undefined && name !== '__proto__') attributes[name] = [...(attributes[name] ?? []), ...values];
     }
   }
-  return { attributes, session: authn?.$?.SessionIndex, provenAtMs: Math.min(proven ?? 0, nowMs) };
+  return { attributes, session: authn?.$?.SessionIndex, provenAtMs: Math.min(authenticatedAtMs ?? 0, nowMs) };
 }
 
 function refuse(why: string, cause?: unknown): never {

@@ -81,10 +81,10 @@ function requireReadable({ idpCert, certificate, privateKey }: SamlInput): void 
   }
 }
 
-function isCertificate(given: string): boolean {
-  if (!/^\s*-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----\s*$/.test(given)) return false;
+function isCertificate(pem: string): boolean {
+  if (!/^\s*-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----\s*$/.test(pem)) return false;
   try {
-    return new X509Certificate(given).subject !== undefined;
+    return new X509Certificate(pem).subject !== undefined;
   } catch {
     return false;
   }

@@ -9,7 +9,7 @@ import { readAnswer } from './receive';
 import { requestUrl } from './request';
 import { find, samlId } from './settings';
 
-/** What sign-in by SAML needs. */
+/** The dependencies of sign-in by SAML. */
 export interface SamlParts {
   readonly db: Database;
   readonly keyring: Keyring;
@@ -18,13 +18,14 @@ export interface SamlParts {
 }
 
 /**
- * The browser’s part of sign-in with SAML: it goes to the provider, and fetches the provider's response. Decision 0125.
+ * The browser’s part of sign-in with SAML: the browser goes to the provider, and fetches the provider's response.
+ * Decision 0125.
  */
 export class SamlSignIn {
   constructor(private readonly parts: SamlParts) {}
 
   /** The address for the browser. Throws `missing`. */
-  async leave(begun: {
+  async leave(signInRequest: {
     browser: string;
     address: string;
     returnTo: string;
@@ -32,9 +33,14 @@ export class SamlSignIn {
   }): Promise<string> {
     const { db, keyring, publicUrl, now } = this.parts;
     const settings = await this.settings();
-    const left = await leave(db, keyring, { id: samlId, ...clientOf(settings) }, begun, now());
-    const { state, nonce } = left;
-    return requestUrl(db, keyring, settings, { publicUrl, state, nonce, again: begun.sessionHash !== undefined });
+    const startedSignIn = await leave(db, keyring, { id: samlId, ...clientOf(settings) }, signInRequest, now());
+    const { state, nonce } = startedSignIn;
+    return requestUrl(db, keyring, settings, {
+      publicUrl,
+      state,
+      nonce,
+      again: signInRequest.sessionHash !== undefined,
+    });
   }
 
   /** The provider as accounts and teams know it. Throws `missing` if it was switched off. */
@@ -55,7 +61,7 @@ export class SamlSignIn {
     return readAnswer(answer);
   }
 
-  /** The user tokens of a person who has just signed in have the lifetime in the settings. */
+  /** Extends the user tokens of a person who has just signed in to the lifetime in the settings. */
   async prolongTokens(tx: Database, userId: string): Promise<void> {
     const { ssoApiTokenSessionTimeout } = await find(tx);
     const ssoUntil = new Date(this.parts.now() + ssoApiTokenSessionTimeout * 1000);
@@ -69,7 +75,7 @@ export class SamlSignIn {
   }
 }
 
-/** The settings at the beginning of a sign-in: a change in between ends it. */
+/** The settings at the beginning of a sign-in; if they change in between, the sign-in is no longer valid. */
 const clientOf = ({ ssoEndpointUrl, idpCert }: SamlSettings) => ({
   issuer: ssoEndpointUrl ?? '',
   clientId: idpCert ?? '',

@@ -7,7 +7,7 @@ import { lockRunIfThere, movePhase, moveRun, recordEvent } from '../transition';
 import { appendToPhase } from './logs';
 import { endUnservedToolRuns, giveUpToolJob } from './tool-jobs';
 
-/** How often a plan is tried if its worker dies each time. */
+/** The maximum number of attempts of a plan whose worker dies each time. */
 const plansTried = 3;
 
 const BATCH = 20;
@@ -19,7 +19,10 @@ interface Abandoned {
   readonly phase_id: string;
 }
 
-/** Handles the jobs whose lease has expired, and returns their number. Safe to call concurrently. */
+/**
+ * Handles the jobs whose lease has expired: most jobs are queued again; runs whose apply had started end as errored.
+ * Returns their number. Safe to call concurrently.
+ */
 export async function settleAbandoned(db: Database, keyring: Keyring): Promise<number> {
   const abandoned = await db.prisma.$queryRaw<Abandoned[]>`
     SELECT id, run_id, phase_id FROM run_job WHERE state IN ('claimed', 'started') AND claimed_until < now()
@@ -80,7 +83,7 @@ async function giveUp(
   });
 }
 
-const offered = Prisma.raw(workerVersions({ w: 'w', p: 'p', o: 'o' }));
+const versions = Prisma.raw(workerVersions({ w: 'w', p: 'p', o: 'o' }));
 
 // Plans whose version no worker has. Without any worker, there are no such plans, because the workers' versions are
 // unknown.
@@ -90,11 +93,12 @@ const unserved = Prisma.sql`
     JOIN project p ON p.id = w.project_id
     JOIN organization o ON o.id = w.organization_id
    WHERE r.finished_at IS NULL AND r.status IN ('pending', 'plan_queued') AND r.infra_version IS NOT NULL
-     AND cardinality(${offered}) > 0 AND NOT r.infra_version = ANY(${offered})`;
+     AND cardinality(${versions}) > 0 AND NOT r.infra_version = ANY(${versions})`;
 
 /**
  * Ends runs whose version of the tool no worker has had for a while. The reason is in the log of their plan, because
- * command lines that wait for a run print only the log. Returns how many there were. Any number of callers may call it.
+ * command lines that wait for a run print only the log. Returns the number of these runs. Any number of callers may
+ * call it.
  */
 export async function endUnserved(db: Database, keyring: Keyring, waitSeconds: number): Promise<number> {
   await db.prisma.$executeRaw`

@@ -20,13 +20,12 @@ import {
 import { applyingStatuses } from '../statuses';
 import { lockRunIfThere, movePhase, moveRun } from '../transition';
 import { settleAbandoned } from './abandoned';
-import type { ClaimingWorker, Heartbeat, JobHolder, RunJob } from './job';
-import { isClosed, isHeld } from './job-holder';
+import { type ClaimingWorker, type Heartbeat, isClosed, isHeld, isMine, type JobHolder, type RunJob } from './job';
 import { describeToolJob, isToolJob, startToolJob, takeToolJob } from './tool-jobs';
 
 const BATCH = 20;
 
-/** Records that a worker is alive. Agents sent more when they registered. */
+/** Records that a worker is alive. For agents, more is already known from their registration. */
 async function noteWorker(db: Database, { workerId, versions, agentPoolId }: ClaimingWorker): Promise<void> {
   if (agentPoolId !== undefined) {
     await db.prisma.$executeRaw`UPDATE run_worker SET seen_at = now() WHERE id = ${workerId}`;
@@ -38,13 +37,13 @@ async function noteWorker(db: Database, { workerId, versions, agentPoolId }: Cla
 }
 
 const places = { w: 'w', p: 'p', o: 'o' };
-const offered = workerVersions(places);
+const versions = workerVersions(places);
 
 const applying = applyingStatuses.map((status) => `'${status}'`).join(', ');
 
-// The next run of workspace w can start: a worker has its version.
+// Whether the next run of workspace w can start, because a worker has its version.
 const nextIsOffered = Prisma.raw(`coalesce((
-  SELECT f.infra_version IS NULL OR f.infra_version = ANY(${offered}) FROM run f
+  SELECT f.infra_version IS NULL OR f.infra_version = ANY(${versions}) FROM run f
    WHERE f.workspace_id = w.id AND f.finished_at IS NULL AND NOT f.plan_only
      AND NOT (f.save_plan AND f.status NOT IN (${applying}))
    ORDER BY f.status = 'confirmed' DESC, f.forced DESC, f.number LIMIT 1), false)`);
@@ -57,9 +56,9 @@ async function startWaiting(db: Database): Promise<void> {
       JOIN project p ON p.id = w.project_id
       JOIN organization o ON o.id = w.organization_id AND o.removed_at IS NULL
      WHERE r.finished_at IS NULL
-       AND cardinality(${Prisma.raw(offered)}) > 0
+       AND cardinality(${Prisma.raw(versions)}) > 0
        AND (r.status = 'pending' AND (r.plan_only OR r.save_plan)
-            AND (r.infra_version IS NULL OR r.infra_version = ANY(${Prisma.raw(offered)}))
+            AND (r.infra_version IS NULL OR r.infra_version = ANY(${Prisma.raw(versions)}))
          OR (r.status = 'pending' OR (r.save_plan AND r.status = 'confirmed')) AND w.locked_at IS NULL
             AND ${nextIsOffered} AND NOT EXISTS (SELECT 1 FROM run b WHERE b.workspace_id = w.id AND b.finished_at IS NULL AND NOT b.plan_only
               AND CASE WHEN b.save_plan THEN b.status <> 'confirmed' AND b.status IN (${Prisma.raw(applying)}) ELSE b.status <> 'pending' END))
@@ -84,14 +83,14 @@ const mayTake = ({ agentPoolId }: ClaimingWorker): Prisma.Sql =>
   agentPoolId === undefined ? forWorkers : Prisma.sql`${forPool} = ${agentPoolId}`;
 
 /**
- * Takes one queued job: from the organization with the fewest running jobs, unless fair queuing is off; applies go
- * first, then speculative plans, assessments last.
+ * Takes one queued job: from the organization with the fewest running jobs, unless fair queuing is off; applies come
+ * first, then speculative plans, and assessments last.
  */
 async function takeNext(
   db: Database,
   by: ClaimingWorker,
 ): Promise<{ readonly id: string; readonly attempt: number } | undefined> {
-  const [taken] = await db.prisma.$queryRaw<{ id: string; attempt: number }[]>`
+  const [claim] = await db.prisma.$queryRaw<{ id: string; attempt: number }[]>`
     WITH busy AS MATERIALIZED (
       SELECT w.organization_id, count(*) AS jobs
         FROM run_job j JOIN run r ON r.id = j.run_id JOIN workspace w ON w.id = r.workspace_id
@@ -108,7 +107,7 @@ async function takeNext(
         ORDER BY coalesce(busy.jobs, 0), r.is_assessment, j.kind, r.plan_only, r.number
         LIMIT 1 FOR UPDATE OF j SKIP LOCKED)
      RETURNING id, attempt`;
-  return taken;
+  return claim;
 }
 
 interface JobRow {
@@ -146,7 +145,9 @@ interface JobRow {
   readonly traceparent: string | null;
 }
 
-/** A job with everything that its worker needs. With `by`: undefined unless this worker holds it in this attempt. */
+/**
+ * A job with everything that its worker needs. With `by`, undefined unless this worker holds the job in this attempt.
+ */
 export async function describe(
   db: Database,
   keyring: Keyring,
@@ -213,30 +214,20 @@ export async function newestQueued(db: Database): Promise<string> {
 }
 
 /**
- * Takes the next job for a version that the worker has; undefined if there is none. Also records that this worker is
- * alive, releases abandoned jobs, and starts waiting runs. Any number of workers may call it, each about once a second.
+ * Takes the next job for a version that the worker has; undefined if there is no such job. Also records that this
+ * worker is alive, releases abandoned jobs, and starts waiting runs. Any number of workers may call it, each about once
+ * a second.
  */
 export async function claimJob(db: Database, keyring: Keyring, by: ClaimingWorker): Promise<RunJob | undefined> {
   await noteWorker(db, by);
   await settleAbandoned(db, keyring);
   await startWaiting(db);
-  const taken = (await takeNext(db, by)) ?? (await takeToolJob(db, by));
-  const found = taken && (await describe(db, keyring, taken.id));
+  const claim = (await takeNext(db, by)) ?? (await takeToolJob(db, by));
+  const found = claim && (await describe(db, keyring, claim.id));
   if (!found) return undefined;
   const { isBegun: _isBegun, ...job } = found;
-  // Another worker may hold it by now, in another attempt.
-  return { ...job, attempt: taken.attempt };
-}
-
-/** True while this worker holds a job in this attempt. With `started`: only if its tool was started. */
-export async function isMine(
-  { prisma }: Database,
-  { id, attempt }: Pick<RunJob, 'id' | 'attempt'>,
-  workerId: string,
-  started = false,
-): Promise<boolean> {
-  const ownJob = isHeld({ workerId, attempt }, started ? "'started'" : undefined);
-  return (await prisma.$queryRaw<unknown[]>`SELECT 1 FROM run_job j WHERE j.id = ${id} AND ${ownJob}`).length > 0;
+  // Another worker may hold the job by now, in another attempt.
+  return { ...job, attempt: claim.attempt };
 }
 
 /** The organization and the run, test or query of a job whose agent belongs to a pool that was closed to it. */
@@ -272,7 +263,7 @@ export async function heartbeat(
  * if the worker no longer holds the job.
  */
 export async function started(db: Database, keyring: Keyring, job: RunJob, workerId: string): Promise<boolean> {
-  if (isToolJob(job)) return startToolJob(db, job, (tx) => isMine(tx, job, workerId));
+  if (isToolJob(job)) return startToolJob(db, job, workerId);
   return db.transaction(async (tx) => {
     const run = await lockRunIfThere(tx, keyring, job.runId);
     if (!run || !(await isMine(tx, job, workerId))) return false;

@@ -1,9 +1,10 @@
 import type { Readable } from 'node:stream';
 import type { Keyring } from '@keystead/keyring';
+import { Prisma } from '../../../../generated/prisma/client';
 import type { Database } from '../../../../kernel/database/database';
 import type { Health } from '../record-assessment';
 import type { Requirement } from '../requirements';
-import type { ModuleVersion } from '../run';
+import { isPoolOpen, type ModuleVersion } from '../run';
 
 /** Work for one worker at a time: the plan of a run, its apply, tests of a module, or a query. */
 export interface RunJob {
@@ -11,7 +12,7 @@ export interface RunJob {
   readonly kind: 'plan' | 'apply' | 'test' | 'query';
   /** For a test or a query, its own id. */
   readonly runId: string;
-  /** Empty for a test, which has the name of its module as workspace name. */
+  /** Empty for a test, whose workspace name is the name of its module. */
   readonly workspaceId: string;
   readonly workspaceName: string;
   readonly organizationId: string;
@@ -28,7 +29,7 @@ export interface RunJob {
   readonly targets: readonly string[];
   readonly replaces: readonly string[];
   readonly planOnly: boolean;
-  /** An assessment: its result must contain the counts. */
+  /** Whether the job is an assessment, whose result must contain the counts. */
   readonly isAssessment: boolean;
   readonly savePlan: boolean;
   readonly allowEmptyApply: boolean;
@@ -38,16 +39,16 @@ export interface RunJob {
   /** An exact version of the tool. */
   readonly infraVersion: string;
   readonly workingDirectory: string | null;
-  /** Relative to it, or to the root of the configuration if they begin with a slash. */
+  /** Paths relative to the working directory, or to the root of the configuration if they begin with a slash. */
   readonly varFiles: readonly string[];
   readonly debuggingMode: boolean;
-  /** The log consists of JSON lines, which the reader's own tool renders. */
+  /** Whether the log consists of JSON lines, which the reader's own tool renders. */
   readonly structuredOutput: boolean;
   /** How long the tool may run. */
   readonly timeoutSeconds: number;
-  /** Values are expressions of the configuration language. */
+  /** The variables of the run. Their values are expressions of the configuration language. */
   readonly variables: readonly { readonly key: string; readonly value: string }[];
-  /** For a test: which test files, and how they run. */
+  /** For a test: the test files, and how they are run. */
   readonly testing?: {
     readonly filters: readonly string[];
     readonly directory: string | null;
@@ -56,7 +57,7 @@ export interface RunJob {
   };
   /** The trace that the job is part of. */
   readonly traceparent?: string;
-  /** The agent's proof that it holds the job, and its id at that time. */
+  /** The agent's proof that it holds the job, and the agent's id at that time. */
   readonly lease?: string;
   readonly agentId?: string;
 }
@@ -79,15 +80,15 @@ export interface RegistryLogin {
 
 /** The inputs of a job. Streams open on request; undefined for a missing input. */
 export interface JobInputs {
-  /** Terraform variables after all precedence, those of the run included. */
+  /** Terraform variables after the rules of precedence were applied, with the variables of the run. */
   readonly variables: readonly JobVariable[];
-  /** Environment variables after all precedence. */
+  /** Environment variables after the rules of precedence were applied. */
   readonly environment: readonly JobVariable[];
   /** The private key of the workspace, for modules fetched over SSH. */
   readonly sshKey: string | undefined;
   /** Undefined for a run that gets no secrets. */
   readonly registry: RegistryLogin | undefined;
-  /** Whether there is a role for logging in at the secrets service; undefined: the worker must ask. */
+  /** Whether there is a role for logging in at the secrets service; undefined if the worker must ask. */
   readonly logsIn?: boolean;
   state(): Promise<Readable | undefined>;
   configuration(): Promise<Readable | undefined>;
@@ -113,7 +114,7 @@ export interface StoredBytes {
   readonly blobId: string;
 }
 
-/** A state, and its claimed place in history. */
+/** A state, and the place in the history that it claims. */
 export interface SentState {
   readonly serial: bigint;
   readonly lineage: string | null;
@@ -133,11 +134,11 @@ export interface SecretsService {
   readonly issuer: string;
 }
 
-/** What a login at the secrets service needs. */
+/** The data for a login at the secrets service. */
 export interface LoginParts {
   readonly db: Database;
   readonly keyring: Keyring;
-  /** Undefined: runs that ask for credentials fail. */
+  /** Undefined if runs that request credentials fail. */
   readonly secrets: SecretsService | undefined;
   /** The public address of this service. */
   readonly issuer: string;
@@ -181,7 +182,7 @@ export interface PlanResult {
   readonly imports?: number;
   /** The tool's JSON of the plan. */
   readonly jsonPlan?: Bytes;
-  /** The same in the format that the tool renders, without sensitive values. */
+  /** The plan in the JSON format that the tool renders, without sensitive values. */
   readonly redactedJsonPlan?: Bytes;
   /** The plan file for the apply. */
   readonly planFile?: Bytes;
@@ -196,7 +197,10 @@ export interface PlanResult {
 /** The result of an apply. */
 export interface ApplyResult {
   readonly outcome: 'applied' | 'errored' | 'canceled';
-  /** The state after the apply, for any outcome. It becomes a state version of the run unless nothing changed. */
+  /**
+   * The state after the apply, whether or not it succeeded. It becomes a state version of the run unless nothing
+   * changed.
+   */
   readonly state?: Uint8Array;
   /** The file that the tool wrote because it could not save its state. */
   readonly erroredState?: Uint8Array | StoredBytes;
@@ -224,6 +228,30 @@ export interface ClaimingWorker {
   readonly workerId: string;
   readonly leaseSeconds: number;
   readonly versions: readonly string[];
-  /** For agents: they get runs of the workspaces that use the pool, and no others. */
+  /** Set for agents, which only get runs of the workspaces that use the pool. */
   readonly agentPoolId?: string;
+}
+
+/**
+ * SQL: the pool `hp` of the agent that holds the job `j` is no longer open to its workspace, or to tests of modules.
+ */
+export const isClosed = `EXISTS (SELECT 1 FROM run_worker hk JOIN agent_pool ha ON ha.id = hk.agent_pool_id
+   LEFT JOIN run hr ON hr.id = j.run_id LEFT JOIN tool_run ht ON ht.id = j.phase_id
+   LEFT JOIN workspace hw ON hw.id = coalesce(hr.workspace_id, ht.workspace_id) LEFT JOIN project hp ON hp.id = hw.project_id
+  WHERE hk.id = j.worker_id AND NOT CASE WHEN hw.id IS NULL THEN ha.organization_scoped AND ha.organization_id = ht.organization_id
+        ELSE ${isPoolOpen({ w: 'hw', p: 'hp', o: '' }, 'hk.agent_pool_id')} END)`;
+
+/** SQL: the job `j` is held by this worker, in this attempt, and the pool of the agent is still open to it. */
+export const isHeld = ({ workerId, attempt }: JobHolder, states = "'claimed', 'started'"): Prisma.Sql =>
+  Prisma.sql`j.worker_id = ${workerId} AND j.attempt = ${attempt} AND j.state IN (${Prisma.raw(states)}) AND NOT ${Prisma.raw(isClosed)}`;
+
+/** True while this worker holds a job in this attempt. With `started`, only if its tool was started. */
+export async function isMine(
+  { prisma }: Database,
+  { id, attempt }: Pick<RunJob, 'id' | 'attempt'>,
+  workerId: string,
+  started = false,
+): Promise<boolean> {
+  const ownJob = isHeld({ workerId, attempt }, started ? "'started'" : undefined);
+  return (await prisma.$queryRaw<unknown[]>`SELECT 1 FROM run_job j WHERE j.id = ${id} AND ${ownJob}`).length > 0;
 }

@@ -10,7 +10,7 @@ const largestRead = 1024 * 1024;
 
 const cell = (phaseId: string, start: bigint) => ({ table: 'log_chunk', row: `${phaseId}/${start}`, column: 'sealed' });
 
-/** Output of the tool must not end a log, so STX and ETX become spaces. */
+/** Replaces STX and ETX by spaces, because output of the tool must not end a log. */
 function harmless(bytes: Uint8Array): Uint8Array {
   if (!bytes.some((byte) => byte === STX[0] || byte === ETX[0])) return bytes;
   return bytes.map((byte) => (byte === STX[0] || byte === ETX[0] ? SPACE : byte));
@@ -23,18 +23,18 @@ export interface Appended {
 }
 
 /**
- * Appends to the log of a job: encrypted chunks that never change again. Undefined for a worker that was replaced: its
- * output is dropped. `offset` is the position of the bytes in the log; bytes that are already there are not added
+ * Appends to the log of a job: encrypted chunks that never change again. Undefined for a worker that was replaced,
+ * whose output is dropped. `offset` is the position of the bytes in the log; bytes that are already there are not added
  * again.
  */
 export async function append(
   db: Database,
   keyring: Keyring,
   job: Pick<RunJob, 'id' | 'attempt'>,
-  given: Uint8Array,
+  piece: Uint8Array,
   offset?: bigint,
 ): Promise<Appended | undefined> {
-  if (given.length === 0 && offset === undefined) return undefined;
+  if (piece.length === 0 && offset === undefined) return undefined;
   return db.transaction(async (tx) => {
     const [phase] = await tx.prisma.$queryRaw<{ id: string; log_size: bigint }[]>`
       SELECT p.id, p.log_size FROM run_phase p JOIN run_job j ON j.phase_id = p.id
@@ -44,7 +44,7 @@ export async function append(
     const start = BigInt(phase.log_size);
     if (offset !== undefined && offset > start) return { size: start, gap: true };
     const stored = offset === undefined ? 0n : start - offset;
-    const bytes = stored < BigInt(given.length) ? given.subarray(Number(stored)) : given.subarray(given.length);
+    const bytes = stored < BigInt(piece.length) ? piece.subarray(Number(stored)) : piece.subarray(piece.length);
     if (bytes.length === 0) return { size: start, gap: false };
     return { size: await appendToPhase(tx, keyring, { id: phaseId, logSize: start }, bytes), gap: false };
   });
@@ -77,14 +77,14 @@ export async function endOf(db: Database, job: Pick<RunJob, 'id'>): Promise<bigi
   return BigInt(phase?.log_size ?? 0n);
 }
 
-/** Something with a log. */
+/** An object with a log. */
 export interface Logged {
   readonly id: string;
   readonly status: string;
   readonly logSize: bigint;
 }
 
-/** Nothing more will be appended to the log of a phase with this status. */
+/** Whether a phase with this status is over, so that nothing more will be appended to its log. */
 export const isLogOver = (status: string): boolean => ['finished', 'errored', 'canceled'].includes(status);
 
 /**
@@ -97,8 +97,8 @@ export async function read(
   { id, status, logSize }: Logged,
   window: { offset: number; limit: number },
 ): Promise<Buffer> {
-  const begun = logSize > 0n || status === 'running' || isLogOver(status);
-  if (!begun) return Buffer.alloc(0);
+  const hasBegun = logSize > 0n || status === 'running' || isLogOver(status);
+  if (!hasBegun) return Buffer.alloc(0);
   const limit = Math.min(window.limit, largestRead);
   const from = BigInt(window.offset) - 1n;
   const to = from + BigInt(limit);

@@ -16,9 +16,7 @@ import { noteRequirements } from '../requirements';
 import type { Run } from '../run';
 import { noteApplied } from '../run-triggers';
 import { lockRunIfThere, movePhase, recordEvent } from '../transition';
-import { isMine } from './claims';
-import type { ApplyResult, Bytes, PlanResult, RunJob, SentState, ToolRunResult } from './job';
-import { finishToolJob } from './tool-jobs';
+import { type ApplyResult, type Bytes, isMine, type PlanResult, type RunJob, type SentState } from './job';
 
 const limit = 1024 * 1024 * 1024;
 
@@ -108,8 +106,8 @@ function headOf(state: Uint8Array): { serial: bigint; lineage: string | null } {
 }
 
 /**
- * Makes a state the current one, on behalf of the run that holds the workspace's lock. Throws the refusal; the state is
- * then quarantined.
+ * Makes a state the current one, on behalf of the run that holds the workspace's lock. If the state is refused, throws
+ * the refusal and quarantines the state.
  */
 export async function saveState(db: Database, keyring: Keyring, job: RunJob, state: Uint8Array): Promise<void> {
   const md5 = createHash('md5').update(state).digest('hex');
@@ -129,7 +127,7 @@ export async function quarantineState(
   await quarantine.keep(db, holderOf(job.runId), workspace, { serial, lineage, md5, force: false }, blob, reason);
 }
 
-/** The same for a state whose bytes arrive as a stream. */
+/** Like `saveState`, for a state whose bytes arrive as a stream. */
 export async function takeState(db: Database, keyring: Keyring, job: RunJob, state: SentState): Promise<void> {
   const workspace = await requireWorkspace(db, job.workspaceId);
   const { serial, lineage, md5, bytes } = state;
@@ -200,16 +198,7 @@ export async function endApply(
   return accepted;
 }
 
-/** Ends a test or a query. False if this worker no longer held it. */
-export const finishToolRun = (
-  db: Database,
-  keyring: Keyring,
-  job: RunJob,
-  workerId: string,
-  result: ToolRunResult,
-): Promise<boolean> => finishToolJob(db, keyring, job, result, (tx) => isMine(tx, job, workerId));
-
-/** The workspace uses the configuration that was applied last, and shows its README.md. */
+/** Records the configuration that was applied last as that of the workspace, which also shows its README.md. */
 async function workAt(tx: Database, workspaceId: string, configurationId: string): Promise<void> {
   const where = { id: configurationId, blobId: { not: null }, readmeBlobId: { not: null } };
   const readmeId = (await tx.prisma.configurationVersion.count({ where })) > 0 ? configurationId : null;

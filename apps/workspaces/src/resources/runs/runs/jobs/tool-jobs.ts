@@ -16,11 +16,10 @@ import {
   type ToolRunSettings,
 } from '../tool-runs/tool-run';
 import { movePhase } from '../transition';
-import type { ClaimingWorker, JobHolder, RunJob, ToolRunResult } from './job';
-import { isHeld } from './job-holder';
+import { type ClaimingWorker, isHeld, isMine, type JobHolder, type RunJob, type ToolRunResult } from './job';
 import { appendToPhase, readRange } from './logs';
 
-/** The protocol since which agents know these jobs. */
+/** The first version of the agents' protocol that has these jobs. */
 const knownSince = 2;
 const places = { w: 'w', p: 'p', o: 'o' };
 /** How much of the end of a log is searched for the summary of the tests. */
@@ -46,12 +45,14 @@ const from = Prisma.sql`
   LEFT JOIN registry_module m ON m.id = t.module_id
   LEFT JOIN workspace w ON w.id = t.workspace_id LEFT JOIN project p ON p.id = w.project_id`;
 
-/** Takes a queued test or query, from the organization with the fewest running ones. Runs take precedence. */
+/**
+ * Takes a queued test or query, from the organization with the fewest running tests and queries. Runs take precedence.
+ */
 export async function takeToolJob(
   { prisma }: Database,
   by: ClaimingWorker,
 ): Promise<{ readonly id: string; readonly attempt: number } | undefined> {
-  const [taken] = await prisma.$queryRaw<{ id: string; attempt: number }[]>`
+  const [claim] = await prisma.$queryRaw<{ id: string; attempt: number }[]>`
     UPDATE run_job SET state = 'claimed', worker_id = ${by.workerId}, attempt = attempt + 1,
            claimed_until = now() + make_interval(secs => ${by.leaseSeconds})
      WHERE id = (
@@ -63,7 +64,7 @@ export async function takeToolJob(
                    WHERE b.state IN ('claimed', 'started') AND bt.organization_id = o.id), j.queued_at, j.id
         LIMIT 1 FOR UPDATE OF j SKIP LOCKED)
      RETURNING id, attempt`;
-  return taken;
+  return claim;
 }
 
 interface Described {
@@ -87,7 +88,8 @@ interface Described {
 }
 
 /**
- * Such a job with everything that its worker needs. With `by`: undefined unless this worker holds it in this attempt.
+ * A test or query with everything that its worker needs. With `by`, undefined unless this worker holds it in this
+ * attempt.
  */
 export async function describeToolJob(
   { prisma }: Database,
@@ -107,7 +109,7 @@ export async function describeToolJob(
      WHERE j.id = ${id} AND ${ownJob}`;
   if (!row) return undefined;
   const site = JSON.parse(row.site ?? '{}') as Partial<SiteSettings>;
-  // Tests apply what they test.
+  // Tests apply the module, so they get the time limit of applies.
   const limit = row.kind === 'test' ? 'apply' : 'plan';
   const timeouts = limit === 'apply' ? [row.apply_timeout, site.applyTimeout] : [row.plan_timeout, site.planTimeout];
   const {
@@ -141,7 +143,7 @@ export async function describeToolJob(
   };
 }
 
-/** Options of plans and applies that have no effect on tests and queries. */
+/** The options of plans and applies, which have no effect on tests and queries. */
 const nothingElse = {
   isDestroy: false,
   refresh: true,
@@ -173,11 +175,11 @@ async function problemOf(tx: Database, run: ToolRun): Promise<string | undefined
     : 'the user who started it may no longer manage modules';
 }
 
-/** Records that the tool is about to run. False: the job is no longer the worker's. */
-export function startToolJob(db: Database, job: RunJob, isMine: (tx: Database) => Promise<boolean>): Promise<boolean> {
+/** Records that the tool is about to run. Returns false if the worker no longer holds the job. */
+export function startToolJob(db: Database, job: RunJob, workerId: string): Promise<boolean> {
   return db.transaction(async (tx) => {
     const run = await lockToolRun(tx, job.runId);
-    if (!run || !(await isMine(tx))) return false;
+    if (!run || !(await isMine(tx, job, workerId))) return false;
     const problem = await problemOf(tx, run);
     if (problem !== undefined) {
       await endToolRun(tx, run, 'canceled', { reason: `Did not start: ${problem}` });
@@ -199,9 +201,9 @@ async function resultsOf(db: Database, keyring: Keyring, { id, logSize }: ToolRu
     .findLast((one) => one.includes('"type":"test_summary"'));
   if (line === undefined) return null;
   try {
-    const { test_summary: said } = JSON.parse(line) as { test_summary: TestResults };
+    const { test_summary: summary } = JSON.parse(line) as { test_summary: TestResults };
     const count = (value: unknown): number => (Number.isSafeInteger(value) ? Math.max(0, Number(value)) : 0);
-    const { status, passed, failed, errored, skipped } = said;
+    const { status, passed, failed, errored, skipped } = summary;
     return {
       status: (['pending', 'skip', 'pass', 'fail', 'error'] as const).find((one) => one === status) ?? 'error',
       passed: count(passed),
@@ -214,17 +216,17 @@ async function resultsOf(db: Database, keyring: Keyring, { id, logSize }: ToolRu
   }
 }
 
-/** Ends a test or a query. */
+/** Ends a test or a query. Returns false if this worker no longer holds it. */
 export function finishToolJob(
   db: Database,
   keyring: Keyring,
   job: RunJob,
+  workerId: string,
   { outcome, errorMessage }: ToolRunResult,
-  isMine: (tx: Database) => Promise<boolean>,
 ): Promise<boolean> {
   return db.transaction(async (tx) => {
     const run = await lockToolRun(tx, job.runId);
-    if (!run || !(await isMine(tx))) return false;
+    if (!run || !(await isMine(tx, job, workerId))) return false;
     const results = run.kind === 'test' ? await resultsOf(tx, keyring, run) : null;
     const ended = run.canceledAt !== null ? 'canceled' : outcome;
     await endToolRun(tx, run, ended, { reason: errorMessage ?? null, results });
@@ -248,19 +250,19 @@ export async function giveUpToolJob(tx: Database, jobId: string, toolRunId: stri
     });
     return;
   }
-  const left = run.kind === 'test' ? '. Resources that the tests created may still exist' : '';
-  await endToolRun(tx, run, 'errored', { reason: `The worker was lost${left}` });
+  const warning = run.kind === 'test' ? '. Resources that the tests created may still exist' : '';
+  await endToolRun(tx, run, 'errored', { reason: `The worker was lost${warning}` });
 }
 
 /** Ends tests and queries that no worker could take for a while, with the reason in their log; returns how many. */
 export async function endUnservedToolRuns(db: Database, keyring: Keyring, waitSeconds: number): Promise<number> {
-  const offered = Prisma.raw(workerVersions(places));
+  const versions = Prisma.raw(workerVersions(places));
   const due = await db.prisma.$queryRaw<{ id: string; why: string }[]>`
     SELECT t.id, CASE t.kind WHEN 'test' THEN 'the agent pool of its tests is gone, or not for the whole organization'
              ELSE 'no worker of the workspace has version ' || t.infra_version || ' of the tool' END AS why ${from}
      WHERE j.state = 'queued' AND j.run_id IS NULL AND j.queued_at < now() - make_interval(secs => ${waitSeconds})
        AND CASE t.kind WHEN 'test' THEN m.test_execution_mode = 'agent' AND NOT (${Prisma.raw(ofTestPool)})
-           ELSE t.infra_version IS NOT NULL AND cardinality(${offered}) > 0 AND NOT t.infra_version = ANY(${offered}) END
+           ELSE t.infra_version IS NOT NULL AND cardinality(${versions}) > 0 AND NOT t.infra_version = ANY(${versions}) END
      ORDER BY j.queued_at LIMIT ${BATCH}`;
   for (const { id, why } of due) {
     await db.transaction(async (tx) => {

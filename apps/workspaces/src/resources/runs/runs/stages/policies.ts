@@ -25,7 +25,7 @@ export interface JudgingPolicy {
   readonly enforcementLevel: string;
   readonly description: string;
   readonly digest: string;
-  /** For a policy that is managed individually. */
+  /** The text of a policy that is managed individually. */
   readonly text?: string | null;
 }
 
@@ -40,7 +40,7 @@ export interface PolicyOutcome {
   readonly output: readonly { readonly print: string }[];
 }
 
-/** The verdicts of a set's policies; `error` is why the whole set could not be evaluated. */
+/** The verdicts of a set's policies; `error` is the reason why the whole set could not be evaluated. */
 export interface SetVerdict {
   readonly id: string;
   readonly error: string;
@@ -72,7 +72,7 @@ const named = (of: 'workspace' | 'project', id: string, excluded: boolean): Pris
   SELECT 1 FROM ${Prisma.raw(`policy_set_${of}`)} x
    WHERE x.policy_set_id = s.id AND x.${Prisma.raw(`${of}_id`)} = ${Prisma.raw(id)} AND x.excluded = ${excluded})`;
 
-/** SQL: the set s applies to the workspace w. An exclusion by a list or tag overrides everything else. */
+/** SQL: whether the set s applies to the workspace w. An exclusion by a list or tag overrides everything else. */
 const reaches = Prisma.sql`s.organization_id = w.organization_id
   AND NOT ${named('workspace', 'w.id', true)} AND NOT ${named('project', 'w.project_id', true)} AND NOT ${selected(true)}
   AND (s.global OR ${named('workspace', 'w.id', false)} OR ${named('project', 'w.project_id', false)} OR ${selected(false)})`;
@@ -87,7 +87,7 @@ const current = Prisma.sql`(SELECT v.id FROM policy_set_version v WHERE v.policy
 const judgingVersion = Prisma.sql`coalesce(${current}, CASE WHEN s.vcs_identifier IS NOT NULL THEN coalesce((
   SELECT v.id FROM policy_set_version v WHERE v.policy_set_id = s.id ORDER BY v.created_at DESC, v.id DESC LIMIT 1), '') END)`;
 
-/** SQL: the set s has a version or policies. */
+/** SQL: whether the set s has a version or policies. */
 const judges = Prisma.sql`(${judgingVersion} IS NOT NULL OR EXISTS (SELECT 1 FROM policy_set_policy m WHERE m.policy_set_id = s.id))`;
 
 /** Adds an evaluation after the plan of a run for each kind of policies that currently apply to its workspace. */
@@ -214,11 +214,11 @@ export async function moveEvaluation(
            timestamps = timestamps || jsonb_build_object(${`${status}-at`}::text, ${stampNow}) WHERE id = ${id}`;
 }
 
-/** Whether a policy keeps a run from continuing. */
+/** Whether the outcome of a policy stops a run. */
 const isAgainst = ({ enforcement_level: level, status }: PolicyOutcome): boolean =>
   level !== 'advisory' && status !== 'passed';
 
-/** One set of an evaluation, with what its outcome depends on. */
+/** One set of an evaluation, with the data that its outcome depends on. */
 interface JudgedSet {
   readonly overridable: boolean;
   readonly outcomes: unknown;
@@ -229,7 +229,7 @@ const outcomesOf = ({ outcomes }: Pick<JudgedSet, 'outcomes'>) => outcomes as re
 const blocks = (set: JudgedSet): boolean =>
   outcomesOf(set).some(isAgainst) || (set.error !== '' && outcomesOf(set).length === 0);
 
-/** The outcome of an evaluation's sets. */
+/** The outcome of an evaluation, from the outcomes of its sets. */
 export function verdictOf(sets: readonly JudgedSet[]): 'passed' | 'failed' | 'errored' {
   const against = sets.filter(blocks);
   if (against.length === 0) return 'passed';
@@ -237,7 +237,7 @@ export function verdictOf(sets: readonly JudgedSet[]): 'passed' | 'failed' | 'er
   return failed ? 'failed' : 'errored';
 }
 
-/** Whether users may let a run continue, because every failed set can be overridden. */
+/** Whether users may let a run continue: every failed set can be overridden. */
 export const isOverridable = (sets: readonly JudgedSet[]): boolean =>
   sets
     .filter(blocks)
@@ -246,7 +246,7 @@ export const isOverridable = (sets: readonly JudgedSet[]): boolean =>
         set.overridable && !outcomesOf(set).some((one) => isAgainst(one) && one.enforcement_level === 'hard-mandatory'),
     );
 
-/** The policies that failed a run, each with its set. */
+/** The names of the policies that stopped a run, each with the name of its set. */
 export const namesAgainst = (sets: readonly (JudgedSet & { readonly policySetName: string })[]): string[] =>
   sets.filter(blocks).flatMap((set) => {
     const names = outcomesOf(set).filter(isAgainst);

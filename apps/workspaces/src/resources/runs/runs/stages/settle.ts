@@ -10,7 +10,7 @@ import { lockRun, moveRun, recordEvent } from '../transition';
 import { isOverridable, moveEvaluation, namesAgainst, type SetVerdict, verdictOf } from './policies';
 import { moveStage } from './stages';
 
-const judged = {
+const evaluationInclude = {
   setOutcomes: { select: { policySetName: true, overridable: true, outcomes: true, error: true } },
 } as const;
 
@@ -21,7 +21,7 @@ const judged = {
 export async function settleStage(tx: Database, run: Run, id: string): Promise<void> {
   const found = await tx.prisma.taskStage.findUnique({
     where: { id },
-    include: { results: true, evaluations: { include: judged } },
+    include: { results: true, evaluations: { include: evaluationInclude } },
   });
   if (found?.status !== 'running') return;
   const parts = [...found.results, ...found.evaluations];
@@ -69,7 +69,7 @@ export async function takeVerdicts(
   }
   const sets = await tx.prisma.policySetOutcome.findMany({
     where: { policyEvaluationId: evaluation.id },
-    ...judged.setOutcomes,
+    ...evaluationInclude.setOutcomes,
   });
   const verdict = verdictOf(sets);
   await moveEvaluation(tx, evaluation.id, verdict);

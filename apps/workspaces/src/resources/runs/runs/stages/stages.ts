@@ -89,12 +89,12 @@ export const toStatus = (status: ResultStatus): Prisma.Sql =>
 
 const stampOf = (status: string): string => `${status.replaceAll('_', '-')}-at`;
 
-/** The total time of a task, even if it reports progress. */
+/** The maximum duration of a task, even if it reports progress. */
 const longest = Prisma.raw("interval '60 minutes'");
 
 /**
- * Starts the tasks of a stage, and its policies, which are due immediately. Returns false if there are none, or if the
- * stage has already started.
+ * Starts the tasks of a stage, and its policies, which are due immediately. Returns false if there are no tasks and
+ * policies, or if the stage has already started.
  */
 export async function enterStage(tx: Database, runId: string, stage: TaskStageName): Promise<boolean> {
   const found = await findStage(tx, runId, stage);

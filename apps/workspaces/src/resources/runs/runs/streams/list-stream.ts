@@ -5,10 +5,10 @@ import type { EventStream } from '../../../../kernel/endpoints/event-streams';
 import { readsRun } from '../policy';
 import { missedSince, type RunNews, watchedOrganizations } from './watched-run';
 
-/** Which runs to watch. */
+/** The runs to watch. */
 interface Scope {
   readonly organizationId: string;
-  /** Only those of one workspace. */
+  /** If set, only runs of this workspace. */
   readonly workspaceId?: string;
 }
 
@@ -25,7 +25,7 @@ class Teller {
     this.access = access;
   }
 
-  /** Later changes are sent from here on: the client reads the list next, so it knows about earlier ones. */
+  /** From now on, later changes are sent. The client reads the list next, so it will know about earlier changes. */
   start(news: readonly RunNews[]): void {
     this.seen = new Set(news.map(({ id }) => id));
     this.stream.send('ready', {}, news.at(-1)?.id);
@@ -56,9 +56,9 @@ export function streamList({ db, env, access, ...call }: Call<string, undefined,
   return eventStream({ env, ...call }, (stream, lasts) => {
     const teller = new Teller(stream, scope, access);
     const from = lastEventId(call.request);
-    let asked = false;
+    let hasBegun = false;
     const begin = async (news: readonly RunNews[]): Promise<void> => {
-      asked = true;
+      hasBegun = true;
       const missed = from === undefined ? [] : await missedSince({ db, keyring: env.keyring }, organizationId, from);
       for (const one of missed ?? []) teller.send(one);
       if (missed === undefined) stream.send('reset', {});
@@ -66,7 +66,7 @@ export function streamList({ db, env, access, ...call }: Call<string, undefined,
       if (!lasts) stream.finish();
     };
     const leave = env.watches.watch(watchedOrganizations, organizationId, (news) => {
-      if (asked) teller.tell(news ?? []);
+      if (hasBegun) teller.tell(news ?? []);
       else begin(news ?? []).catch(() => stream.finish());
     });
     return { renewed: (now) => teller.renewed(now), leave };

@@ -53,10 +53,10 @@ const shownPhase = (phase: PhaseState) => ({
   'data-hidden-at': phase.hiddenAt?.toISOString() ?? null,
 });
 
-/** Sends what is new about one run to one client. */
+/** Sends the changes of one run to one client. */
 class Teller {
   private readonly read: LogOffsets;
-  private said = '';
+  private lastSent = '';
   private latest: RunState | undefined;
   private sending = false;
 
@@ -123,8 +123,8 @@ class Teller {
       comments: run.commentIds.length,
     };
     const text = JSON.stringify(data);
-    if (text === this.said) return;
-    this.said = text;
+    if (text === this.lastSent) return;
+    this.lastSent = text;
     this.stream.send('run', data, idOf(this.read));
   }
 

@@ -4,7 +4,7 @@ import { readRange } from '../jobs/logs';
 import { fromRuns, type Run, runOf, selectRuns } from '../run';
 import type { PhaseStatus } from '../statuses';
 
-/** The plan or the apply of a run as it is now. Sizes are bytes. */
+/** The current state of the plan or the apply of a run. Sizes are bytes. */
 export interface PhaseState {
   readonly id: string;
   readonly kind: 'plan' | 'apply';
@@ -17,7 +17,7 @@ export interface PhaseState {
   readonly imports: number | null;
   readonly errorMessage: string | null;
   readonly logSize: number;
-  /** When its results and log were hidden; undefined if they are not. */
+  /** When its results and log were hidden; undefined if they are not hidden. */
   readonly hiddenAt: Date | undefined;
   /** The addition since the previous read, for all watchers who have read up to there. */
   readonly news: { readonly start: number; readonly bytes: Buffer } | undefined;
@@ -70,7 +70,7 @@ export const watchedRuns: Watched<RunState> = {
   },
 };
 
-/** How much of a plan's or an apply's log there is. */
+/** The status of a plan or an apply, and the length of its log. */
 export type LogHead = Pick<PhaseState, 'status' | 'logSize'>;
 
 /** Logs, read ten times a second while a client waits for more. */
@@ -86,7 +86,7 @@ export const watchedLogs: Watched<LogHead> = {
   },
 };
 
-/** Something that happened to a run of an organization. */
+/** An event of a run of an organization. */
 export interface RunNews {
   readonly id: string;
   readonly organizationId: string;
@@ -104,7 +104,8 @@ const tables = Prisma.sql`run_event e JOIN run r ON r.id = e.run_id JOIN workspa
 
 /**
  * Recent events of organizations, read every second while they are watched. Transactions may commit in a different
- * order than they start, within at most half a minute. So newer events are read again each time, and none is missed.
+ * order than they start, within at most half a minute. So recent events are read again each time, and no event is
+ * missed.
  */
 export const watchedOrganizations: Watched<readonly RunNews[]> = {
   name: 'runs of organizations',
@@ -119,10 +120,10 @@ export const watchedOrganizations: Watched<readonly RunNews[]> = {
   },
 };
 
-/** Gaps that are too large are not filled. */
+/** The maximum number of missed events that are sent. Larger gaps are not filled. */
 const mostMissed = 500;
 
-/** The events since a given event; undefined if it is unknown or too old, or if there are too many. */
+/** The events since a given event; undefined if that event is unknown or too old, or if there are too many events. */
 export async function missedSince(
   { db }: Parameters<typeof watchedOrganizations.read>[0],
   organizationId: string,

@@ -21,7 +21,7 @@ import {
 
 /** The maximum number of unfinished runs of the tool for a module or a workspace. */
 const mostUnfinished = 50;
-/** The maximum number of finished ones for a module or a workspace; older ones are deleted. */
+/** The maximum number of finished runs of the tool for a module or a workspace; older ones are deleted. */
 const mostKept = 100;
 
 /** A new run of the tool: its owner, inputs and settings. */
@@ -51,11 +51,11 @@ export const changeOf = (
 });
 
 /**
- * Queues a run of the tool, in a transaction. Throws `conflict` while too many of its module or workspace are
- * unfinished.
+ * Queues a run of the tool, in a transaction. Throws `conflict` while its module or workspace has too many unfinished
+ * runs of the tool.
  */
-export async function create(tx: Database, keyring: Keyring, actor: Actor, given: NewToolRun): Promise<ToolRun> {
-  const { owner, organizationId, name, files, settings, variables, infraVersion, source } = given;
+export async function create(tx: Database, keyring: Keyring, actor: Actor, input: NewToolRun): Promise<ToolRun> {
+  const { owner, organizationId, name, files, settings, variables, infraVersion, source } = input;
   const isOfModule = 'moduleId' in owner;
   await lockRow(tx, isOfModule ? 'registry_module' : 'workspace', isOfModule ? owner.moduleId : owner.workspaceId);
   if ((await tx.prisma.toolRun.count({ where: { ...owner, finishedAt: null } })) >= mostUnfinished) {

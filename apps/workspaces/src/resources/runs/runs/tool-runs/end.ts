@@ -41,7 +41,7 @@ const notAllowed = ({ status }: ToolRun, verb: string) =>
 const isOver = ({ finishedAt }: ToolRun): boolean => finishedAt !== null;
 
 /**
- * Cancels a run of the tool: immediately while it waits; otherwise its worker interrupts the tool. Repeating the
+ * Cancels a run of the tool. A waiting run ends immediately; otherwise the worker interrupts the tool. Repeating the
  * request has no effect.
  */
 function cancel(db: Database, actor: Actor, id: string): Promise<void> {
@@ -88,7 +88,7 @@ const ways = [
   ],
 ] as const;
 
-/** The declaration of such an endpoint, without its path, and who may call it. */
+/** The declaration of an endpoint that stops runs of the tool, without its path and its rights. */
 interface Stopping {
   readonly summary: string;
   readonly run: (call: Call<string, undefined, ToolRun>) => Promise<void>;
@@ -97,7 +97,7 @@ interface Stopping {
 /** The endpoints that cancel runs of the tool, for example `tests`. `declare` adds the path. */
 export const stopping = (
   what: string,
-  declare: (verb: 'cancel' | 'force-cancel', given: Stopping) => Endpoint,
+  declare: (verb: 'cancel' | 'force-cancel', options: Stopping) => Endpoint,
 ): Endpoint[] =>
   ways.map(([verb, does, summary]) =>
     declare(verb, {

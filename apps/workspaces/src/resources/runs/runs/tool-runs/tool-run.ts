@@ -8,14 +8,14 @@ import type { PhaseStatus } from '../statuses';
 /** Kinds of tool runs that change no state: tests of a module, and queries. */
 export type ToolRunKind = 'test' | 'query';
 
-/** The settings of a run of the tool, besides its configuration. */
+/** The settings of a run of the tool, apart from its configuration. */
 export interface ToolRunSettings {
-  /** The test files to run; empty: all. */
+  /** The test files to run; if empty, all test files. */
   readonly filters?: readonly string[];
   readonly testDirectory?: string | null;
   readonly verbose?: boolean;
   readonly parallelism?: number | null;
-  /** For a query: the tool also generates configuration for what it finds. */
+  /** For a query: whether the tool also generates configuration for the resources that it finds. */
   readonly generateConfig?: boolean;
 }
 
@@ -65,7 +65,7 @@ const select = Prisma.sql`
     JOIN organization o ON o.id = t.organization_id AND o.removed_at IS NULL
     LEFT JOIN workspace w ON w.id = t.workspace_id`;
 
-/** Runs of the tool by id, in no order; unknown ones are left out. */
+/** Runs of the tool by id, in no order; unknown ids are left out. */
 export async function findMany(db: Database, ids: readonly string[]): Promise<ToolRun[]> {
   const rows = await db.prisma.$queryRaw<Record<string, unknown>[]>`${select} WHERE t.id = ANY(${[...ids]})`;
   return rows.map(toolRunOf);
@@ -77,7 +77,7 @@ export async function find(db: Database, kind: ToolRunKind, id: string): Promise
   return found?.kind === kind ? found : undefined;
 }
 
-/** SQL: the tool run `t` belongs to this owner. */
+/** SQL: whether the tool run `t` belongs to this owner. */
 export const belongsTo = (owner: ToolRunOwner): Prisma.Sql =>
   'moduleId' in owner ? Prisma.sql`t.module_id = ${owner.moduleId}` : Prisma.sql`t.workspace_id = ${owner.workspaceId}`;
 

@@ -80,7 +80,7 @@ export function afterString(piece: JsonChunk, i: number): number {
   }
 }
 
-/** The position after `true`, `false` or `null`; 0 if there is none. */
+/** The position after `true`, `false` or `null`; 0 if there is no such word. */
 export function afterWord({ bytes }: JsonChunk, i: number): number {
   const word = words[bytes[i]!];
   if (word === undefined || i + word.length > bytes.length) return 0;
@@ -88,7 +88,7 @@ export function afterWord({ bytes }: JsonChunk, i: number): number {
   return i + word.length;
 }
 
-/** The position after an unsigned integer; 0 if there is none, or it may continue. */
+/** The position after an unsigned integer; 0 if there is no integer, or the integer may continue in the next piece. */
 export function afterInteger({ bytes }: JsonChunk, i: number): number {
   const from = i;
   while (i < bytes.length && isDigit(bytes[i]!)) i++;
@@ -205,7 +205,7 @@ export class TextBuilder {
   constructor(
     readonly depth: number,
     private room: number,
-    /** Where it begins in the current piece. */
+    /** Where the text begins in the current piece. */
     public from: number,
   ) {}
 
@@ -223,9 +223,9 @@ export class TextBuilder {
   }
 
   /** The whole text, which ends before `to`. */
-  text(bytes: Buffer, to: number, known: KnownTexts): string | undefined {
+  text(bytes: Buffer, to: number, texts: KnownTexts): string | undefined {
     // Most strings arrive in one piece, and are never copied.
-    if (this.length === 0) return to - this.from > this.room ? undefined : known.of(bytes, this.from, to);
+    if (this.length === 0) return to - this.from > this.room ? undefined : texts.of(bytes, this.from, to);
     this.take(bytes, to);
     return this.room < 0 ? undefined : Buffer.concat(this.parts ?? []).toString('utf8');
   }

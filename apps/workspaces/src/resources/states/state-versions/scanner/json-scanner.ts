@@ -34,7 +34,7 @@ export class NotJson extends Error {
 
 /** The events of `JsonScanner`. Depth 0 is the document itself. */
 export interface JsonListener {
-  /** Keys and values are reported up to this depth; those below are only checked. */
+  /** Keys and values are reported up to this depth. Deeper keys and values are only checked. */
   readonly deepest: number;
   /** A key of the object at `depth`. */
   key(depth: number, key: string): void;
@@ -73,7 +73,7 @@ export class JsonScanner {
   private readonly objects = new Uint8Array(deepest + 1);
   private isKey = false;
   private readonly number = new JsonNumber();
-  private readonly known = new KnownTexts();
+  private readonly texts = new KnownTexts();
   private word = '';
   private count = 0;
   private base = 0;
@@ -147,9 +147,9 @@ export class JsonScanner {
   }
 
   /**
-   * Checks whole tokens that are not reported; returns the position where it stopped. Most of a state is that deep, so
-   * this is one loop over local variables, with the most frequent tokens first. The other functions, which read byte by
-   * byte, handle everything that it does not recognize at once, including errors.
+   * Checks whole tokens that are not reported; returns the position where it stopped. Most of a state is below the
+   * reported depth, so this is one loop over local variables, with the most frequent tokens first. The other functions,
+   * which read byte by byte, handle everything that it does not recognize at once, including errors.
    */
   private skim(piece: JsonChunk, from: number): number {
     const { objects } = this;
@@ -296,13 +296,13 @@ export class JsonScanner {
     const { name } = this;
     if (name === undefined) return;
     this.name = undefined;
-    this.listener.key(name.depth, stringOf(name.text(bytes, to, this.known) ?? '""'));
+    this.listener.key(name.depth, stringOf(name.text(bytes, to, this.texts) ?? '""'));
   }
 
   private inNumber(byte: number): boolean {
-    const taken = this.number.takes(byte);
-    if (taken === undefined) throw new NotJson('bad number');
-    return taken;
+    const isPart = this.number.takes(byte);
+    if (isPart === undefined) throw new NotJson('bad number');
+    return isPart;
   }
 
   private endNumber(to: number, bytes: Buffer): void {
@@ -315,7 +315,7 @@ export class JsonScanner {
     this.endValue(i + 1, bytes);
   }
 
-  /** The value that began at the current depth ends before `to`. */
+  /** Ends the value that began at the current depth; its text ends before `to`. */
   private endValue(to: number, bytes: Buffer): void {
     const { depth, value } = this;
     this.at = depth === 0 ? At.Done : At.CommaOrEnd;
@@ -323,7 +323,7 @@ export class JsonScanner {
       if (depth <= this.listener.deepest) this.listener.end(depth, undefined, this.base + to);
     } else if (value.depth === depth) {
       this.value = undefined;
-      this.listener.end(depth, value.text(bytes, to, this.known), this.base + to);
+      this.listener.end(depth, value.text(bytes, to, this.texts), this.base + to);
     }
   }
 }

@@ -2,8 +2,8 @@ import { ExactNumber, exactJson, plainNumbers } from '@keystead/envelope';
 import { invalid } from '@keystead/jsonapi';
 
 /**
- * An output as a state records it; `detailedType` is a type expression of the tool. The value is JSON text, with every
- * digit.
+ * An output as a state records it; `detailedType` is a type expression of the tool. The value is JSON text in which
+ * numbers keep all digits.
  */
 export interface ParsedOutput {
   readonly name: string;
@@ -13,7 +13,7 @@ export interface ParsedOutput {
   readonly detailedType: unknown;
 }
 
-/** One kind of resource in one module, with how many instances it has. */
+/** One kind of resource in one module, with the number of its instances. */
 export interface ParsedResource {
   readonly name: string;
   readonly type: string;
@@ -36,22 +36,22 @@ export interface ParsedState {
   readonly lineage: string;
   readonly outputs: readonly ParsedOutput[];
   readonly resources: readonly ParsedResource[];
-  /** By module, dashed resource type to count. */
+  /** For each module, the number of resources by type. Types are written with dashes. */
   readonly modules: Readonly<Record<string, Readonly<Record<string, number>>>>;
-  /** By provider, dashed resource type to count. */
+  /** For each provider, the number of resources by type. Types are written with dashes. */
   readonly providers: Readonly<Record<string, Readonly<Record<string, number>>>>;
-  /** Instances of managed resources. */
+  /** The number of instances of managed resources. */
   readonly managedCount: number;
 }
 
-/** The bytes are not state. */
+/** The bytes are not a state. */
 export class NoState extends Error {
   override readonly name = 'NoState';
 }
 
 const highestSerial = 2n ** 63n - 1n;
 
-/** The serial in a JSON value, read exactly; undefined for anything but a whole number of at most 63 bits. */
+/** The serial in a JSON value, read exactly; undefined for anything other than a whole number of at most 63 bits. */
 export function serialIn(value: unknown): bigint | undefined {
   if (typeof value !== 'number' && !(value instanceof ExactNumber)) return undefined;
   const digits = String(value);
@@ -59,7 +59,7 @@ export function serialIn(value: unknown): bigint | undefined {
   return serial !== undefined && serial <= highestSerial ? serial : undefined;
 }
 
-/** The serial after another. Throws `invalid` if there is none. */
+/** The next serial. Throws `invalid` if there is no greater one. */
 export function serialAfter(serial: bigint): bigint {
   if (serial < highestSerial) return serial + 1n;
   throw invalid('serial', `of the current state is ${serial}, the highest possible serial`);
@@ -115,13 +115,13 @@ const plainTypes: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** The JSON-ish name of a type expression: `["tuple",["string"]]` is an array. */
+/** The name of a type expression in the terms of JSON: `["tuple",["string"]]` is an array. */
 function plainType(type: unknown): string {
   const kind = Array.isArray(type) ? text(type[0]) : text(type);
   return plainTypes.get(kind) ?? (kind === '' ? 'string' : kind);
 }
 
-/** The type expression of a value that came without one. */
+/** The type expression of a value that was sent without one. */
 function typeOf(value: unknown): unknown {
   if (typeof value === 'boolean') return 'bool';
   if (typeof value === 'number' || value instanceof ExactNumber) return 'number';

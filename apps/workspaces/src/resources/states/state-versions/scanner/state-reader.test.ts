@@ -176,7 +176,7 @@ describe('reading a state', () => {
     expect(text.subarray(from, to).toString().trim()).toBe('41');
   });
 
-  it('reads every text like JSON.parse, however often it is repeated and however it is split', () => {
+  it('parses every string like JSON.parse, however often it is repeated and however it is split', () => {
     const name = fc.oneof(fc.constantFrom('a', 'ab', 'b', 'type', 'x_y', '"', 'ä\n', 'z'.repeat(70)), fc.string());
     const field = fc.oneof(
       { weight: 5, arbitrary: name },
@@ -210,7 +210,7 @@ describe('reading a state', () => {
     expect(resources).toEqual([{ name: 'n', type: '', count: 0, module: 'root', provider: 'p' }]);
   });
 
-  it('lists and counts no more texts than fit, however long each is', () => {
+  it('lists and counts no more strings than fit, however long each is', () => {
     const reader = new StateReader();
     reader.write(Buffer.from('{"version":4,"resources":['));
     const count = 6_000;
@@ -311,7 +311,7 @@ describe('reading JSON', () => {
     expect(accepts(given, [1, 2, 3])).toBe(isJson(given));
   });
 
-  it('accepts or refuses every text like JSON.parse, however it is split', () => {
+  it('accepts or refuses every string like JSON.parse, however it is split', () => {
     const alphabet = [...'{}[]:,"\\u0123456789eE+-.truefalsn \n'].map((letter) => letter.charCodeAt(0));
     const byte = fc.oneof(fc.constantFrom(...alphabet), fc.nat(255));
     const change = fc.record({ at: fc.nat(), byte, kind: fc.constantFrom('put', 'drop', 'set') });

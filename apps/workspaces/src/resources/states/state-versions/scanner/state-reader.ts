@@ -13,23 +13,23 @@ import {
 } from './parse-state';
 
 const scalarBytes = 64 * 1024;
-/** Names, types and addresses of resources are shorter; longer ones are omitted. */
+/** The maximum length of names, types and addresses of resources. Longer ones are omitted. */
 const fieldBytes = 4 * 1024;
-/** The limit for all outputs of a state together; later ones are left out. */
+/** The limit for all outputs of a state together. Outputs beyond it are left out. */
 const outputBytes = 16 * 1024 * 1024;
 /** The maximum number of resources that are listed; counting continues. */
 const listedResources = 100_000;
 /** The maximum number of instances that are listed by their indexes, across all resources. */
 const listedInstances = 100_000;
-/** The part that is reserved for the names of a resource with many indexes. */
+/** The space that is reserved for the names of a resource with many indexes. */
 const namesRoom = 4 * fieldBytes;
-/** What an index costs in addition to its own characters. */
+/** The cost of an index in addition to its own characters. */
 const keyCost = 4;
-/** The maximum number of characters of everything listed, and of everything counted separately. */
+/** The maximum number of characters of all listed objects, and of all objects that are counted separately. */
 export const listedCharacters = 16 * 1024 * 1024;
 /** The maximum number of modules and providers that are counted separately. */
 const countedApart = 10_000;
-/** Strings of resources that are created only once. */
+/** The number of strings of resources that are created only once. */
 const knownTexts = 1_000;
 
 type Counts = Record<string, Record<string, number>>;
@@ -49,7 +49,7 @@ type TextField = 'mode' | 'module' | 'type' | 'name' | 'provider';
 const isTextField = (key: string): key is TextField =>
   key === 'mode' || key === 'module' || key === 'type' || key === 'name' || key === 'provider';
 
-/** Where the reader is in a state: at the top, in its outputs, its list of resources, or one of them. */
+/** Where the reader is in a state: at the top, in its outputs, its list of resources, or in one resource. */
 type Section = 'outputs' | 'resources' | undefined;
 
 /**
@@ -71,7 +71,7 @@ export class StateReader {
   private resource: ResourceFields | undefined;
   private readonly knownTexts = new Map<string, string>();
   private inInstances = false;
-  /** Of the current instance; undefined if it must not be listed. */
+  /** The key of the current instance; undefined if the instance must not be listed. */
   private instanceKey: InstanceKey | undefined;
   private isDeposed = false;
   private outputs = new Map<string, unknown>();
@@ -85,13 +85,13 @@ export class StateReader {
     translated(() => this.scanner.write(piece));
   }
 
-  /** The content. Throws NoState. */
+  /** Ends the state and returns its content. Throws NoState. */
   end(): ParsedState {
     translated(() => this.scanner.end());
     const { top, resources } = this;
     const serial = serialIn(top.get('serial'));
     const isPlain = Number.isInteger(top.get('version'));
-    // OpenTofu writes the two next to what it encrypted.
+    // OpenTofu writes serial and encryption version next to the encrypted state.
     const isEncrypted =
       this.holdsEncrypted && typeof top.get('encryption_version') === 'string' && serial !== undefined;
     if (!this.isObject || !(isPlain || isEncrypted)) throw new NoState('is not a state file');
@@ -108,7 +108,7 @@ export class StateReader {
     };
   }
 
-  /** The text of a field; all except names are repeated often. */
+  /** The text of a field. All fields except names often have the same text. */
   private textOf(key: TextField, json: string): string {
     if (!json.startsWith('"')) return '';
     if (key === 'name') return storableText(stringOf(json));
@@ -170,7 +170,7 @@ export class StateReader {
         this.instanceKey = null;
         this.isDeposed = false;
       } else if (depth === 5 && this.inInstances && this.resource) {
-        // An instance that is about to be destroyed has the address of its replacement.
+        // A deposed instance, which is about to be destroyed, has the same address as its replacement.
         if (key === 'deposed') this.isDeposed = true;
         if (key === 'index_key') {
           this.instanceKey = undefined;
@@ -233,7 +233,7 @@ class ResourceTable {
   private listRoom = listedCharacters;
   private countRoom = listedCharacters;
 
-  /** Stores the index of an instance while there is room. */
+  /** Stores the index of an instance as long as there is space. */
   keep(resource: ResourceFields, key: InstanceKey): void {
     const characters = resource.keyCharacters + keyCost + (typeof key === 'string' ? key.length : 0);
     const { keys } = resource;
@@ -246,7 +246,7 @@ class ResourceTable {
   add({
     mode,
     type: kind,
-    module: given,
+    module: moduleName,
     name,
     provider,
     instances: count,
@@ -254,7 +254,7 @@ class ResourceTable {
     keyCharacters,
   }: ResourceFields): void {
     const type = mode === 'data' ? `data.${kind}` : kind;
-    const module = given || 'root';
+    const module = moduleName || 'root';
     const characters = name.length + type.length + module.length + provider.length + keyCharacters;
     if (this.listed.length < listedResources && characters <= this.listRoom) {
       this.listRoom -= characters;

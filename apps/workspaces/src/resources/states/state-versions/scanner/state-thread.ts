@@ -5,7 +5,7 @@ import { type Digest, StateDigest } from './state-reader';
 export type Asked =
   | { readonly state: number; readonly run: Uint8Array }
   | { readonly state: number; readonly now: 'end' | 'forget' };
-/** It answers each piece and each end, in order. */
+/** Responses of the thread, which answers each piece and each end, in order. */
 export type Answered = { readonly state: number; readonly digest?: Digest };
 
 const digests = new Map<number, StateDigest>();
@@ -19,13 +19,13 @@ function digestOf(state: number): StateDigest {
   return digest;
 }
 
-parentPort!.on('message', (asked: Asked) => {
-  const { state } = asked;
-  if ('run' in asked) {
-    digestOf(state).write(asked.run);
+parentPort!.on('message', (request: Asked) => {
+  const { state } = request;
+  if ('run' in request) {
+    digestOf(state).write(request.run);
     answer({ state });
     return;
   }
-  if (asked.now === 'end') answer({ state, digest: digestOf(state).end() });
+  if (request.now === 'end') answer({ state, digest: digestOf(state).end() });
   digests.delete(state);
 });

@@ -3,7 +3,7 @@ import { createServer, get } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { expect, it } from '@jest/globals';
-import { sendAnswer } from './answer';
+import { sendAnswer } from './messages';
 
 it('a client that disconnects is not a fault', async () => {
   const server = createServer().listen(0, '127.0.0.1');

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { requireRegex } from './tags-regex';
+import { requireRegex } from './settings';
 
 describe('an expression for version tags', () => {
   it.each(['^v\\d+\\.\\d{1,3}$', '[]]{1000}', '((a?){30}){33}', '\\p{Greek}{900}', '(?:^v1){,5}', 'a{2,}'])(

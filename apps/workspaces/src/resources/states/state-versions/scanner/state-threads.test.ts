@@ -1,10 +1,9 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { propertySettings } from '@keystead/testing';
 import fc from 'fast-check';
-import type { Database } from '../../../kernel/database/database';
-import { StateDigest } from './scanner/state-reader';
-import { StateThreads, withStateThreads } from './scanner/state-threads';
-import { watch } from './watch';
+import type { Database } from '../../../../kernel/database/database';
+import { StateDigest } from './state-reader';
+import { StateThreads, watch, withStateThreads } from './state-threads';
 
 fc.configureGlobal(propertySettings);
 

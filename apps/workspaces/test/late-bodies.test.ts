@@ -1,0 +1,61 @@
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { grant, member, team } from './members';
+import { type Client, startWorkspaces } from './start-workspaces';
+
+describe('requests whose body arrives late', () => {
+  const workspaces = startWorkspaces();
+  const { admin } = workspaces;
+  const sockets: Socket[] = [];
+  afterAll(() => {
+    for (const socket of sockets) socket.destroy();
+  });
+  let workspace = '';
+  beforeAll(async () => {
+    await workspaces.organization('acme');
+    workspace = (await workspaces.workspace('acme', 'late')).id;
+  });
+
+  /** Sends the head of a patch; `end` sends its body, and returns the status. */
+  const begin = async ({ token }: Client) => {
+    const socket = connect((workspaces.server.address() as AddressInfo).port, '127.0.0.1');
+    sockets.push(socket);
+    const status = new Promise<string>((resolve) => {
+      socket.once('data', (bytes) => resolve(bytes.toString('latin1', 9, 12)));
+    });
+    const body = JSON.stringify({ data: { type: 'workspaces', attributes: { description: 'late' } } });
+    socket.write(
+      `PATCH /api/v2/workspaces/${workspace} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n` +
+        `Content-Type: application/vnd.api+json\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 9)}`,
+    );
+    await sleep(100);
+    return { end: () => (socket.write(body.slice(9)), status) };
+  };
+  const administrator = async (name: string) => {
+    const id = await team(workspaces, 'acme', name);
+    const given = await grant(workspaces, id, workspace, 'admin');
+    return { team: id, given, one: await member(workspaces, 'acme', [id]) };
+  };
+
+  it('are carried out if nothing has changed in the meantime', async () => {
+    const { one } = await administrator('remaining');
+    expect(await (await begin(one)).end()).toBe('200');
+  });
+
+  it('are refused if their caller has lost the right in the meantime', async () => {
+    const { one, team: id } = await administrator('leaving');
+    await one.get(`workspaces/${workspace}`).expect(200);
+    const late = await begin(one);
+    await admin.delete(`teams/${id}`).expect(204);
+    expect(await late.end()).toBe('404');
+  });
+
+  it('are refused if their token was revoked in the meantime', async () => {
+    const { one } = await administrator('revoked');
+    const late = await begin(one);
+    const { count } = await workspaces.service.db.prisma.token.deleteMany({ where: { userId: one.id } });
+    expect(count).toBe(1);
+    expect(await late.end()).toBe('401');
+  });
+});
